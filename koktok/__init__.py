@@ -1,0 +1,38 @@
+"""Korean vocabularies that know where morphemes end, handed over as ordinary Hugging Face and SentencePiece tokenizers.
+
+These names are the public interface; everything else is by module and may change. They load on first use, so that
+`import koktok` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from koktok.build import train
+    from koktok.corpus import Source
+    from koktok.errors import KoktokError
+    from koktok.recipe import Recipe
+    from koktok.tokenizer import Encoding, Tokenizer
+
+__all__ = ["Encoding", "KoktokError", "Recipe", "Source", "Tokenizer", "train"]
+
+_HOMES = {
+    "Encoding": "koktok.tokenizer",
+    "KoktokError": "koktok.errors",
+    "Recipe": "koktok.recipe",
+    "Source": "koktok.corpus",
+    "Tokenizer": "koktok.tokenizer",
+    "train": "koktok.build",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'koktok' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

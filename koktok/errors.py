@@ -1,0 +1,105 @@
+"""Every error that koktok raises on purpose.
+
+::
+
+    KoktokError                  anything below; exit code 1
+    ├── UsageError               a wrong argument or option; exit code 2
+    │   └── RecipeError          a recipe with an unknown key or an impossible value
+    ├── InputError               files or text that cannot be read as asked
+    ├── CorpusError              a corpus recipe, its download or its checksum
+    ├── VocabSizeError           more pieces wanted than the text can give, or fewer than it needs
+    ├── AnalyserError            the morphological analyser failed
+    ├── ArtifactError            a saved folder that is broken, foreign, or of another version
+    └── MissingExtraError        an optional library is not installed
+
+A message says what came and what was wanted; the hint is the line to type.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AnalyserError",
+    "ArtifactError",
+    "CorpusError",
+    "InputError",
+    "KoktokError",
+    "MissingExtraError",
+    "RecipeError",
+    "UsageError",
+    "VocabSizeError",
+]
+
+
+class KoktokError(Exception):
+    """Root of the tree.
+
+    Parameters
+    ----------
+    message : str
+        What came and what was wanted.
+    hint : str
+        The line to type, or the way out; may be empty.
+
+    Examples
+    --------
+    >>> error = InputError("`a.txt` is empty", hint="koktok train other.txt")
+    >>> print(error)
+    `a.txt` is empty
+    hint: koktok train other.txt
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+
+class UsageError(KoktokError, ValueError):
+    """A wrong argument or option."""
+
+    exit_code = 2
+
+
+class RecipeError(UsageError):
+    """A recipe with an unknown key or an impossible value."""
+
+
+class InputError(KoktokError, ValueError):
+    """Files or text that cannot be read as asked."""
+
+
+class CorpusError(KoktokError):
+    """A corpus recipe, its download or its checksum."""
+
+
+class VocabSizeError(KoktokError, ValueError):
+    """More pieces wanted than the text can give, or fewer than it needs."""
+
+
+class AnalyserError(KoktokError, RuntimeError):
+    """The morphological analyser failed."""
+
+
+class ArtifactError(KoktokError, ValueError):
+    """A saved folder that is broken, foreign, or of another version."""
+
+
+class MissingExtraError(KoktokError, ImportError):
+    """An optional library is not installed.
+
+    Examples
+    --------
+    >>> print(MissingExtraError("pyarrow", "parquet"))
+    the library `pyarrow` is needed here and is not installed
+    hint: pip install 'koktok[parquet]'
+    """
+
+    def __init__(self, module: str, extra: str) -> None:
+        super().__init__(
+            f"the library `{module}` is needed here and is not installed", f"pip install 'koktok[{extra}]'"
+        )

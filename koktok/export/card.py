@@ -1,0 +1,83 @@
+"""README.md of a trained folder: what it is, what it was trained on, under which licences, and how it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from koktok.build import Training
+    from koktok.closing import Figures
+
+__all__ = ["model_card"]
+
+
+def model_card(training: Training, figures: Sequence[Figures], licences: dict[str, str]) -> str:
+    """The model card, Markdown with the front matter that model hubs read.
+
+    Parameters
+    ----------
+    training : Training
+    figures : sequence of Figures
+        Rows of the closing table, ours first.
+    licences : dict of str to str
+        By name of source, as its recipe states it; sources without one are the user's own affair, and the card says so.
+    """
+    tokenizer, signature = training.tokenizer, training.tokenizer.signature
+    recipe = tokenizer.recipe
+    sources = "\n".join(
+        f"| {source.name} | {source.weight:g} | {licences.get(source.name, 'not stated; text of the user')} "
+        f"| `{source.digest[:16]}` |"
+        for source in recipe.sources
+    )
+    rows = "\n".join(
+        f"| {row.name} | {row.size:,} | {row.tokens_per_eojeol:.3f} | {row.unknown:.4%} | {row.byte_fallback:.4%} |"
+        for row in figures
+    )
+    where = "held-out lines" if training.reading.held.total else "the training text itself (nothing was held out)"
+    measured = training.reading.held.total or training.reading.train.total
+    return f"""---
+language:
+- ko
+library_name: transformers
+tags:
+- tokenizer
+- korean
+- morpheme
+- koktok
+---
+
+# A Korean {tokenizer.vocab.kind} tokenizer with {tokenizer.vocab.size:,} ids
+
+Made by [koktok](https://pypi.org/project/koktok/) {signature["koktok"]}. The file `koktok.toml` holds the recipe and the
+signature; the same text and recipe give the same bytes.
+
+```python
+from transformers import AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("this-folder")
+```
+
+No morphological analyser runs at this point. `decode(encode(x))` gives back the normalized text: spaces are part of the
+pieces, and characters without a piece of their own become bytes.
+
+## Trained on
+
+{signature["lines"]:,} lines, {signature["eojeols"]:,} eojeols (어절).
+
+| source | weight | licence as stated | SHA-256 of the lines |
+|---|---|---|---|
+{sources}
+
+Boundaries between morphemes: `{signature["segmenter"]}`, policy `{recipe.segment.policy}`. Kiwi and its model are LGPL
+software by bab2min, trained on the Sejong and Modu corpora among others; they taught where words are cut and are not part of
+this folder.
+
+## Figures
+
+Measured on {where}, {measured:,} words; SentencePiece was trained on the same words with its own defaults.
+
+| tokenizer | ids | tokens per eojeol | unknown | byte fallback |
+|---|---|---|---|---|
+{rows}
+"""

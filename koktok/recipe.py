@@ -1,0 +1,250 @@
+"""`Recipe`: everything that changes the artifact and nothing that does not (no threads, no paths, no progress).
+
+The file koktok.toml of a trained folder holds the recipe and, beside it, the signature: what was read and which
+libraries ran. `--recipe koktok.toml` takes the first and ignores the second.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from koktok.errors import KoktokError, RecipeError
+
+__all__ = ["NormalizeRecipe", "PretokenizeRecipe", "Recipe", "SegmentRecipe", "TrainRecipe"]
+
+FORMAT = 1
+"""Version of the recipe; a folder of a newer version is refused, an older one is read for ever."""
+
+DEFAULT_SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class NormalizeRecipe(_Section):
+    """Folds before NFC, which always runs."""
+
+    zero_width: bool = True
+    """Remove zero-width and directional characters (joiners of emoji stay)."""
+    fullwidth: bool = False
+    """Full-width ASCII to ASCII."""
+    spaces: bool = False
+    """NBSP, ideographic and other spaces to a plain space."""
+    quotes: bool = False
+    """Curly quotes to straight ones."""
+    dashes: bool = False
+    """Dashes and hyphens of all widths to `-`."""
+    halfwidth_jamo: bool = False
+    """Half-width jamo to compatibility jamo."""
+    repeats: Annotated[int, Field(ge=0)] = 0
+    """Runs of ㅋ, ㅠ, ! and the like cut to this length; 0 leaves them alone."""
+    compatibility: bool = False
+    """㈜ ① ½ ㎏ and the like spelled out."""
+    lone_jamo: bool = False
+    """Conjoining jamo that are part of no syllable to compatibility jamo."""
+
+
+class PretokenizeRecipe(_Section):
+    """Where words are cut before the model sees them."""
+
+    split: Literal["eojeol", "scripts"] = "eojeol"
+    """`eojeol` cuts at white space only; `scripts` also between Hangul, Latin, digits, Han, kana and symbols."""
+    digits: Literal["free", "single", "groups"] = "single"
+    """Digits one by one, in groups of three from the right, or like any other character."""
+
+
+class SegmentRecipe(_Section):
+    """Who finds the morphemes, and which of their borders count."""
+
+    segmenter: Literal["kiwi", "mecab", "whitespace"] = "kiwi"
+    """The analyser; it runs while training only."""
+    policy: str = "morphemes"
+    """Named policy, kinds of boundary or Sejong tags, separated by commas."""
+    user_dictionary: str = ""
+    """Digest of the user dictionary; its path stays on the command line."""
+
+
+class TrainRecipe(_Section):
+    """How pieces are chosen."""
+
+    model: Literal["unigram", "bpe"] = "unigram"
+    """Which model runs on the vocabulary."""
+    backend: Literal["spm", "koktok"] = "spm"
+    """Who trains it: the sentencepiece library under our cuts, or koktok's own trainer."""
+    vocab_size: Annotated[int, Field(ge=1)] = 32_000
+    """All ids: 256 bytes, pieces, special and reserved tokens."""
+    min_count: Annotated[int, Field(ge=0)] = 0
+    """Words that occur less often are not trained on; 0 stands for 1, or 2 above half a million distinct words."""
+    max_piece_length: Annotated[int, Field(ge=1, le=64)] = 16
+    """Longest piece in characters."""
+    character_coverage: Annotated[float, Field(gt=0, le=1)] = 0.9995
+    """Share of the running characters that get a piece of their own; the rest becomes bytes."""
+    required: Literal["none", "ks-x-1001", "auto"] = "auto"
+    """Characters that must be pieces: the 2,350 syllables of KS X 1001, or those when they take at most a tenth."""
+    specials: tuple[str, ...] = DEFAULT_SPECIALS
+    """Special tokens, in the order of their ids."""
+    reserved: Annotated[int, Field(ge=0)] = 0
+    """Slots `<|reserved_0|>`, ... kept free for later."""
+
+
+class Source(_Section):
+    """What one source of text was."""
+
+    name: str
+    """Name of the source."""
+    weight: Annotated[float, Field(gt=0)] = 1.0
+    """Its counts are multiplied by this."""
+    digest: str = ""
+    """SHA-256 of its lines."""
+
+
+class Recipe(_Section):
+    """A whole recipe.
+
+    Examples
+    --------
+    >>> recipe = Recipe.from_toml('[recipe.train]\\nvocab_size = 8000')
+    >>> recipe.train.vocab_size, recipe.normalize.zero_width
+    (8000, True)
+    >>> Recipe.from_toml('[recipe.train]\\nvocab_sise = 8000')
+    Traceback (most recent call last):
+        ...
+    koktok.errors.RecipeError: the recipe has the unknown key `train.vocab_sise`
+    hint: did you mean `vocab_size`?
+    """
+
+    format: Literal[1] = FORMAT
+    """Version of this layout."""
+    normalize: NormalizeRecipe = NormalizeRecipe()
+    pretokenize: PretokenizeRecipe = PretokenizeRecipe()
+    segment: SegmentRecipe = SegmentRecipe()
+    train: TrainRecipe = TrainRecipe()
+    jamo: bool = False
+    """Train on conjoining jamo: syllables are taken apart behind the analyser and put together again by decode."""
+    holdout: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Share of lines kept away from training, in blocks of 50 lines chosen by hash."""
+    sources: tuple[Source, ...] = ()
+    """What was trained on; filled in by the training."""
+
+    @field_validator("train")
+    @classmethod
+    def _specials_are_distinct(cls, value: TrainRecipe) -> TrainRecipe:
+        if len(set(value.specials)) != len(value.specials) or not all(value.specials):
+            raise ValueError("special tokens must be distinct and not empty")
+        return value
+
+    @model_validator(mode="after")
+    def _policy_is_known(self) -> Recipe:
+        from koktok.segment.boundaries import Policy
+
+        Policy.parse(self.segment.policy)
+        return self
+
+    @property
+    def special_tokens(self) -> tuple[str, ...]:
+        """Specials and reserved slots, in the order of their ids."""
+        return (*self.train.specials, *(f"<|reserved_{i}|>" for i in range(self.train.reserved)))
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any]) -> Recipe:
+        """A recipe of plain nested values.
+
+        Raises
+        ------
+        RecipeError
+            For an unknown key or an impossible value; names the key, what came and what is allowed.
+        """
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise _explained(error) from None
+
+    @classmethod
+    def from_toml(cls, text: str) -> Recipe:
+        """The `[recipe]` table of a TOML text; a `[signature]` table beside it is ignored.
+
+        Raises
+        ------
+        RecipeError
+            When the text is no TOML, holds other tables, or the recipe is wrong.
+        """
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise RecipeError(f"the recipe is no TOML: {error}") from error
+        strange = sorted(table.keys() - {"recipe", "signature"})
+        if strange:
+            raise RecipeError(f"the recipe file has the unknown table `{strange[0]}`", hint="[recipe]")
+        return cls.build(table.get("recipe", {}))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recipe:
+        """The recipe of a file, or of a trained folder.
+
+        Raises
+        ------
+        RecipeError
+            When it cannot be read.
+        """
+        file = Path(path)
+        file = file / "koktok.toml" if file.is_dir() else file
+        try:
+            return cls.from_toml(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecipeError(f"the recipe `{file}` cannot be read: {error}") from error
+
+    def to_toml(self, signature: Mapping[str, Any] | None = None) -> str:
+        """The recipe as TOML, every default spelled out, with an optional `[signature]` table."""
+        import tomli_w
+
+        table: dict[str, Any] = {"recipe": self.model_dump(mode="json")}
+        if signature is not None:
+            table["signature"] = dict(signature)
+        return tomli_w.dumps(table)
+
+    def changed(self, **changes: Any) -> Recipe:
+        """A copy with some values replaced, those of a section as a mapping; values of None change nothing.
+
+        Raises
+        ------
+        RecipeError
+            As `build`.
+
+        Examples
+        --------
+        >>> Recipe().changed(train={"vocab_size": 8000, "model": None}, holdout=0.1).train.vocab_size
+        8000
+        """
+        values = self.model_dump(mode="json")
+        for key, change in changes.items():
+            if isinstance(change, Mapping):
+                values[key] |= {name: value for name, value in change.items() if value is not None}
+            elif change is not None:
+                values[key] = change
+        return self.build(values)
+
+
+def _explained(error: ValidationError) -> RecipeError:
+    """The first complaint of pydantic in our words."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(first["loc"][-1]), _keys(), n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"the keys are {', '.join(sorted(_keys()))}"
+        return RecipeError(f"the recipe has the unknown key `{key}`", hint=hint)
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, KoktokError):
+        return RecipeError(cause.message, cause.hint)
+    return RecipeError(f"the recipe value `{key}` is {first['input']!r}: {first['msg'].lower()}")
+
+
+def _keys() -> set[str]:
+    sections = (NormalizeRecipe, PretokenizeRecipe, SegmentRecipe, TrainRecipe, Source)
+    return {key for section in sections for key in section.model_fields} | set(Recipe.model_fields)

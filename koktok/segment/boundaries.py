@@ -1,0 +1,177 @@
+"""Morphemes to cuts: which borders lie on the surface, what kind they are, and which of them a policy keeps.
+
+This file adds: the boundary policy. Morphemes are not substrings (했다 is 하+었+다 with 하 and 었 in one syllable), so a
+cut stands only where no morpheme's span crosses it; the pieces then join back to the word for every analyser (law 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from koktok.errors import UsageError
+from koktok.segmented import Cut, Kind
+
+__all__ = ["POLICIES", "Morpheme", "Policy", "cuts_of", "kind_of"]
+
+
+class Morpheme(NamedTuple):
+    """One morpheme as an analyser sees it.
+
+    Parameters
+    ----------
+    start, end : int
+        The surface that it touches, code points of the word, half-open; spans of neighbours may overlap.
+    tag : str
+        Sejong part of speech, for instance `JKB`.
+    form : str
+        The underlying form (하 for the stem of 했다); never a promise about the surface.
+    """
+
+    start: int
+    end: int
+    tag: str
+    form: str = ""
+
+
+_FUNCTION = frozenset({Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA})
+
+POLICIES: dict[str, frozenset[Kind]] = {
+    "none": frozenset(),
+    "josa": frozenset({Kind.JOSA, Kind.PUNCTUATION}),
+    "function": frozenset({Kind.JOSA, Kind.EOMI, Kind.COPULA, Kind.PUNCTUATION}),
+    "inflection": _FUNCTION | {Kind.PUNCTUATION},
+    "morphemes": frozenset(Kind),
+}
+"""Named policies, from few cuts to all. `function` keeps chains of particles and of endings whole (에서는, 었습니다)."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Which kinds of boundary become cuts.
+
+    Parameters
+    ----------
+    name : str
+        As it was written; part of the signature.
+    kinds : frozenset of Kind
+        Kept whatever the tags are.
+    tags : tuple of str
+        Prefixes of tags: a cut with such a tag directly behind it is kept whatever its kind is.
+
+    Examples
+    --------
+    >>> sorted(kind.label for kind in Policy.parse("copula,eomi").kinds)
+    ['copula', 'eomi']
+    >>> Policy.parse("j,e,vcp,xsv").tags
+    ('J', 'E', 'VCP', 'XSV')
+    """
+
+    name: str
+    kinds: frozenset[Kind]
+    tags: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Policy:
+        """A named policy, or a comma-separated list of kinds, named policies and tag prefixes.
+
+        Raises
+        ------
+        UsageError
+            For a word that is none of these.
+        """
+        kinds: set[Kind] = set()
+        tags: list[str] = []
+        for word in (part.strip() for part in text.split(",")):
+            if word in POLICIES:
+                kinds |= POLICIES[word]
+            elif word.upper() in Kind.__members__ and word.islower():
+                kinds.add(Kind[word.upper()])
+            elif any(tag.startswith(word.upper()) for tag in SEJONG_TAGS) and word:
+                tags.append(word.upper())
+            else:
+                known = ", ".join([*POLICIES, *(kind.label for kind in Kind)])
+                raise UsageError(
+                    f"the boundary policy `{word}` is not known; it wants a name, a kind of boundary or a Sejong tag",
+                    hint=f"--policy {known}, or tags such as j,e,vcp,xsv",
+                )
+        return cls(text, frozenset(kinds), tuple(tags))
+
+    def keeps(self, kind: Kind, right: str) -> bool:
+        """True where a cut of this kind with this tag behind it stays."""
+        return kind in self.kinds or any(right.startswith(tag) for tag in self.tags)
+
+
+SEJONG_TAGS = (
+    "NNG NNP NNB NR NP VV VA VX VCP VCN MM MAG MAJ IC JKS JKC JKG JKO JKB JKV JKQ JX JC EP EF EC ETN ETM "
+    "XPN XSN XSV XSA XSM XR SF SP SS SSO SSC SE SO SW SL SH SN SB UN W_URL W_EMAIL W_HASHTAG W_MENTION W_SERIAL W_EMOJI "
+    "Z_CODA Z_SIOT USER0"
+).split()
+
+_SYMBOLS = ("SF", "SP", "SS", "SE", "SO", "SW", "SB", "W_")
+
+
+def kind_of(left: str, right: str) -> Kind:
+    """What kind of boundary stands between two Sejong tags.
+
+    Examples
+    --------
+    >>> kind_of("NNG", "JKB").label, kind_of("VV-I", "EP").label, kind_of("EP", "EF").label, kind_of("SN", "NNB").label
+    ('josa', 'eomi', 'eomi_chain', 'numeral')
+    """
+    rules = (
+        (left.startswith(_SYMBOLS) or right.startswith(_SYMBOLS), Kind.PUNCTUATION),
+        (right[0] == "J" and left[0] == "J", Kind.JOSA_CHAIN),
+        (right[0] == "J", Kind.JOSA),
+        (right.startswith("VCP"), Kind.COPULA),
+        (right[0] == "E" and left[0] == "E", Kind.EOMI_CHAIN),
+        (right[0] == "E", Kind.EOMI),
+        (right.startswith("XS"), Kind.DERIVATION),
+        (left.startswith("XPN"), Kind.PREFIX),
+        (left[:2] in ("SN", "NR") or right[:2] == "SN" or (left[:2] == "MM" and right[:3] == "NNB"), Kind.NUMERAL),
+        (right.startswith("VX") or left[0] == "E", Kind.AUXILIARY),
+        (left[0] in "NMX" and right[0] in "NVX", Kind.COMPOUND),
+    )
+    return next((kind for holds, kind in rules if holds), Kind.OTHER)
+
+
+def cuts_of(word: str, morphemes: Iterable[Morpheme], policy: Policy) -> tuple[Cut, ...]:
+    """The cuts of one word: where a morpheme begins or ends, none crosses, and the policy says yes.
+
+    Parameters
+    ----------
+    word : str
+        The surface, without leading spaces.
+    morphemes : iterable of Morpheme
+        In order of their starts.
+    policy : Policy
+
+    Returns
+    -------
+    tuple of Cut
+        Ascending offsets, strictly inside the word.
+
+    Examples
+    --------
+    >>> went = [Morpheme(0, 1, "VV"), Morpheme(0, 1, "EP"), Morpheme(1, 2, "EF")]
+    >>> [cut.offset for cut in cuts_of("갔다", went, Policy.parse("morphemes"))]
+    [1]
+    """
+    spans = [m for m in morphemes if m.end > m.start]  # a zero-length copula (먹이다 → 이/VCP) has no surface to cut
+    crossed = {offset for m in spans for offset in range(m.start + 1, m.end)}
+    before: dict[int, str] = {}
+    behind: dict[int, str] = {}
+    for m in spans:
+        before[m.end] = m.tag
+        behind.setdefault(m.start, m.tag)
+    cuts = []
+    for offset in sorted((before.keys() | behind.keys()) - crossed):
+        if not 0 < offset < len(word):
+            continue
+        # MeCab writes a fused span as VV+EP: the part that touches the border counts.
+        left, right = before.get(offset, "UN").split("+")[-1], behind.get(offset, "UN").split("+")[0]
+        kind = kind_of(left, right)
+        if policy.keeps(kind, right):
+            cuts.append(Cut(offset, kind))
+    return tuple(cuts)

@@ -1,0 +1,113 @@
+"""Analyses kept on disk by word, so that a second training asks nothing and an interrupted one goes on where it was.
+
+This file adds: the cache. One SQLite file per analyser signature (name, version, options, user dictionary), because
+SQLite survives a killed process without losing what was committed. The analyser's raw tags are kept, not cuts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+from koktok.errors import AnalyserError
+from koktok.cache import cache_dir
+from koktok.segment import Segmenter
+from koktok.segment.boundaries import Morpheme
+
+__all__ = ["CachedSegmenter"]
+
+BATCH = 20_000
+"""Words between two commits: about half a second of Kiwi on two cores, so a kill loses no more than that."""
+
+
+class CachedSegmenter:
+    """A segmenter that remembers.
+
+    Parameters
+    ----------
+    inner : Segmenter
+        Asked only for words that were never asked before.
+    folder : Path, optional
+        Where the file lies; the user's cache folder by default.
+
+    Attributes
+    ----------
+    asked, known : int
+        Words that went to the analyser, and words that did not need to.
+    """
+
+    def __init__(self, inner: Segmenter, folder: Path | None = None) -> None:
+        self.inner = inner
+        name = hashlib.sha256(inner.signature().encode()).hexdigest()[:16]
+        self.path = (folder or cache_dir() / "analyses") / f"{name}.sqlite"
+        self.asked = 0
+        self.known = 0
+
+    def signature(self) -> str:
+        """The analyser's own: a cache changes nothing."""
+        return self.inner.signature()
+
+    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+        """The morphemes of each word; new ones are committed every `BATCH` words.
+
+        Raises
+        ------
+        AnalyserError
+            When the file is there and no cache, or cannot be written.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with closing(sqlite3.connect(self.path, timeout=60)) as store:
+                store.execute("PRAGMA journal_mode=WAL")
+                store.execute("PRAGMA synchronous=NORMAL")
+                store.execute("CREATE TABLE IF NOT EXISTS analysis (word TEXT PRIMARY KEY, row TEXT) WITHOUT ROWID")
+                store.execute("CREATE TABLE IF NOT EXISTS signature (text TEXT PRIMARY KEY) WITHOUT ROWID")
+                store.execute("INSERT OR IGNORE INTO signature VALUES (?)", (self.signature(),))
+                store.commit()
+                stream = iter(words)
+                while batch := list(islice(stream, BATCH)):
+                    yield from self._batch(store, batch)
+        except sqlite3.Error as error:
+            raise AnalyserError(
+                f"the analysis cache `{self.path}` cannot be used: {error}", hint=f"rm '{self.path}', or --no-cache"
+            ) from error
+
+    def _batch(self, store: sqlite3.Connection, batch: list[str]) -> Iterator[tuple[Morpheme, ...]]:
+        rows: dict[str, str] = {}
+        for i in range(0, len(batch), 500):  # SQLite allows 999 parameters in its oldest builds
+            part = batch[i : i + 500]
+            marks = ",".join("?" * len(part))
+            rows.update(store.execute(f"SELECT word, row FROM analysis WHERE word IN ({marks})", part))
+        new = [word for word in dict.fromkeys(batch) if word not in rows]
+        if new:
+            found = {
+                word: _packed(word, morphemes)
+                for word, morphemes in zip(new, self.inner.analyse(new), strict=True)
+            }
+            with store:
+                store.executemany("INSERT OR REPLACE INTO analysis VALUES (?, ?)", found.items())
+            rows |= found
+        self.asked += len(new)
+        self.known += len(batch) - len(new)
+        for word in batch:
+            yield _unpacked(word, rows[word])
+
+
+def _packed(word: str, morphemes: Iterable[Morpheme]) -> str:
+    """`start end tag form` with single separators; the form only where it is not the surface, which halves the file."""
+    return "\n".join(
+        f"{m.start} {m.end} {m.tag} {'' if m.form == word[m.start : m.end] else m.form}" for m in morphemes
+    )
+
+
+def _unpacked(word: str, row: str) -> tuple[Morpheme, ...]:
+    morphemes = []
+    for line in row.split("\n") if row else ():
+        start, end, tag, form = line.split(" ", 3)
+        a, b = int(start), int(end)
+        morphemes.append(Morpheme(a, b, tag, form or word[a:b]))
+    return tuple(morphemes)

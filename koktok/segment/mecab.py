@@ -1,0 +1,45 @@
+"""MeCab-ko as a segmenter, the second analyser behind the same seam (extra `mecab`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+
+from koktok.errors import MissingExtraError, UsageError
+from koktok.segment.boundaries import Morpheme
+
+__all__ = ["MecabSegmenter"]
+
+
+class MecabSegmenter:
+    """Morphemes by python-mecab-ko.
+
+    A fused eojeol part such as 예쁜데 is one span with the tags `VA+EC`; it stays whole, as its border lies in a syllable.
+
+    Raises
+    ------
+    MissingExtraError
+        When python-mecab-ko is not installed.
+    UsageError
+        When a user dictionary is given: MeCab wants one compiled by its own tools.
+    """
+
+    def __init__(self, *, user_dictionary: str | None = None) -> None:
+        if user_dictionary is not None:
+            raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
+        try:
+            from mecab import MeCab
+        except ImportError as error:
+            raise MissingExtraError("python-mecab-ko", "mecab") from error
+        self._mecab = MeCab()
+
+    def signature(self) -> str:
+        """Version of the library and of its dictionary package."""
+        return f"mecab-ko:{version('python-mecab-ko')}|dic:{version('python-mecab-ko-dic')}"
+
+    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+        """The morphemes of each word, in order."""
+        for word in words:
+            yield tuple(
+                Morpheme(m.span.start, m.span.end, m.feature.pos, m.surface) for m in self._mecab.parse(word)
+            )

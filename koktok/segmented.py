@@ -1,0 +1,179 @@
+"""`SegmentedCounts`: distinct words, their morpheme cuts and their counts, the only thing that a trainer sees (waist 2).
+
+This file adds: the cut. A cut is an offset between two pieces of one word, with the kind of boundary and how sure the
+analyser is. A trainer's whole test corpus is therefore a list literal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from koktok.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Cut", "Kind", "SegmentedCounts"]
+
+
+class Kind(IntEnum):
+    """What stands on the two sides of a cut; the names of a boundary policy are these, in lower case.
+
+    Examples
+    --------
+    >>> Kind.JOSA.label, Kind["COPULA"].value
+    ('josa', 3)
+    """
+
+    JOSA = 0  # 학교|에서: noun and particle (조사)
+    JOSA_CHAIN = 1  # 에서|는: particle and particle
+    EOMI = 2  # 먹|었: stem and ending (어미)
+    COPULA = 3  # 학생|이: noun and copula (지정사)
+    EOMI_CHAIN = 4  # 었|다: ending and ending
+    DERIVATION = 5  # 공부|하, 학생|들: before a derivational suffix (접미사)
+    PREFIX = 6  # 맨|손: behind a prefix (접두사)
+    COMPOUND = 7  # 국어|사전: two content words (합성어)
+    AUXILIARY = 8  # 먹어|보다: a verb behind an ending, without a space
+    NUMERAL = 9  # 3|개: a number and its unit
+    PUNCTUATION = 10  # 다|. : a symbol on either side
+    OTHER = 11  # anything else, for instance 한국어|tokenizer
+
+    @property
+    def label(self) -> str:
+        """The name in lower case, as recipes spell it."""
+        return self.name.lower()
+
+
+class Cut(NamedTuple):
+    """One boundary inside a word.
+
+    Parameters
+    ----------
+    offset : int
+        Code points from the start of the word (its leading spaces counted), strictly inside it.
+    kind : Kind
+        What stands on the two sides.
+    confidence : float
+        How sure the analyser is, over 0 and at most 1.
+    """
+
+    offset: int
+    kind: Kind = Kind.OTHER
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentedCounts:
+    """Distinct words with counts and cuts, in flat arrays.
+
+    Parameters
+    ----------
+    words : tuple of str
+        Distinct, sorted by code point; leading spaces belong to the word.
+    n : ndarray of uint64, shape (len(words),)
+        Occurrences.
+    start : ndarray of int64, shape (len(words) + 1,)
+        The cuts of word i are `offset[start[i]:start[i + 1]]`, ascending, and likewise `kind` and `confidence`.
+    offset : ndarray of int32
+    kind : ndarray of uint8
+    confidence : ndarray of float32
+
+    Examples
+    --------
+    >>> counts = SegmentedCounts.from_marked({" 학교|에서|는": 3, " 집": 1})
+    >>> [cut.offset for cut in counts.cuts(1)], counts.pieces(1), counts.total
+    ([3, 5], [' 학교', '에서', '는'], 4)
+    """
+
+    words: tuple[str, ...]
+    n: NDArray[np.uint64]
+    start: NDArray[np.int64]
+    offset: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    confidence: NDArray[np.float32]
+
+    @classmethod
+    def from_items(cls, items: Iterable[tuple[str, Sequence[Cut], int]]) -> SegmentedCounts:
+        """Counts of (word, cuts, n) triples; the order of the triples does not matter, a word may come once.
+
+        Raises
+        ------
+        InputError
+            When a word comes twice, or a cut does not lie strictly inside its word.
+        """
+        rows = sorted(items, key=lambda row: row[0])
+        start = np.zeros(len(rows) + 1, dtype=np.int64)
+        flat: list[Cut] = []
+        previous = None
+        for i, (word, cuts, _) in enumerate(rows):
+            if word == previous:
+                raise InputError(f"the word {word!r} came twice; counts want every word once")
+            previous = word
+            ordered = sorted(cuts)
+            if any(not 0 < cut.offset < len(word) for cut in ordered):
+                raise InputError(f"cuts {[cut.offset for cut in ordered]} do not lie inside the word {word!r}")
+            flat += ordered
+            start[i + 1] = len(flat)
+        return cls(
+            words=tuple(row[0] for row in rows),
+            n=np.fromiter((row[2] for row in rows), dtype=np.uint64, count=len(rows)),
+            start=start,
+            offset=np.fromiter((cut.offset for cut in flat), dtype=np.int32, count=len(flat)),
+            kind=np.fromiter((cut.kind for cut in flat), dtype=np.uint8, count=len(flat)),
+            confidence=np.fromiter((cut.confidence for cut in flat), dtype=np.float32, count=len(flat)),
+        )
+
+    @classmethod
+    def from_marked(cls, marked: dict[str, int]) -> SegmentedCounts:
+        """Counts of words written with `|` at their cuts: what tests and examples use."""
+        items = []
+        for text, n in marked.items():
+            parts = text.split("|")
+            ends = np.cumsum([len(part) for part in parts])[:-1].tolist()
+            items.append(("".join(parts), [Cut(end) for end in ends], n))
+        return cls.from_items(items)
+
+    def __repr__(self) -> str:
+        return f"SegmentedCounts(words={len(self.words)}, cuts={len(self.offset)}, total={self.total})"
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def total(self) -> int:
+        """Running words: the sum of all counts."""
+        return int(self.n.sum())
+
+    def cuts(self, i: int) -> list[Cut]:
+        """The cuts of word `i`, ascending."""
+        span = slice(int(self.start[i]), int(self.start[i + 1]))
+        return [
+            Cut(offset, Kind(kind), confidence)
+            for offset, kind, confidence in zip(
+                self.offset[span].tolist(), self.kind[span].tolist(), self.confidence[span].tolist(), strict=True
+            )
+        ]
+
+    def pieces(self, i: int) -> list[str]:
+        """Word `i`, cut; the pieces join back to it (law 2)."""
+        word = self.words[i]
+        edges = [0, *self.offset[int(self.start[i]) : int(self.start[i + 1])].tolist(), len(word)]
+        return [word[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+
+    def items(self) -> Iterator[tuple[str, list[Cut], int]]:
+        """Triples of word, cuts and count."""
+        for i, (word, n) in enumerate(zip(self.words, self.n.tolist(), strict=True)):
+            yield word, self.cuts(i), n
+
+    def digest(self) -> str:
+        """First 16 hex digits of the SHA-256 of words, counts and cuts."""
+        sha = hashlib.sha256("\0".join(self.words).encode())
+        for array in (self.n, self.start, self.offset, self.kind, self.confidence):
+            sha.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes())
+        return sha.hexdigest()[:16]

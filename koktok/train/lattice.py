@@ -1,0 +1,326 @@
+"""`Lattice`: every way to cut every distinct word into candidate pieces, in flat arrays, and what each way costs.
+
+This file adds: the one cost (DESIGN.md section 1, SCIENCE.md 3.1). A segmentation pays `lam` per token, `mu` per cut
+inside a morpheme (Hangul on both sides) and `nu` per morpheme boundary that a piece swallows, by kind of boundary. All
+three are additive over arcs, so shortest paths find the cheapest segmentation of a word in time linear in its arcs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from koktok.errors import UsageError
+from koktok.segmented import Kind, SegmentedCounts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Dials", "Lattice", "NodeCosts", "charge", "node_costs", "offer"]
+
+SHARDS = 8
+"""Words are worked on in this many runs, whatever the number of threads, and the partial sums are added in order:
+floating-point sums are then the same on one core and on many (law 5)."""
+
+
+@dataclass(frozen=True)
+class Dials:
+    """What a segmentation costs.
+
+    Parameters
+    ----------
+    lam : float
+        Per token.
+    mu : float
+        Per cut inside a morpheme.
+    nu : tuple of float
+        Per swallowed boundary, indexed by `Kind`.
+
+    Examples
+    --------
+    >>> Dials.of(1, 0.5, {"josa": 1.2, "rest": 0.4}).nu[:2]
+    (1.2, 0.4)
+    """
+
+    lam: float
+    mu: float
+    nu: tuple[float, ...]
+
+    @classmethod
+    def of(cls, lam: float, mu: float, nu: float | Mapping[str, float]) -> Dials:
+        """Dials with one weight for all boundaries, or one by label of `Kind` (`rest` for those not named).
+
+        Raises
+        ------
+        UsageError
+            For a negative or missing weight, or a label that is no kind of boundary.
+        """
+        table = dict(nu) if isinstance(nu, Mapping) else {"rest": float(nu)}
+        strange = sorted(table.keys() - {kind.label for kind in Kind} - {"rest"})
+        if strange:
+            known = ", ".join(kind.label for kind in Kind)
+            raise UsageError(f"nu came for `{strange[0]}`, which is no kind of boundary", hint=f"{known}, rest")
+        missing = [kind.label for kind in Kind if kind.label not in table and "rest" not in table]
+        if missing:
+            raise UsageError(f"nu came without a weight for `{missing[0]}`", hint="name it, or give `rest`")
+        weights = tuple(float(table.get(kind.label, table.get("rest", 0.0))) for kind in Kind)
+        if lam <= 0 or mu < 0 or min(weights) < 0:
+            raise UsageError(f"lam is {lam}, mu {mu}, nu {nu}: lam must be over 0, the others at least 0")
+        return cls(float(lam), float(mu), weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Arcs of all words. Node k of a word is the gap before its character k; arcs are kept by the node they end in.
+
+    Parameters
+    ----------
+    node : ndarray of int64, shape (words + 1,)
+        Word i owns the nodes `node[i]:node[i + 1]`, one more than it has characters.
+    arc : ndarray of int64, shape (nodes + 1,)
+        The arcs `arc[v]:arc[v + 1]` end in node v.
+    length : ndarray of uint8
+        Characters of each arc.
+    piece : ndarray of int32
+        Candidate of each arc.
+    weight : ndarray of float64, shape (words,)
+        How much each word counts.
+    """
+
+    node: NDArray[np.int64]
+    arc: NDArray[np.int64]
+    length: NDArray[np.uint8]
+    piece: NDArray[np.int32]
+    weight: NDArray[np.float64]
+
+    def only(self, alive: NDArray[np.bool_]) -> Lattice:
+        """The lattice without the arcs of dead pieces."""
+        keep = alive[self.piece]
+        before = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)
+        return Lattice(self.node, before[self.arc], self.length[keep], self.piece[keep], self.weight)
+
+    def shards(self) -> list[tuple[int, int]]:
+        """Runs of words with about equally many arcs."""
+        ends = self.arc[self.node]
+        marks = np.searchsorted(ends, np.linspace(0, ends[-1], SHARDS + 1)[1:-1])
+        edges = [0, *marks.tolist(), len(self.node) - 1]
+        return list(zip(edges, edges[1:], strict=False))
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCosts:
+    """The cost of a lattice under dials; an arc i → j costs `price + swallow[j - 1] - swallow[i] + split[j]`.
+
+    Parameters
+    ----------
+    split : ndarray of float64, shape (nodes,)
+        `mu` where a cut would split a morpheme.
+    swallow : ndarray of float64, shape (nodes,)
+        Sum of `nu` over the boundaries up to and including each node.
+    """
+
+    split: NDArray[np.float64]
+    swallow: NDArray[np.float64]
+
+
+def node_costs(counts: SegmentedCounts, lattice: Lattice, dials: Dials) -> NodeCosts:
+    """Boundaries and morpheme insides of all words, priced.
+
+    A boundary that the analyser is unsure of (confidence under 1) weighs less, and a cut there costs the rest of `mu`.
+    A boundary of a kind with `nu` 0 is no boundary: a cut there splits a word like any other (맨|손 is one word to human
+    annotators: of Kiwi's cuts behind prefixes they share 7 %).
+    A cut beside a space, a digit or a Latin letter is free: no human boundary score looks there.
+    """
+    n_nodes = int(lattice.node[-1])
+    boundary = np.repeat(lattice.node[:-1], np.diff(counts.start)) + counts.offset
+    nu = np.asarray(dials.nu)[counts.kind]
+    sure = np.zeros(n_nodes)
+    sure[boundary] = counts.confidence * (nu > 0)
+    price = np.zeros(n_nodes)
+    price[boundary] = nu * counts.confidence
+    hangul = np.zeros(n_nodes, dtype=bool)  # is the character behind this node a syllable?
+    codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
+    last = lattice.node[1:] - 1
+    inner = np.ones(n_nodes, dtype=bool)
+    inner[last] = False
+    hangul[inner] = (codes >= 0xAC00) & (codes <= 0xD7A3)
+    split = np.zeros(n_nodes)
+    split[1:] = dials.mu * (1 - sure[1:]) * (hangul[1:] & hangul[:-1])  # a last node is never Hangul, so words part
+    return NodeCosts(split, np.cumsum(price))
+
+
+def charge(
+    lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], pool: ThreadPoolExecutor
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """What the cheapest segmentations cost, how often they use each piece, and what its absence would cost more.
+
+    The absence is exact to first order: for one use of a piece, the cheapest path of the whole word that avoids it.
+
+    Returns
+    -------
+    objective : float
+    uses : ndarray of float64
+    regret : ndarray of float64
+    """
+    return _summed(_charge, lattice, costs, price, pool)
+
+
+def offer(
+    lattice: Lattice,
+    costs: NodeCosts,
+    price: NDArray[np.float64],
+    alive: NDArray[np.bool_],
+    pool: ThreadPoolExecutor,
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """What each dead piece would save if it came back, alone.
+
+    Returns
+    -------
+    objective : float
+    uses : ndarray of float64
+        How often it would be used.
+    gain : ndarray of float64
+    """
+    return _summed(_offer, lattice, costs, np.where(alive, price, -price), pool)
+
+
+def _summed(
+    kernel: object, lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], pool: ThreadPoolExecutor
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    def part(span: tuple[int, int]) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        first, second = np.zeros(len(price)), np.zeros(len(price))
+        total = kernel(  # type: ignore[operator]
+            *span,
+            lattice.node,
+            lattice.arc,
+            lattice.length,
+            lattice.piece,
+            lattice.weight,
+            costs.split,
+            costs.swallow,
+            price,
+            first,
+            second,
+        )
+        return total, first, second
+
+    parts = list(pool.map(part, lattice.shards()))
+    total, first, second = parts[0]
+    for more in parts[1:]:
+        total += more[0]
+        first += more[1]
+        second += more[2]
+    return total, first, second
+
+
+@njit(nogil=True, cache=True)
+def _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, best):  # type: ignore[no-untyped-def]
+    """Cheapest cost from the first node (`ahead`), to the last (`behind`), and the arc of the best path into a node.
+
+    A piece with a price of at most 0 is dead and its arcs are passed over.
+    """
+    ahead[0] = 0.0
+    for v in range(base + 1, end):
+        ahead[v - base] = np.inf
+        for e in range(arc[v], arc[v + 1]):
+            p = price[piece[e]]
+            if p <= 0:
+                continue
+            u = v - length[e]
+            cost = ahead[u - base] + p + swallow[v - 1] - swallow[u] + split[v]
+            if cost < ahead[v - base]:
+                ahead[v - base] = cost
+                best[v - base] = e
+    for k in range(end - base):
+        behind[k] = np.inf
+    behind[end - 1 - base] = 0.0
+    for v in range(end - 1, base, -1):
+        for e in range(arc[v], arc[v + 1]):
+            p = price[piece[e]]
+            if p <= 0:
+                continue
+            u = v - length[e]
+            cost = behind[v - base] + p + swallow[v - 1] - swallow[u] + split[v]
+            if cost < behind[u - base]:
+                behind[u - base] = cost
+
+
+@njit(nogil=True, cache=True)
+def _longest(lo, hi, node):  # type: ignore[no-untyped-def]
+    longest = 1
+    for w in range(lo, hi):
+        longest = max(longest, node[w + 1] - node[w])
+    return longest
+
+
+@njit(nogil=True, cache=True)
+def _charge(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, regret):  # type: ignore[no-untyped-def]
+    size = _longest(lo, hi, node)
+    ahead, behind, second = np.empty(size), np.empty(size), np.empty(size)
+    best = np.empty(size, np.int64)
+    used = np.full(size, -1, np.int64)
+    total = 0.0
+    for w in range(lo, hi):
+        base, end = node[w], node[w + 1]
+        if end - base < 2:
+            continue
+        _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, best)
+        cheapest = ahead[end - 1 - base]
+        total += weight[w] * cheapest
+        v = end - 1
+        while v > base:  # `used[k]`: the arc of the best path that starts in node k
+            e = best[v - base]
+            v -= length[e]
+            used[v - base] = e
+            second[v - base] = np.inf
+        # Every path covers character k with one arc, so the paths that avoid the used arc starting in k are those
+        # that cover k with another one.
+        for v in range(base + 1, end):
+            for e in range(arc[v], arc[v + 1]):
+                p = price[piece[e]]
+                if p <= 0:
+                    continue
+                u = v - length[e]
+                through = ahead[u - base] + p + swallow[v - 1] - swallow[u] + split[v] + behind[v - base]
+                for k in range(u - base, v - base):
+                    if used[k] >= 0 and used[k] != e and through < second[k]:
+                        second[k] = through
+        for k in range(end - 1 - base):
+            e = used[k]
+            if e >= 0:
+                uses[piece[e]] += weight[w]
+                regret[piece[e]] += weight[w] * (second[k] - cheapest)  # infinite for a character that stands alone
+                used[k] = -1
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _offer(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, gain):  # type: ignore[no-untyped-def]
+    """As `_charge`, for the pieces whose price is negative: they are dead, and would cost that much if alive."""
+    size = _longest(lo, hi, node)
+    ahead, behind = np.empty(size), np.empty(size)
+    best = np.empty(size, np.int64)
+    total = 0.0
+    for w in range(lo, hi):
+        base, end = node[w], node[w + 1]
+        if end - base < 2:
+            continue
+        _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, best)
+        cheapest = ahead[end - 1 - base]
+        total += weight[w] * cheapest
+        for v in range(base + 1, end):
+            for e in range(arc[v], arc[v + 1]):
+                p = price[piece[e]]
+                if p > 0:
+                    continue
+                u = v - length[e]
+                through = ahead[u - base] - p + swallow[v - 1] - swallow[u] + split[v] + behind[v - base]
+                if through < cheapest:
+                    uses[piece[e]] += weight[w]
+                    gain[piece[e]] += weight[w] * (cheapest - through)
+    return total

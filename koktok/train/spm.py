@@ -1,0 +1,150 @@
+"""Training with the sentencepiece library, from counts, under our cuts.
+
+This file adds: a trained vocabulary. SentencePiece reads `word TAB count` lines, and a delimiter in them keeps seed
+pieces (Unigram) and merges (BPE) inside morphemes. What it returns is put into our canonical form.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from koktok.errors import VocabSizeError
+from koktok.segmented import SegmentedCounts
+from koktok.train.alphabet import FORBIDDEN
+from koktok.vocab import BYTE_PIECES, Vocab
+
+__all__ = ["train_spm"]
+
+DELIMITER = "\x1f"
+"""Between morphemes in SentencePiece's input: the unit separator, which no text contains on purpose."""
+
+THREADS = 1
+"""SentencePiece's Unigram gives other pieces for another number of threads, so it is part of the algorithm here."""
+
+
+def train_spm(
+    counts: SegmentedCounts,
+    *,
+    model: Literal["unigram", "bpe"],
+    vocab_size: int,
+    alphabet: Iterable[str],
+    specials: Iterable[str] = (),
+    max_piece_length: int = 16,
+) -> Vocab:
+    """A vocabulary by SentencePiece.
+
+    Where the text has fewer pieces inside morphemes than are wanted, the words are given uncut a second time, and pieces
+    across morphemes fill what is left; a smaller size, or more text, keeps to the morphemes.
+
+    Parameters
+    ----------
+    counts : SegmentedCounts
+        Distinct words, cuts and counts.
+    model : "unigram" or "bpe"
+    vocab_size : int
+        All ids: 256 bytes, pieces and specials.
+    alphabet : iterable of str
+        Characters that must be pieces; words with any other character are not trained on.
+    specials : iterable of str
+        Special tokens; words that contain one are not trained on.
+    max_piece_length : int
+        In characters.
+
+    Raises
+    ------
+    VocabSizeError
+        When the text has too few candidates for the size; names the largest that it has.
+
+    Examples
+    --------
+    >>> words = SegmentedCounts.from_marked({" 학교|에서": 9, " 학교|는": 8, " 집|에서": 7, " 집|은": 5})
+    >>> train_spm(words, model="bpe", vocab_size=269, alphabet=" 학교에서는집은").pieces[-3:]
+    ('에서', ' 집', '학교')
+    """
+    letters, reserved = sorted(set(alphabet)), tuple(specials)
+    slots = vocab_size - len(BYTE_PIECES) - len(reserved)
+    lines = list(_lines(counts, set(letters), (*reserved, *BYTE_PIECES)))
+    try:
+        rows = _run(lines, model, slots, letters, max_piece_length)
+    except _TooFewError:
+        try:
+            rows = _run(lines + [line.replace(DELIMITER, "") for line in lines], model, slots, letters, max_piece_length)
+        except _TooFewError as error:
+            most = error.most + vocab_size - slots
+            raise VocabSizeError(
+                f"the text has too few distinct pieces for a vocabulary of {vocab_size:,}; at most {most:,} are possible",
+                hint=f"--vocab-size {most}",
+            ) from error
+    if model == "unigram":
+        scores = dict(rows)
+        worst = min(scores.values())
+        scores |= {char: worst for char in letters if char not in scores}
+        return Vocab.unigram(_trimmed(scores, slots, letters), specials=reserved)
+    merged = [piece for piece, _ in rows if len(piece) > 1]
+    return Vocab.bpe(letters, merged[: slots - len(letters)], specials=reserved)
+
+
+class _TooFewError(Exception):
+    """SentencePiece has fewer candidates than it was asked for."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = most
+
+
+def _run(
+    lines: Iterable[str], model: str, slots: int, letters: Iterable[str], max_piece_length: int
+) -> list[tuple[str, float]]:
+    """Pieces and scores as SentencePiece orders them, its <unk> left out."""
+    import sentencepiece
+
+    written = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=written,
+            input_format="tsv",
+            model_type=model,
+            vocab_size=slots + 1,  # its <unk> takes a slot that ours does not
+            pretokenization_delimiter=DELIMITER,
+            required_chars="".join(char for char in letters if char not in " \t\n"),
+            character_coverage=1.0,
+            max_sentencepiece_length=max_piece_length,
+            max_sentence_length=1 << 20,
+            normalization_rule_name="identity",
+            add_dummy_prefix=False,
+            remove_extra_whitespaces=False,
+            # The words are our pretokens already: whatever may stand together in them may stand in a piece.
+            split_by_unicode_script=False,
+            split_by_number=False,
+            byte_fallback=False,
+            bos_id=-1,
+            eos_id=-1,
+            num_threads=THREADS,
+            minloglevel=4,
+        )
+    except (RuntimeError, OSError, ValueError) as error:
+        largest = re.search(r"value <= (\d+)", str(error))
+        if largest:
+            raise _TooFewError(int(largest[1]) - 1) from error
+        raise VocabSizeError(f"SentencePiece cannot train {slots:,} pieces: {str(error).strip()[-300:]}") from error
+    processor = sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())
+    return [(processor.id_to_piece(i).replace("▁", " "), processor.get_score(i)) for i in range(1, len(processor))]
+
+
+def _lines(counts: SegmentedCounts, letters: set[str], unwanted: tuple[str, ...]) -> Iterator[str]:
+    """TSV lines; white space other than U+0020 is left out, as it would be read as part of the format."""
+    for i, n in enumerate(counts.n.tolist()):
+        word = counts.words[i]
+        if set(word) <= letters and not (set(word) & {"\t", "\n", FORBIDDEN}) and not any(u in word for u in unwanted):
+            yield f"{DELIMITER.join(counts.pieces(i))}\t{n}"
+
+
+def _trimmed(scores: dict[str, float], slots: int, letters: Iterable[str]) -> dict[str, float]:
+    """At most `slots` pieces: letters that SentencePiece did not know push out the pieces with the lowest scores."""
+    keep = set(letters)
+    spare = sorted((piece for piece in scores if piece not in keep), key=lambda piece: (-scores[piece], piece))
+    return {piece: scores[piece] for piece in (*keep, *spare[: max(0, slots - len(keep))])}

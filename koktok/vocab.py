@@ -1,0 +1,165 @@
+"""`Vocab`: pieces, their ids and scores: what a trainer returns and a model runs on.
+
+This file adds: the canonical order. Ids are the 256 bytes in one block (where the vocabulary falls back to bytes), then
+the pieces, then the special tokens, so that special tokens are never model pieces and user text cannot reach them.
+Unigram pieces stand by falling score, then by string; BPE pieces by rank, the alphabet first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from koktok.errors import ArtifactError
+
+__all__ = ["BYTE_CHARS", "BYTE_PIECES", "SCORE_STEP", "ModelKind", "Vocab"]
+
+ModelKind = Literal["unigram", "bpe", "bpe-bytes"]
+
+SCORE_STEP = 1 / 256
+"""Scores are multiples of this, so that float32 (SentencePiece) and float64 (Hugging Face) sum them alike."""
+
+BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+"""What SentencePiece and Hugging Face call the pieces of byte fallback."""
+
+BYTE_SCORE_MARGIN = 4.0
+
+_PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
+BYTE_CHARS = tuple(
+    chr(byte) if byte in _PRINTABLE else chr(0x100 + sum(b not in _PRINTABLE for b in range(byte)))
+    for byte in range(256)
+)
+"""How GPT-2 spells bytes: printable Latin-1 as itself, the 68 others as U+0100 and up; the alphabet of "bpe-bytes"."""
+
+
+@dataclass(frozen=True)
+class Vocab:
+    """A trained vocabulary, frozen.
+
+    Parameters
+    ----------
+    kind : "unigram" or "bpe"
+        Which model reads it.
+    pieces : tuple of str
+        Without bytes and specials, in id order; every character of a piece is itself a piece.
+    scores : tuple of float
+        Unigram only: at most 0, multiples of `SCORE_STEP`, as long as `pieces`. Empty for BPE, whose rank is the order.
+    specials : tuple of str
+        Special and reserved tokens, in id order, behind the pieces.
+    byte_fallback : bool
+        Whether unknown characters become bytes (then nothing is ever unknown).
+
+    Raises
+    ------
+    ArtifactError
+        When the order, the scores or the alphabet break the rules above.
+
+    Examples
+    --------
+    >>> vocab = Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}, specials=("</s>",))
+    >>> vocab.size, vocab.id_of("가나"), vocab.pieces
+    (260, 257, ('가', '가나', '나'))
+    """
+
+    kind: ModelKind
+    pieces: tuple[str, ...]
+    scores: tuple[float, ...] = ()
+    specials: tuple[str, ...] = ()
+    byte_fallback: bool = True
+
+    def __post_init__(self) -> None:
+        known = set(self.pieces)
+        if len(known) != len(self.pieces) or "" in known:
+            raise ArtifactError("a vocabulary wants distinct, non-empty pieces")
+        missing = {char for piece in self.pieces for char in piece} - known
+        if missing:
+            raise ArtifactError(f"every character of a piece must be a piece; missing: {sorted(missing)[:10]}")
+        if len(set(self.specials)) != len(self.specials):
+            raise ArtifactError("special tokens must be distinct")
+        if self.kind == "unigram":
+            if len(self.scores) != len(self.pieces):
+                raise ArtifactError(f"{len(self.pieces)} pieces came with {len(self.scores)} scores")
+            order = [(-score, piece) for piece, score in zip(self.pieces, self.scores, strict=True)]
+            if order != sorted(order) or any(score > 0 or (score / SCORE_STEP) % 1 for score in self.scores):
+                raise ArtifactError("unigram pieces want rounded scores of at most 0, falling, ties by string")
+        elif self.scores:
+            raise ArtifactError(f"a {self.kind} vocabulary has no scores: its rank is its order")
+
+    @classmethod
+    def unigram(cls, scores: Mapping[str, float], *, specials: Iterable[str] = ()) -> Vocab:
+        """A unigram vocabulary in canonical order, with scores made at most 0 and rounded.
+
+        Positive scores are lowered by a constant per *character*: every segmentation of a word has the same characters,
+        so no comparison between two segmentations changes (a constant per piece would change them all).
+        """
+        slope = max((score / len(piece) for piece, score in scores.items()), default=0.0)
+        lower = max(0.0, slope)
+        rounded = {p: min(0.0, round((s - lower * len(p)) / SCORE_STEP) * SCORE_STEP) for p, s in scores.items()}
+        order = sorted(rounded, key=lambda piece: (-rounded[piece], piece))
+        return cls("unigram", tuple(order), tuple(rounded[piece] for piece in order), tuple(specials))
+
+    @classmethod
+    def bpe(cls, alphabet: Iterable[str], merged: Iterable[str], *, specials: Iterable[str] = ()) -> Vocab:
+        """A BPE vocabulary: the alphabet by code point, then the merged pieces in the order of their merges."""
+        return cls("bpe", (*sorted(set(alphabet)), *merged), (), tuple(specials))
+
+    @classmethod
+    def bpe_bytes(cls, merged: Iterable[str], *, specials: Iterable[str] = ()) -> Vocab:
+        """A byte-level BPE vocabulary, spelled with `BYTE_CHARS`: the 256 bytes, then the merged pieces by rank.
+
+        The bytes stand by code point of their spelling, as in GPT-2's own vocabulary.
+        """
+        return cls("bpe-bytes", (*sorted(BYTE_CHARS), *merged), (), tuple(specials), byte_fallback=False)
+
+    @property
+    def n_bytes(self) -> int:
+        """How many ids the byte block takes: 256 or 0."""
+        return 256 if self.byte_fallback else 0
+
+    @property
+    def size(self) -> int:
+        """All ids: bytes, pieces and specials."""
+        return self.n_bytes + len(self.pieces) + len(self.specials)
+
+    @property
+    def byte_score(self) -> float:
+        """The score of a byte piece: so low that text that spells `<0x0A>` is never read as that byte.
+
+        Such text has six characters, each of them at best a piece of its own; the byte must lose against all six.
+        """
+        return 6 * min(self.scores, default=0.0) - BYTE_SCORE_MARGIN
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Piece to id, without bytes and specials."""
+        return {piece: self.n_bytes + i for i, piece in enumerate(self.pieces)}
+
+    @cached_property
+    def special_ids(self) -> dict[str, int]:
+        """Special token to id."""
+        first = self.n_bytes + len(self.pieces)
+        return {token: first + i for i, token in enumerate(self.specials)}
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The string of every id."""
+        return (*BYTE_PIECES[: self.n_bytes], *self.pieces, *self.specials)
+
+    def id_of(self, piece: str) -> int:
+        """The id of a piece or special token.
+
+        Raises
+        ------
+        KeyError
+            When it is neither.
+        """
+        return self.ids[piece] if piece in self.ids else self.special_ids[piece]
+
+    def digest(self) -> str:
+        """First 16 hex digits of the SHA-256 over everything that decides ids."""
+        content = [self.kind, self.pieces, self.scores, self.specials, self.byte_fallback]
+        return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]

@@ -1,0 +1,476 @@
+"""Reading: what is written comes back, and what is no text is refused by name."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import os
+import random
+import re
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from koktok import records
+from koktok.corpus import ReadReport, Source, expand, lines_of, read_documents, read_lines, split_lines
+from koktok.errors import InputError, MissingExtraError, UsageError
+
+PACK = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".bz2": bz2.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+LINES = ["나는 학생이다.", "", "ㅋㅋ  둘 ", "가\u2028나\x0b다\x85라", "a\rb"]
+in_tmp = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+# What one line can hold: anything but its end. A file's first U+FEFF is a BOM, and a final \r belongs to the line end.
+line = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\0"), max_size=30).map(
+    lambda text: text.lstrip("\ufeff").rstrip("\r")
+)
+
+
+def write(path: Path, data: bytes | str) -> Path:
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+def read(*paths: Path | str, field: str | None = None, **how: object) -> list[str]:
+    return list(read_lines(Source.of(*paths, field=field), **how))  # type: ignore[arg-type]
+
+
+def text_of(lines: list[str], end: str = "\n") -> str:
+    return "".join(one + end for one in lines)
+
+
+# Laws
+
+
+@pytest.mark.parametrize("packed", PACK)
+@in_tmp
+@given(lines=st.lists(line, min_size=1), end=st.sampled_from(["\n", "\r\n"]), last=st.booleans(), bom=st.booleans())
+@example(lines=LINES, end="\n", last=True, bom=True)
+def test_lines_come_back_through_every_compression(
+    tmp_path: Path, packed: str, lines: list[str], end: str, last: bool, bom: bool
+) -> None:
+    text = text_of(lines, end)
+    text = text if last or not lines[-1] else text.removesuffix(end)
+    path = write(tmp_path / f"a.txt{packed}", PACK[packed](("\ufeff" * bom + text).encode()))
+    report = ReadReport()
+    told: list[tuple[int, int | None]] = []
+    assert read(path, report=report, on_progress=lambda *step: told.append(step)) == lines
+    assert report.lines == len(lines)
+    assert report.digests == {"a": hashlib.sha256(text_of(lines).encode()).hexdigest()}
+    assert told[-1] == (path.stat().st_size, path.stat().st_size) == (report.bytes, report.bytes)
+
+
+@in_tmp
+@given(lines=st.lists(line, min_size=2), data=st.data())
+def test_a_text_split_over_files_is_the_whole(tmp_path: Path, lines: list[str], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(1, len(lines) - 1))
+    whole, parts = ReadReport(), ReadReport()
+    path = write(tmp_path / "whole.txt", text_of(lines))
+    first = write(tmp_path / "1.txt", text_of(lines[:cut]))
+    second = write(tmp_path / "2.txt.gz", gzip.compress(text_of(lines[cut:]).encode()))
+    assert read(path, report=whole) == list(read_lines(Source.of(first, second, name="whole"), report=parts)) == lines
+    assert whole.digests == parts.digests
+    assert (parts.files, parts.lines) == (2, whole.lines)
+
+
+@in_tmp
+@given(lines=st.lists(line, min_size=1), chunk=st.integers(1, 40))
+def test_where_blocks_are_cut_does_not_matter(tmp_path: Path, lines: list[str], chunk: int) -> None:
+    path = write(tmp_path / "a.txt", text_of(lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "_CHUNK", chunk)
+        patch.setattr(records, "_sniff", lambda *_: None)
+        assert read(path) == lines
+
+
+@in_tmp
+@given(documents=st.lists(st.lists(line, min_size=1).map("\n".join), min_size=1))
+def test_every_record_format_gives_the_same_documents(tmp_path: Path, documents: list[str]) -> None:
+    documents = [document.replace("\r", "").replace("\n\n", "\n").strip("\n") for document in documents]
+    write(tmp_path / "a.jsonl", text_of([json.dumps({"id": 1, "text": document}) for document in documents]))
+    with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows([["id", "text"], *([1, document] for document in documents)])
+    pq.write_table(pa.table({"id": [1] * len(documents), "text": documents}), tmp_path / "a.parquet")
+    reports = []
+    for kind in ("jsonl", "csv", "parquet"):
+        reports.append(ReadReport())
+        assert list(read_documents(Source.of(tmp_path / f"a.{kind}"), report=reports[-1])) == documents
+        assert read(tmp_path / f"a.{kind}") == "\n".join(documents).split("\n")
+        assert reports[-1].digests == reports[0].digests
+
+
+@given(count=st.integers(0, 400), block=st.integers(1, 60), shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_split_keeps_lines_and_blocks_and_grows_with_the_share(
+    count: int, block: int, shares: tuple[float, float]
+) -> None:
+    lines = [str(number) for number in range(count)]
+    small, large = (list(split_lines(lines, share=share, block=block, key="k")) for share in sorted(shares))
+    assert [text for _, text in small] == lines
+    assert all(b or not a for (a, _), (b, _) in zip(small, large, strict=True))
+    for start in range(0, count, block):
+        assert len({out for out, _ in small[start : start + block]}) == 1
+
+
+def test_split_is_frozen_and_differs_by_key() -> None:
+    lines = [str(number) for number in range(1000)]
+    sides = {key: [o for o, _ in split_lines(lines, share=0.3, key=key)][::50] for key in ("a", "b")}
+    assert sides["a"] != sides["b"]
+    held = [number for number, out in enumerate(sides["a"]) if out]
+    assert held == [9, 10, 11, 13, 16, 17]
+    assert not any(out for out, _ in split_lines(lines, share=0))
+    assert all(out for out, _ in split_lines(lines, share=1))
+
+
+@pytest.mark.parametrize(
+    ("how", "message"), [({"share": 1.5}, "share of 1.5"), ({"share": 0.1, "block": 0}, "0 lines")]
+)
+def test_split_refuses(how: dict[str, float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        split_lines(["a"], **how)  # type: ignore[arg-type]
+
+
+# Files and folders
+
+
+def test_folder_is_sorted_and_skips_hidden_and_unknown(tmp_path: Path) -> None:
+    for name in ("b.txt", "a/z.md", "a.jsonl.gz", ".git/c.txt", ".d.txt", "e.pdf", "A.TXT"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(tmp_path / name, "x")
+    assert [str(path.relative_to(tmp_path)) for path in expand([tmp_path])] == [
+        "A.TXT",
+        "a/z.md",
+        "a.jsonl.gz",
+        "b.txt",
+    ]
+
+
+def test_glob_matches_in_order_and_a_file_is_read_once(tmp_path: Path) -> None:
+    for name in ("2.txt", "1.txt", "x[1].txt", "sub/3.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(tmp_path / name, "x")
+    names = [path.name for path in expand([f"{tmp_path}/?.txt", tmp_path / "1.txt", f"{tmp_path}/**/3.txt"])]
+    assert names == ["1.txt", "2.txt", "3.txt"]
+    assert [path.name for path in expand([f"{tmp_path}/x[1].txt"])] == ["x[1].txt"]
+
+
+def test_unknown_extension_is_plain_text_where_it_is_named(tmp_path: Path) -> None:
+    assert read(write(tmp_path / "train.ko", "가\n나\n")) == ["가", "나"]
+
+
+def test_corpus_names_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path))
+    source = Source.of("corpus:mini")
+    assert (source.name, [path.name for path in source.paths]) == ("mini", ["mini.txt"])
+    assert sum(len(text.split()) for text in read_lines(source)) > 5000
+
+
+def test_source_is_named_after_its_paths(tmp_path: Path) -> None:
+    paths = [write(tmp_path / name, "x") for name in ("a.txt.gz", "b.txt")]
+    assert [Source.of(*paths).name, Source.of(paths[0], name="mine").name, Source.of("-").name] == [
+        "a+b",
+        "mine",
+        "stdin",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "message"),
+    [
+        ({}, "no.txt", "there is no file or folder .*no.txt"),
+        ({"news.txt": "x"}, "newz.txt", r"did you mean `.*news\.txt`"),
+        ({"a.txt": ""}, "a.txt", "a.txt` is empty"),
+        ({"d/x.pdf": "x"}, "d", r"the folder .*d` holds no file that koktok reads .*\.jsonl"),
+        ({"a.txt": "x"}, "*.md", r"no file matches .*\*\.md"),
+        ({"a.json": "[]"}, "a.json", r"(?s)is \.json; text or JSON lines.*hint: jq -c"),
+        ({"a.html": "<p>"}, "*.html", r"(?s)is \.html.*hint: pandoc"),
+    ],
+)
+def test_paths_that_name_no_text(tmp_path: Path, files: dict[str, str], given: str, message: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(tmp_path / name, text)
+    with pytest.raises(InputError, match=message) as caught:
+        expand([f"{tmp_path}/{given}"])
+    assert caught.value.hint
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.txt", "가")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(InputError, match=r"a.txt` cannot be read: Permission denied"):
+        read(path)
+
+
+def test_a_file_that_went_away_is_named(tmp_path: Path) -> None:
+    source = Source.of(write(tmp_path / "a.txt", "가"))
+    source.paths[0].unlink()
+    with pytest.raises(InputError, match=r"a.txt` cannot be read: No such file"):
+        list(read_lines(source))
+
+
+def test_empty_files_of_a_folder_are_reported_and_an_empty_source_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "")
+    write(tmp_path / "b.txt.gz", gzip.compress(b""))
+    with pytest.raises(InputError, match=r"the source `.*` \(.*a\.txt.*\) is empty"):
+        read(tmp_path)
+    write(tmp_path / "c.txt", "가")
+    report = ReadReport()
+    assert read(tmp_path, report=report) == ["가"]
+    assert report.empty_files == [str(tmp_path / "a.txt"), str(tmp_path / "b.txt.gz")]
+
+
+def test_two_sources_of_one_name_are_refused(tmp_path: Path) -> None:
+    source = Source.of(write(tmp_path / "a.txt", "가"))
+    with pytest.raises(InputError, match="two sources are named `a`"):
+        list(read_lines([source, source]))
+
+
+# Bytes that are no text
+
+
+def test_bad_lines_are_left_out_and_counted_with_their_place(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", "하나하나하나하나\n".encode() + b"\xff\xfe x\n" + "셋셋\n".encode() + b"\xb0\n")
+    report = ReadReport()
+    assert read(path, report=report) == ["하나하나하나하나", "셋셋"]
+    assert (report.bad_bytes, report.bad_lines, report.bad_places) == (3, 2, [f"{path}:2", f"{path}:4"])
+    assert report.lines == 2
+    assert read(path, errors="replace")[1::2] == ["\ufffd\ufffd x", "\ufffd"]
+    with pytest.raises(InputError, match=r"a\.txt`, line 2 holds 2 bytes that are not UTF-8"):
+        read(path, errors="error")
+
+
+def test_only_the_first_bad_places_are_kept(tmp_path: Path) -> None:
+    report = ReadReport()
+    assert len(read(write(tmp_path / "a.txt", (b"aaaaaaaa\n\xff\n") * 50), report=report)) == 50
+    assert (report.bad_lines, len(report.bad_places)) == (50, 20)
+
+
+def test_bad_text_in_records(tmp_path: Path) -> None:
+    good = '{"text": "가나다라마바사"}\n'
+    path = write(
+        tmp_path / "a.jsonl",
+        good.encode() + b'{"text": "\xff"}\n{"other": "\xff", "text": "b"}\n{"text": "\\ud800"}\n{"text": null}\n',
+    )
+    report = ReadReport()
+    assert read(path, report=report) == ["가나다라마바사", "b"]
+    assert report.bad_places == [f"{path}:{number}" for number in (2, 4, 5)]
+    with pytest.raises(InputError, match="line 2 holds 1 bytes"):
+        read(path, errors="error")
+    only_null = write(tmp_path / "b.jsonl", good + '{"text": null}\n')
+    with pytest.raises(InputError, match="line 2 has null"):
+        read(only_null, errors="error")
+    assert read(only_null, errors="replace") == ["가나다라마바사"]
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("나는 학생이다.\n".encode("utf-16"), r"(?s)is UTF-16.*hint: .*iconv -f utf-16 -t utf-8.* > .*utf8\.txt"),
+        ("가".encode("utf-16-be").join([b"\xfe\xff", b""]), "is UTF-16"),
+        ("나는 학생이다. abc\n".encode("cp949"), r"(?s)looks like EUC-KR or CP949.*hint: .*iconv -f cp949 -t utf-8"),
+        ("가나".encode("cp949"), "EUC-KR or CP949"),
+        (b"PK\x03\x04\x00\x00abc", "(?s)is binary; text in UTF-8 was wanted.*hint: file "),
+        (b"\x89\xfa\xfb\xfc" * 50 + b"abc", "is binary: 200 of its first 203 bytes are not UTF-8"),
+    ],
+)
+def test_what_is_no_utf8_is_refused_with_the_way_out(tmp_path: Path, packed: str, data: bytes, message: str) -> None:
+    path = write(tmp_path / f"a.txt{packed}", PACK[packed](data))
+    with pytest.raises(InputError, match=message) as caught:
+        read(path)
+    assert str(path) in caught.value.message
+    if packed and "iconv" in caught.value.hint:
+        assert caught.value.hint.startswith(f"zcat {path} | iconv")
+
+
+def test_latin_lines_do_not_make_a_file_korean(tmp_path: Path) -> None:
+    report = ReadReport()
+    assert read(write(tmp_path / "a.txt", b"abc\n" * 20 + b"caf\xe9\n"), report=report) == ["abc"] * 20
+    assert report.bad_lines == 1
+
+
+def test_a_file_that_turns_bad_later_is_refused_at_its_end(tmp_path: Path) -> None:
+    data = b"ascii first\n" * 30_000 + "나는 학생이다.\n".encode("cp949") * 200_000
+    with pytest.raises(InputError, match=r"(?s)is no text: \d+ of its \d+ bytes are not UTF-8.*iconv -f cp949"):
+        read(write(tmp_path / "a.txt", data))
+
+
+@pytest.mark.parametrize("packed", [".gz", ".xz", ".bz2", ".zst"])
+@pytest.mark.parametrize("broken", ["cut", "foreign"])
+def test_damaged_archives(tmp_path: Path, packed: str, broken: str) -> None:
+    noise = random.Random(0).choices("가나다라마바사아자차카타파하\n", k=50_000)
+    whole = PACK[packed]("".join(noise).encode())
+    path = write(
+        tmp_path / f"a.txt{packed}", whole[: len(whole) // 2] if broken == "cut" else b"no archive at all\n" * 9
+    )
+    with pytest.raises(InputError, match=r"a\.txt\.\w+` (is damaged or cut off|cannot be read)"):
+        read(path)
+
+
+@pytest.mark.parametrize("packed", [".gz", ".xz", ".bz2", ".zst"])
+def test_archives_of_several_members(tmp_path: Path, packed: str) -> None:
+    path = write(tmp_path / f"a.txt{packed}", PACK[packed](b"a\nb") + PACK[packed](b"c\n"))
+    assert read(path) == ["a", "bc"]
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_MAX_LINE", 1 << 20)
+    with pytest.raises(InputError, match="has a line of more than"):
+        read(write(tmp_path / "a.txt", b"a" * (1 << 21)))
+
+
+# Records
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "field", "message"),
+    [
+        (
+            "a.jsonl",
+            '{"text": "a"}\n{"id": 1, "body": "b"}\n',
+            None,
+            r'a\.jsonl`, line 2 has no field "text"; it has: "id", "body"',
+        ),
+        ("a.jsonl", '{"text": 3, "body": "b"}\n', None, r'(?s)line 1: the field "text" is a `int`.*--field body'),
+        ("a.jsonl", '{"text": "a"}\n', "body", r'(?s)no field "body"; it has: "text".*hint: --field text'),
+        ("a.jsonl", '"a"\n', None, r"line 1 is a `str`; a record"),
+        ("a.jsonl", '{"text": \n', None, r"a\.jsonl`, line 1 is no JSON"),
+        ("a.csv", "id,body\n1,a\n", None, r'the header, has no field "text"; it has: "id", "body"'),
+        ("a.csv", "id,text\n1\n", None, "line 2 has 1 columns; the header has 2"),
+        ("a.csv", 'id,text\n1,"a"b\n', None, r"a\.csv`, line 2 is no CSV"),
+        ("a.tsv", "id\ttext\n1\ta\tb\n", None, "line 2 has 3 columns; the header has 2"),
+    ],
+)
+def test_records_without_text(tmp_path: Path, name: str, data: str, field: str | None, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(write(tmp_path / name, data), field=field)
+
+
+def test_tsv_takes_quotes_as_they_are(tmp_path: Path) -> None:
+    path = write(tmp_path / "nsmc.tsv", 'id\tdocument\tlabel\r\n1\t"아 진짜\t0\r\n\n2\t좋다\t1\r\n')
+    assert read(path, field="document") == ['"아 진짜', "좋다"]
+
+
+def test_csv_fields_may_be_long_and_hold_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", '\ufefftext,id\r\n"가\r\n나, ""다""",1\r\n' + "라" * 200_000 + ",2\r\n")
+    assert read(path) == ["가", '나, "다"', "라" * 200_000]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    words = [f"말{number}" for number in range(5000)]
+    pq.write_table(pa.table({"id": range(5001), "text": [*words, None]}), path, row_group_size=700)
+    told: list[tuple[int, int | None]] = []
+    report = ReadReport()
+    assert read(path, report=report, on_progress=lambda *step: told.append(step)) == words
+    assert told[-1] == (path.stat().st_size,) * 2
+    assert report.bad_places == [f"{path}:5001"]
+    for field in ("body", "id"):
+        with pytest.raises(
+            InputError, match=rf'no column of text "{field}"; it has: "id" \(int64\), "text" \(string\)'
+        ):
+            read(path, field=field)
+    with pytest.raises(InputError, match="is damaged or no Parquet"):
+        read(write(tmp_path / "b.parquet", b"abc" * 100))
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "extra"), [("pyarrow", "a.parquet", "parquet"), ("zstandard", "a.txt.zst", "zstd")]
+)
+def test_missing_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str, extra: str) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=re.escape(f"pip install 'koktok[{extra}]'")):
+        read(write(tmp_path / name, b"x"))
+
+
+# Standard input, pipes, Python objects
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    def give(data: str) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data.encode())))
+
+    told: list[tuple[int, int | None]] = []
+    give("가\n나")
+    assert read("-", on_progress=lambda *step: told.append(step)) == ["가", "나"]
+    assert told == [(7, None)]
+    assert not sys.stdin.closed
+    give('{"body": "가"}\n')
+    assert read("-", field="body") == ["가"]
+    give("")
+    with pytest.raises(InputError, match=r"the source `stdin` .* is empty"):
+        read("-")
+
+
+def test_named_pipe_has_no_total(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    thread = threading.Thread(target=lambda: write(tmp_path / "pipe", "가\n"))
+    thread.start()
+    told: list[tuple[int, int | None]] = []
+    assert read(tmp_path / "pipe", on_progress=lambda *step: told.append(step)) == ["가"]
+    thread.join()
+    assert told == [(4, None)]
+
+
+def test_progress_over_files_never_goes_back(tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path / f"{number}.txt", "가나다라\n" * 100_000)
+    told: list[tuple[int, int | None]] = []
+    read(tmp_path, on_progress=lambda *step: told.append(step))
+    assert len(told) > 10
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert told[-1] == (3_900_000, 3_900_000)
+
+
+def test_reading_is_streaming(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", "가나다라\n" * 400_000)
+    told: list[int] = []
+    lines = read_lines(Source.of(path), on_progress=lambda done, _: told.append(done))
+    assert next(lines) == "가나다라"
+    assert not told or told[-1] < 1_000_000
+
+
+def test_lines_of_python_objects(tmp_path: Path) -> None:
+    report = ReadReport()
+    assert list(lines_of((text for text in ["가\r\n나", "다"]), report=report)) == ["가", "나", "다"]
+    assert report.digests == {"lines": hashlib.sha256("가\n나\n다\n".encode()).hexdigest()}
+    assert list(lines_of([{"body": "가\n나\n"}], "body")) == ["가", "나"]
+    path = write(tmp_path / "a.txt", "가\n")
+    assert list(lines_of(path)) == list(lines_of(Source.of(path))) == ["가"]
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        ("나는", r"(?s)a bare `str` came where lines are wanted.*hint: \[text\]"),
+        (b"x", "a bare `bytes` came"),
+        ({"train": ["a"]}, 'a mapping came where lines are wanted; its keys: "train"'),
+        (3, "a `int` came where lines are wanted"),
+        (["a", 3], "item 2 is a `int`; a record with the field"),
+        ([{"body": "a"}], 'item 1 has no field "text"; it has: "body"'),
+        (["a\ud800"], "item 1 holds a lone surrogate"),
+    ],
+)
+def test_objects_that_are_no_lines(obj: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        list(lines_of(obj))

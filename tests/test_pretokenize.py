@@ -1,0 +1,238 @@
+"""Laws of pretokenize.py: a partition, told by neighbours, by whitespace words, and the same in every engine."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import strategies as ks
+from koktok import pretokenize
+from koktok.errors import InputError
+from koktok.pretokenize import CLASSES, REST, Pattern, words
+
+PATTERNS = [
+    Pattern(*choice)
+    for choice in itertools.product(("eojeol", "scripts"), ("free", "single", "groups"), (False, True))
+]
+BIGRAMS = [p for p in PATTERNS if p.bigram]
+ALL = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+# One character a class, none of them ASCII where a class has others: ranges are what could go wrong.
+SAMPLES = {"newline": "\n", "space": " ", "blank": "\u3000", "hangul": "가", "latin": "é", "digit": "７", "han": "字",
+           "kana": "か", "other": "я", "accent": "\u0301", "selector": "\ufe0f", "joiner": "\u200d", "terminator": "…",
+           REST: "「"}  # fmt: skip
+
+
+def patterns() -> st.SearchStrategy[Pattern]:
+    return st.sampled_from(PATTERNS)
+
+
+def hf(pattern: Pattern):
+    from tokenizers import Tokenizer
+    from tokenizers.models import BPE
+
+    blank = json.loads(Tokenizer(BPE()).to_str())
+    blank["pre_tokenizer"] = pattern.to_hf()
+    splitter = Tokenizer.from_str(json.dumps(blank)).pre_tokenizer
+    return lambda text: [piece for piece, _ in splitter.pre_tokenize_str(text)]
+
+
+@functools.cache
+def classes() -> dict[str, str]:
+    """Each code point's class, found by the classes' own ranges; two classes for one would show as a difference."""
+    text = "".join(ALL)
+    found = [(c, name) for name in [*CLASSES, REST] for c in re.findall(pretokenize._class({name}), text)]
+    assert len(found) == len(text)
+    return dict(found)
+
+
+def class_of(char: str) -> str:
+    return classes()[char]
+
+
+def edges() -> list[str]:
+    """Both ends of every run of code points of one class."""
+    runs = [list(run) for _, run in itertools.groupby(ALL, key=class_of)]
+    return [c for run in runs for c in (run[0], run[-1])]
+
+
+# --- laws ---------------------------------------------------------------------------------------------------------
+
+
+@given(patterns(), ks.korean_text())
+def test_pretokens_partition_the_text(pattern, text):
+    pieces = pattern.pretokenize(text)
+    assert "".join(pieces) == text
+    assert all(pieces)
+    assert pattern.cuts(text) == list(itertools.accumulate(map(len, pieces)))[:-1]
+
+
+@given(patterns(), ks.korean_text())
+def test_pretokens_are_those_of_the_words(pattern, text):
+    assert "".join(words(text)) == text
+    if not pattern.superwords:
+        assert pattern.pretokenize(text) == [piece for word in words(text) for piece in pattern.pretokenize(word)]
+
+
+@given(st.sampled_from(BIGRAMS), ks.korean_text())
+def test_a_cut_is_told_by_its_neighbours(pattern, text):
+    pairs = enumerate(itertools.pairwise(text), start=1)
+    assert pattern.cuts(text) == [
+        i for i, (a, b) in pairs if pretokenize._cut(class_of(a), class_of(b), pattern)
+    ]
+
+
+@given(patterns(), ks.korean_text())
+def test_a_pretoken_pretokenizes_to_itself_and_never_crosses(pattern, text):
+    for piece in pattern.pretokenize(text):
+        assert pattern.pretokenize(piece) == [piece]
+        assert not pattern.crosses(piece)
+
+
+@given(st.sampled_from(BIGRAMS), ks.korean_text())
+def test_crosses_is_an_inner_cut(pattern, text):
+    assert pattern.crosses(text) == bool(pattern.cuts(text))
+
+
+@given(st.integers(0, 60), st.sampled_from(["", " ", "값 "]), st.sampled_from(["", "원", " ", "\n"]))
+def test_groups_of_three_from_the_right(n, before, after):
+    pieces = Pattern("scripts", "groups").pretokenize(before + "7" * n + after)
+    sizes = [size for piece in pieces if (size := piece.count("7"))]
+    far = max(0, n - 27)
+    near = n - far
+    assert sizes == [1] * far + ([near % 3] if near % 3 else []) + [3] * (near // 3)
+
+
+# --- every engine -------------------------------------------------------------------------------------------------
+
+
+@given(patterns(), ks.korean_text())
+def test_same_in_tokenizers_and_regex(pattern, text):
+    import regex
+
+    wanted = pattern.pretokenize(text)
+    assert hf(pattern)(text) == wanted
+    assert regex.findall(pattern.regex, text) == wanted
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=Pattern.signature)
+def test_same_in_tokenizers_beside_every_class(pattern):
+    """The ends of all ranges, alone and on both sides of a sample of every class."""
+    theirs = hf(pattern)
+    for sample in SAMPLES.values():
+        text = sample + sample.join(edges()) + sample + "\n".join(edges())
+        assert theirs(text) == pattern.pretokenize(text)
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_same_in_tokenizers_on_every_code_point(sample):
+    """All code points, on both sides of a sample of every class, for the pattern that tells all classes apart."""
+    pattern = Pattern("scripts", "single", superwords=True)
+    theirs = hf(pattern)
+    text = sample.join(ALL)
+    # Planes 2 and up hold two ranges, whose ends the test above has seen; they would only take time.
+    text = text[: text.index("\U00020000")]
+    for i in range(0, len(text), 20_000):
+        chunk = text[i : i + 20_000]
+        assert theirs(chunk) == pattern.pretokenize(chunk)
+
+
+def test_same_in_tokenizers_on_every_code_point_alone():
+    pattern = Pattern("scripts", "single", superwords=True)
+    theirs = hf(pattern)
+    text = "".join(ALL)
+    for i in range(0, len(text), 20_000):
+        chunk = text[i : i + 20_000]
+        assert theirs(chunk) == pattern.pretokenize(chunk)
+
+
+def test_same_in_tiktoken():
+    """The engine of tiktoken (fancy-regex) reads the very same string."""
+    import tiktoken
+
+    text = "나는  학교에\t12345 갔다. ❤️사랑 <a>ABC漢字\n \n…" * 3
+    ranks = {bytes([b]): b for b in range(256)}
+    for pattern in PATTERNS:
+        # A piece that is one rank proves that nothing cut it; that all of them are proves the same cuts.
+        pieces = dict.fromkeys(p.encode() for p in pattern.pretokenize(text) if len(p.encode()) > 1)
+        encoding = tiktoken.Encoding(
+            "koktok", pat_str=pattern.regex, mergeable_ranks=ranks | {p: 256 + i for i, p in enumerate(pieces)}, special_tokens={}
+        )
+        assert [encoding.decode_bytes([i]).decode() for i in encoding.encode_ordinary(text)] == pattern.pretokenize(text)
+
+
+def test_classes_are_disjoint_and_samples_right():
+    assert {name: class_of(char) for name, char in SAMPLES.items()} == {name: name for name in SAMPLES}
+    assert set(CLASSES) | {REST} == set(SAMPLES)
+
+
+def test_every_python_space_is_a_space_here():
+    assert {class_of(c) for c in ALL if c.isspace()} == {"newline", "space", "blank"}
+    assert all(c.isspace() for c in ALL if class_of(c) in {"newline", "space", "blank"})
+
+
+# --- golden -------------------------------------------------------------------------------------------------------
+
+GOLDEN = [
+    (Pattern(), "나는 학교에 간다.", "나는| 학교에| 간다."),
+    (Pattern(), "  두 칸  빈칸 ", "  두| 칸|  빈칸| "),
+    (Pattern(), "가 \n\n 나\r\n다", "가| |\n\n| 나|\r\n|다"),
+    (Pattern(), "가\t\t나\u00a0다 \t라", "가|\t\t|나|\u00a0|다| |\t|라"),
+    (Pattern(), "그는.ㅋㅋㅋ \"그는\" (을)", '그는.ㅋㅋㅋ| "그는"| (을)'),
+    (Pattern(digits="single"), "제12회 2024년", "제1|2회| 2|0|2|4년"),
+    (Pattern(digits="groups"), "값1234567원", "값1|234|567원"),
+    (Pattern("scripts"), '그는.ㅋㅋㅋ "그는" (을)', '그는|.|ㅋㅋㅋ| "|그는|"| (|을|)'),
+    (Pattern("scripts"), "한글ABC漢字かなカナ12Ω！", "한글|ABC|漢字|かなカナ|12|Ω|！"),
+    (Pattern("scripts"), "1,234.5원 ３％", "1|,|234|.|5|원| ３|％"),
+    (Pattern("scripts"), "나〮랏말〯ᄊᆞ미", "나〮랏말〯ᄊᆞ미"),
+    (Pattern("scripts"), "사랑❤️해 👨‍👩‍👧가족", "사랑|❤️|해| 👨‍👩‍👧|가족"),
+    (Pattern("scripts"), "1️⃣번 cafe\u0301s", "1️⃣|번| cafe\u0301s"),
+    (Pattern("scripts"), "नमस्ते می‌خواهم", "नमस्ते| می‌خواهم"),
+    (Pattern(superwords=True), "할 수 있다. 그 말…  끝?! 네\n다음", "할 수 있다.| 그 말…|  끝?!| 네|\n|다음"),
+    (Pattern(superwords=True), "3.14와 v1.2 ", "3.14와 v1.2 "),
+    (Pattern("scripts", superwords=True), "할 수 있는 A형, 또", "할 수 있는 A|형|, 또"),
+    (Pattern(), "", ""),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text", "wanted"), GOLDEN)
+def test_golden(pattern, text, wanted):
+    assert "|".join(pattern.pretokenize(text)) == wanted
+    assert "|".join(hf(pattern)(text)) == wanted
+
+
+# --- edges --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=Pattern.signature)
+def test_no_quadratic_time(pattern):
+    theirs = hf(pattern)
+    for unit in (" ", "1", "ㅋ", "\u0301", "\n", "가1", "a가", ". ", "👨\u200d"):
+        text = unit * (1_000_000 // len(unit))
+        started = time.perf_counter()
+        count = len(pattern.pretokenize(text))
+        assert time.perf_counter() - started < 5
+        started = time.perf_counter()
+        assert len(theirs(text)) == count
+        assert time.perf_counter() - started < 20
+
+
+@pytest.mark.parametrize("wrong", [{"split": "word"}, {"digits": "three"}, {"split": None}])
+def test_unknown_names_are_refused(wrong):
+    with pytest.raises(InputError, match="wanted: one of"):
+        Pattern(**wrong)
+
+
+def test_crosses_with_groups():
+    pattern = Pattern("scripts", "groups")
+    assert [pattern.crosses(piece) for piece in ("123", " 12", "1234", "1가", "가 ")] == [False, False, True, True, True]
+
+
+def test_signature_and_regex_tell_patterns_apart():
+    assert len({p.signature() for p in PATTERNS}) == len({p.regex for p in PATTERNS}) == len(PATTERNS)
