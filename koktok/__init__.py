@@ -10,13 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from koktok.build import train
+    from koktok.build import train_tokenizer
     from koktok.corpus import Source
     from koktok.errors import KoktokError
     from koktok.recipe import Recipe
     from koktok.tokenizer import Encoding, Tokenizer
 
-__all__ = ["Encoding", "KoktokError", "Recipe", "Source", "Tokenizer", "train"]
+__all__ = ["Encoding", "KoktokError", "Recipe", "Source", "Tokenizer", "train_tokenizer"]
 
 _HOMES = {
     "Encoding": "koktok.tokenizer",
@@ -24,7 +24,7 @@ _HOMES = {
     "Recipe": "koktok.recipe",
     "Source": "koktok.corpus",
     "Tokenizer": "koktok.tokenizer",
-    "train": "koktok.build",
+    "train_tokenizer": "koktok.build",
 }
 
 

@@ -15,24 +15,22 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from koktok import jamo
 from koktok.corpus import ReadReport, Source, read_lines, split_lines
 from koktok.count import Counts, WordCounter
-from koktok.errors import InputError, VocabSizeError
+from koktok.errors import InputError
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Pattern
 from koktok.recipe import Recipe
 from koktok.recipe import Source as SourceRecord
-from koktok.segment import Policy, Segmenter, segment_counts, segmenter_for
+from koktok.segment import Policy, segment_counts, segmenter_for
 from koktok.segment.cache import CachedSegmenter
 from koktok.segmented import SegmentedCounts
 from koktok.tokenizer import Tokenizer
-from koktok.train.alphabet import alphabet_of
+from koktok.train.alphabet import MODERN_JAMO, alphabet_of
 from koktok.vocab import BYTE_PIECES, Vocab
 
-__all__ = ["Reading", "Training", "prepare", "read", "segment", "train", "train_vocab"]
+__all__ = ["Reading", "Training", "prepare", "read", "train_tokenizer", "train_vocab"]
 
 Tell = Callable[[str, int, int | None], None]
 """Progress: the stage's name, what is done and what there is in all (None where nobody knows)."""
@@ -67,7 +65,7 @@ class Reading:
 
 @dataclass
 class Training:
-    """What `train` returns: the tokenizer and everything worth telling about its making.
+    """What `train_tokenizer` returns: the tokenizer and everything worth telling about its making.
 
     Parameters
     ----------
@@ -129,28 +127,6 @@ def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
     return Counts.from_mapping(total)
 
 
-def segment(
-    counts: Counts,
-    recipe: Recipe,
-    segmenter: Segmenter,
-    *,
-    tell: Tell = _silent,
-) -> SegmentedCounts:
-    """Pre-tokens to waist 2: morpheme cuts by the recipe's policy, then jamo where it says so."""
-    policy = Policy.parse(recipe.segment.policy)
-    segmented = segment_counts(counts, segmenter, policy, on_progress=lambda done, n: tell("segment", done, n))
-    if not recipe.jamo:
-        return segmented
-    return SegmentedCounts.from_items(
-        (jamo.split(word), [cut._replace(offset=at) for cut, at in zip(cuts, _moved(word, cuts), strict=True)], n)
-        for word, cuts, n in segmented.items()
-    )
-
-
-def _moved(word: str, cuts: Sequence[Any]) -> list[int]:
-    return list(jamo.split_cuts(word, [cut.offset for cut in cuts]))
-
-
 def train_vocab(segmented: SegmentedCounts, recipe: Recipe, *, pattern: Pattern, tell: Tell = _silent) -> Vocab:
     """Waist 2 to a vocabulary, by the trainer that the recipe names.
 
@@ -160,16 +136,12 @@ def train_vocab(segmented: SegmentedCounts, recipe: Recipe, *, pattern: Pattern,
         When the size is below the alphabet or above what the text can give.
     """
     options = recipe.train
-    slots = options.vocab_size - len(BYTE_PIECES) - len(recipe.special_tokens)
-    if slots < 1:
-        raise VocabSizeError(
-            f"a vocabulary of {options.vocab_size:,} has no room besides {len(BYTE_PIECES)} bytes and "
-            f"{len(recipe.special_tokens)} special tokens",
-            hint="--vocab-size 2000",
-        )
-    required = "".join(jamo.MODERN) if recipe.jamo else options.required
+    taken = len(BYTE_PIECES) + len(recipe.special_tokens)
+    required = MODERN_JAMO if recipe.jamo else options.required
     words = zip(segmented.words, segmented.n.tolist(), strict=True)
-    alphabet = alphabet_of(words, slots=slots, coverage=options.character_coverage, required=required)
+    alphabet = alphabet_of(
+        words, vocab_size=options.vocab_size, taken=taken, coverage=options.character_coverage, required=required
+    )
     tell("train", 0, None)
     from koktok.train.spm import train_spm
 
@@ -183,16 +155,16 @@ def train_vocab(segmented: SegmentedCounts, recipe: Recipe, *, pattern: Pattern,
     )
 
 
-def train(
+def train_tokenizer(
     sources: Sequence[Source],
     recipe: Recipe | None = None,
     *,
     user_dictionary: str | None = None,
-    cache: Path | None | bool = None,
+    cache: Path | bool | None = None,
     threads: int | None = None,
     tell: Tell = _silent,
 ) -> Training:
-    """The main road: text to a tokenizer.
+    r"""The main road: text to a tokenizer.
 
     Parameters
     ----------
@@ -218,9 +190,9 @@ def train(
     --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp(), "a.txt")
-    >>> _ = file.write_text("나는 집에 간다.\\n너는 집에 온다.\\n" * 5, encoding="utf-8")
+    >>> _ = file.write_text("나는 집에 간다.\n너는 집에 온다.\n" * 5, encoding="utf-8")
     >>> values = {"segment": {"segmenter": "whitespace"}, "train": {"vocab_size": 380}, "holdout": 0.0}
-    >>> made = train([Source.of(file)], Recipe.build(values))
+    >>> made = train_tokenizer([Source.of(file)], Recipe.build(values))
     >>> made.tokenizer.decode(made.tokenizer.encode("너는 집에 간다.").ids)
     '너는 집에 간다.'
     """
@@ -239,7 +211,13 @@ def train(
     if cache is not False and recipe.segment.segmenter != "whitespace":
         segmenter = cached = CachedSegmenter(segmenter, cache if isinstance(cache, Path) else None)
     with _timed(seconds, "segment"):
-        segmented = segment(counts, recipe, segmenter, tell=tell)
+        segmented = segment_counts(
+            counts,
+            segmenter,
+            Policy.parse(recipe.segment.policy),
+            as_jamo=recipe.jamo,
+            on_progress=lambda done, n: tell("segment", done, n),
+        )
     with _timed(seconds, "train"):
         vocab = train_vocab(segmented, recipe, pattern=pattern, tell=tell)
     digests = reading.report.digests
@@ -255,7 +233,10 @@ def train(
         "lines": reading.report.lines,
         "eojeols": reading.train.total,
     }
-    notes = [f"{reading.report.bad_lines} undecodable lines were left out"] if reading.report.bad_lines else []
+    notes = []
+    if reading.report.bad_lines:
+        bad, places = reading.report.bad_lines, ", ".join(reading.report.bad_places)
+        notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {places}")
     asked, known = (cached.asked, cached.known) if cached else (len(segmented), 0)
     return Training(Tokenizer(signed, vocab, signature), reading, segmented, seconds, asked, known, notes)
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,6 +30,10 @@ corpus_app = typer.Typer(help="Corpora that koktok knows recipes for.", no_args_
 app.add_typer(corpus_app, name="corpus")
 
 
+INTERRUPTED = 130
+"""What a shell calls a process that SIGINT ended."""
+
+
 class Shape(StrEnum):
     """How encoded lines are printed."""
 
@@ -39,7 +43,8 @@ class Shape(StrEnum):
 
 
 Paths = Annotated[
-    list[str], typer.Argument(help="Files, folders, globs, `corpus:NAME`, or `-` for standard input.", show_default=False)
+    list[str],
+    typer.Argument(help="Files, folders, globs, `corpus:NAME`, or `-` for standard input.", show_default=False),
 ]
 Field = Annotated[str | None, typer.Option(help="Field or column that holds the text (JSON lines, tables).")]
 Folder = Annotated[Path, typer.Argument(help="Folder of a trained tokenizer.", show_default=False)]
@@ -48,7 +53,7 @@ RecipeFile = Annotated[Path | None, typer.Option(help="koktok.toml, or a trained
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,  # noqa: FBT002
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     if version:
         from importlib.metadata import version as installed
@@ -65,22 +70,26 @@ def train(
     vocab_size: Annotated[int | None, typer.Option(help="All ids: bytes, pieces, specials. [32000]")] = None,
     model: Annotated[str | None, typer.Option(help="unigram | bpe. [unigram]")] = None,
     segmenter: Annotated[str | None, typer.Option(help="kiwi | mecab | whitespace. [kiwi]")] = None,
-    policy: Annotated[str | None, typer.Option(help="Which boundaries count, e.g. morphemes, josa, j,e,vcp,xsv.")] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="Which boundaries count, e.g. morphemes, josa, j,e,vcp,xsv.")
+    ] = None,
     user_dictionary: Annotated[Path | None, typer.Option(help="Dictionary for Kiwi: form TAB tag TAB score.")] = None,
     split: Annotated[str | None, typer.Option(help="eojeol | scripts. [eojeol]")] = None,
     digits: Annotated[str | None, typer.Option(help="single | groups | free. [single]")] = None,
     jamo: Annotated[bool | None, typer.Option("--jamo", help="Train on conjoining jamo.")] = None,
-    min_count: Annotated[int | None, typer.Option(help="Rarer words are not trained on. [1, or 2 for much text]")] = None,
+    min_count: Annotated[
+        int | None, typer.Option(help="Rarer words are not trained on. [1, or 2 for much text]")
+    ] = None,
     specials: Annotated[str | None, typer.Option(help="Special tokens, separated by commas.")] = None,
     reserved: Annotated[int | None, typer.Option(help="Slots kept free for later. [0]")] = None,
     weight: Annotated[list[str] | None, typer.Option(help="NAME=W: counts of that source times W.")] = None,
     field: Field = None,
     holdout: Annotated[float | None, typer.Option(help="Share of lines kept for the closing table. [0.05]")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of the analyser. [all]")] = None,
-    cache: Annotated[bool, typer.Option(help="Keep analyses for the next training.")] = True,  # noqa: FBT002
-    compare: Annotated[bool, typer.Option(help="Train plain SentencePiece beside it.")] = True,  # noqa: FBT002
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and cost.")] = False,  # noqa: FBT002
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No talk on stderr.")] = False,  # noqa: FBT002
+    cache: Annotated[bool, typer.Option(help="Keep analyses for the next training.")] = True,
+    compare: Annotated[bool, typer.Option(help="Train plain SentencePiece beside it.")] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and cost.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No talk on stderr.")] = False,
 ) -> None:
     """Train a tokenizer on Korean text and write its folder."""
     from koktok.recipe import Recipe
@@ -152,7 +161,7 @@ def encode(
 def decode(
     tokenizer: Folder,
     paths: Annotated[list[str] | None, typer.Argument(help="Files of ids; standard input by default.")] = None,
-    skip_special_tokens: Annotated[bool, typer.Option("--skip-special-tokens")] = False,  # noqa: FBT002
+    skip_special_tokens: Annotated[bool, typer.Option("--skip-special-tokens")] = False,
 ) -> None:
     """Decode line by line: ids separated by spaces become text."""
     from koktok.tokenizer import Tokenizer
@@ -172,7 +181,7 @@ def normalize(
     recipe: RecipeFile = None,
     fold: Annotated[list[str] | None, typer.Option(help="Switch a fold on; repeats=2 takes a number.")] = None,
     no_fold: Annotated[list[str] | None, typer.Option(help="Switch a fold off.")] = None,
-    report: Annotated[bool, typer.Option("--report", help="Print what changed, not the text.")] = False,  # noqa: FBT002
+    report: Annotated[bool, typer.Option("--report", help="Print what changed, not the text.")] = False,
     field: Field = None,
 ) -> None:
     """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB times)."""
@@ -206,7 +215,7 @@ def segment(
     segmenter: Annotated[str, typer.Option(help="kiwi | mecab | whitespace.")] = "kiwi",
     policy: Annotated[str, typer.Option(help="Which boundaries count.")] = "morphemes",
     user_dictionary: Annotated[Path | None, typer.Option(help="Dictionary for Kiwi.")] = None,
-    tsv: Annotated[bool, typer.Option("--tsv", help="A word a line: word, pieces, kinds of its cuts.")] = False,  # noqa: FBT002
+    tsv: Annotated[bool, typer.Option("--tsv", help="A word a line: word, pieces, kinds of its cuts.")] = False,
     field: Field = None,
 ) -> None:
     """Show where words are cut: coloured on a terminal, with `|` elsewhere, or as TSV."""
@@ -255,7 +264,7 @@ def corpus_show(name: Annotated[str, typer.Argument(help="Name of a corpus.")]) 
 @corpus_app.command("fetch")
 def corpus_fetch(
     name: Annotated[str, typer.Argument(help="Name of a corpus.")],
-    force: Annotated[bool, typer.Option("--force", help="Fetch again.")] = False,  # noqa: FBT002
+    force: Annotated[bool, typer.Option("--force", help="Fetch again.")] = False,
 ) -> None:
     """Fetch a corpus into the cache and print the folder with its text."""
     from koktok.console import Talk
@@ -317,14 +326,22 @@ def _batches(lines: Iterator[str], size: int = 1000) -> Iterator[list[str]]:
 
 def main() -> None:
     """Run the command line; every error that koktok knows becomes one message and an exit code."""
+    # Typer 0.16 took click inside; where the class lives depends on the version, its name does not.
+    wrong_words: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        app()
+        code = app(standalone_mode=False) or 0
+        if code == INTERRUPTED:  # newer Typers return this where older ones raise
+            raise KeyboardInterrupt
+        sys.exit(code)
     except KoktokError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("\nstopped; analyses so far are kept, the same command goes on from there", file=sys.stderr)
-        sys.exit(130)
+    except wrong_words as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        print("\nstopped; the analyses so far are kept, and the same command goes on from there", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader (head, less) has gone: not our failure, and nothing more can be said on that pipe.
         sys.stderr.close()

@@ -170,12 +170,12 @@ def run(
     Raises
     ------
     KoktokError
-        As `koktok.build.train`; the folder is written last, so a failure leaves none.
+        As `koktok.build.train_tokenizer`; the folder is written last, so a failure leaves none.
     """
-    from koktok.build import train
+    from koktok.build import train_tokenizer
     from koktok.export.card import model_card
 
-    made = train(
+    made = train_tokenizer(
         sources, recipe, user_dictionary=user_dictionary, cache=None if cache else False, threads=threads, tell=talk
     )
     measured = made.reading.held if made.reading.held.total else made.reading.train

@@ -68,7 +68,13 @@ class Talk:
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
             from rich.progress import TimeRemainingColumn as Left
 
-            columns = TextColumn("{task.description:<10}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), Left()
+            columns = (
+                TextColumn("{task.description:<10}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeElapsedColumn(),
+                Left(),
+            )
             self._bars = Progress(*columns, console=self._console)
             self._bars.start()
         return self

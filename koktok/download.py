@@ -225,6 +225,8 @@ def _https(source: HttpsSource, temporary: Path) -> Iterator[Document]:
             shutil.copyfileobj(answer, out)
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         why = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # It holds the connection open until the collector finds it.
         raise CorpusError(
             f"`{source.url}` did not come: {why}\nA corpus that needs no network:", hint=OFFLINE
         ) from error

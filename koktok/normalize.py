@@ -73,9 +73,10 @@ _FINALS = "ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊ
 _L, _V, _T = "\u1100-\u1112", "\u1161-\u1175", "\u11a8-\u11c2"
 _OLD = "\u1113-\u1160\u1176-\u11a7\u11c3-\u11ff\ua960-\ua97c\ud7b0-\ud7fb"
 # A modern jamo is lone where no old jamo (or filler) makes a syllable with it. Each condition looks only at characters
-# that stay, so replacing one jamo after the other (tokenizer.json) equals replacing all at once (here).
+# that stay, so replacing one jamo after the other (tokenizer.json) equals replacing all at once (here). Three leads are as
+# many as an old cluster spells out (ᄇᄉᄀ); without that bound a run of leads would take quadratic time.
 _LONE = {
-    "L": (_L, "", f"(?![{_L}]*[{_OLD}])"),
+    "L": (_L, "", f"(?![{_L}]{{0,2}}[{_OLD}])"),
     "V": (_V, f"(?<![{_OLD}])", f"(?![{_OLD}])"),
     "T": (_T, f"(?<![{_OLD}])(?<![{_OLD}][{_V}])", f"(?![{_OLD}])"),
 }
@@ -183,7 +184,7 @@ class Normalizer:
 
     __slots__ = ("_repeat", "_table", "_touched", "folds")
 
-    def __init__(self, folds: Folds = Folds()) -> None:  # noqa: B008 - frozen
+    def __init__(self, folds: Folds = Folds()) -> None:
         self.folds = folds
         self._table = _table(folds)
         n = folds.repeats
@@ -220,9 +221,15 @@ class Normalizer:
         starts: list[int] = []
         ends: list[int] = []
         for i, j, new in _segments("".join(folded)):
+            start, end = at[i], at[j - 1] + 1
+            # ﬁ + accent: i takes the accent, and with it f, which came from the same raw character.
+            k = len(ends)
+            while k and ends[k - 1] > start:
+                k -= 1
+            start = min(start, *starts[k:]) if k < len(starts) else start
+            starts[k:] = [start] * (len(starts) - k + len(new))
+            ends[k:] = [end] * (len(ends) - k + len(new))
             chars.append(new)
-            starts.extend([at[i]] * len(new))
-            ends.extend([at[j - 1] + 1] * len(new))
         normal = "".join(chars)
         if self.folds.lone_jamo:
             normal = _LONE_JAMO.sub(_compat, normal)
@@ -280,9 +287,7 @@ class Normalizer:
         if self.folds.lone_jamo:
             for chars, before, after in _LONE.values():
                 first, last = ord(chars[0]), ord(chars[-1])
-                nodes += [
-                    _replace(f"{before}{c}{after}", _TO_COMPAT[c]) for c in map(chr, range(first, last + 1))
-                ]
+                nodes += [_replace(f"{before}{c}{after}", _TO_COMPAT[c]) for c in map(chr, range(first, last + 1))]
         if self._repeat:
             nodes.append(_replace(self._repeat.pattern, ""))
         return nodes[0] if len(nodes) == 1 else {"type": "Sequence", "normalizers": nodes}
@@ -379,7 +384,7 @@ def _shown(char: str) -> str:
     plain = unicodedata.normalize("NFKC", char).replace("\u2044", "/").replace("\u2215", "/")
     # ㉠ is ㄱ in a circle; NFKC makes a conjoining ᄀ of it. Squares and cubes of units stay powers: ㎡ is m², not m2.
     plain = "".join(_TO_COMPAT.get(c, c) for c in plain)
-    return re.sub("(?<=[ms])[23]$", lambda m: "²³"[int(m[0]) - 2], plain) if "\u3300" <= char else plain
+    return re.sub("(?<=[ms])[23]$", lambda m: "²³"[int(m[0]) - 2], plain) if char >= "\u3300" else plain
 
 
 _SOURCES: Final[Mapping[str, tuple[tuple[str, Callable[[str], str]], ...]]] = {

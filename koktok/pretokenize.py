@@ -211,7 +211,9 @@ def _parts(pattern: Pattern) -> Iterator[tuple[str, str]]:
     alone = set() if pattern.digits == "free" else {"digit"}
     while names:
         first = names[0]
-        alike = {n for n in names if n in follows[n] and follows[n] == follows[first] and not alone & {n, first}} or {first}
+        alike = {n for n in names if n in follows[n] and follows[n] == follows[first] and not alone & {n, first}} or {
+            first
+        }
         names = [n for n in names if n not in alike]
         run = _class(alike)
         after = follows[first] - alike

@@ -18,7 +18,7 @@ from koktok.errors import KoktokError, RecipeError
 
 __all__ = ["NormalizeRecipe", "PretokenizeRecipe", "Recipe", "SegmentRecipe", "TrainRecipe"]
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 """Version of the recipe; a folder of a newer version is refused, an older one is read for ever."""
 
 DEFAULT_SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
@@ -106,14 +106,14 @@ class Source(_Section):
 
 
 class Recipe(_Section):
-    """A whole recipe.
+    r"""A whole recipe.
 
     Examples
     --------
-    >>> recipe = Recipe.from_toml('[recipe.train]\\nvocab_size = 8000')
+    >>> recipe = Recipe.from_toml('[recipe.train]\nvocab_size = 8000')
     >>> recipe.train.vocab_size, recipe.normalize.zero_width
     (8000, True)
-    >>> Recipe.from_toml('[recipe.train]\\nvocab_sise = 8000')
+    >>> Recipe.from_toml('[recipe.train]\nvocab_sise = 8000')
     Traceback (most recent call last):
         ...
     koktok.errors.RecipeError: the recipe has the unknown key `train.vocab_sise`

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -164,7 +165,7 @@ class SegmentedCounts:
         """Word `i`, cut; the pieces join back to it (law 2)."""
         word = self.words[i]
         edges = [0, *self.offset[int(self.start[i]) : int(self.start[i + 1])].tolist(), len(word)]
-        return [word[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+        return [word[a:b] for a, b in pairwise(edges)]
 
     def items(self) -> Iterator[tuple[str, list[Cut], int]]:
         """Triples of word, cuts and count."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import Any, Literal
 
@@ -148,9 +149,11 @@ class Tokenizer:
         first_special = self.vocab.size - len(self.vocab.specials)
         parts: list[str] = []
         raw = bytearray()
-        for i in ids:
-            if not isinstance(i, int) and not hasattr(i, "__index__"):
-                raise InputError(f"`decode` got the id {i!r}; ids are integers")
+        for given in ids:
+            try:
+                i = index(given)  # numpy integers are ids too
+            except TypeError:
+                raise InputError(f"`decode` got the id {given!r}; ids are integers") from None
             if not 0 <= i < len(tokens):
                 raise InputError(f"the id {i} is outside the vocabulary (0 to {len(tokens) - 1})")
             if i < n_bytes:

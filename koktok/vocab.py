@@ -16,9 +16,11 @@ from typing import Literal
 
 from koktok.errors import ArtifactError
 
-__all__ = ["BYTE_CHARS", "BYTE_PIECES", "SCORE_STEP", "ModelKind", "Vocab"]
+__all__ = ["BYTE_CHARS", "BYTE_PIECES", "SCORE_STEP", "UNKNOWN", "ModelKind", "Vocab", "spell"]
 
-ModelKind = Literal["unigram", "bpe", "bpe-bytes"]
+ModelKind = Literal[
+    "unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word", "syllable", "jamo", "ngram", "morpheme"
+]
 
 SCORE_STEP = 1 / 256
 """Scores are multiples of this, so that float32 (SentencePiece) and float64 (Hugging Face) sum them alike."""
@@ -28,6 +30,14 @@ BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 
 BYTE_SCORE_MARGIN = 4.0
 
+FORBIDDEN = "▁"
+"""Never part of a piece: SentencePiece decodes it to a space. As bytes it comes back exactly."""
+
+UNKNOWN = ("[UNK]", "<unk>")
+"""Special tokens that stand for what a vocabulary without byte fallback cannot spell; the first one found is used."""
+
+_LOSSY = ("wordpiece", "wordpiece-bytes", "word")  # kinds that read whole words, and need a token for unknown ones
+
 _PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 BYTE_CHARS = tuple(
     chr(byte) if byte in _PRINTABLE else chr(0x100 + sum(b not in _PRINTABLE for b in range(byte)))
@@ -36,16 +46,30 @@ BYTE_CHARS = tuple(
 """How GPT-2 spells bytes: printable Latin-1 as itself, the 68 others as U+0100 and up; the alphabet of "bpe-bytes"."""
 
 
+_SPELLING = str.maketrans({chr(byte): char for byte, char in enumerate(BYTE_CHARS)})
+
+
+def spell(text: str) -> str:
+    """The UTF-8 bytes of `text`, spelled with `BYTE_CHARS`.
+
+    Examples
+    --------
+    >>> spell(" 가")
+    'Ġê°Ģ'
+    """
+    return text.encode().decode("latin-1").translate(_SPELLING)
+
+
 @dataclass(frozen=True)
 class Vocab:
     """A trained vocabulary, frozen.
 
     Parameters
     ----------
-    kind : "unigram" or "bpe"
-        Which model reads it.
+    kind : str
+        Which model reads it, see `ModelKind`.
     pieces : tuple of str
-        Without bytes and specials, in id order; every character of a piece is itself a piece.
+        Without bytes and specials, in id order; every character of a piece is a piece (but in word vocabularies).
     scores : tuple of float
         Unigram only: at most 0, multiples of `SCORE_STEP`, as long as `pieces`. Empty for BPE, whose rank is the order.
     specials : tuple of str
@@ -76,10 +100,19 @@ class Vocab:
         if len(known) != len(self.pieces) or "" in known:
             raise ArtifactError("a vocabulary wants distinct, non-empty pieces")
         missing = {char for piece in self.pieces for char in piece} - known
-        if missing:
+        if missing and self.kind not in _LOSSY:
             raise ArtifactError(f"every character of a piece must be a piece; missing: {sorted(missing)[:10]}")
+        if self.kind in _LOSSY and not set(UNKNOWN) & set(self.specials):
+            raise ArtifactError(f"a {self.kind} vocabulary wants one of the special tokens {', '.join(UNKNOWN)}")
         if len(set(self.specials)) != len(self.specials):
             raise ArtifactError("special tokens must be distinct")
+        clash = known & {*self.specials, *BYTE_PIECES[: self.n_bytes]}
+        if clash:
+            raise ArtifactError(
+                f"the piece {min(clash)!r} spells a special token or a byte piece; text may not reach those"
+            )
+        if any(FORBIDDEN in piece for piece in known):
+            raise ArtifactError("U+2581 (▁) may not be in a piece: SentencePiece would decode it to a space")
         if self.kind == "unigram":
             if len(self.scores) != len(self.pieces):
                 raise ArtifactError(f"{len(self.pieces)} pieces came with {len(self.scores)} scores")
@@ -115,6 +148,17 @@ class Vocab:
         """
         return cls("bpe-bytes", (*sorted(BYTE_CHARS), *merged), (), tuple(specials), byte_fallback=False)
 
+    @classmethod
+    def plain(cls, kind: ModelKind, pieces: Iterable[str], *, specials: Iterable[str] = ()) -> Vocab:
+        """A vocabulary whose order is the caller's; with byte fallback unless its model reads whole words.
+
+        Examples
+        --------
+        >>> Vocab.plain("syllable", "가나").size, Vocab.plain("word", [" 집"], specials=["[UNK]"]).size
+        (258, 2)
+        """
+        return cls(kind, tuple(pieces), (), tuple(specials), byte_fallback=kind not in _LOSSY)
+
     @property
     def n_bytes(self) -> int:
         """How many ids the byte block takes: 256 or 0."""
@@ -148,6 +192,17 @@ class Vocab:
     def tokens(self) -> tuple[str, ...]:
         """The string of every id."""
         return (*BYTE_PIECES[: self.n_bytes], *self.pieces, *self.specials)
+
+    @property
+    def unknown_id(self) -> int:
+        """The id of the unknown token.
+
+        Raises
+        ------
+        KeyError
+            When there is none: vocabularies with byte fallback need none.
+        """
+        return self.special_ids[next((token for token in UNKNOWN if token in self.special_ids), UNKNOWN[0])]
 
     def id_of(self, piece: str) -> int:
         """The id of a piece or special token.

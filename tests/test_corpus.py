@@ -259,6 +259,18 @@ def test_bad_lines_are_left_out_and_counted_with_their_place(tmp_path: Path) -> 
         read(path, errors="error")
 
 
+def test_places_are_true_beyond_the_first_block(tmp_path: Path) -> None:
+    report = ReadReport()
+    path = write(tmp_path / "a.txt", b"twelve bytes\n" * 70_000 + b"\xff")
+    assert len(read(path, report=report)) == 70_000
+    assert report.bad_places == [f"{path}:70001"]
+
+
+def test_a_last_line_may_end_in_half_a_line_end(tmp_path: Path) -> None:
+    assert read(write(tmp_path / "a.txt", "가\r\n나\r")) == ["가", "나"]
+    assert read(write(tmp_path / "a.txt", "가\r\r\n나\r\r")) == ["가\r", "나\r"]
+
+
 def test_only_the_first_bad_places_are_kept(tmp_path: Path) -> None:
     report = ReadReport()
     assert len(read(write(tmp_path / "a.txt", (b"aaaaaaaa\n\xff\n") * 50), report=report)) == 50
@@ -364,6 +376,10 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 def test_records_without_text(tmp_path: Path, name: str, data: str, field: str | None, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read(write(tmp_path / name, data), field=field)
+
+
+def test_blank_lines_between_records_are_nothing(tmp_path: Path) -> None:
+    assert read(write(tmp_path / "a.jsonl", '{"text": "가"}\n\n \n{"text": "나"}\n\n')) == ["가", "나"]
 
 
 def test_tsv_takes_quotes_as_they_are(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import unicodedata
 from dataclasses import fields
 
 import pytest
+import strategies as ks
 from hypothesis import given
 from hypothesis import strategies as st
 
-import strategies as ks
 from koktok import normalize
 from koktok.errors import InputError
 from koktok.normalize import Folds, Normalizer, nfc

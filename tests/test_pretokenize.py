@@ -9,10 +9,10 @@ import re
 import time
 
 import pytest
+import strategies as ks
 from hypothesis import given
 from hypothesis import strategies as st
 
-import strategies as ks
 from koktok import pretokenize
 from koktok.errors import InputError
 from koktok.pretokenize import CLASSES, REST, Pattern, words

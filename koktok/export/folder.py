@@ -40,14 +40,14 @@ def check_target(path: str | Path) -> Path:
 
 
 def write_folder(path: str | Path, files: Mapping[str, str | bytes]) -> Path:
-    """Write all files, or none.
+    r"""Write all files, or none.
 
     Parameters
     ----------
     path : str or Path
         The folder; an older koktok tokenizer there is replaced.
     files : mapping of str to str or bytes
-        Contents by name; text is written as UTF-8 with `\\n`.
+        Contents by name; text is written as UTF-8 with `\n`.
 
     Raises
     ------
@@ -69,7 +69,9 @@ def write_folder(path: str | Path, files: Mapping[str, str | bytes]) -> Path:
         else:
             fresh.rename(target)
     except OSError as error:
-        raise InputError(f"`{target}` cannot be written: {error}", hint="free some space, or --out another folder") from error
+        raise InputError(
+            f"`{target}` cannot be written: {error}", hint="free some space, or --out another folder"
+        ) from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return target

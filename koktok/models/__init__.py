@@ -24,6 +24,13 @@ _MODELS = {
     "unigram": "koktok.models.unigram:UnigramModel",
     "bpe": "koktok.models.bpe:BpeModel",
     "bpe-bytes": "koktok.models.bpe:ByteBpeModel",
+    "wordpiece": "koktok.models.wordpiece:WordPieceModel",
+    "wordpiece-bytes": "koktok.models.wordpiece:ByteWordPieceModel",
+    "word": "koktok.models.simple:WordModel",
+    "syllable": "koktok.models.simple:LongestMatchModel",
+    "jamo": "koktok.models.simple:LongestMatchModel",
+    "ngram": "koktok.models.simple:LongestMatchModel",
+    "morpheme": "koktok.models.simple:LongestMatchModel",
 }
 
 

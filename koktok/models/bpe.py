@@ -5,14 +5,22 @@ right); here, as in tiktoken and SentencePiece, a rank belongs to the piece and 
 Hugging Face ranks pairs, and gets every split of every piece in the order of the pieces' ranks; the order of the
 splits of one piece does not matter: when a piece is made at some place, no join has crossed its edges, so the
 joins inside were those of the piece encoded by itself. One split of each piece is ever joined, everywhere.
+
+And: dropout (Provilkov et al. 2020, arXiv:1910.13267), which passes over joins at random, as SentencePiece does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
 
+from koktok.errors import UsageError
 from koktok.models import Encoded
-from koktok.vocab import BYTE_CHARS, Vocab
+from koktok.vocab import Vocab, spell
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["BpeModel", "ByteBpeModel", "splits"]
 
@@ -74,11 +82,43 @@ class BpeModel:
         spans : list of (int, int)
             Code points of `pretoken`, half-open; the bytes of one character share its span.
         """
+        return self._encode(pretoken, None)
+
+    def sample(self, pretoken: str, *, dropout: float, rng: np.random.Generator) -> Encoded:
+        """A random segmentation: a join that comes up is passed over with a probability.
+
+        A join that was passed over comes back only when one of its parts grows, as in SentencePiece; in Hugging Face it
+        comes back behind the next join.
+
+        Parameters
+        ----------
+        pretoken : str
+        dropout : float
+            0 gives `encode`, 1 the alphabet.
+        rng : numpy.random.Generator
+
+        Raises
+        ------
+        UsageError
+            When `dropout` is no probability.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> model = BpeModel(Vocab.bpe("가나", ["가나"]))
+        >>> model.sample("가나", dropout=1.0, rng=np.random.default_rng(0))
+        ([256, 257], [(0, 1), (1, 2)])
+        """
+        if not 0 <= dropout <= 1:
+            raise UsageError(f"dropout = {dropout}; wanted a probability from 0 to 1")
+        return self._encode(pretoken, lambda: rng.random() < dropout)
+
+    def _encode(self, pretoken: str, passed_over: Callable[[], bool] | None) -> Encoded:
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
         first = self._vocab.n_bytes
         start = 0
-        for piece in self._joined(pretoken):
+        for piece in self._joined(pretoken, passed_over):
             end = start + len(piece)
             rank = self._ranks.get(piece)
             if rank is None:
@@ -91,21 +131,28 @@ class BpeModel:
             start = end
         return ids, spans
 
-    def _joined(self, text: str) -> list[str]:
+    def _joined(self, text: str, passed_over: Callable[[], bool] | None) -> list[str]:
         """The pieces (and unknown characters) of `text`, in order."""
         ranks, pieces = self._ranks, self._pieces
         size = len(text)
         parts = list(text)  # a part that was joined to its left neighbour is ""
         right = list(range(1, size + 1))
         left = list(range(-1, size - 1))
-        # One integer an entry, rank · size + place: it sorts by rank, then from the left, and compares fast.
-        heap = [rank * size + i for i in range(size - 1) if (rank := ranks.get(text[i : i + 2])) is not None]
+        # One integer an entry, rank, left and right place: it sorts by rank, then from the left, and compares fast.
+        heap = [
+            (rank * size + i) * size + i + 1
+            for i in range(size - 1)
+            if (rank := ranks.get(text[i : i + 2])) is not None
+        ]
         heapify(heap)
         while heap:
-            rank, i = divmod(heappop(heap), size)
-            j = right[i]
-            if not parts[i] or j >= size or parts[i] + parts[j] != pieces[rank]:
+            head, j = divmod(heappop(heap), size)
+            rank, i = divmod(head, size)
+            # The places tell two splits of one piece apart, which dropout can put at the same left place.
+            if not parts[i] or right[i] != j or parts[i] + parts[j] != pieces[rank]:
                 continue  # one of the two was joined to something else since
+            if passed_over is not None and passed_over():
+                continue
             parts[i] = pieces[rank]
             parts[j] = ""
             k = right[i] = right[j]
@@ -113,12 +160,12 @@ class BpeModel:
                 left[k] = i
                 joined = ranks.get(parts[i] + parts[k])
                 if joined is not None:
-                    heappush(heap, joined * size + i)
+                    heappush(heap, (joined * size + i) * size + k)
             h = left[i]
             if h >= 0:
                 joined = ranks.get(parts[h] + parts[i])
                 if joined is not None:
-                    heappush(heap, joined * size + h)
+                    heappush(heap, (joined * size + h) * size + i)
         return [part for part in parts if part]
 
 
@@ -138,26 +185,13 @@ class ByteBpeModel(BpeModel):
     (['ê°Ģ', 'a'], [(0, 1), (1, 2)])
     """
 
-    def encode(self, pretoken: str) -> Encoded:
-        """Ids and spans; a token that holds part of a character spans all of it.
-
-        Parameters
-        ----------
-        pretoken : str
-            Any text without lone surrogates; empty gives nothing.
-
-        Returns
-        -------
-        ids : list of int
-        spans : list of (int, int)
-            Code points of `pretoken`, half-open; they overlap where a token ends inside a character.
-        """
-        data = pretoken.encode()
+    def _encode(self, pretoken: str, passed_over: Callable[[], bool] | None) -> Encoded:
+        # A token that holds part of a character spans all of it, so spans overlap where a token ends inside one.
         owner = [i for i, char in enumerate(pretoken) for _ in range(len(char.encode()))]
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
         start = 0
-        for piece in self._joined("".join([BYTE_CHARS[byte] for byte in data])):
+        for piece in self._joined(spell(pretoken), passed_over):
             end = start + len(piece)
             ids.append(self._ranks[piece])
             spans.append((owner[start], owner[end - 1] + 1))

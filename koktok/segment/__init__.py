@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
+from koktok import jamo
 from koktok.count import Counts
 from koktok.errors import UsageError
-from koktok.segment.boundaries import Morpheme, Policy, cuts_of
+from koktok.segment.boundaries import Morpheme, Policy, codas_of, cuts_of
 from koktok.segmented import Cut, SegmentedCounts
 
 __all__ = ["SEGMENTERS", "Morpheme", "Policy", "Segmenter", "Whitespace", "bare", "segment_counts", "segmenter_for"]
@@ -91,7 +92,12 @@ def bare(word: str) -> str:
 
 
 def segment_counts(
-    counts: Counts, segmenter: Segmenter, policy: Policy, *, on_progress: Progress | None = None
+    counts: Counts,
+    segmenter: Segmenter,
+    policy: Policy,
+    *,
+    as_jamo: bool = False,
+    on_progress: Progress | None = None,
 ) -> SegmentedCounts:
     """Cut every distinct word once.
 
@@ -103,6 +109,8 @@ def segment_counts(
         Asked once per distinct word without its leading spaces.
     policy : Policy
         Which borders become cuts.
+    as_jamo : bool
+        Give the words in conjoining jamo, with cuts inside syllables too (갔 = 가 + ㅆ).
     on_progress : callable, optional
         Called with (words done, words in all).
 
@@ -113,19 +121,36 @@ def segment_counts(
     SegmentedCounts(words=2, cuts=0, total=3)
     """
     asked = sorted({text for word in counts.words if (text := bare(word))})
-    cuts: dict[str, tuple[Cut, ...]] = {}
+    if on_progress:
+        on_progress(0, len(asked))
+    cuts: dict[str, list[Cut]] = {}
     for done, (text, morphemes) in enumerate(zip(asked, segmenter.analyse(asked), strict=True), start=1):
-        found = cuts_of(text, morphemes, policy)
+        found = list(cuts_of(text, morphemes, policy))
+        if as_jamo:
+            found = _in_jamo(text, found, codas_of(text, morphemes, policy))
         if found:
             cuts[text] = found
         if on_progress and (done % 4096 == 0 or done == len(asked)):
             on_progress(done, len(asked))
-    return SegmentedCounts.from_items((word, _shifted(word, cuts), n) for word, n in counts.items())
+    spell = jamo.split if as_jamo else str
+    return SegmentedCounts.from_items((spell(word), _shifted(word, cuts), n) for word, n in counts.items())
 
 
-def _shifted(word: str, cuts: dict[str, tuple[Cut, ...]]) -> Sequence[Cut]:
+def _in_jamo(text: str, cuts: list[Cut], codas: Iterable[Cut]) -> list[Cut]:
+    """Cuts of a word as cuts of its jamo: between syllables, and before the finals that are morphemes of their own."""
+    places: dict[int, Cut] = {}
+    for cut in cuts:
+        (at,) = jamo.split_cuts(text, [cut.offset])
+        places[at] = cut._replace(offset=at)
+    for cut in codas:
+        (at,) = jamo.split_cuts(text, [(cut.offset, "coda")])
+        places[at] = cut._replace(offset=at)
+    return [places[at] for at in sorted(places)]
+
+
+def _shifted(word: str, cuts: dict[str, list[Cut]]) -> Sequence[Cut]:
     """The cuts of a bare word, moved behind the spaces of this one."""
     text = word.lstrip(" ")
-    found = cuts.get(text, ())
+    found = cuts.get(text, [])
     spaces = len(word) - len(text)
     return [cut._replace(offset=cut.offset + spaces) for cut in found] if spaces else found

@@ -6,14 +6,15 @@ cut stands only where no morpheme's span crosses it; the pieces then join back t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from koktok.errors import UsageError
 from koktok.segmented import Cut, Kind
 
-__all__ = ["POLICIES", "Morpheme", "Policy", "cuts_of", "kind_of"]
+__all__ = ["POLICIES", "Morpheme", "Policy", "codas_of", "cuts_of", "kind_of"]
 
 
 class Morpheme(NamedTuple):
@@ -103,11 +104,64 @@ class Policy:
         return kind in self.kinds or any(right.startswith(tag) for tag in self.tags)
 
 
-SEJONG_TAGS = (
-    "NNG NNP NNB NR NP VV VA VX VCP VCN MM MAG MAJ IC JKS JKC JKG JKO JKB JKV JKQ JX JC EP EF EC ETN ETM "
-    "XPN XSN XSV XSA XSM XR SF SP SS SSO SSC SE SO SW SL SH SN SB UN W_URL W_EMAIL W_HASHTAG W_MENTION W_SERIAL W_EMOJI "
-    "Z_CODA Z_SIOT USER0"
-).split()
+SEJONG_TAGS = [
+    "NNG",
+    "NNP",
+    "NNB",
+    "NR",
+    "NP",
+    "VV",
+    "VA",
+    "VX",
+    "VCP",
+    "VCN",
+    "MM",
+    "MAG",
+    "MAJ",
+    "IC",
+    "JKS",
+    "JKC",
+    "JKG",
+    "JKO",
+    "JKB",
+    "JKV",
+    "JKQ",
+    "JX",
+    "JC",
+    "EP",
+    "EF",
+    "EC",
+    "ETN",
+    "ETM",
+    "XPN",
+    "XSN",
+    "XSV",
+    "XSA",
+    "XSM",
+    "XR",
+    "SF",
+    "SP",
+    "SS",
+    "SSO",
+    "SSC",
+    "SE",
+    "SO",
+    "SW",
+    "SL",
+    "SH",
+    "SN",
+    "SB",
+    "UN",
+    "W_URL",
+    "W_EMAIL",
+    "W_HASHTAG",
+    "W_MENTION",
+    "W_SERIAL",
+    "W_EMOJI",
+    "Z_CODA",
+    "Z_SIOT",
+    "USER0",
+]
 
 _SYMBOLS = ("SF", "SP", "SS", "SE", "SO", "SW", "SB", "W_")
 
@@ -175,3 +229,38 @@ def cuts_of(word: str, morphemes: Iterable[Morpheme], policy: Policy) -> tuple[C
         if policy.keeps(kind, right):
             cuts.append(Cut(offset, kind))
     return tuple(cuts)
+
+
+def codas_of(word: str, morphemes: Sequence[Morpheme], policy: Policy) -> tuple[Cut, ...]:
+    """The cuts that lie inside a syllable, before its final consonant; only jamo can be cut there.
+
+    갔 is 가+았 and 간 is 가+ᆫ: the second morpheme begins in the syllable where the first one ends, and what it adds to the
+    surface is the final. Fusions that change the vowel as well (해 of 하+어) have no place to cut.
+
+    Returns
+    -------
+    tuple of Cut
+        `offset` is the index of the syllable.
+
+    Examples
+    --------
+    >>> went = [Morpheme(0, 1, "VV", "가"), Morpheme(0, 1, "EP", "었"), Morpheme(1, 2, "EF", "다")]
+    >>> codas_of("갔다", went, Policy.parse("morphemes"))
+    (Cut(offset=0, kind=<Kind.EOMI: 2>, confidence=1.0),)
+    """
+    cuts = []
+    for left, right in pairwise(morphemes):
+        at = right.start
+        if left.end != at + 1 or right.end <= at or not "가" <= word[at] <= "힣":
+            continue
+        final = (ord(word[at]) - 0xAC00) % 28
+        written = chr(0x11A7 + final) if final else ""
+        kind = kind_of(left.tag.split("+")[-1], right.tag.split("+")[0])
+        fused = written == right.form[:1] or (written == "ᆻ" and right.form[:1] in _PAST)
+        if written and fused and policy.keeps(kind, right.tag):
+            cuts.append(Cut(at, kind))
+    return tuple(dict.fromkeys(cuts))
+
+
+_PAST = ("었", "았", "였")
+"""The past ending in its allomorphs; on the surface of a fused syllable only its ㅆ is left."""

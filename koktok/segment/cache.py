@@ -13,8 +13,8 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
-from koktok.errors import AnalyserError
 from koktok.cache import cache_dir
+from koktok.errors import AnalyserError
 from koktok.segment import Segmenter
 from koktok.segment.boundaries import Morpheme
 
@@ -85,8 +85,7 @@ class CachedSegmenter:
         new = [word for word in dict.fromkeys(batch) if word not in rows]
         if new:
             found = {
-                word: _packed(word, morphemes)
-                for word, morphemes in zip(new, self.inner.analyse(new), strict=True)
+                word: _packed(word, morphemes) for word, morphemes in zip(new, self.inner.analyse(new), strict=True)
             }
             with store:
                 store.executemany("INSERT OR REPLACE INTO analysis VALUES (?, ?)", found.items())

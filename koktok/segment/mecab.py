@@ -40,6 +40,4 @@ class MecabSegmenter:
     def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
         """The morphemes of each word, in order."""
         for word in words:
-            yield tuple(
-                Morpheme(m.span.start, m.span.end, m.feature.pos, m.surface) for m in self._mecab.parse(word)
-            )
+            yield tuple(Morpheme(m.span.start, m.span.end, m.feature.pos, m.surface) for m in self._mecab.parse(word))

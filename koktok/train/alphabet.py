@@ -10,14 +10,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from koktok.errors import VocabSizeError
+from koktok.vocab import FORBIDDEN
 
-__all__ = ["BASIC", "FORBIDDEN", "KS_X_1001", "alphabet_of"]
+__all__ = ["BASIC", "KS_X_1001", "MODERN_JAMO", "alphabet_of"]
 
 BASIC = (" ", "\t", "\n", *map(chr, range(0x21, 0x7F)))
 """Always pieces: white space and printable ASCII, so that code, and text that spells `<0x0A>` or `</s>`, never needs bytes."""
-
-FORBIDDEN = "▁"
-"""Never part of a piece: SentencePiece decodes it to a space. As bytes it comes back exactly."""
 
 
 def _ks_x_1001() -> tuple[str, ...]:
@@ -29,10 +27,15 @@ KS_X_1001 = _ks_x_1001()
 """The 2,350 precomposed syllables (완성형) of KS X 1001, without which a Korean vocabulary looks broken."""
 
 
+MODERN_JAMO = "".join(map(chr, (*range(0x1100, 0x1113), *range(0x1161, 0x1176), *range(0x11A8, 0x11C3))))
+"""The 67 conjoining jamo of modern syllables: 19 initials, 21 vowels, 27 finals."""
+
+
 def alphabet_of(
     words: Iterable[tuple[str, int]],
     *,
-    slots: int,
+    vocab_size: int,
+    taken: int = 0,
     coverage: float = 0.9995,
     required: str | Iterable[str] = "auto",
 ) -> tuple[str, ...]:
@@ -42,8 +45,10 @@ def alphabet_of(
     ----------
     words : iterable of (str, int)
         Words with counts.
-    slots : int
-        Pieces that the vocabulary has room for, without bytes and specials.
+    vocab_size : int
+        All ids.
+    taken : int
+        How many of them are bytes and special tokens.
     coverage : float
         Share of the running characters to cover, most frequent first, ties by code point.
     required : "none", "ks-x-1001", "auto" or characters
@@ -52,14 +57,15 @@ def alphabet_of(
     Raises
     ------
     VocabSizeError
-        When the alphabet does not fit into the slots.
+        When the alphabet does not fit; names the smallest size that has room for it.
 
     Examples
     --------
-    >>> found = alphabet_of([("가가나", 100), ("뷁", 1)], slots=1000, coverage=0.99)
+    >>> found = alphabet_of([("가가나", 100), ("뷁", 1)], vocab_size=1000, coverage=0.99)
     >>> "가" in found, "뷁" in found, "A" in found
     (True, False, True)
     """
+    slots = vocab_size - taken
     counts: Counter[str] = Counter()
     for word, n in words:
         for char in word:
@@ -78,8 +84,8 @@ def alphabet_of(
         left -= n
     if len(wanted) > slots:
         raise VocabSizeError(
-            f"the alphabet has {len(wanted):,} characters and the vocabulary only {slots:,} slots besides bytes and "
-            "special tokens",
-            hint=f"--vocab-size with at least {len(wanted) - slots:,} more",
+            f"a vocabulary of {vocab_size:,} is too small: {taken:,} ids are bytes and special tokens, and "
+            f"{len(wanted):,} characters need a piece of their own",
+            hint=f"--vocab-size {len(wanted) + taken} or more",
         )
     return tuple(sorted(wanted))

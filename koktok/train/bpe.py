@@ -15,26 +15,21 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segmented import Kind, SegmentedCounts
-from koktok.vocab import BYTE_CHARS, Vocab
+from koktok.train.wordpiece import Joiner
+from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, Vocab, spell
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["BpeResult", "Joiner", "Stage", "curriculum", "parts_of", "train_bpe"]
+__all__ = ["BpeResult", "Stage", "curriculum", "parts_of", "train_bpe"]
 
 Ties = Literal["pair", "hf", "spm"]
 
 _BATCH = 1 << 14  # pairs that enter the heap at a time; any number gives the same merges
 _REPORT = 256  # merges between two calls of on_progress
-_FORBIDDEN = "▁"  # SentencePiece decodes it to a space, so it stays bytes
-_SPELL = str.maketrans({chr(byte): char for byte, char in enumerate(BYTE_CHARS)})
 _UNSPELL = {char: byte for byte, char in enumerate(BYTE_CHARS)}
 
 
@@ -90,203 +85,6 @@ class BpeResult:
     vocab: Vocab
     merges: tuple[tuple[str, str], ...]
     log: tuple[dict[str, Any], ...]
-
-
-class _Text(NamedTuple):
-    symbol: NDArray[np.int32]  # at the first place of each token; -1 unknown, -2 inside a token
-    next: NDArray[np.int32]  # place of the token to the right that may be joined, or -1
-    previous: NDArray[np.int32]
-    weight: NDArray[np.int64]  # count of the part that the place belongs to
-
-
-class _Pairs(NamedTuple):
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    count: NDArray[np.int64]
-    head: NDArray[np.int32]  # the newest of its places
-    length: NDArray[np.int32]  # how many places, stale ones too
-    table: NDArray[np.int32]  # open addressing: hash of (left, right) → pair
-
-
-class _Places(NamedTuple):
-    position: NDArray[np.int32]
-    older: NDArray[np.int32]
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _slot(pairs, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
-    mask = len(pairs.table) - 1
-    h = (((np.int64(left) << 32) | np.int64(right)) * np.int64(-7046029254386353131) >> 24) & mask
-    while True:
-        pair = pairs.table[h]
-        if pair < 0 or (pairs.left[pair] == left and pairs.right[pair] == right):
-            return h
-        h = (h + 1) & mask
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _note(text, pairs, places, used, position):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The pair that starts at `position` stands there from now on."""
-    left, right = text.symbol[position], text.symbol[text.next[position]]
-    if left < 0 or right < 0:
-        return
-    h = _slot(pairs, left, right)
-    pair = pairs.table[h]
-    if pair < 0:
-        pair = used[0]
-        used[0] += 1
-        pairs.table[h] = pair
-        pairs.left[pair], pairs.right[pair] = left, right
-        pairs.count[pair], pairs.head[pair], pairs.length[pair] = 0, -1, 0
-    pairs.count[pair] += text.weight[position]
-    places.position[used[1]] = position
-    places.older[used[1]] = pairs.head[pair]
-    pairs.head[pair] = used[1]
-    pairs.length[pair] += 1
-    used[1] += 1
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _note_all(text, pairs, places, used):  # type: ignore[no-untyped-def] # pragma: no cover
-    for position in range(len(text.symbol)):
-        if text.next[position] >= 0:
-            _note(text, pairs, places, used, position)
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _forget(text, pairs, position):  # type: ignore[no-untyped-def] # pragma: no cover
-    left, right = text.symbol[position], text.symbol[text.next[position]]
-    if left >= 0 and right >= 0:
-        pairs.count[pairs.table[_slot(pairs, left, right)]] -= text.weight[position]
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _join(text, pairs, places, used, pair, symbol):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Join `pair` wherever it stands, from left to right (ㅋㅋㅋ becomes ㅋㅋ ㅋ); how often, weighted."""
-    left, right = pairs.left[pair], pairs.right[pair]
-    found = np.empty(pairs.length[pair], np.int32)
-    n = 0
-    k = pairs.head[pair]
-    while k >= 0:
-        found[n] = places.position[k]
-        n += 1
-        k = places.older[k]
-    found.sort()
-    joined = 0
-    for position in found:
-        second = text.next[position]
-        if text.symbol[position] != left or second < 0 or text.symbol[second] != right:
-            continue  # stale, or the middle of ㅋㅋㅋ
-        before, behind = text.previous[position], text.next[second]
-        if before >= 0:
-            _forget(text, pairs, before)
-        if behind >= 0:
-            _forget(text, pairs, second)
-            text.previous[behind] = position
-        text.symbol[position], text.symbol[second] = symbol, -2
-        text.next[position] = behind
-        joined += text.weight[position]
-        if before >= 0:
-            _note(text, pairs, places, used, before)
-        if behind >= 0:
-            _note(text, pairs, places, used, position)
-    pairs.count[pair] = 0
-    return joined
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
-    for pair in range(n):
-        pairs.table[_slot(pairs, pairs.left[pair], pairs.right[pair])] = pair
-
-
-class Joiner:
-    """Words as rows of symbols, whose pairs are counted and joined.
-
-    Parameters
-    ----------
-    rows : sequence of str
-        Distinct parts of words; no pair spans two of them.
-    n : sequence of int
-        Their counts.
-    alphabet : sequence of str
-        Single characters by code point; their indexes are the first symbols. A character outside joins nothing.
-
-    Examples
-    --------
-    >>> joiner = Joiner(["ㅋㅋㅋ", "가ㅋ"], [2, 5], ["ㅋ", "가"])
-    >>> pair = joiner.find(0, 0)
-    >>> int(joiner.count[pair]), joiner.join(pair, 2), int(joiner.count[joiner.find(2, 0)])
-    (4, 2, 2)
-    """
-
-    def __init__(self, rows: Sequence[str], n: Sequence[int], alphabet: Sequence[str]) -> None:
-        codes = np.frombuffer("".join(rows).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-        letters = np.array([ord(char) for char in alphabet], dtype=np.uint32)
-        size = len(codes)
-        symbol = np.full(size, -1, dtype=np.int32)
-        if len(letters):
-            index = np.minimum(np.searchsorted(letters, codes), len(letters) - 1)
-            symbol = np.where(letters[index] == codes, index, -1).astype(np.int32)
-        lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
-        ends = np.cumsum(lengths)
-        after = np.arange(1, size + 1, dtype=np.int32)
-        before = np.arange(-1, size - 1, dtype=np.int32)
-        after[ends - 1] = -1
-        before[ends - lengths] = -1
-        weight = np.repeat(np.asarray(n, dtype=np.int64), lengths)
-        self.text = _Text(symbol, after, before, weight)
-        # Every join takes one token away and makes at most two new pairs, so three places a character are enough.
-        self._places = _Places(np.empty(3 * size, np.int32), np.empty(3 * size, np.int32))
-        self._used = np.zeros(2, dtype=np.int64)
-        self._grow(size + 1)
-        _note_all(self.text, self._pairs, self._places, self._used)
-
-    @property
-    def n_pairs(self) -> int:
-        """Distinct pairs so far; they are numbered in the order of their first sight."""
-        return int(self._used[0])
-
-    @property
-    def left(self) -> NDArray[np.int32]:
-        """Left symbol of each pair."""
-        return self._pairs.left[: self.n_pairs]
-
-    @property
-    def right(self) -> NDArray[np.int32]:
-        """Right symbol of each pair."""
-        return self._pairs.right[: self.n_pairs]
-
-    @property
-    def count(self) -> NDArray[np.int64]:
-        """How often each pair stands now (ㅋㅋㅋ holds ㅋㅋ twice); writable, 0 puts a pair out of the running."""
-        return self._pairs.count[: self.n_pairs]
-
-    @property
-    def tokens(self) -> int:
-        """Running tokens."""
-        return int(self.text.weight[self.text.symbol != -2].sum())
-
-    def find(self, left: int, right: int) -> int:
-        """The number of a pair, or -1."""
-        return int(self._pairs.table[_slot(self._pairs, left, right)])
-
-    def join(self, pair: int, symbol: int) -> int:
-        """Make `symbol` of every `pair`, and return how often, counts of words considered."""
-        most = self.n_pairs + 2 * int(self._pairs.length[pair])
-        if most > len(self._pairs.left):
-            self._grow(2 * most)
-        return int(_join(self.text, self._pairs, self._places, self._used, pair, symbol))
-
-    def _grow(self, capacity: int) -> None:
-        old = self._pairs[:5] if self.n_pairs else ()
-        kinds = (np.int32, np.int32, np.int64, np.int32, np.int32)
-        columns: list[Any] = [np.empty(capacity, kind) for kind in kinds]
-        for column, values in zip(columns, old, strict=False):
-            column[: self.n_pairs] = values[: self.n_pairs]
-        table = np.full(1 << (2 * capacity).bit_length(), -1, dtype=np.int32)
-        self._pairs = _Pairs(*columns, table)
-        _rehash(self._pairs, self.n_pairs)
 
 
 class _Queue:
@@ -359,6 +157,96 @@ def parts_of(
         found[word[start:]] += n
     spelled = sorted((spell(part), n) for part, n in found.items() if part)
     return [part for part, _ in spelled], [n for _, n in spelled]
+
+
+class _Learner:
+    """Pieces and merges so far; a stage adds to them."""
+
+    def __init__(
+        self,
+        letters: Sequence[str],
+        ties: Ties,
+        max_length: int,
+        crosses: Callable[[str], bool] | None,
+        taken: Collection[str],
+        *,
+        spelled: bool,
+    ) -> None:
+        self.letters = tuple(letters)
+        self.pieces = list(letters)
+        self.merges: list[tuple[str, str]] = []
+        self.max_length = max_length
+        self._symbols: list[tuple[int, int]] = []
+        self._ties = ties
+        self._crosses = crosses
+        self._taken = frozenset(taken)
+        self._spelled = spelled
+
+    def learn(
+        self, counts: SegmentedCounts, stage: Stage, until: int, lowest: int, on_progress: Callable[[int], None]
+    ) -> dict[str, Any]:
+        """Join until there are `until` merges or no pair stands `lowest` times."""
+        rows, n = parts_of(counts, stage.swallows, spell if self._spelled else str)
+        joiner = Joiner(rows, n, self.letters)
+        # What run time makes of these parts with the pieces so far: BPE is its merges, replayed.
+        for symbol, merge in enumerate(self._symbols, start=len(self.letters)):
+            known = joiner.find(*merge)
+            if known >= 0:
+                joiner.join(known, symbol)
+        lefts, rights = joiner.pairs.left, joiner.pairs.right
+        pieces, length = self.pieces, [len(piece) for piece in self.pieces]
+
+        def fits(pair: int) -> bool:
+            return length[int(lefts[pair])] + length[int(rights[pair])] <= self.max_length
+
+        def key(pair: int) -> Any:
+            left, right = int(lefts[pair]), int(rights[pair])
+            if self._ties == "hf":
+                return left, right
+            if self._ties == "pair":
+                return pieces[left], pieces[right]
+            piece = pieces[left] + pieces[right]
+            return len(piece), piece.replace(" ", FORBIDDEN)
+
+        queue = _Queue(joiner, key, fits, lowest)
+        first = last = refused = 0
+        begun = len(self.merges)
+        while len(self.merges) < until and (pair := queue.pop()) is not None:
+            left, right = int(lefts[pair]), int(rights[pair])
+            piece = pieces[left] + pieces[right]
+            refuse = piece in self._taken
+            if refuse or (self._crosses and self._crosses(_text(piece) if self._spelled else piece)):
+                refused += 1
+                joiner.count[pair] = 0
+                continue
+            last = int(joiner.count[pair])
+            first = first or last
+            known = joiner.n_pairs
+            joiner.join(pair, len(pieces))
+            lefts, rights = joiner.pairs.left, joiner.pairs.right
+            self.merges.append((pieces[left], pieces[right]))
+            self._symbols.append((left, right))
+            pieces.append(piece)
+            length.append(len(piece))
+            queue.push(range(known, joiner.n_pairs))
+            if len(self.merges) % _REPORT == 0:
+                on_progress(len(self.merges))
+        on_progress(len(self.merges))
+        return {
+            "stage": stage.name,
+            "wanted": until - begun,
+            "merges": len(self.merges) - begun,
+            "first_count": first,
+            "last_count": last,
+            "refused": refused,
+            "parts": len(rows),
+            "tokens": joiner.tokens,
+        }
+
+
+def _text(spelled: str) -> str:
+    """Back to text; a part of a character becomes U+FFFD."""
+    return bytes(_UNSPELL[char] for char in spelled).decode(errors="replace")
 
 
 def train_bpe(
@@ -447,18 +335,26 @@ def train_bpe(
         letters = sorted(BYTE_CHARS)
     else:
         seen = {char for word in counts.words for char in word} if characters is None else set(characters)
-        letters = sorted((seen | set(required)) - {_FORBIDDEN})
+        letters = sorted((seen | set(required)) - {FORBIDDEN})
     room = vocab_size - len(letters) - len(specials) - (0 if alphabet == "bytes" else 256)
     if room < 0:
         raise VocabSizeError(
-            f"{vocab_size:,} ids were wanted, and the alphabet, bytes and special tokens alone take {vocab_size - room:,}",
+            f"{vocab_size:,} ids were wanted, and alphabet, bytes and special tokens alone take {vocab_size - room:,}",
             hint=f"a vocabulary size of {vocab_size - room:,} or more, or fewer characters",
         )
-    learner = _Learner(letters, ties, max_length or (48 if alphabet == "bytes" else 16), crosses, alphabet == "bytes")
-    log, done = [], 0.0
+    spelled = alphabet == "bytes"
+    # A piece that spells a special token or a byte piece would let user text reach its id.
+    taken = {*specials, *(() if spelled else BYTE_PIECES)}
+    learner = _Learner(letters, ties, max_length or (48 if spelled else 16), crosses, taken, spelled=spelled)
+    log, share = [], 0.0
+
+    def tell(done: int) -> None:
+        if on_progress:
+            on_progress(done, room)
+
     for stage in stages:
-        done += stage.share
-        log.append(learner.learn(counts, stage, round(done * room), min_count, on_progress or (lambda *_: None), room))
+        share += stage.share
+        log.append(learner.learn(counts, stage, round(share * room), min_count, tell))
     if len(learner.merges) < room and not allow_fewer:
         reached = vocab_size - room + len(learner.merges)
         raise VocabSizeError(
@@ -466,5 +362,6 @@ def train_bpe(
             f"or more, pieces of at most {learner.max_length})",
             hint=f"a vocabulary size of {reached:,} or less, more text, or a lower minimum count",
         )
-    make = Vocab.bpe_bytes if alphabet == "bytes" else lambda made, specials: Vocab.bpe(letters, made, specials=specials)
-    return BpeResult(make(learner.pieces[len(letters) :], specials=specials), tuple(learner.merges), tuple(log))
+    made = learner.pieces[len(letters) :]
+    vocab = Vocab.bpe_bytes(made, specials=specials) if spelled else Vocab.bpe(letters, made, specials=specials)
+    return BpeResult(vocab, tuple(learner.merges), tuple(log))

@@ -13,8 +13,7 @@ from typing import Literal
 
 from koktok.errors import VocabSizeError
 from koktok.segmented import SegmentedCounts
-from koktok.train.alphabet import FORBIDDEN
-from koktok.vocab import BYTE_PIECES, Vocab
+from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
 __all__ = ["train_spm"]
 
@@ -71,7 +70,9 @@ def train_spm(
         rows = _run(lines, model, slots, letters, max_piece_length)
     except _TooFewError:
         try:
-            rows = _run(lines + [line.replace(DELIMITER, "") for line in lines], model, slots, letters, max_piece_length)
+            rows = _run(
+                lines + [line.replace(DELIMITER, "") for line in lines], model, slots, letters, max_piece_length
+            )
         except _TooFewError as error:
             most = error.most + vocab_size - slots
             raise VocabSizeError(

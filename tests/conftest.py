@@ -1,0 +1,76 @@
+"""Shared by all tests: how many examples Hypothesis tries, one Kiwi, the mini corpus, and where shared data may lie."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from koktok.build import train_tokenizer
+from koktok.corpus import Source, read_lines
+from koktok.recipe import Recipe
+from koktok.segment.kiwi import KiwiSegmenter
+
+ROOT = Path(__file__).resolve().parent.parent
+MINI = ROOT / "corpora" / "mini"
+
+settings.register_profile(
+    "koktok",
+    max_examples=int(os.environ.get("KOKTOK_EXAMPLES", "60")),
+    deadline=None,  # the first call compiles or loads something
+    derandomize=os.environ.get("KOKTOK_RANDOM") is None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("koktok")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KOKTOK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def kiwi() -> KiwiSegmenter:
+    """One Kiwi for the whole run: loading it takes seconds."""
+    return KiwiSegmenter()
+
+
+@pytest.fixture(scope="session")
+def mini() -> list[str]:
+    """All lines of corpora/mini."""
+    return list(read_lines(Source.of(*sorted(MINI.glob("*.txt")), name="mini")))
+
+
+@pytest.fixture(scope="session")
+def shared_text() -> Path:
+    """Real text, where this checkout has it beside it; tests that want it are skipped elsewhere."""
+    folder = ROOT.parent / "shared" / "data" / "text"
+    if not folder.is_dir():
+        pytest.skip(f"no real text at {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Folders trained on corpora/mini, made once per recipe: `trained(train={"model": "bpe"})`."""
+    made: dict[str, Path] = {}
+
+    def make(**changes: Any) -> Path:
+        changes = {"holdout": 0.1} | changes
+        changes["train"] = {"vocab_size": 2300} | changes.get("train", {})
+        key = json.dumps(changes, sort_keys=True)
+        if key not in made:
+            recipe = Recipe().changed(**changes)
+            tokenizer = train_tokenizer([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], recipe).tokenizer
+            made[key] = tokenizer.save(tmp_path_factory.mktemp("trained") / "tokenizer")
+        return made[key]
+
+    return make

@@ -1,0 +1,192 @@
+"""The main road on small text: figures, signatures, determinism, weights, and every kind of bad input."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import MINI, ROOT
+
+from koktok import Recipe, Source, Tokenizer, train_tokenizer
+from koktok.build import prepare, read
+from koktok.closing import PlainSentencePiece, figures_of, our_figures
+from koktok.count import Counts, count_words
+from koktok.errors import InputError, VocabSizeError
+from koktok.normalize import Normalizer
+from koktok.pretokenize import Pattern
+
+Trained = Callable[..., Path]
+PLAIN = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 410}, holdout=0.0)
+
+
+TEXT = (
+    "나는 집에 간다.\n너는 학교에 가서 책을 읽는다.\n우리 집 마당에는 커다란 감나무가 한 그루 있다.\n"
+    "가을이면 감이 주렁주렁 열리고 까치가 날아와 홍시를 쪼아 먹는다.\n집에서 학교까지는 걸어서 십 분이 걸린다.\n"
+) * 9
+
+
+def write(path: Path, text: str) -> Source:
+    path.write_text(text, encoding="utf-8")
+    return Source.of(path)
+
+
+def test_normalizing_distinct_words_is_normalizing_the_text(mini: list[str]) -> None:
+    """Law 11, which is what makes count-first exact."""
+    normalizer, pattern = Normalizer(), Pattern(digits="single")
+    whole: dict[str, int] = {}
+    for line in mini:
+        for pretoken in pattern.pretokenize(normalizer(line)):
+            whole[pretoken] = whole.get(pretoken, 0) + 1
+    assert prepare(count_words(mini), normalizer, pattern).as_dict() == whole
+
+
+def test_held_out_lines_are_not_trained_on(mini: list[str]) -> None:
+    source = Source.of(*sorted(MINI.glob("*.txt")), name="mini")
+    reading = read([source], holdout=0.2)
+    assert reading.train + reading.held == count_words(mini)
+    assert 0.05 < reading.held.total / reading.train.total < 0.5
+    assert all(line in mini for line in reading.samples)
+    assert read([source], holdout=0.2).held == reading.held
+    assert len(read([source], holdout=0.0).held) == 0
+
+
+def test_weights_multiply_the_counts_of_a_source(tmp_path: Path) -> None:
+    a, b = write(tmp_path / "a.txt", "가 나\n"), write(tmp_path / "b.txt", "가 다\n")
+    heavy = Source(b.name, b.paths, weight=3.0)
+    assert read([a, heavy], holdout=0.0).train.as_dict() == {"가": 4, " 나": 1, " 다": 3}
+
+
+def test_the_signature_tells_what_was_read_and_who_ran(trained: Trained) -> None:
+    tokenizer = Tokenizer.load(trained())
+    signature = tokenizer.signature
+    assert signature["segmenter"].startswith("kiwi:0.")
+    assert signature["lines"] == 1025
+    assert {"koktok", "trainer", "normalizer", "counts", "segmented"} <= signature.keys()
+    (source,) = tokenizer.recipe.sources
+    assert (source.name, len(source.digest)) == ("mini", 64)
+    again = Recipe.load(trained())
+    assert again == tokenizer.recipe
+
+
+def test_special_and_reserved_tokens_come_last(tmp_path: Path) -> None:
+    recipe = PLAIN.changed(train={"specials": ("<unk>", "[CLS]"), "reserved": 2})
+    vocab = train_tokenizer([write(tmp_path / "a.txt", TEXT)], recipe).tokenizer.vocab
+    assert vocab.tokens[-4:] == ("<unk>", "[CLS]", "<|reserved_0|>", "<|reserved_1|>")
+
+
+def test_digits_as_the_recipe_says(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.txt", TEXT + "값은 1234567원이다 1234567원\n" * 300)
+    pieces = {}
+    for digits in ("single", "groups", "free"):
+        recipe = PLAIN.changed(pretokenize={"digits": digits}, train={"model": "bpe", "vocab_size": 500})
+        tokenizer = train_tokenizer([source], recipe).tokenizer
+        pieces[digits] = [piece.strip() for piece in tokenizer.encode("1234567").pieces]
+    assert pieces["single"] == [*"1234567"]
+    assert "234" in pieces["groups"]
+    assert max(map(len, pieces["groups"])) == 3
+    assert max(map(len, pieces["free"])) > 3
+
+
+def test_required_syllables_are_pieces_where_there_is_room(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.txt", TEXT)
+    recipe = PLAIN.changed(train={"required": "ks-x-1001", "vocab_size": 2714})
+    assert "뷔" in train_tokenizer([source], recipe).tokenizer.vocab.pieces
+    with pytest.raises(VocabSizeError, match=r"2,4\d\d characters need a piece.*\nhint: --vocab-size 27\d\d or more"):
+        train_tokenizer([source], recipe.changed(train={"vocab_size": 2000}))
+
+
+def test_rare_words_are_left_out_when_asked(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.txt", TEXT + "쌍무지개 쌍무지개\n")
+    made = train_tokenizer([source], PLAIN.changed(train={"min_count": 2}))
+    assert "쌍무지개" not in made.segmented.words
+    assert " 집에" in made.segmented.words
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (1, r"of 1 is too small: 261 ids are bytes and special tokens"),
+        (300, r"of 300 is too small.*\nhint: --vocab-size 4\d\d or more"),
+        (5000, r"too few distinct pieces for a vocabulary of 5,000; at most \d+ are possible\nhint: --vocab-size \d+"),
+    ],
+)
+def test_sizes_that_cannot_be_name_one_that_can(tmp_path: Path, size: int, message: str) -> None:
+    source = write(tmp_path / "a.txt", TEXT)
+    with pytest.raises(VocabSizeError, match=message) as caught:
+        train_tokenizer([source], PLAIN.changed(train={"vocab_size": size}))
+    possible = int(caught.value.hint.split()[1])
+    assert train_tokenizer([source], PLAIN.changed(train={"vocab_size": possible})).tokenizer.vocab.size == possible
+
+
+def test_text_without_a_word_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no word to train on"):
+        train_tokenizer([write(tmp_path / "a.txt", "\n\n\n")], PLAIN)
+
+
+def test_undecodable_lines_are_told(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(TEXT.encode() + b"\xff\xfe\n" + "너는 집에\n".encode())
+    made = train_tokenizer([Source.of(tmp_path / "a.txt")], PLAIN)
+    assert any("1 undecodable line" in note and "a.txt:46" in note for note in made.notes)
+
+
+def test_a_second_training_asks_nothing(tmp_path: Path) -> None:
+    source = Source.of(MINI / "news.txt")
+    recipe = Recipe().changed(train={"vocab_size": 1300})
+    first = train_tokenizer([source], recipe, cache=tmp_path)
+    again = train_tokenizer([source], recipe, cache=tmp_path)
+    assert first.asked > 500
+    assert again.asked == 0
+    assert again.known == first.asked + first.known
+    assert again.tokenizer.vocab == first.tokenizer.vocab
+
+
+@pytest.mark.parametrize("changes", ["train={'model': 'unigram'}", "train={'model': 'bpe'}", "jamo=True"])
+def test_the_same_bytes_in_any_process_with_any_threads(changes: str, tmp_path: Path) -> None:
+    """Law 5."""
+    code = (
+        "import sys; from koktok import *\n"
+        f"recipe = Recipe().changed(**dict({changes})).changed(train={{'vocab_size': 1300}})\n"
+        f"source = Source.of({str(MINI / 'news.txt')!r}, {str(MINI / 'essay.txt')!r}, name='x')\n"
+        "train_tokenizer([source], recipe, cache=False, threads=int(sys.argv[1])).tokenizer.save(sys.argv[2])"
+    )
+    for seed, threads in (("1", "1"), ("2", "2")):
+        subprocess.run(
+            [sys.executable, "-c", code, threads, tmp_path / seed], check=True, cwd=ROOT, env={"PYTHONHASHSEED": seed}
+        )
+    files = sorted(file.name for file in (tmp_path / "1").iterdir())
+    assert "tokenizer.json" in files
+    assert files == sorted(file.name for file in (tmp_path / "2").iterdir())
+    for name in files:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+
+
+def test_figures_are_those_of_the_text(trained: Trained, mini: list[str]) -> None:
+    """Words weighted by their counts give what encoding the lines gives."""
+    tokenizer = Tokenizer.load(trained())
+    tokens = [i for line in mini for i in tokenizer.encode(line).ids]
+    row = our_figures("x", tokenizer, count_words(mini))
+    eojeols = sum(len(line.split(" ")) - line.split(" ").count("") for line in mini)
+    assert row.tokens_per_eojeol == pytest.approx(len(tokens) / eojeols)
+    assert row.byte_fallback == pytest.approx(sum(i < 256 for i in tokens) / len(tokens))
+    assert row.unknown == 0
+
+
+def test_plain_sentencepiece_is_measured_alike(mini: list[str]) -> None:
+    words = count_words(mini)
+    plain = PlainSentencePiece(words, model="unigram", vocab_size=2000, character_coverage=0.9995)
+    row = plain.figures(words)
+    lines = sum(len(ids) for ids in plain.processor.encode(mini))
+    eojeols = sum(n for word, n in words.items() if word.strip(" "))
+    assert row.tokens_per_eojeol == pytest.approx(lines / eojeols, rel=1e-3)  # its normalizer may join across spaces
+    assert "".join(plain.pieces("나는 집에")) == " 나는 집에"
+    with pytest.raises(VocabSizeError, match="Vocabulary size"):
+        PlainSentencePiece(words, model="unigram", vocab_size=10**6, character_coverage=0.9995)
+
+
+def test_figures_count_unknown_tokens() -> None:
+    words = Counts.from_mapping({"가나": 3, " 다": 1})
+    row = figures_of("x", 9, words, lambda ws: [[0, 5] if "가" in w else [7] for w in ws], n_bytes=range(5, 6), unk=0)
+    assert (row.tokens_per_eojeol, row.unknown, row.byte_fallback) == (7 / 4, 3 / 7, 3 / 7)

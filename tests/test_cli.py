@@ -1,0 +1,236 @@
+"""The command line as a user meets it: another process, its streams and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import MINI, ROOT
+
+from koktok import Tokenizer
+
+Trained = Callable[..., Path]
+TEXT = (MINI / "essay.txt").read_text(encoding="utf-8")
+
+
+def koktok(
+    *words: object, stdin: str | bytes = b"", env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command; both streams as text."""
+    done = subprocess.run(
+        [sys.executable, "-m", "koktok", *map(str, words)],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        capture_output=True,
+        env=os.environ | {"NO_COLOR": "1", "PYTHONWARNINGS": "error"} | (env or {}),
+        cwd=ROOT,
+    )
+    return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) -> None:
+    done = koktok("train", "corpus:mini", "--vocab-size", 2300, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "held-out words" in done.stdout
+    rows = [line for line in done.stdout.splitlines() if "2,300" in line]
+    assert [row.split("  ")[0] for row in rows[:2]] == ["koktok", "SentencePiece Unigram, its defaults"]
+    assert done.stdout.count("|") > 50  # five sentences, segmented twice
+    assert "signature: " + Tokenizer.load(tmp_path / "out").vocab.digest() in done.stderr
+    assert "peak memory" in done.stderr
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "README.md",
+        "koktok.toml",
+        "special_tokens_map.json",
+        "tokenizer.json",
+        "tokenizer.model",
+        "tokenizer_config.json",
+    }
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| mini | 1 | Apache-2.0" in card
+    assert "kiwi:" in card
+    again = koktok(
+        "train", "corpus:mini", "--recipe", tmp_path / "out", "--out", tmp_path / "again", "--no-compare", "-q"
+    )
+    assert (again.returncode, again.stderr.count("\n")) == (0, 2)
+    for name in ("tokenizer.json", "koktok.toml", "tokenizer.model"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+def test_encode_and_decode_are_inverse_on_lines(trained: Trained) -> None:
+    ids = koktok("encode", trained(), stdin=TEXT)
+    assert ids.returncode == 0
+    assert koktok("decode", trained(), stdin=ids.stdout).stdout == TEXT
+    pieces = koktok("encode", trained(), "--as", "pieces", stdin="나는 집에\n").stdout
+    assert pieces.replace(" ", "").replace("▁", " ") == "나는 집에\n"
+    row = json.loads(koktok("encode", trained(), "--as", "json", stdin="나는 집에\n").stdout)
+    assert row["ids"] == Tokenizer.load(trained()).encode("나는 집에").ids
+    assert row["offsets"][-1][1] == 5
+
+
+def test_normalize_and_its_report() -> None:
+    assert koktok("normalize", stdin="한글\u200b ＡＢ ㅋㅋㅋㅋ\n").stdout == "한글 ＡＢ ㅋㅋㅋㅋ\n"
+    folded = koktok(
+        "normalize",
+        "--fold",
+        "fullwidth",
+        "--fold",
+        "repeats=2",
+        "--no-fold",
+        "zero_width",
+        stdin="ＡＢ\u200bㅋㅋㅋㅋ\n",
+    )
+    assert folded.stdout == "AB\u200bㅋㅋ\n"
+    report = koktok("normalize", "--report", stdin="\uf90a\u200b\n").stdout  # a CJK compatibility ideograph of 金
+    assert any(line.startswith("nfc\t") and "金" in line for line in report.splitlines())
+    assert any(line.startswith("zero_width\t") for line in report.splitlines())
+
+
+def test_segment_shows_cuts_and_tsv() -> None:
+    assert koktok("segment", stdin="학교에서는 갔다.\n").stdout == "학교|에서|는|·갔|다|.\n"
+    rows = koktok("segment", "--tsv", "--policy", "josa", stdin="학교에서는 갔다.\n").stdout.splitlines()
+    assert rows == ["학교에서는\t학교|에서는\tjosa", "갔다.\t갔다|.\tpunctuation"]
+
+
+def test_corpus_verbs() -> None:
+    listed = koktok("corpus", "list").stdout
+    assert {line.split("\t")[0] for line in listed.splitlines()} >= {"demo", "mini", "libreoffice-help-ko"}
+    assert "korean-rnd-regs-mcp" in koktok("corpus", "show", "demo").stdout
+    folder = koktok("corpus", "fetch", "mini").stdout.strip()
+    assert Path(folder).is_dir()
+
+
+def test_dry_run_trains_nothing(tmp_path: Path) -> None:
+    done = koktok("train", "corpus:mini", "--out", tmp_path / "out", "--dry-run")
+    assert done.returncode == 0
+    assert "Nothing was trained" in done.stdout
+    assert not (tmp_path / "out").exists()
+
+
+BAD = {
+    "missing file": (["train", "no-such.txt"], 1, r"there is no file or folder `no-such.txt`"),
+    "empty file": (["train", "{empty}"], 1, "is empty"),
+    "binary file": (["train", "{binary}"], 1, "binary"),
+    "folder without text": (["train", "{folder}"], 1, "holds no file that koktok reads"),
+    "wrong field": (["train", "{jsonl}", "--field", "body"], 1, "body"),
+    "size zero": (["train", "{text}", "--vocab-size", "0"], 2, "`train.vocab_size` is 0"),
+    "size not a number": (["train", "{text}", "--vocab-size", "many"], 2, "Invalid value for '--vocab-size'"),
+    "below the alphabet": (["train", "{text}", "--vocab-size", "300"], 1, "--vocab-size"),
+    "above the candidates": (["train", "{text}", "--vocab-size", "90000"], 1, "at most"),
+    "unknown model": (["train", "{text}", "--model", "lstm"], 2, "`train.model` is 'lstm'"),
+    "unknown policy": (["train", "{text}", "--policy", "jossa"], 2, "boundary policy `jossa`"),
+    "unknown recipe key": (["train", "{text}", "--recipe", "{toml}"], 2, "unknown key `train.vocab_sise`"),
+    "unknown corpus": (["train", "corpus:demmo"], 1, "demo"),
+    "unknown option": (["train", "{text}", "--vocabsize", "3"], 2, "vocabsize"),
+    "weight for nobody": (["train", "{text}", "--weight", "x=2"], 2, "`--weight x=2` wants NAME=W"),
+    "weight of nothing": (["train", "{text}", "--weight", "text=0"], 2, "a number above 0"),
+    "out is a file": (["train", "{text}", "--out", "{text}"], 2, "is a file; a folder is wanted"),
+    "out is somebody's": (["train", "{text}", "--out", "{folder}"], 2, "holds no koktok tokenizer"),
+    "no dictionary": (["train", "{text}", "--user-dictionary", "none.tsv"], 1, "none.tsv` cannot be read"),
+    "no tokenizer": (["encode", "{folder}"], 1, "no readable koktok tokenizer"),
+    "ids that are none": (["decode", "{tokenizer}", "{text}"], 1, "line 1 holds something that is no id"),
+    "unknown fold": (["normalize", "--fold", "fullwith", "{text}"], 2, "did you mean `fullwidth`"),
+    "fold without number": (["normalize", "--fold", "repeats=x", "{text}"], 2, "wants a whole number"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_has_a_message_and_an_exit_code(case: str, tmp_path: Path, trained: Trained) -> None:
+    words, code, message = BAD[case]
+    (tmp_path / "folder").mkdir()
+    files = {
+        "empty": (tmp_path / "empty.txt", b""),
+        "binary": (tmp_path / "image.txt", bytes(range(256)) * 40),
+        "jsonl": (tmp_path / "a.jsonl", '{"text": "나는 집에"}\n'.encode()),
+        "text": (tmp_path / "text.txt", TEXT.encode()),
+        "toml": (tmp_path / "a.toml", b"[recipe.train]\nvocab_sise = 3\n"),
+        "other": (tmp_path / "folder" / "thesis.doc", b"mine"),
+    }
+    for path, content in files.values():
+        path.write_bytes(content)
+    places = {name: str(path) for name, (path, _) in files.items()}
+    places |= {"folder": str(tmp_path / "folder"), "tokenizer": str(trained())}
+    before = sorted(tmp_path.rglob("*"))
+    given = [word.format(**places) for word in words]
+    if words[0] == "train" and "--out" not in words:
+        given += ["--out", str(tmp_path / "out")]
+    done = koktok(*given)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "a.txt").chmod(0)
+    done = koktok("train", tmp_path / "a.txt", "--out", tmp_path / "out")
+    assert (done.returncode, "a.txt" in done.stderr) == (1, True)
+
+
+def test_a_killed_training_leaves_nothing_and_resumes(tmp_path: Path) -> None:
+    """The cache of analyses outlives a kill; the folder appears whole or not at all."""
+    words = [
+        sys.executable,
+        "-m",
+        "koktok",
+        "train",
+        "corpus:mini",
+        "--vocab-size",
+        "2300",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    env = os.environ | {"KOKTOK_CACHE": str(tmp_path / "cache")}
+    process = subprocess.Popen(words, env=env, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "cache").glob("analyses/*.sqlite")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+    done = subprocess.run(words, env=env, cwd=ROOT, capture_output=True)
+    assert done.returncode == 0
+    assert (tmp_path / "out" / "tokenizer.json").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "out"]
+
+
+def test_control_c_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "fifo").mkdir()
+    words = [sys.executable, "-m", "koktok", "train", "-", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        words, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ.copy()
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "stopped" in err.decode()
+    assert not (tmp_path / "out").exists()
+
+
+def test_undecodable_lines_are_warned_about(trained: Trained) -> None:
+    done = koktok("encode", trained(), stdin="나는\n".encode() * 50 + b"\xff\n" + "집에\n".encode())
+    assert done.stdout.count("\n") == 51
+    assert "1 undecodable" in done.stderr
+
+
+def test_a_reader_that_leaves_is_no_error(trained: Trained) -> None:
+    command = f"yes 나는 집에 | {sys.executable} -m koktok encode {trained()} | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=ROOT, timeout=60)
+    assert done.stdout.count(b"\n") == 1
+    assert b"Traceback" not in done.stderr
+
+
+def test_help_and_version() -> None:
+    assert "Korean vocabularies" in koktok("--help").stdout
+    assert koktok("--version").stdout == "0.1.0\n"
+    assert koktok().returncode == 2

@@ -1,0 +1,55 @@
+"""Counting: words join back to the line, and a count over shards equals the whole (laws 8 and 11)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import korean_text
+
+from koktok.count import Counts, WordCounter, count_words, words_of
+from koktok.errors import InputError
+
+lines_of_text = st.lists(korean_text().map(lambda text: text.replace("\n", " ")), max_size=8)
+
+
+@given(korean_text())
+def test_words_join_back_to_the_line(line: str) -> None:
+    assert "".join(words_of(line)) == line
+
+
+@given(lines_of_text)
+def test_the_fast_count_is_the_plain_count(lines: list[str]) -> None:
+    plain: dict[str, int] = {}
+    for line in lines:
+        for word in words_of(line):
+            plain[word] = plain.get(word, 0) + 1
+    assert count_words(lines).as_dict() == plain
+
+
+@given(lines_of_text, st.integers(min_value=0, max_value=8))
+def test_shards_merge_to_the_whole_in_any_order(lines: list[str], at: int) -> None:
+    left, right = count_words(lines[:at]), count_words(lines[at:])
+    whole = count_words(lines)
+    assert left + right == whole == right + left
+    assert (left + right).digest() == whole.digest()
+
+
+def test_words_are_in_code_point_order_and_at_least_filters() -> None:
+    counts = Counts.from_mapping({"힣": 1, "가": 3, " 가": 2})
+    assert counts.words == (" 가", "가", "힣")
+    assert counts.at_least(2).as_dict() == {" 가": 2, "가": 3}
+    assert counts.total == 6
+
+
+def test_weights_multiply_and_round() -> None:
+    counter = WordCounter()
+    for line in ("가 가 가", "가 나"):
+        counter.add(line)
+    assert counter.counts(2.0).as_dict() == {"가": 4, " 가": 4, " 나": 2}
+    assert counter.counts(0.5).as_dict() == {"가": 1, " 가": 1}
+
+
+def test_a_bare_string_is_refused() -> None:
+    with pytest.raises(InputError, match=r"one `str` came where lines were wanted"):
+        count_words("나는 집에")

@@ -1,0 +1,249 @@
+"""Cuts: laws for every segmenter, a golden table for Kiwi, the cache, and the policies."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import eojeols, korean_text
+
+from koktok import jamo
+from koktok.count import Counts, count_words
+from koktok.errors import AnalyserError, InputError, UsageError
+from koktok.segment import MAX_ANALYSED, Policy, Segmenter, Whitespace, bare, segment_counts, segmenter_for
+from koktok.segment.boundaries import Morpheme, cuts_of, kind_of
+from koktok.segment.cache import BATCH, CachedSegmenter
+from koktok.segment.kiwi import KiwiSegmenter
+from koktok.segmented import Cut, Kind, SegmentedCounts
+
+ALL = Policy.parse("morphemes")
+
+
+def check_segmenter(segmenter: Segmenter, words: list[str]) -> None:
+    """The laws of every segmenter: an answer per word, the same by itself, spans inside the word, pieces that join."""
+    together = list(segmenter.analyse(words))
+    assert len(together) == len(words)
+    for word, morphemes in zip(words, together, strict=True):
+        assert list(segmenter.analyse([word])) == [morphemes]
+        assert all(0 <= m.start <= m.end <= len(word) and m.tag for m in morphemes)
+        cuts = [cut.offset for cut in cuts_of(word, morphemes, ALL)]
+        assert cuts == sorted(set(cuts))
+        edges = [0, *cuts, len(word)]
+        assert "".join(word[a:b] for a, b in pairwise(edges)) == word
+        assert all(word[a:b] for a, b in pairwise(edges))
+
+
+@given(st.lists(eojeols(), max_size=5))
+def test_kiwi_keeps_the_laws(kiwi: KiwiSegmenter, words: list[str]) -> None:
+    check_segmenter(kiwi, [text for word in words if (text := bare(word))])
+
+
+def test_kiwi_keeps_the_laws_on_mini(kiwi: KiwiSegmenter, mini: list[str]) -> None:
+    words = sorted({text for word in count_words(mini).words if (text := bare(word))})
+    assert len(words) > 5000
+    check_segmenter(kiwi, words[::7])
+
+
+def test_whitespace_cuts_nowhere() -> None:
+    check_segmenter(Whitespace(), ["학교에서", "a"])
+    assert list(Whitespace().analyse(["학교에서"])) == [()]
+
+
+def test_mecab_proves_the_seam() -> None:
+    pytest.importorskip("mecab", reason="the extra `mecab` is not installed")
+    mecab = segmenter_for("mecab")
+    check_segmenter(mecab, ["학교에서는", "예쁜데요", "갔다", "맨손으로", "ㅋㅋㅋ"])
+    counts = segment_counts(Counts.from_mapping({" 학교에서는": 1, "갔다": 1}), mecab, ALL)
+    assert [counts.pieces(i) for i in range(2)] == [[" 학교", "에서", "는"], ["갔", "다"]]
+    with pytest.raises(UsageError, match="Kiwi only"):
+        segmenter_for("mecab", user_dictionary="words.tsv")
+
+
+GOLDEN = """
+학교에서는      학교|에서|는        josa josa_chain
+먹었습니다      먹|었|습니다        eomi eomi_chain
+학생이다        학생|이|다          copula eomi
+갔다            갔|다               eomi_chain
+했는데요        했|는데|요          eomi_chain josa
+예뻤다          예뻤|다             eomi_chain
+공부하는        공부|하|는          derivation eomi
+맨손            맨|손               prefix
+국어사전        국어|사전           compound
+3개             3|개                numeral
+먹어보다        먹|어|보|다         eomi auxiliary eomi
+집에서.         집|에서|.           josa punctuation
+한국어를😀      한국어|를|😀        josa punctuation
+tokenizer를     tokenizer|를        josa
+"""
+
+
+@pytest.mark.parametrize("row", [re.split(r"\s{2,}", line.strip()) for line in GOLDEN.strip().splitlines()])
+def test_golden_words(kiwi: KiwiSegmenter, row: list[str]) -> None:
+    word, pieces, kinds = row
+    found = segment_counts(Counts.from_mapping({word: 1}), kiwi, ALL)
+    assert "|".join(found.pieces(0)) == pieces
+    assert " ".join(cut.kind.label for cut in found.cuts(0)) == kinds
+
+
+def test_cuts_move_behind_leading_spaces(kiwi: KiwiSegmenter) -> None:
+    found = segment_counts(Counts.from_mapping({"집에": 1, " 집에": 2, "   집에": 3}), kiwi, ALL)
+    assert [found.pieces(i) for i in range(3)] == [["   집", "에"], [" 집", "에"], ["집", "에"]]
+
+
+def test_what_an_analyser_is_not_asked() -> None:
+    assert bare("  hello") == "" == bare(" 123")
+    assert bare(" 가" + "ㅋ" * MAX_ANALYSED) == ""
+    assert bare("  집에 ") == "집에 "
+
+
+@given(korean_text(), st.data())
+def test_no_cut_inside_a_span(word: str, data: st.DataObject) -> None:
+    span = st.tuples(st.integers(0, len(word)), st.integers(0, len(word))).map(sorted)
+    spans = data.draw(st.lists(span, max_size=6))
+    morphemes = [Morpheme(a, b, "NNG") for a, b in sorted(spans)]
+    cuts = {cut.offset for cut in cuts_of(word, morphemes, ALL)}
+    expected = {p for a, b in spans if a < b for p in (a, b)} - {p for a, b in spans for p in range(a + 1, b)}
+    assert cuts == expected - {0, len(word)}
+
+
+@pytest.mark.parametrize(
+    ("policy", "pieces"),
+    [
+        ("none", "학교에서는"),
+        ("josa", "학교|에서는"),
+        ("inflection", "학교|에서|는"),
+        ("josa_chain", "학교에서|는"),
+        ("JX", "학교에서|는"),
+        ("j,e,vcp,xsv", "학교|에서|는"),
+        ("none, jkb", "학교|에서는"),
+    ],
+)
+def test_policies(kiwi: KiwiSegmenter, policy: str, pieces: str) -> None:
+    found = segment_counts(Counts.from_mapping({"학교에서는": 1}), kiwi, Policy.parse(policy))
+    assert "|".join(found.pieces(0)) == pieces
+
+
+def test_unknown_policies_and_segmenters_name_the_known() -> None:
+    with pytest.raises(UsageError, match=r"`jossa` is not known.*\nhint: --policy none, josa"):
+        Policy.parse("jossa")
+    with pytest.raises(UsageError, match=r"`komoran` is not known\nhint: --segmenter kiwi \| mecab \| whitespace"):
+        segmenter_for("komoran")
+
+
+def test_kinds_of_tags() -> None:
+    assert kind_of("NNG", "SF") is Kind.PUNCTUATION
+    assert kind_of("NNG", "VX") is Kind.AUXILIARY
+    assert kind_of("SL", "UN") is Kind.OTHER
+
+
+def test_a_user_dictionary_reaches_kiwi(tmp_path: Path) -> None:
+    plain = segmenter_for("kiwi")
+    (tmp_path / "words.tsv").write_text("쿠쿠토토\tNNP\t5.0\n", encoding="utf-8")
+    taught = segmenter_for("kiwi", user_dictionary=str(tmp_path / "words.tsv"))
+    counts = Counts.from_mapping({"쿠쿠토토가": 1})
+    assert segment_counts(counts, taught, ALL).pieces(0) == ["쿠쿠토토", "가"]
+    assert taught.signature() != plain.signature()
+    with pytest.raises(InputError, match=r"none\.tsv` cannot be read"):
+        segmenter_for("kiwi", user_dictionary=str(tmp_path / "none.tsv"))
+
+
+class Counting:
+    """A segmenter that notes what it was asked, and can be made to stop in the middle."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.asked: list[str] = []
+        self.stop_at = stop_at
+
+    def signature(self) -> str:
+        return "counting:1"
+
+    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+        for word in words:
+            if self.stop_at is not None and len(self.asked) >= self.stop_at:
+                raise KeyboardInterrupt
+            self.asked.append(word)
+            yield (Morpheme(0, 1, "NNG", "꼴"), Morpheme(1, len(word), "JX", word[1:]))
+
+
+def test_the_cache_asks_once_and_gives_the_same(tmp_path: Path) -> None:
+    words = [f"가{i}" for i in range(50)]
+    first = CachedSegmenter(Counting(), tmp_path)
+    fresh = list(first.analyse(words))
+    again = CachedSegmenter(silent := Counting(), tmp_path)
+    assert list(again.analyse(words[::-1])) == fresh[::-1]
+    assert (silent.asked, first.asked, first.known, again.asked, again.known) == ([], 50, 0, 0, 50)
+
+
+def test_an_interrupted_run_resumes(tmp_path: Path) -> None:
+    words = [f"가{i:06d}" for i in range(BATCH * 2)]
+    with pytest.raises(KeyboardInterrupt):
+        list(CachedSegmenter(Counting(stop_at=BATCH + 5), tmp_path).analyse(words))
+    rest = CachedSegmenter(asked := Counting(), tmp_path)
+    assert len(list(rest.analyse(words))) == len(words)
+    assert asked.asked == words[BATCH:]
+
+
+def test_another_signature_is_another_file(tmp_path: Path) -> None:
+    one, two = CachedSegmenter(Counting(), tmp_path), CachedSegmenter(Whitespace(), tmp_path)
+    assert one.path != two.path
+
+
+def test_a_broken_cache_is_named(tmp_path: Path) -> None:
+    cached = CachedSegmenter(Counting(), tmp_path)
+    cached.path.write_bytes(b"this is no database, though it is long enough to look at" * 40)
+    with pytest.raises(AnalyserError, match=r"cannot be used.*\nhint: rm "):
+        list(cached.analyse(["가나"]))
+
+
+def test_the_cache_keeps_raw_tags(tmp_path: Path) -> None:
+    cached = CachedSegmenter(Counting(), tmp_path)
+    list(cached.analyse(["가나다"]))
+    rows = sqlite3.connect(cached.path).execute("SELECT word, row FROM analysis").fetchall()
+    assert rows == [("가나다", "0 1 NNG 꼴\n1 3 JX ")]
+
+
+def test_segmented_counts_refuse_what_is_no_partition() -> None:
+    with pytest.raises(InputError, match="came twice"):
+        SegmentedCounts.from_items([("가나", [], 1), ("가나", [], 2)])
+    with pytest.raises(InputError, match="do not lie inside"):
+        SegmentedCounts.from_items([("가나", [Cut(2)], 1)])
+
+
+@given(st.dictionaries(eojeols().filter(len), st.integers(1, 9), max_size=6))
+def test_segmented_counts_do_not_depend_on_order(words: dict[str, int]) -> None:
+    items = [(word, [Cut(i) for i in range(1, len(word))], n) for word, n in words.items()]
+    forward, backward = SegmentedCounts.from_items(items), SegmentedCounts.from_items(items[::-1])
+    assert forward.digest() == backward.digest()
+    assert list(forward.items()) == sorted(items)
+    assert all("".join(forward.pieces(i)) == forward.words[i] for i in range(len(forward)))
+
+
+@pytest.mark.parametrize(
+    ("word", "pieces"),
+    [
+        (" 갔다", " 가|ㅆ|다"),
+        ("간다", "가|ㄴ다"),
+        ("할", "하|ㄹ"),
+        ("했는데", "해|ㅆ|는데"),
+        ("예뻤다", "예뻐|ㅆ|다"),
+        ("합니다", "하|ㅂ니다"),
+        ("고마워", "고마워"),
+        ("학교에서", "학교|에서"),
+        ("난", "나|ㄴ"),
+    ],
+)
+def test_jamo_are_cut_inside_fused_syllables(kiwi: KiwiSegmenter, word: str, pieces: str) -> None:
+    found = segment_counts(Counts.from_mapping({word: 1}), kiwi, ALL, as_jamo=True)
+    assert found.words == (jamo.split(word),)
+    assert [jamo.readable(p) for p in found.pieces(0)] == [jamo.readable(jamo.split(p)) for p in pieces.split("|")]
+
+
+def test_a_policy_without_endings_cuts_no_syllable(kiwi: KiwiSegmenter) -> None:
+    found = segment_counts(Counts.from_mapping({"갔다": 1}), kiwi, Policy.parse("josa"), as_jamo=True)
+    assert len(found.offset) == 0

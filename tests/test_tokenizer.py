@@ -1,0 +1,244 @@
+"""`Tokenizer`: lossless, with offsets into the raw text, safe with special tokens, and saved for ever."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import korean_text
+
+import koktok.tokenizer
+from koktok import Recipe, Tokenizer
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.vocab import Vocab
+
+Trained = Callable[..., Path]
+
+RECIPES = {
+    "unigram": {},
+    "bpe": {"train": {"model": "bpe"}},
+    "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},
+    "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
+    "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "dashes": True, "repeats": 2}},
+}
+
+
+@pytest.fixture(scope="module", params=RECIPES)
+def tokenizer(request: pytest.FixtureRequest, trained: Trained) -> Tokenizer:
+    return Tokenizer.load(trained(**RECIPES[request.param]))
+
+
+@given(text=korean_text())
+def test_decode_gives_the_normal_text_back(tokenizer: Tokenizer, text: str) -> None:
+    """Law 4."""
+    encoding = tokenizer.encode(text)
+    assert tokenizer.decode(encoding.ids) == tokenizer.normalize(text)
+    assert not set(encoding.ids) & set(tokenizer.vocab.special_ids.values())
+
+
+@given(text=korean_text())
+def test_offsets_index_the_raw_text(tokenizer: Tokenizer, text: str) -> None:
+    """Law 7: in order, inside the text, and what a run of tokens covers is what they spell."""
+    encoding = tokenizer.encode(text)
+    assert len(encoding.ids) == len(encoding.pieces) == len(encoding.offsets) == len(encoding)
+    flat = [edge for span in encoding.offsets for edge in span]
+    assert all(0 <= edge <= len(text) for edge in flat)
+    assert all(a < b for a, b in encoding.offsets)
+    assert all(a <= c and b <= d for (a, b), (c, d) in itertools.pairwise(encoding.offsets))
+    if tokenizer.normalize(text) == text and not tokenizer.recipe.jamo:
+        n_bytes = tokenizer.vocab.n_bytes
+        for i, piece, (a, b) in zip(encoding.ids, encoding.pieces, encoding.offsets, strict=True):
+            assert text[a:b] == piece if i >= n_bytes else b - a == 1
+
+
+def test_offsets_of_decomposed_text(trained: Trained) -> None:
+    tokenizer = Tokenizer.load(trained())
+    raw = "한국\u200b어"  # NFD, and a zero-width space inside
+    import unicodedata
+
+    raw = unicodedata.normalize("NFD", raw)
+    encoding = tokenizer.encode(raw)
+    assert tokenizer.decode(encoding.ids) == "한국어"
+    assert "".join(raw[a:b] for a, b in encoding.offsets).replace("\u200b", "") == raw.replace("\u200b", "")
+
+
+def test_mini_comes_back_line_by_line(tokenizer: Tokenizer, mini: list[str]) -> None:
+    for line in mini:
+        assert tokenizer.decode(tokenizer.encode(line).ids) == tokenizer.normalize(line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "   ",
+        "  가  나  ",
+        "\t가\n\n나\r\n",
+        "▁가▁",
+        "<0xE2><0x0A>",
+        "</s><pad><mask>",
+        "👩‍👩‍👧 🇰🇷 👍🏽",
+        "\x00\ufffd",
+        "ㅋ" * 5000,
+    ],
+)
+def test_what_breaks_others_comes_back(tokenizer: Tokenizer, text: str) -> None:
+    encoding = tokenizer.encode(text)
+    assert tokenizer.decode(encoding.ids) == tokenizer.normalize(text)
+    assert max(encoding.ids, default=0) < tokenizer.vocab.size - len(tokenizer.vocab.specials)
+
+
+def test_special_tokens_only_when_allowed(trained: Trained) -> None:
+    tokenizer = Tokenizer.load(trained())
+    eos = tokenizer.vocab.special_ids["</s>"]
+    text = "끝</s>끝"
+    assert eos not in tokenizer.encode(text).ids
+    allowed = tokenizer.encode(text, allowed_special={"</s>"})
+    at = allowed.ids.index(eos)
+    assert (allowed.offsets[at], allowed.pieces[at]) == ((1, 5), "</s>")
+    assert allowed.ids == tokenizer.encode(text, allowed_special="all").ids
+    assert tokenizer.decode(allowed.ids) == text
+    assert tokenizer.decode(allowed.ids, skip_special_tokens=True) == "끝끝"
+    with pytest.raises(InputError, match=r"'<eos>' is no special token; there are <pad>, <unk>"):
+        tokenizer.encode(text, allowed_special=["<eos>"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "got NoneType where one `str` was wanted"),
+        (b"a", "got bytes where one `str`"),
+        (["a"], r"got list .*\nhint: tokenizer.encode_batch"),
+        ("가\ud800", "surrogate"),
+    ],
+)
+def test_what_is_no_text_is_refused(trained: Trained, text: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Tokenizer.load(trained()).encode(text)  # type: ignore[arg-type]
+
+
+def test_batches_are_single_calls(trained: Trained, mini: list[str]) -> None:
+    tokenizer = Tokenizer.load(trained())
+    assert tokenizer.encode_batch(mini[:50]) == [tokenizer.encode(line) for line in mini[:50]]
+    with pytest.raises(InputError, match="one `str` came where texts were wanted"):
+        tokenizer.encode_batch("가나다")
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([-1], r"id -1 is outside the vocabulary \(0 to 2299\)"),
+        ([2300], "id 2300 is outside"),
+        (["1"], "got the id '1'"),
+    ],
+)
+def test_ids_out_of_range_are_refused(trained: Trained, ids: list[int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Tokenizer.load(trained()).decode(ids)
+
+
+@given(st.lists(st.integers(0, 2299), max_size=20))
+def test_any_ids_decode_to_some_text(trained: Trained, ids: list[int]) -> None:
+    Tokenizer.load(trained()).decode(ids).encode()
+
+
+def test_the_cache_of_solved_words_changes_nothing(
+    trained: Trained, mini: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = Tokenizer.load(trained())
+    expected = [tokenizer.encode(line).ids for line in mini[:100]]
+    monkeypatch.setattr(koktok.tokenizer, "CACHED_WORDS", 3)
+    small = Tokenizer.load(trained())
+    assert [small.encode(line).ids for line in mini[:100]] == expected
+    assert len(small._cache) <= 3
+
+
+def test_saved_and_loaded_is_the_same(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    one, two = tokenizer.save(tmp_path / "one"), Tokenizer.load(tmp_path / "one").save(tmp_path / "two")
+    assert {file.name for file in one.iterdir()} == {file.name for file in two.iterdir()}
+    for file in one.iterdir():
+        assert file.read_bytes() == (two / file.name).read_bytes()
+
+
+def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path: Path) -> None:
+    tokenizer = Tokenizer.load(trained())
+    target = tmp_path / "out"
+    tokenizer.save(target)
+    (target / "old.txt").write_text("old")
+    tokenizer.save(target)
+    assert not (target / "old.txt").exists()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="not empty and holds no koktok tokenizer"):
+        tokenizer.save(tmp_path / "full")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, match="is a file; a folder is wanted"):
+        tokenizer.save(tmp_path / "file")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "out"]
+
+
+def test_a_full_disk_leaves_nothing_and_keeps_the_old(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = Tokenizer.load(trained())
+    target = tokenizer.save(tmp_path / "out")
+    before = {file.name: file.read_bytes() for file in target.iterdir()}
+    real = Path.write_bytes
+
+    def full(self: Path, data: bytes) -> int:
+        if self.name == "tokenizer_config.json":
+            raise OSError(28, "No space left on device")
+        return real(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(InputError, match=r"No space left on device.*\nhint: free some space"):
+        tokenizer.save(target)
+    assert {file.name: file.read_bytes() for file in target.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda d: (d / "tokenizer.json").write_text("{"), "damaged or not koktok's"),
+        (lambda d: (d / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}'), "damaged or not koktok's"),
+        (lambda d: (d / "tokenizer.json").unlink(), "no readable koktok tokenizer"),
+        (lambda d: (d / "koktok.toml").unlink(), "no readable koktok tokenizer"),
+        (lambda d: (d / "koktok.toml").write_bytes(b"\xff\xfe"), "no readable koktok tokenizer"),
+        (lambda d: (d / "koktok.toml").write_text("[recipe]\nformat = 99"), "format"),
+        (lambda d: _edit(d, lambda c: c["model"]["vocab"].pop()), "not the one that koktok.toml was written with"),
+        (lambda d: _edit(d, lambda c: c["model"]["vocab"].pop(0)), "does not begin with the 256 byte pieces"),
+        (lambda d: _edit(d, lambda c: c["model"].update(type="WordLevel")), "'WordLevel', which koktok does not write"),
+    ],
+)
+def test_damaged_folders_are_refused(
+    trained: Trained, tmp_path: Path, damage: Callable[[Path], None], message: str
+) -> None:
+    folder = tmp_path / "tokenizer"
+    shutil.copytree(trained(), folder)
+    damage(folder)
+    with pytest.raises(ArtifactError, match=message):
+        Tokenizer.load(folder)
+
+
+def _edit(folder: Path, change: Callable[[dict], object]) -> None:
+    content = json.loads((folder / "tokenizer.json").read_text())
+    change(content)
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"none` is no readable koktok tokenizer"):
+        Tokenizer.load(tmp_path / "none")
+
+
+def test_repr_tells_kind_size_and_digest() -> None:
+    vocab = Vocab.unigram({"가": -1.0})
+    assert repr(Tokenizer(Recipe(), vocab)) == f"Tokenizer(unigram, size=257, digest={vocab.digest()})"
