@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from importlib.metadata import version
 from pathlib import Path
 
-from koktok.corpus import ReadReport, Source, read_lines, split_lines
+from koktok.corpus import ReadReport, Source, lines_of, read_lines, split_lines
 from koktok.count import Counts, WordCounter
-from koktok.errors import InputError
+from koktok.errors import InputError, VocabSizeError
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Pattern
 from koktok.recipe import Recipe
@@ -38,6 +38,9 @@ Tell = Callable[[str, int, int | None], None]
 MANY_WORDS = 500_000
 """From here on words that came once are left out by default: in 77 MB of text they are 995,000 of 1,399,000 distinct words
 and 14 % of the running ones, and no piece that matters hangs on them."""
+
+PIECE_COUNTS = (None, 5, 3, 2)
+"""How often a string must occur to become a piece: as the preset says, and less where that leaves too few candidates."""
 
 SAMPLES = 5
 """Held-out sentences that the closing table shows."""
@@ -92,8 +95,17 @@ def _silent(_stage: str, _done: int, _total: int | None) -> None:
     """The library says nothing; the command line draws bars."""
 
 
-def read(sources: Sequence[Source], *, holdout: float, tell: Tell = _silent) -> Reading:
+def read(text: Sequence[Source] | Iterable[Any], *, holdout: float, tell: Tell = _silent) -> Reading:
     """Count the words of all sources in one pass, a share of the lines apart.
+
+    Parameters
+    ----------
+    text : sequence of Source, or iterable of str or of mappings with a field `text`
+        Files by source, or lines that are there already (a generator, a `datasets` split).
+    holdout : float
+        Share of the lines, in blocks of 50, that is not trained on.
+    tell : callable
+        Progress in bytes read from disk.
 
     Raises
     ------
@@ -103,19 +115,34 @@ def read(sources: Sequence[Source], *, holdout: float, tell: Tell = _silent) -> 
     report = ReadReport()
     train, held = Counts.from_mapping({}), WordCounter()
     shown: list[tuple[bytes, str]] = []
-    for source in sources:
+    for name, weight, lines in _streams(text, report, tell):
         counter = WordCounter()
-        lines = read_lines(source, report=report, on_progress=lambda done, total: tell("read", done, total))
-        for out, line in split_lines(lines, share=holdout, key=source.name):
+        for out, line in split_lines(lines, share=holdout, key=name):
             (held if out else counter).add(line)
             if out and 20 <= len(line) <= 70:
                 shown.append((hashlib.blake2b(line.encode(), digest_size=8).digest(), line))
                 if len(shown) >= 4096:
                     shown = nsmallest(SAMPLES, set(shown))
-        train += counter.counts(source.weight)
+        train += counter.counts(weight)
     if not train.total:
         raise InputError("there is no word to train on in the text", hint="koktok train FILE ... --holdout 0")
     return Reading(train, held.counts(), tuple(line for _, line in nsmallest(SAMPLES, set(shown))), report)
+
+
+def _streams(text: Any, report: ReadReport, tell: Tell) -> Iterator[tuple[str, float, Iterator[str]]]:
+    """Name, weight and lines of each source; progress goes on from one source to the next."""
+    if not (isinstance(text, list | tuple) and all(isinstance(source, Source) for source in text)):
+        yield "lines", 1.0, lines_of(text, report=report)
+        return
+    sizes = [sum(file.stat().st_size for file in source.paths if file.is_file()) for source in text]
+    known = not any(str(file) == "-" for source in text for file in source.paths)
+    for i, source in enumerate(text):
+        before = sum(sizes[:i])
+
+        def on_progress(done: int, _total: int | None, before: int = before) -> None:
+            tell("read", before + done, sum(sizes) if known else None)
+
+        yield source.name, source.weight, read_lines(source, report=report, on_progress=on_progress)
 
 
 def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
@@ -127,7 +154,14 @@ def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
     return Counts.from_mapping(total)
 
 
-def train_vocab(segmented: SegmentedCounts, recipe: Recipe, *, pattern: Pattern, tell: Tell = _silent) -> Vocab:
+def train_vocab(
+    segmented: SegmentedCounts,
+    recipe: Recipe,
+    *,
+    pattern: Pattern,
+    threads: int | None = None,
+    tell: Tell = _silent,
+) -> Vocab:
     """Waist 2 to a vocabulary, by the trainer that the recipe names.
 
     Raises
@@ -142,21 +176,64 @@ def train_vocab(segmented: SegmentedCounts, recipe: Recipe, *, pattern: Pattern,
     alphabet = alphabet_of(
         words, vocab_size=options.vocab_size, taken=taken, coverage=options.character_coverage, required=required
     )
+    specials = recipe.special_tokens
     tell("train", 0, None)
-    from koktok.train.spm import train_spm
+    if options.backend == "spm":
+        from koktok.train.spm import train_spm
 
-    return train_spm(
-        segmented,
-        model=options.model,
-        vocab_size=options.vocab_size,
-        alphabet=alphabet,
-        specials=recipe.special_tokens,
-        max_piece_length=options.max_piece_length,
-    )
+        return train_spm(
+            segmented,
+            model=options.model,
+            vocab_size=options.vocab_size,
+            alphabet=alphabet,
+            specials=specials,
+            max_piece_length=options.max_piece_length,
+        )
+    taboo = {*specials, *BYTE_PIECES}
+
+    def crosses(piece: str) -> bool:
+        """True for what no piece may spell: across a pre-token border, or a token that text must not reach."""
+        return piece in taboo or pattern.crosses(piece)
+
+    if options.model == "bpe":
+        from koktok.train.bpe import curriculum, train_bpe
+
+        return train_bpe(
+            segmented,
+            vocab_size=options.vocab_size,
+            characters=alphabet,
+            specials=specials,
+            stages=curriculum(options.share),
+            max_length=options.max_piece_length,
+            crosses=crosses,
+        ).vocab
+    from koktok.train.unigram import train_unigram
+
+    for floor in PIECE_COUNTS:
+        try:
+            return train_unigram(
+                segmented,
+                vocab_size=options.vocab_size,
+                preset=options.preset,
+                lam=options.lam,
+                mu=options.mu,
+                nu=options.nu,
+                min_count=floor,
+                max_length=options.max_piece_length,
+                required=alphabet,
+                coverage=1e-9,  # `alphabet_of` has decided
+                specials=specials,
+                crosses=crosses,
+                threads=threads,
+            ).vocab
+        except VocabSizeError:
+            if floor == PIECE_COUNTS[-1]:
+                raise
+    raise AssertionError("the last floor returns or raises")
 
 
 def train_tokenizer(
-    sources: Sequence[Source],
+    text: Sequence[Source] | Iterable[Any],
     recipe: Recipe | None = None,
     *,
     user_dictionary: str | None = None,
@@ -168,7 +245,7 @@ def train_tokenizer(
 
     Parameters
     ----------
-    sources : sequence of Source
+    text : sequence of Source, or iterable of str or of mappings with a field `text`
         What to read.
     recipe : Recipe, optional
         Every default where there is none.
@@ -199,7 +276,7 @@ def train_tokenizer(
     recipe = recipe or Recipe()
     seconds: dict[str, float] = {}
     with _timed(seconds, "read"):
-        reading = read(sources, holdout=recipe.holdout, tell=tell)
+        reading = read(text, holdout=recipe.holdout, tell=tell)
     normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
     pattern = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
     with _timed(seconds, "normalize"):
@@ -219,14 +296,16 @@ def train_tokenizer(
             on_progress=lambda done, n: tell("segment", done, n),
         )
     with _timed(seconds, "train"):
-        vocab = train_vocab(segmented, recipe, pattern=pattern, tell=tell)
-    digests = reading.report.digests
-    records = tuple(SourceRecord(name=s.name, weight=s.weight, digest=digests[s.name]) for s in sources)
+        vocab = train_vocab(segmented, recipe, pattern=pattern, threads=threads, tell=tell)
+    named = text if isinstance(text, list | tuple) else ()  # an iterator is spent by now
+    weights = {source.name: source.weight for source in named if isinstance(source, Source)}
+    digests = reading.report.digests.items()
+    records = tuple(SourceRecord(name=name, weight=weights.get(name, 1.0), digest=digest) for name, digest in digests)
     signed = recipe.model_copy(update={"sources": records})
     signature = {
         "koktok": version("koktok"),
         "segmenter": segmenter.signature(),
-        "trainer": f"sentencepiece:{version('sentencepiece')}",
+        "trainer": _trainer(recipe),
         "normalizer": normalizer.signature(),
         "counts": counts.digest(),
         "segmented": segmented.digest(),
@@ -239,6 +318,13 @@ def train_tokenizer(
         notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {places}")
     asked, known = (cached.asked, cached.known) if cached else (len(segmented), 0)
     return Training(Tokenizer(signed, vocab, signature), reading, segmented, seconds, asked, known, notes)
+
+
+def _trainer(recipe: Recipe) -> str:
+    """Name and version of whoever chose the pieces."""
+    if recipe.train.backend == "spm":
+        return f"sentencepiece:{version('sentencepiece')}"
+    return f"koktok.{recipe.train.model}:{version('koktok')}"
 
 
 @contextmanager

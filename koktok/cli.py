@@ -69,6 +69,12 @@ def train(
     recipe: RecipeFile = None,
     vocab_size: Annotated[int | None, typer.Option(help="All ids: bytes, pieces, specials. [32000]")] = None,
     model: Annotated[str | None, typer.Option(help="unigram | bpe. [unigram]")] = None,
+    preset: Annotated[str | None, typer.Option(help="short | balanced | aligned. [balanced]")] = None,
+    lam: Annotated[float | None, typer.Option(help="Cost of a token.")] = None,
+    mu: Annotated[float | None, typer.Option(help="Cost of a cut inside a morpheme.")] = None,
+    nu: Annotated[float | None, typer.Option(help="Cost of a boundary swallowed by a piece.")] = None,
+    share: Annotated[float | None, typer.Option(help="BPE: share of merges inside morphemes. [0.8]")] = None,
+    backend: Annotated[str | None, typer.Option(help="koktok | spm: whose trainer. [koktok]")] = None,
     segmenter: Annotated[str | None, typer.Option(help="kiwi | mecab | whitespace. [kiwi]")] = None,
     policy: Annotated[
         str | None, typer.Option(help="Which boundaries count, e.g. morphemes, josa, j,e,vcp,xsv.")
@@ -101,6 +107,12 @@ def train(
         train={
             "vocab_size": vocab_size,
             "model": model,
+            "backend": backend,
+            "preset": preset,
+            "lam": lam,
+            "mu": mu,
+            "nu": nu,
+            "share": share,
             "min_count": min_count,
             "specials": tuple(specials.split(",")) if specials is not None else None,
             "reserved": reserved,

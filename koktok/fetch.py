@@ -25,6 +25,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from koktok import download
+from koktok.cache import cache_dir
 from koktok.errors import CorpusError
 from koktok.extract import has_hangul, prose
 
@@ -284,10 +285,7 @@ def _place(recipe: CorpusRecipe) -> Path:
         if isinstance(source, LocalSource):
             for file in download.local_files(source, recipe.file.parent):
                 digest.update(f"\0{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
-    from platformdirs import user_cache_dir
-
-    cache = Path(os.environ.get("KOKTOK_CACHE") or user_cache_dir("koktok", appauthor=False))
-    return cache / "corpora" / f"{recipe.name}-{digest.hexdigest()[:16]}"
+    return cache_dir() / "corpora" / f"{recipe.name}-{digest.hexdigest()[:16]}"
 
 
 def fetch(name: str, *, force: bool = False, on_progress: Callable[[str, int, int], None] | None = None) -> Path:

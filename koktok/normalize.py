@@ -240,12 +240,14 @@ class Normalizer:
         return Aligned(normal, starts, ends)
 
     def changes(self, text: str) -> Counter[tuple[str, str, str]]:
-        """Count what would change, as (rule, before, after); the rule "nfc" is NFC's own work.
+        r"""Count what would change, as (rule, before, after); the rule "nfc" is NFC's own work.
 
         Examples
         --------
-        >>> Normalizer().changes("\uf90a價\ufeff").most_common()
-        [(('zero_width', '\\ufeff', ''), 1), (('nfc', '金', '金'), 1)]
+        >>> for (rule, before, after), n in Normalizer().changes("\uf90a價\ufeff").items():
+        ...     print(rule, ascii(before), ascii(after), n)
+        zero_width '\ufeff' '' 1
+        nfc '\uf90a' '\u91d1' 1
         """
         found: Counter[tuple[str, str, str]] = Counter()
         if self._is_normal(text):
@@ -280,9 +282,9 @@ class Normalizer:
             if not getattr(self.folds, name):
                 continue
             sources: dict[str, list[str]] = {}
-            for before, after in _fold(name).items():
-                sources.setdefault(after, []).append(chr(before))
-            nodes += [_replace(f"[{''.join(before)}]", after) for after, before in sources.items()]
+            for source, target in _fold(name).items():
+                sources.setdefault(target, []).append(chr(source))
+            nodes += [_replace(f"[{''.join(chars)}]", target) for target, chars in sources.items()]
         nodes.append({"type": "NFC"})
         if self.folds.lone_jamo:
             for chars, before, after in _LONE.values():
@@ -301,10 +303,10 @@ class Normalizer:
         'zero_width:yes|fullwidth:no|...|repeats:0|nfc:9|v:1'
         """
         values = ((f.name, getattr(self.folds, f.name)) for f in fields(self.folds))
-        shown = (f"{k}:{('no', 'yes')[v] if isinstance(v, bool) else v}" for k, v in values)
+        shown = (f"{k}:{('no', 'yes')[v] if isinstance(v, bool) else str(v)}" for k, v in values)
         return "|".join([*shown, "nfc:9", "v:1"])
 
-    def _is_normal(self, text: str) -> bool:
+    def _is_normal(self, text: Any) -> bool:
         if not isinstance(text, str):
             hint = 'text.decode("utf-8")' if isinstance(text, bytes) else "str(text)"
             raise InputError(f"a {type(text).__name__} came where text (str) was wanted", hint=hint)
@@ -354,11 +356,16 @@ def nfc(text: str) -> str:
 
 
 def _segments(text: str) -> Iterator[tuple[int, int, str]]:
-    """Cut text where NFC cannot reach across: (start, end, NFC of the segment)."""
+    """Cut text where NFC cannot reach across, or changes nothing: (start, end, NFC of the segment)."""
     start = 0
     for end in range(1, len(text) + 1):
         if end == len(text) or not _continues(text[end]):
-            yield start, end, nfc(text[start:end])
+            segment = text[start:end]
+            new = nfc(segment)
+            if new == segment:
+                yield from ((i, i + 1, text[i]) for i in range(start, end))
+            else:
+                yield start, end, new
             start = end
 
 

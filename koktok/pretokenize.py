@@ -1,11 +1,11 @@
-"""Normal text to pretokens: one matrix of character classes, written out as one regular expression.
+r"""Normal text to pretokens: one matrix of character classes, written out as one regular expression.
 
 A pretoken is what no piece of a vocabulary reaches across. Whether a cut falls between two neighbours depends on nothing
 but the classes of these two: the *bigram rule*. That is a choice with a reason. Hugging Face splits first and segments
 each pretoken, while SentencePiece runs its Viterbi over the whole line; the two give the same ids only if "no piece
 crosses a cut" can be told from the piece alone (`Pattern.crosses`), hence from neighbours alone.
 
-Classes are explicit ranges of code points, frozen here. `\\w`, `\\s` and `\\p{Han}` are not used: Python's and Oniguruma's
+Classes are explicit ranges of code points, frozen here. `\w`, `\s` and `\p{Han}` are not used: Python's and Oniguruma's
 tables differ on thousands of code points and move with each Unicode version. Scripts other than Hangul, Latin, Han and
 kana are told by block, so that an Arabic comma counts as Arabic.
 
@@ -75,7 +75,8 @@ class Pattern:
     split : {"eojeol", "scripts"}
         Where words end, or also where the script changes (한글/ABC/漢字/かな/123/punctuation).
     digits : {"free", "single", "groups"}
-        Digits in a row stay together, stand alone, or go by threes from the right (1|234|567).
+        Digits are like any other character, stand alone, or go by threes from the right (1|234|567). But for "free" they
+        share a pretoken with nothing else (3|개, 5|년), so that a number looks the same whatever it counts.
     superwords : bool
         Spaces no longer cut, but for those after a sentence terminator (. ? ! … 。): pieces may cross spaces.
 
@@ -134,19 +135,13 @@ class Pattern:
     def crosses(self, piece: str) -> bool:
         """True where no pretoken can hold `piece`, so that it must not be in a vocabulary.
 
-        With ``digits="groups"`` a piece with a digit may fit in one place and not in another; it crosses only if it fits
-        nowhere: four digits in a row.
-
         Examples
         --------
         >>> [Pattern().crosses(piece) for piece in (" 학교", "학교 ", "가나")]
         [False, True, False]
         """
-        digits: Digits = "free" if self.digits == "groups" else self.digits
-        match = _compile(self.split, digits, self.superwords).match(piece)
-        if match is None or match.end() < len(piece):
-            return bool(piece)
-        return self.digits == "groups" and _FOUR_DIGITS.search(piece) is not None
+        match = _compile(self.split, self.digits, self.superwords).match(piece)
+        return bool(piece) and (match is None or match.end() < len(piece))
 
     def to_hf(self) -> dict[str, Any]:
         """Give the "pre_tokenizer" node of a tokenizer.json that cuts alike."""
@@ -164,15 +159,15 @@ class Pattern:
 
 
 def words(text: str) -> list[str]:
-    """Cut text into whitespace words, each with the spaces before it; newlines and trailing spaces stand alone.
+    r"""Cut text into whitespace words, each with the spaces before it; newlines and trailing spaces stand alone.
 
     Law: ``p.pretokenize(x)`` is the concatenation of ``p.pretokenize(w) for w in words(x)``, for every pattern without
     superwords. That is what makes counting words first exact.
 
     Examples
     --------
-    >>> words("나는  학교에\\n간다 ")
-    ['나는', '  학교에', '\\n', '간다', ' ']
+    >>> words("나는  학교에\n간다 ")
+    ['나는', '  학교에', '\n', '간다', ' ']
     """
     return _WORDS.findall(text)
 
@@ -187,6 +182,8 @@ def _cut(before: str, after: str, pattern: Pattern) -> bool:
         return False
     if before == after == "digit":
         return pattern.digits == "single"
+    if pattern.digits != "free" and "digit" in (before, after):
+        return after not in _MARKS and before != "joiner"
     if pattern.split == "eojeol" or after in _MARKS or before == "joiner":
         return False
     return _script(before) != _script(after)
@@ -237,4 +234,3 @@ def _compile(split: Split, digits: Digits, superwords: bool) -> re.Pattern[str]:
 
 
 _WORDS = re.compile(r" *+[^ \r\n]++| ++|[\r\n]++")
-_FOUR_DIGITS = re.compile(f"[{CLASSES['digit']}]{{4}}")

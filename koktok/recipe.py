@@ -76,13 +76,23 @@ class TrainRecipe(_Section):
 
     model: Literal["unigram", "bpe"] = "unigram"
     """Which model runs on the vocabulary."""
-    backend: Literal["spm", "koktok"] = "spm"
-    """Who trains it: the sentencepiece library under our cuts, or koktok's own trainer."""
+    backend: Literal["koktok", "spm"] = "koktok"
+    """Who trains it: koktok's own trainers, or the sentencepiece library under our cuts."""
     vocab_size: Annotated[int, Field(ge=1)] = 32_000
     """All ids: 256 bytes, pieces, special and reserved tokens."""
+    preset: Literal["short", "balanced", "aligned"] = "balanced"
+    """Unigram: fewest tokens, the middle, or truest morpheme boundaries; a named point of the three dials below."""
+    lam: Annotated[float, Field(gt=0)] | None = None
+    """Unigram: cost of a token; the preset's where it is left out."""
+    mu: Annotated[float, Field(ge=0)] | None = None
+    """Unigram: cost of a cut inside a morpheme."""
+    nu: Annotated[float, Field(ge=0)] | dict[str, float] | None = None
+    """Unigram: cost of a boundary swallowed by a piece, one number or a number for each kind of boundary."""
+    share: Annotated[float, Field(ge=0, le=1)] = 0.8
+    """BPE: share of the merges that are learnt inside morphemes; the others may join morphemes of one eojeol."""
     min_count: Annotated[int, Field(ge=0)] = 0
     """Words that occur less often are not trained on; 0 stands for 1, or 2 above half a million distinct words."""
-    max_piece_length: Annotated[int, Field(ge=1, le=64)] = 16
+    max_piece_length: Annotated[int, Field(ge=1, le=64)] = 12
     """Longest piece in characters."""
     character_coverage: Annotated[float, Field(gt=0, le=1)] = 0.9995
     """Share of the running characters that get a piece of their own; the rest becomes bytes."""
@@ -204,7 +214,7 @@ class Recipe(_Section):
         """The recipe as TOML, every default spelled out, with an optional `[signature]` table."""
         import tomli_w
 
-        table: dict[str, Any] = {"recipe": self.model_dump(mode="json")}
+        table: dict[str, Any] = {"recipe": self.model_dump(mode="json", exclude_none=True)}  # TOML has no null
         if signature is not None:
             table["signature"] = dict(signature)
         return tomli_w.dumps(table)

@@ -196,7 +196,7 @@ class Tokenizer:
             "special_tokens_map.json": special_tokens_json(self.vocab),
             MARK: self.recipe.to_toml({**self.signature, "vocab": self.vocab.digest()}),
         }
-        if not why_not(self.vocab, self.pattern, jamo=self.recipe.jamo):
+        if not why_not(self.vocab, self.pattern):
             files["tokenizer.model"] = model_proto(self.vocab, self.pattern, jamo=self.recipe.jamo)
         return write_folder(path, files | dict(extra or {}))
 

@@ -22,12 +22,33 @@ ZERO_WIDTH = "\u00ad\u200b\u200e\u200f\u202a\u202e\u2060\u2064\u2066\u2069\ufeff
 # Characters that NFC maps to one other, or that compose in ways that surprise.
 SINGLETONS = "\u1fef\u2000\u2001\u212a\u212b\u2126\u037e\u0387\u0340\u0344\u2329\u0f73\u0958\ufb1d\U0001d15e\u1ffd"
 MARKS = "\u0300\u0301\u0316\u0323\u0327\u0338\u0345\u3099\u309a\u302e\u302f\u1dfa\u0c3c\u20e3\ufe0f\U00016ff0\U0001d165"
-EMOJI = ("😀", "❤️", "👍🏽", "👨\u200d👩\u200d👧\u200d👦", "🏳️\u200d🌈", "🇰🇷", "1️⃣", "🏴\U000e0067\U000e0062\U000e007f", "☺")
+EMOJI = (
+    "😀",
+    "❤️",
+    "👍🏽",
+    "👨\u200d👩\u200d👧\u200d👦",
+    "🏳️\u200d🌈",
+    "🇰🇷",
+    "1️⃣",
+    "🏴\U000e0067\U000e0062\U000e007f",
+    "☺",
+)
 SPECIALS = ("</s>", "<s>", "<unk>", "[UNK]", "<|endoftext|>", "<0xE2>", "▁", "▁가", "Ġ", "##", "<pad>", "Ċ", "�")
 # A nasty alphabet for laws about neighbours: each character meets each other.
 NASTY = (
-    LEADS[:3] + VOWELS[:3] + FINALS[:3] + OLD_LEADS + OLD_VOWELS + OLD_FINALS + "가각갔힣ㅋㅎㅠㄳㆍ㈜㉠①½㎏㎡ﬁ…‼！～Ａ１；ﾡﾤￂﾠ"
-    "金\uf90aA1 a.?!~^-\"'<=>‘“′″–—−" + SPACES + ZERO_WIDTH + SINGLETONS + MARKS + "\r\n\u200c\u200d\U00011935\U00011930\U00011938"
+    LEADS[:3]
+    + VOWELS[:3]
+    + FINALS[:3]
+    + OLD_LEADS
+    + OLD_VOWELS
+    + OLD_FINALS
+    + "가각갔힣ㅋㅎㅠㄳㆍ㈜㉠①½㎏㎡ﬁ…‼！～Ａ１；ﾡﾤￂﾠ"
+    "金\uf90aA1 a.?!~^-\"'<=>‘“′″–—−"
+    + SPACES
+    + ZERO_WIDTH
+    + SINGLETONS
+    + MARKS
+    + "\r\n\u200c\u200d\U00011935\U00011930\U00011938"
 )
 
 
@@ -100,7 +121,9 @@ def digits() -> SearchStrategy[str]:
     """Numbers: short, long, grouped, full-width."""
     ascii_digits = st.text(st.sampled_from("0123456789"), min_size=1, max_size=40)
     return st.one_of(
-        ascii_digits, st.integers(0, 10**9).map("{:,}".format), st.text(st.sampled_from("0１２9"), min_size=1, max_size=5)
+        ascii_digits,
+        st.integers(0, 10**9).map("{:,}".format),
+        st.text(st.sampled_from("0１２9"), min_size=1, max_size=5),
     )
 
 
@@ -121,12 +144,18 @@ def any_text() -> SearchStrategy[str]:
 
 def long_words() -> SearchStrategy[str]:
     """One unit repeated up to thousands of times, as logs and comments do."""
-    return st.builds(lambda unit, n: unit * n, st.sampled_from(["ㅋ", "하", "가나다", "1", "a", ".", " ", "\u0301"]), st.integers(0, 3000))
+    return st.builds(
+        lambda unit, n: unit * n,
+        st.sampled_from(["ㅋ", "하", "가나다", "1", "a", ".", " ", "\u0301"]),
+        st.integers(0, 3000),
+    )
 
 
 def eojeols() -> SearchStrategy[str]:
     """Plain sentences: words of syllables with endings and punctuation."""
-    word = st.builds(str.__add__, syllables(min_size=1, max_size=5), st.sampled_from(["", ".", ",", "?!", "…", ")", "1"]))
+    word = st.builds(
+        str.__add__, syllables(min_size=1, max_size=5), st.sampled_from(["", ".", ",", "?!", "…", ")", "1"])
+    )
     return st.lists(word, max_size=6).map(" ".join)
 
 

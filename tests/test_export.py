@@ -108,10 +108,9 @@ def test_text_that_spells_special_tokens_is_text_when_asked(formats: Formats) ->
 
 
 def test_what_has_no_tokenizer_model_says_why(formats: Formats) -> None:
-    reason = why_not(formats.ours.vocab, formats.ours.pattern, jamo=formats.ours.recipe.jamo)
+    reason = why_not(formats.ours.vocab, formats.ours.pattern)
     assert bool(reason) == (formats.spm is None)
-    groups = formats.ours.recipe.pretokenize.digits == "groups"
-    assert bool(reason) == (groups or formats.ours.recipe.jamo)
+    assert bool(reason) == (formats.ours.recipe.pretokenize.digits == "groups")
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ def test_cuts_move_along(data):
     for i in cuts:
         assert jamo.join(parts[: jamo.offsets(text)[i]]) == jamo.join(jamo.split(text[:i]))
     for i in codas:
+        assert jamo.offsets(text)[i] + 2 in moved
         assert "\u11a8" <= parts[jamo.offsets(text)[i] + 2] <= "\u11c2"
 
 
@@ -112,6 +113,12 @@ def test_cuts_move_along(data):
 def test_same_in_tokenizers_for_every_syllable_beside_every_jamo(hf):
     for other in BESIDE:
         text = nfc("\n".join(f"{other}{s}{other}" for s in SYLLABLES))
+        assert hf.normalizer.normalize_str(text) == jamo.split(text)
+
+
+def test_same_in_tokenizers_for_all_triples_of_what_misleads(hf):
+    for first in BESIDE:
+        text = nfc("\n".join(first + second + third for second in BESIDE for third in BESIDE))
         assert hf.normalizer.normalize_str(text) == jamo.split(text)
 
 

@@ -9,6 +9,7 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentencepiece import sentencepiece_model_pb2
+from tokenizers import Tokenizer
 from tokenizers import models as hf_models
 
 from koktok.models import model_for
@@ -130,6 +131,17 @@ def test_the_bytes_of_one_character_share_its_span() -> None:
     ids, spans = UnigramModel(Vocab.unigram({"가": -1.0})).encode("가😀é가")
     assert ids == [256, *"😀é".encode(), 256]
     assert spans == [(0, 1), *[(1, 2)] * 4, *[(2, 3)] * 2, (3, 4)]
+
+
+def test_hugging_face_gives_the_bytes_of_a_run_of_unknown_characters_the_span_of_the_run() -> None:
+    """Pinned, so that a release that mends it is noticed: the one place where spans differ on NFC text."""
+    vocab = Vocab.unigram({"가": -1.0})
+    rows = [*((piece, vocab.byte_score) for piece in BYTE_PIECES), ("가", -1.0)]
+    encoding = Tokenizer(hf_models.Unigram(rows, unk_id=0, byte_fallback=True)).encode("éñ가")
+    ids, spans = UnigramModel(vocab).encode("éñ가")
+    assert ids == encoding.ids
+    assert encoding.offsets == [*[(0, 2)] * 4, (2, 3)]
+    assert spans == [*[(0, 1)] * 2, *[(1, 2)] * 2, (2, 3)]
 
 
 def test_lone_surrogates_are_refused() -> None:

@@ -314,7 +314,7 @@ def test_errors_say_what_came_and_what_was_wanted(options: dict[str, object], er
     with pytest.raises(error, match=message) as caught:
         train_bpe(CUT, **{"vocab_size": 270, "specials": ("</s>",), **options})  # type: ignore[arg-type]
     if error is VocabSizeError:
-        assert "a vocabulary size of 2" in str(caught.value)
+        assert "hint: --vocab-size 2" in str(caught.value)
 
 
 def test_no_words_give_the_bare_alphabet() -> None:

@@ -148,8 +148,9 @@ def test_progress_ends_with_all_merges() -> None:
     ],
 )
 def test_errors_say_what_came_and_what_was_wanted(options: dict[str, object], error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=message) as caught:
         train_wordpiece(counts_of(HUGS), **{"vocab_size": 15, **options})  # type: ignore[arg-type]
+    assert ("hint: --vocab-size " in str(caught.value)) == (error is VocabSizeError)
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])

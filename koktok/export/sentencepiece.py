@@ -15,12 +15,10 @@ from koktok.vocab import BYTE_PIECES, Vocab
 __all__ = ["model_proto", "why_not"]
 
 
-def why_not(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> str:
+def why_not(vocab: Vocab, pattern: Pattern) -> str:
     """Why this tokenizer has no tokenizer.model, or '' where it has one."""
     if not pattern.bigram:
         return "groups of three digits cannot be told to SentencePiece"
-    if jamo:
-        return "jamo need normalization rules, which tokenizer.model does not carry yet"
     if vocab.kind not in ("unigram", "bpe"):
         return f"SentencePiece has no {vocab.kind} model"
     if not any(token in vocab.specials for token in ROLES["unk_token"]):
@@ -39,7 +37,7 @@ def model_proto(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> bytes:
     """
     from sentencepiece import sentencepiece_model_pb2 as proto
 
-    reason = why_not(vocab, pattern, jamo=jamo)
+    reason = why_not(vocab, pattern)
     if reason:
         raise ArtifactError(f"no tokenizer.model: {reason}")
     kinds = proto.ModelProto.SentencePiece
@@ -76,9 +74,15 @@ def model_proto(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> bytes:
         trainer.eos_piece = tokens[roles["eos_token"]]
     if roles["pad_token"] >= 0:
         trainer.pad_piece = tokens[roles["pad_token"]]
-    normalizer = model.normalizer_spec
-    normalizer.name = "identity"
-    normalizer.add_dummy_prefix = False
-    normalizer.remove_extra_whitespaces = False
-    normalizer.escape_whitespaces = False
+    model.normalizer_spec.name = "identity"
+    if jamo:
+        from koktok.jamo import charsmap
+
+        model.normalizer_spec.name = model.denormalizer_spec.name = "koktok_jamo"
+        model.normalizer_spec.precompiled_charsmap = charsmap()
+        model.denormalizer_spec.precompiled_charsmap = charsmap(back=True)
+    for spec in (model.normalizer_spec, model.denormalizer_spec) if jamo else (model.normalizer_spec,):
+        spec.add_dummy_prefix = False
+        spec.remove_extra_whitespaces = False
+        spec.escape_whitespaces = False
     return bytes(model.SerializeToString(deterministic=True))

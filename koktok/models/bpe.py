@@ -138,18 +138,13 @@ class BpeModel:
         parts = list(text)  # a part that was joined to its left neighbour is ""
         right = list(range(1, size + 1))
         left = list(range(-1, size - 1))
-        # One integer an entry, rank, left and right place: it sorts by rank, then from the left, and compares fast.
-        heap = [
-            (rank * size + i) * size + i + 1
-            for i in range(size - 1)
-            if (rank := ranks.get(text[i : i + 2])) is not None
-        ]
+        # One integer an entry, rank · size + place: it sorts by rank, then from the left, and compares fast.
+        heap = [rank * size + i for i in range(size - 1) if (rank := ranks.get(text[i : i + 2])) is not None]
         heapify(heap)
         while heap:
-            head, j = divmod(heappop(heap), size)
-            rank, i = divmod(head, size)
-            # The places tell two splits of one piece apart, which dropout can put at the same left place.
-            if not parts[i] or right[i] != j or parts[i] + parts[j] != pieces[rank]:
+            rank, i = divmod(heappop(heap), size)
+            j = right[i]
+            if not parts[i] or j >= size or parts[i] + parts[j] != pieces[rank]:
                 continue  # one of the two was joined to something else since
             if passed_over is not None and passed_over():
                 continue
@@ -160,12 +155,12 @@ class BpeModel:
                 left[k] = i
                 joined = ranks.get(parts[i] + parts[k])
                 if joined is not None:
-                    heappush(heap, (joined * size + i) * size + k)
+                    heappush(heap, joined * size + i)
             h = left[i]
             if h >= 0:
                 joined = ranks.get(parts[h] + parts[i])
                 if joined is not None:
-                    heappush(heap, (joined * size + h) * size + i)
+                    heappush(heap, joined * size + h)
         return [part for part in parts if part]
 
 

@@ -45,6 +45,7 @@ class UnigramModel:
     -----
     Equal to Hugging Face on every text if the characters of `<0x0A>`-like strings are pieces: Hugging Face keeps the
     byte pieces in its trie, where such a string beats a path over an unknown character (SentencePiece does not).
+    Its *spans* differ where unknown characters stand in a row: it fuses them, and gives every byte the span of the run.
 
     Examples
     --------

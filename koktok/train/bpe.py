@@ -193,7 +193,7 @@ class _Learner:
             known = joiner.find(*merge)
             if known >= 0:
                 joiner.join(known, symbol)
-        lefts, rights = joiner.pairs.left, joiner.pairs.right
+        lefts, rights = joiner.left, joiner.right
         pieces, length = self.pieces, [len(piece) for piece in self.pieces]
 
         def fits(pair: int) -> bool:
@@ -223,7 +223,7 @@ class _Learner:
             first = first or last
             known = joiner.n_pairs
             joiner.join(pair, len(pieces))
-            lefts, rights = joiner.pairs.left, joiner.pairs.right
+            lefts, rights = joiner.left, joiner.right
             self.merges.append((pieces[left], pieces[right]))
             self._symbols.append((left, right))
             pieces.append(piece)
@@ -278,7 +278,7 @@ def train_bpe(
     characters : iterable of str, optional
         The alphabet; the default is every character of the counts. Others become bytes at run time.
     required : iterable of str
-        Characters to add to the alphabet.
+        Characters to add to the alphabet (of "chars").
     stages : sequence of Stage
         The curriculum; see `curriculum`. With one stage that swallows every cut it is plain BPE.
     ties : "pair", "hf" or "spm"
@@ -340,7 +340,7 @@ def train_bpe(
     if room < 0:
         raise VocabSizeError(
             f"{vocab_size:,} ids were wanted, and alphabet, bytes and special tokens alone take {vocab_size - room:,}",
-            hint=f"a vocabulary size of {vocab_size - room:,} or more, or fewer characters",
+            hint=f"--vocab-size {vocab_size - room} or more",
         )
     spelled = alphabet == "bytes"
     # A piece that spells a special token or a byte piece would let user text reach its id.
@@ -360,7 +360,7 @@ def train_bpe(
         raise VocabSizeError(
             f"{vocab_size:,} ids were wanted, and the text gives only {reached:,} (pairs that stand {min_count} times "
             f"or more, pieces of at most {learner.max_length})",
-            hint=f"a vocabulary size of {reached:,} or less, more text, or a lower minimum count",
+            hint=f"--vocab-size {reached}",
         )
     made = learner.pieces[len(letters) :]
     vocab = Vocab.bpe_bytes(made, specials=specials) if spelled else Vocab.bpe(letters, made, specials=specials)

@@ -2,7 +2,7 @@
 
 This file adds: where pieces come from. A string of k characters can only be frequent where its first k - 1 characters
 are (the apriori rule of Agrawal & Srikant 1994), so level k numbers the pairs (number of the prefix, next character)
-at the places where level k - 1 was frequent. No hashes, no collisions, and the lattice falls out on the way.
+at the places where level k - 1 was frequent. Pairs are compared in full, so nothing collides, and the lattice falls out.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit
 
 from koktok.errors import UsageError
 from koktok.segmented import SegmentedCounts
 from koktok.train.lattice import Lattice
+from koktok.train.superword import SuperwordPolicy, crosses_space, spaces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +44,8 @@ class CandidatePolicy:
         Share of the running characters that get a piece of their own; rarer characters become bytes.
     crosses : callable, optional
         True for strings that no piece may be: those that the tokenizer's pattern would cut.
+    superwords : SuperwordPolicy, optional
+        What a piece that crosses a space must be; without it there is none.
     """
 
     min_count: int = 10
@@ -49,13 +53,19 @@ class CandidatePolicy:
     aligned: bool = True
     coverage: float = 0.9995
     crosses: Callable[[str], bool] | None = None
+    superwords: SuperwordPolicy | None = None
 
     def __post_init__(self) -> None:
-        if self.min_count < 1 or not 1 <= self.max_length <= 255 or not 0 < self.coverage <= 1:
+        if self.min_count < 1 or not 1 <= self.max_length <= 255 or not 0 <= self.coverage <= 1:
             raise UsageError(
-                f"candidates want min_count ≥ 1, 1 ≤ max_length ≤ 255 and 0 < coverage ≤ 1; "
+                f"candidates want min_count ≥ 1, 1 ≤ max_length ≤ 255 and 0 ≤ coverage ≤ 1; "
                 f"{self.min_count}, {self.max_length} and {self.coverage} came"
             )
+
+    def takes(self, piece: str, n: float, runs: float) -> bool:
+        """True where a piece that crosses a space may be one."""
+        rule = self.superwords
+        return rule is not None and n >= rule.min_count and runs >= rule.min_runs and rule.looks_right(piece)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +80,10 @@ class Candidates:
         How many of them are single characters.
     required : ndarray of bool, shape (n_chars,)
         Characters that must be pieces; the others are written as bytes and are in no longer piece.
+    n : ndarray of float64
+        Occurrences that follow the policy, of each piece.
+    superword : ndarray of bool
+        Whether each piece crosses a space.
     lattice : Lattice
         All arcs of all words.
     """
@@ -77,6 +91,8 @@ class Candidates:
     pieces: tuple[str, ...]
     n_chars: int
     required: NDArray[np.bool_]
+    n: NDArray[np.float64]
+    superword: NDArray[np.bool_]
     lattice: Lattice
 
     @property
@@ -110,20 +126,23 @@ def mine(counts: SegmentedCounts, policy: CandidatePolicy, required: Collection[
     word = np.repeat(np.arange(len(counts)), sizes)
     weight = counts.n.astype(np.float64)
     alphabet, char = _numbered(codes, [ord(c) for c in required if len(c) == 1])
-    needed = _required(alphabet, np.bincount(char, weights=weight[word], minlength=len(alphabet)), policy, required)
+    occurrences = np.bincount(char, weights=weight[word], minlength=len(alphabet)).astype(np.float64)
+    needed = _required(alphabet, occurrences, policy, required)
 
     node = np.concatenate([[0], np.cumsum(sizes + 1)])
     at_node = np.arange(len(codes)) + word  # node before each character
     cut, allowed = _cuts(counts, node, codes, at_node)
     sums = np.cumsum(cut)
+    gaps = spaces(codes, np.concatenate([[True], word[1:] != word[:-1]]) if len(word) else word == 0)
     word_end = np.repeat(node[1:] - 1, sizes)
 
-    arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]] = [(at_node + 1, 1, char.astype(np.int64))]
+    arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]] = [(at_node + 1, 1, char)]
     pieces = [chr(c) for c in alphabet.tolist()]
-    place = np.flatnonzero(needed[char] & (char != _index(alphabet, SPACE_MARK)))
+    numbers = [occurrences.tolist()]
+    place = np.flatnonzero(needed[char])
     usable = np.zeros(len(codes), dtype=bool)
     usable[place] = True
-    number = char[place].astype(np.int64)
+    number = char[place]
     for k in range(2, policy.max_length + 1):
         fits = at_node[place] + k <= word_end[place]
         place, number = place[fits], number[fits]
@@ -131,35 +150,70 @@ def mine(counts: SegmentedCounts, policy: CandidatePolicy, required: Collection[
         place, number = place[fits], number[fits]
         if not len(place):
             break
-        keys, index, inverse = np.unique(
-            number * len(alphabet) + char[place + k - 1], return_index=True, return_inverse=True
-        )
-        frequent = np.bincount(inverse, weights=weight[word[place]], minlength=len(keys)) >= policy.min_count
-        start = at_node[place]
-        fine = np.ones(len(place), dtype=bool)
-        if policy.aligned:
-            fine = (sums[start + k - 1] == sums[start]) | (allowed[start] & allowed[start + k])
-        chosen = frequent & (
-            np.bincount(inverse, weights=weight[word[place]] * fine, minlength=len(keys)) >= policy.min_count
-        )
-        strings = ["".join(map(chr, codes[p : p + k].tolist())) for p in place[index[chosen]].tolist()]
-        if policy.crosses is not None:
-            legal = np.fromiter((not policy.crosses(s) for s in strings), dtype=bool, count=len(strings))
-            chosen[np.flatnonzero(chosen)[~legal]] = False
-            strings = [s for s, good in zip(strings, legal.tolist(), strict=True) if good]
-        ids = np.cumsum(chosen) - 1 + len(pieces)
-        hit = chosen[inverse]
-        arcs.append((start[hit] + k, k, ids[inverse[hit]]))
-        pieces += strings
-        keep = frequent[inverse]
-        place, number = place[keep], (np.cumsum(frequent) - 1)[inverse[keep]]
-    return Candidates(tuple(pieces), len(alphabet), needed, _lattice(node, weight, arcs))
+        number, example = _pairs(number * len(alphabet) + char[place + k - 1])
+        of_place, start = weight[word[place]], at_node[place]
+        frequent = np.bincount(number, weights=of_place, minlength=len(example)) >= policy.min_count
+        whole = sums[start + k - 1] == sums[start]  # inside one morpheme
+        edges = allowed[start] & allowed[start + k]
+        across = gaps[place + k - 1] > gaps[place]
+        fine = np.where(across, whole & edges, (whole | edges) if policy.aligned else True)
+        of_place = of_place * fine
+        n = np.bincount(number, weights=of_place, minlength=len(example))
+        found: dict[str, int] = {}
+        runs = np.bincount(number, weights=fine, minlength=len(example))
+        enough = np.flatnonzero(n >= policy.min_count)
+        for i, p in zip(enough.tolist(), place[example[enough]].tolist(), strict=True):
+            piece = text[p : p + k]
+            if crosses_space(piece) and not policy.takes(piece, n[i], runs[i]):
+                continue
+            if policy.crosses is None or not policy.crosses(piece):
+                found[piece] = i
+        ids = np.full(len(example), -1, dtype=np.int64)
+        for i, piece in enumerate(sorted(found), start=len(pieces)):
+            ids[found[piece]] = i
+        arc = ids[number]
+        arcs.append((start[arc >= 0] + k, k, arc[arc >= 0]))
+        pieces += sorted(found)
+        numbers.append([float(n[found[piece]]) for piece in sorted(found)])
+        keep = frequent[number]
+        place, number = place[keep], number[keep]
+    return Candidates(
+        pieces=tuple(pieces),
+        n_chars=len(alphabet),
+        required=needed,
+        n=np.concatenate([np.asarray(level, dtype=np.float64) for level in numbers]),
+        superword=np.fromiter(map(crosses_space, pieces), dtype=bool, count=len(pieces)),
+        lattice=_lattice(node, weight, arcs),
+    )
+
+
+@njit(nogil=True, cache=True)
+def _pairs(keys):  # type: ignore[no-untyped-def]
+    """Equal keys, equal numbers, in the order of first sight; and the place where each number was seen first."""
+    size = 1
+    while size < 2 * len(keys):
+        size *= 2
+    table = np.full(size, -1, np.int64)  # open addressing; holds numbers
+    number = np.empty(len(keys), np.int64)
+    first = np.empty(len(keys), np.int64)
+    n = 0
+    for i in range(len(keys)):
+        key = keys[i]
+        at = (key * np.int64(0x9E3779B97F4A7C15 - (1 << 64))) >> np.int64(20) & (size - 1)  # Fibonacci hashing
+        while table[at] >= 0 and keys[first[table[at]]] != key:
+            at = (at + 1) & (size - 1)
+        if table[at] < 0:
+            table[at] = n
+            first[n] = i
+            n += 1
+        number[i] = table[at]
+    return number, first[:n]
 
 
 def _numbered(codes: NDArray[np.uint32], more: list[int]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """The distinct code points, ascending, and the number of each character of the text."""
     alphabet = np.unique(np.concatenate([np.unique(codes), np.asarray(more, dtype=np.uint32)]))
-    return alphabet, np.searchsorted(alphabet, codes)
+    return alphabet, np.searchsorted(alphabet, codes).astype(np.int64)
 
 
 def _index(alphabet: NDArray[np.uint32], char: str) -> int:
@@ -175,9 +229,9 @@ def _required(
     if strange:
         raise UsageError(f"required characters are single characters and not {SPACE_MARK!r}; {strange[0]!r} came")
     needed = np.isin(alphabet, np.asarray([ord(c) for c in required], dtype=np.uint32))
-    if len(n) and n.sum() > 0:
+    if policy.coverage > 0 and n.sum() > 0:
         falling = np.sort(n)[::-1]
-        floor = falling[np.searchsorted(np.cumsum(falling), policy.coverage * n.sum())]
+        floor = falling[min(np.searchsorted(np.cumsum(falling), policy.coverage * n.sum()), len(falling) - 1)]
         needed |= n >= floor
     space = _index(alphabet, SPACE_MARK)
     if space >= 0:
@@ -188,13 +242,15 @@ def _required(
 def _cuts(
     counts: SegmentedCounts, node: NDArray[np.int64], codes: NDArray[np.uint32], at_node: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """By node: is it a cut, and may an aligned piece start or end there?"""
+    """By node: is it a cut, and may an aligned piece start or end there."""
     cut = np.zeros(int(node[-1]), dtype=bool)
     cut[np.repeat(node[:-1], np.diff(counts.start)) + counts.offset] = True
     allowed = cut.copy()
     allowed[node[:-1]] = True
     allowed[node[1:] - 1] = True
-    allowed[at_node[codes == ord(" ")] + 1] = True
+    space = at_node[codes == ord(" ")]
+    allowed[space] = True
+    allowed[space + 1] = True
     return cut, allowed
 
 

@@ -8,21 +8,28 @@ free lattice minus those under the cost-weighted one. As C is additive over arcs
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
-from koktok.train.lattice import Lattice, NodeCosts
+from koktok.segmented import SegmentedCounts
+from koktok.train.candidates import CandidatePolicy, mine
+from koktok.train.lattice import Dials, Lattice, NodeCosts, charge, decode, node_costs, offer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["fit"]
+__all__ = ["EPOCHS", "fit", "warm_up"]
 
 EPOCHS = 5
 RATE = 0.3
 PRIOR = 1e-3
+
+LONGEST = 64
+"""Longer words are left out: addresses and code, whose products of probabilities leave the exponents of a float64."""
 
 
 def fit(
@@ -57,6 +64,9 @@ def fit(
     ndarray of float64
     """
     score = start.copy()
+    n_chars = np.zeros(len(score))
+    n_chars[lattice.piece] = lattice.length
+    shift = -float((np.exp(start) * start).sum() / max((np.exp(start) * n_chars).sum(), 1e-9))
     square = np.full(len(score), 1.0)
     order = np.random.default_rng(seed).permutation(len(lattice.node) - 1)
     for epoch in range(epochs):
@@ -75,76 +85,91 @@ def fit(
             square,
             rate,
             prior,
+            n_chars * shift,
         )
     return score
 
 
-@njit(nogil=True, cache=True)
-def _add(a, b):  # type: ignore[no-untyped-def]
-    """log(exp(a) + exp(b))."""
-    if a < b:
-        a, b = b, a
-    if b == -np.inf:
-        return a
-    return a + np.log1p(np.exp(b - a))
+def warm_up() -> float:
+    """Compile every kernel of the trainer, or load it from Numba's cache; the seconds that took."""
+    clock = time.perf_counter()
+    counts = SegmentedCounts.from_marked({"가|나": 2, "가": 1})
+    found = mine(counts, CandidatePolicy(min_count=1))
+    costs, price = node_costs(counts, found.lattice, Dials.of(1, 1, 1)), found.tokens
+    with ThreadPoolExecutor(1) as pool:
+        charge(found.lattice, costs, price, pool)
+        offer(found.lattice, costs, price, np.ones(len(price), dtype=bool), pool)
+    decode(found.lattice, fit(found.lattice, costs, price, -price, damping=found.lattice.weight, epochs=1))
+    return time.perf_counter() - clock
 
 
 @njit(nogil=True, cache=True)
-def _expect(base, end, arc, length, piece, split, swallow, price, score, sharp, ahead, behind):  # type: ignore[no-untyped-def]
-    """Forward and backward log sums of a word; arcs weigh exp(score - sharp * cost)."""
+def _sums(base, end, arc, length, piece, factor, inside, outside, split, ahead, behind):  # type: ignore[no-untyped-def]
+    """Forward and backward sums over the paths of a word.
+
+    An arc u → v weighs `factor[piece] * inside[v - 1] * outside[u] * split[v]`, by node from the start of the word.
+    """
     n = end - base
-    ahead[0] = 0.0
+    ahead[0] = 1.0
+    for k in range(n):
+        behind[k] = 0.0
     for v in range(base + 1, end):
-        top = -np.inf
-        for e in range(arc[v], arc[v + 1]):
-            u = v - length[e]
-            p = piece[e]
-            s = ahead[u - base] + score[p] - sharp * (price[p] + swallow[v - 1] - swallow[u] + split[v])
-            top = max(top, s)
         total = 0.0
         for e in range(arc[v], arc[v + 1]):
-            u = v - length[e]
-            p = piece[e]
-            s = ahead[u - base] + score[p] - sharp * (price[p] + swallow[v - 1] - swallow[u] + split[v])
-            total += np.exp(s - top)
-        ahead[v - base] = top + np.log(total)
-    for k in range(n):
-        behind[k] = -np.inf
-    behind[n - 1] = 0.0
+            u = v - length[e] - base
+            total += ahead[u] * factor[piece[e]] * outside[u]
+        ahead[v - base] = total * inside[v - 1 - base] * split[v - base]
+    behind[n - 1] = 1.0
     for v in range(end - 1, base, -1):
+        here = behind[v - base] * inside[v - 1 - base] * split[v - base]
         for e in range(arc[v], arc[v + 1]):
-            u = v - length[e]
-            p = piece[e]
-            s = behind[v - base] + score[p] - sharp * (price[p] + swallow[v - 1] - swallow[u] + split[v])
-            behind[u - base] = _add(behind[u - base], s)
+            u = v - length[e] - base
+            behind[u] += here * factor[piece[e]] * outside[u]
 
 
 @njit(nogil=True, cache=True)
-def _epoch(order, node, arc, length, piece, weight, split, swallow, price, score, start, square, rate, prior):  # type: ignore[no-untyped-def]
-    size = 1
-    for w in order:
-        size = max(size, node[w + 1] - node[w])
-    ahead, behind = np.empty(size), np.empty(size)
-    ahead2, behind2 = np.empty(size), np.empty(size)
+def _epoch(order, node, arc, length, piece, weight, split, swallow, price, score, start, square, rate, prior, lift):  # type: ignore[no-untyped-def]
+    """One pass of Adagrad over the words.
+
+    All weights are products, so that a pass takes one exponential per changed score and four per character; `lift` is
+    a constant per character, which is in every path of a word equally often, and keeps the products near 1.
+    """
+    size = LONGEST + 1
+    ahead, behind, ahead2, behind2 = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    inside, outside, cuts, ones = np.empty(size), np.empty(size), np.empty(size), np.ones(size)
+    toll = np.exp(-price)
+    free = np.exp(score + lift)
+    costly = free * toll
+    changed = np.empty(size * 256, np.int64)
     for w in order:
         base, end = node[w], node[w + 1]
         n = end - base
-        if n < 3:
+        if n < 3 or n > size:
             continue
-        _expect(base, end, arc, length, piece, split, swallow, price, score, 0.0, ahead, behind)
-        _expect(base, end, arc, length, piece, split, swallow, price, score, 1.0, ahead2, behind2)
-        free, wanted = ahead[n - 1], ahead2[n - 1]
+        for k in range(n):
+            crossed = swallow[base + k] - swallow[base]
+            inside[k], outside[k], cuts[k] = np.exp(-crossed), np.exp(crossed), np.exp(-split[base + k])
+        _sums(base, end, arc, length, piece, free, ones, ones, ones, ahead, behind)
+        _sums(base, end, arc, length, piece, costly, inside, outside, cuts, ahead2, behind2)
+        all_paths, good_paths = ahead[n - 1], ahead2[n - 1]
+        if not (1e-250 < all_paths < 1e250 and 1e-250 < good_paths < 1e250):
+            continue  # a word of many rare characters: nothing to learn, and no room left in the exponent
+        n_changed = 0
         for v in range(base + 1, end):
+            here = behind[v - base] / all_paths
+            here2 = behind2[v - base] * inside[v - 1 - base] * cuts[v - base] / good_paths
             for e in range(arc[v], arc[v + 1]):
-                u = v - length[e]
+                u = v - length[e] - base
                 p = piece[e]
-                cost = price[p] + swallow[v - 1] - swallow[u] + split[v]
-                g = weight[w] * (
-                    np.exp(ahead2[u - base] + score[p] - cost + behind2[v - base] - wanted)
-                    - np.exp(ahead[u - base] + score[p] + behind[v - base] - free)
-                )
+                g = weight[w] * (ahead2[u] * costly[p] * outside[u] * here2 - ahead[u] * free[p] * here)
                 if abs(g) < 1e-6:
                     continue
                 g -= prior * (score[p] - start[p])
                 square[p] += g * g
                 score[p] += rate * g / np.sqrt(square[p])
+                changed[n_changed] = p
+                n_changed += 1
+        for i in range(n_changed):
+            p = changed[i]
+            free[p] = np.exp(score[p] + lift[p])
+            costly[p] = free[p] * toll[p]

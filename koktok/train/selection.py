@@ -8,7 +8,7 @@ dropped pieces come back where they would save most and the least useful go, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -57,6 +57,8 @@ def select(
     pool: ThreadPoolExecutor,
     on_round: Callable[[Round], None] = lambda _: None,
     *,
+    among: NDArray[np.bool_] | None = None,
+    limited: Mapping[int, tuple[NDArray[np.bool_], int]] | None = None,
     drop: float = DROP,
     swap: Sequence[float] = SWAP,
 ) -> dict[int, NDArray[np.bool_]]:
@@ -74,6 +76,10 @@ def select(
         Its size changes nothing but the time.
     on_round : callable
         Called after every round.
+    among : ndarray of bool, optional
+        Pieces to choose from; the lattice must have no arcs of others. All by default.
+    limited : mapping, optional
+        For each size, pieces of which only so many may be chosen.
     drop : float
         Share of the pieces dropped a round.
     swap : sequence of float
@@ -84,65 +90,68 @@ def select(
     dict of int to ndarray of bool
         The chosen pieces of each size.
     """
-    alive = np.ones(len(price), dtype=bool)
+    alive = np.ones(len(price), dtype=bool) if among is None else among | fixed
     chosen = {}
     for size in sorted(set(sizes), reverse=True):
-        alive = _prune(lattice, costs, price, fixed, alive, size, pool, on_round, drop)
-        chosen[size] = _second_thoughts(lattice, costs, price, fixed, alive, size, pool, on_round, swap)
-        alive = chosen[size]
+        quota = None if limited is None else limited[size]
+        step = _Size(size, lattice, costs, price, fixed, quota, pool, on_round)
+        alive = step.prune(alive, drop)
+        chosen[size] = alive = step.second_thoughts(alive, swap)
     return chosen
 
 
-def _prune(
-    lattice: Lattice,
-    costs: NodeCosts,
-    price: NDArray[np.float64],
-    fixed: NDArray[np.bool_],
-    alive: NDArray[np.bool_],
-    size: int,
-    pool: ThreadPoolExecutor,
-    on_round: Callable[[Round], None],
-    drop: float,
-) -> NDArray[np.bool_]:
-    smaller = lattice.only(alive)
-    while (n := int(alive.sum())) > size:
-        objective, _, regret = charge(smaller, costs, price, pool)
-        on_round(Round("prune", n, objective))
-        alive = _keep(alive, fixed, regret, max(size, int(n * (1 - drop))))
-        smaller = smaller.only(alive)
-    return alive
+@dataclass(frozen=True)
+class _Size:
+    """The steps of a selection on the way to one size."""
 
+    size: int
+    lattice: Lattice
+    costs: NodeCosts
+    price: NDArray[np.float64]
+    fixed: NDArray[np.bool_]
+    quota: tuple[NDArray[np.bool_], int] | None
+    pool: ThreadPoolExecutor
+    on_round: Callable[[Round], None]
 
-def _second_thoughts(
-    lattice: Lattice,
-    costs: NodeCosts,
-    price: NDArray[np.float64],
-    fixed: NDArray[np.bool_],
-    alive: NDArray[np.bool_],
-    size: int,
-    pool: ThreadPoolExecutor,
-    on_round: Callable[[Round], None],
-    swap: Sequence[float],
-) -> NDArray[np.bool_]:
-    best, cheapest = alive, np.inf
-    for share in [*swap, 0.0]:
-        objective, _, gain = offer(lattice, costs, price, alive, pool)
-        on_round(Round("swap", int(alive.sum()), objective))
-        if objective < cheapest:
-            best, cheapest = alive, objective
-        more = alive.copy()
-        more[_first(gain, ~alive & (gain > 0), int(size * share))] = True
-        alive = _prune(lattice, costs, price, fixed, more, size, pool, lambda _: None, drop=share / 3)
-    return best
+    def prune(self, alive: NDArray[np.bool_], drop: float, *, quiet: bool = False) -> NDArray[np.bool_]:
+        smaller = self.lattice.only(alive)
+        while (n := int(alive.sum())) > self.size:
+            objective, _, regret = charge(smaller, self.costs, self.price, self.pool)
+            if not quiet:
+                self.on_round(Round("prune", n, objective))
+            fewer = int(n * (1 - drop))
+            alive = self.keep(alive, regret, max(self.size, fewer), last=fewer <= self.size)
+            smaller = smaller.only(alive)
+        return alive
 
+    def second_thoughts(self, alive: NDArray[np.bool_], swap: Sequence[float]) -> NDArray[np.bool_]:
+        best, cheapest = alive, np.inf
+        for share in [*swap, 0.0]:
+            objective, _, gain = offer(self.lattice, self.costs, self.price, alive, self.pool)
+            self.on_round(Round("swap", int(alive.sum()), objective))
+            if objective < cheapest:
+                best, cheapest = alive, objective
+            more = alive.copy()
+            more[_first(gain, ~alive & (gain > 0), int(self.size * share))] = True
+            alive = self.prune(more, share / 3, quiet=True)
+        return best
 
-def _keep(
-    alive: NDArray[np.bool_], fixed: NDArray[np.bool_], regret: NDArray[np.float64], n: int
-) -> NDArray[np.bool_]:
-    """The fixed pieces and those that it costs most to lose, `n` in all."""
-    kept = fixed.copy()
-    kept[_first(regret, alive & ~fixed, n - int(fixed.sum()))] = True
-    return kept
+    def keep(self, alive: NDArray[np.bool_], regret: NDArray[np.float64], n: int, *, last: bool) -> NDArray[np.bool_]:
+        """The fixed pieces and those that it costs most to lose, `n` in all, as far as the quota lets them in."""
+        kept = self.fixed.copy()
+        free = alive & ~self.fixed
+        if self.quota is not None:
+            limited, most = self.quota
+            over, others = free & limited, free & ~limited
+            # Until the last round the quota shrinks with the pieces, so that both sorts are dropped side by side; and
+            # enough of the others stay to fill the size without the limited ones.
+            room = most if last else max(most, int(over.sum() * n / int(alive.sum())))
+            free[over] = False
+            free[_first(regret, over, room)] = True
+            kept[_first(regret, others, self.size - most - int(self.fixed.sum()))] = True
+            free &= ~kept
+        kept[_first(regret, free, n - int(kept.sum()))] = True
+        return kept
 
 
 def _first(value: NDArray[np.float64], among: NDArray[np.bool_], n: int) -> NDArray[np.int64]:

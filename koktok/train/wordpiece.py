@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numba import njit
@@ -32,111 +32,95 @@ MARK = "##"
 _REPORT = 256  # merges between two calls of on_progress
 
 
-class _Text(NamedTuple):
-    symbol: NDArray[np.int32]  # at the first place of each token; -1 unknown, -2 inside a token
-    next: NDArray[np.int32]  # place of the token to the right that may be joined, or -1
-    previous: NDArray[np.int32]
-    weight: NDArray[np.int64]  # count of the part that the place belongs to
-
-
-class _Pairs(NamedTuple):
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    n: NDArray[np.int64]
-    head: NDArray[np.int32]  # the newest of its places
-    length: NDArray[np.int32]  # how many places, stale ones too
-    table: NDArray[np.int32]  # open addressing: hash of (left, right) → pair
-
-
-class _Places(NamedTuple):
-    position: NDArray[np.int32]
-    older: NDArray[np.int32]
+# The compiled functions share three plain tuples of arrays (named ones would put this module's name into Numba's cache):
+# text    symbol (at the first place of each token; -1 unknown, -2 inside a token), place to the right that may be joined
+#         (or -1), place to the left, count of the row
+# pairs   left and right symbol, count, newest place, number of places (stale ones too), hash table of pairs
+# places  where a pair stood, and the place that it stood at before (or -1)
 
 
 @njit(cache=True)
 def _slot(pairs, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
-    mask = len(pairs.table) - 1
+    lefts, rights, _, _, _, table = pairs
+    mask = len(table) - 1
     h = (((np.int64(left) << 32) | np.int64(right)) * np.int64(-7046029254386353131) >> 24) & mask
     while True:
-        pair = pairs.table[h]
-        if pair < 0 or (pairs.left[pair] == left and pairs.right[pair] == right):
+        pair = table[h]
+        if pair < 0 or (lefts[pair] == left and rights[pair] == right):
             return h
         h = (h + 1) & mask
 
 
 @njit(cache=True)
-def _note(text, pairs, places, used, position):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The pair that starts at `position` stands there from now on."""
-    left, right = text.symbol[position], text.symbol[text.next[position]]
+def _note(text, pairs, places, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The pair that starts at `place` stands there from now on."""
+    symbol, behind, _, weight = text
+    lefts, rights, count, newest, length, table = pairs
+    left, right = symbol[place], symbol[behind[place]]
     if left < 0 or right < 0:
         return
     h = _slot(pairs, left, right)
-    pair = pairs.table[h]
+    pair = table[h]
     if pair < 0:
         pair = used[0]
         used[0] += 1
-        pairs.table[h] = pair
-        pairs.left[pair], pairs.right[pair] = left, right
-        pairs.n[pair], pairs.head[pair], pairs.length[pair] = 0, -1, 0
-    pairs.n[pair] += text.weight[position]
-    places.position[used[1]] = position
-    places.older[used[1]] = pairs.head[pair]
-    pairs.head[pair] = used[1]
-    pairs.length[pair] += 1
+        table[h], lefts[pair], rights[pair], count[pair], newest[pair], length[pair] = pair, left, right, 0, -1, 0
+    count[pair] += weight[place]
+    places[0][used[1]], places[1][used[1]] = place, newest[pair]
+    newest[pair] = used[1]
+    length[pair] += 1
     used[1] += 1
 
 
 @njit(cache=True)
 def _note_all(text, pairs, places, used):  # type: ignore[no-untyped-def] # pragma: no cover
-    for position in np.nonzero(text.next >= 0)[0]:
-        _note(text, pairs, places, used, position)
+    for place in np.nonzero(text[1] >= 0)[0]:
+        _note(text, pairs, places, used, place)
 
 
 @njit(cache=True)
-def _forget(text, pairs, position):  # type: ignore[no-untyped-def] # pragma: no cover
-    left, right = text.symbol[position], text.symbol[text.next[position]]
+def _forget(text, pairs, place):  # type: ignore[no-untyped-def] # pragma: no cover
+    left, right = text[0][place], text[0][text[1][place]]
     if left >= 0 and right >= 0:
-        pairs.n[pairs.table[_slot(pairs, left, right)]] -= text.weight[position]
+        pairs[2][pairs[5][_slot(pairs, left, right)]] -= text[3][place]
 
 
 @njit(cache=True)
-def _join(text, pairs, places, used, pair, symbol):  # type: ignore[no-untyped-def] # pragma: no cover
+def _join(text, pairs, places, used, pair, joined):  # type: ignore[no-untyped-def] # pragma: no cover
     """Join `pair` wherever it stands, from left to right (ㅋㅋㅋ becomes ㅋㅋ ㅋ); how often, weighted."""
-    left, right = pairs.left[pair], pairs.right[pair]
-    found = np.empty(pairs.length[pair], np.int32)
-    n = 0
-    k = pairs.head[pair]
-    while k >= 0:
-        found[n] = places.position[k]
-        n += 1
-        k = places.older[k]
+    symbol, behind, before, weight = text
+    lefts, rights, count, newest, length, _ = pairs
+    found = np.empty(length[pair], np.int32)
+    k = newest[pair]
+    for n in range(len(found)):
+        found[n], k = places[0][k], places[1][k]
     found.sort()
-    joined = 0
-    for position in found:
-        second = text.next[position]
-        if text.symbol[position] != left or second < 0 or text.symbol[second] != right:
+    times = 0
+    for place in found:
+        second = behind[place]
+        if symbol[place] != lefts[pair] or second < 0 or symbol[second] != rights[pair]:
             continue  # stale, or the middle of ㅋㅋㅋ
-        before, behind = text.previous[position], text.next[second]
-        if before >= 0:
-            _forget(text, pairs, before)
-        if behind >= 0:
+        first, third = before[place], behind[second]
+        if first >= 0:
+            _forget(text, pairs, first)
+        if third >= 0:
             _forget(text, pairs, second)
-            text.previous[behind] = position
-        text.symbol[position], text.symbol[second] = symbol, -2
-        text.next[position] = behind
-        joined += text.weight[position]
-        if before >= 0:
-            _note(text, pairs, places, used, before)
-        if behind >= 0:
-            _note(text, pairs, places, used, position)
-    pairs.n[pair] = 0
-    return joined
+            before[third] = place
+        symbol[place], symbol[second] = joined, -2
+        behind[place] = third
+        times += weight[place]
+        if first >= 0:
+            _note(text, pairs, places, used, first)
+        if third >= 0:
+            _note(text, pairs, places, used, place)
+    count[pair] = 0
+    return times
 
 
 @njit(cache=True)
 def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
     for pair in range(n):
-        pairs.table[_slot(pairs, pairs.left[pair], pairs.right[pair])] = pair
+        pairs[5][_slot(pairs, pairs[0][pair], pairs[1][pair])] = pair
 
 
 class Joiner:
@@ -181,11 +165,13 @@ class Joiner:
             first = (ends - lengths)[np.asarray(heads, dtype=bool)]
             symbol[first] = np.where(symbol[first] >= 0, symbol[first] + len(letters), -1)
         weight = np.repeat(np.asarray(n, dtype=np.int64), lengths)
-        self.text = _Text(symbol, after, before, weight)
+        self.symbol, self.weight = symbol, weight
+        self.text = (symbol, after, before, weight)
         # Every join takes one token away and makes at most two new pairs, so three places a character are enough.
-        self._places = _Places(np.empty(3 * size, np.int32), np.empty(3 * size, np.int32))
+        self._places = (np.empty(3 * size, np.int32), np.empty(3 * size, np.int32))
         self._used = np.zeros(2, dtype=np.int64)
-        self.pairs: _Pairs
+        self.left = self.right = self._newest = self._length = np.empty(0, dtype=np.int32)
+        self._n = np.empty(0, dtype=np.int64)
         self._grow(size + 1)
         _note_all(self.text, self.pairs, self._places, self._used)
 
@@ -197,36 +183,32 @@ class Joiner:
     @property
     def count(self) -> NDArray[np.int64]:
         """How often each pair stands now (ㅋㅋㅋ holds ㅋㅋ twice); writable, 0 puts a pair out of the running."""
-        return self.pairs.n[: self.n_pairs]
+        return self._n[: self.n_pairs]
 
     @property
     def tokens(self) -> int:
         """Running tokens."""
-        return int(self.text.weight[self.text.symbol != -2].sum())
+        return int(self.weight[self.symbol != -2].sum())
 
     def find(self, left: int, right: int) -> int:
         """The number of a pair, or -1."""
-        return int(self.pairs.table[_slot(self.pairs, left, right)])
+        return int(self.pairs[5][_slot(self.pairs, left, right)])
 
     def join(self, pair: int, symbol: int) -> int:
         """Make `symbol` of every `pair`, and return how often, counts of words considered."""
-        most = self.n_pairs + 2 * int(self.pairs.length[pair])
-        if most > len(self.pairs.left):
+        most = self.n_pairs + 2 * int(self._length[pair])
+        if most > len(self.left):
             self._grow(2 * most)
         return int(_join(self.text, self.pairs, self._places, self._used, pair, symbol))
 
     def _grow(self, capacity: int) -> None:
-        known = self.n_pairs
-        columns: list[NDArray[Any]] = []
-        for field, kind in zip(_Pairs._fields, (np.int32, np.int32, np.int64, np.int32, np.int32), strict=False):
-            column = np.empty(capacity, dtype=kind)
-            if known:
-                column[:known] = getattr(self.pairs, field)[:known]
-            columns.append(column)
-        left, right, n, head, length = columns
+        more = capacity - len(self.left)
+        columns = (self.left, self.right, self._newest, self._length)
+        self.left, self.right, self._newest, self._length = (np.append(c, np.empty(more, np.int32)) for c in columns)
+        self._n = np.append(self._n, np.empty(more, np.int64))
         table = np.full(1 << (2 * capacity).bit_length(), -1, dtype=np.int32)
-        self.pairs = _Pairs(left, right, n, head, length, table)
-        _rehash(self.pairs, known)
+        self.pairs = (self.left, self.right, self._n, self._newest, self._length, table)
+        _rehash(self.pairs, self.n_pairs)
 
 
 @dataclass(frozen=True)
@@ -250,18 +232,19 @@ def _before(spelling, a, b):  # type: ignore[no-untyped-def] # pragma: no cover
 @njit(cache=True)
 def _best(pairs, active, symbols, length, spelling, lowest, longest):  # type: ignore[no-untyped-def] # pragma: no cover
     """The pair with the highest score, of equal ones the smaller strings; and how many pairs stay in the running."""
+    lefts, rights, count, _, _, _ = pairs
     best, best_score, kept = -1, 0.0, 0
     for pair in active:
-        left, right = pairs.left[pair], pairs.right[pair]
-        if pairs.n[pair] < lowest or length[left] + length[right] > longest:
+        left, right = lefts[pair], rights[pair]
+        if count[pair] < lowest or length[left] + length[right] > longest:
             continue  # counts of old pairs only fall: out for ever
         active[kept] = pair
         kept += 1
         # Equal fractions give equal quotients while the product is under 2 ** 53: IEEE division rounds correctly.
-        score = pairs.n[pair] / (symbols[left] * symbols[right])
+        score = count[pair] / (symbols[left] * symbols[right])
         if best >= 0 and score == best_score:
-            order = _before(spelling, left, pairs.left[best])
-            if order < 0 or (order == 0 and _before(spelling, right, pairs.right[best]) < 0):
+            order = _before(spelling, left, lefts[best])
+            if order < 0 or (order == 0 and _before(spelling, right, rights[best]) < 0):
                 best = pair
         elif score > best_score:
             best, best_score = pair, score
@@ -271,12 +254,13 @@ def _best(pairs, active, symbols, length, spelling, lowest, longest):  # type: i
 @njit(cache=True)
 def _first(text, pairs, symbols, length, wanted, lowest, longest):  # type: ignore[no-untyped-def] # pragma: no cover
     """The pair with that score that stands first in the text."""
-    for position in range(len(text.symbol)):
-        left, right = text.symbol[position], text.symbol[text.next[position]]
-        if left >= 0 and right >= 0 and text.next[position] >= 0:
-            pair = pairs.table[_slot(pairs, left, right)]
-            fits = pairs.n[pair] >= lowest and length[left] + length[right] <= longest
-            if fits and pairs.n[pair] / (symbols[left] * symbols[right]) == wanted:
+    symbol, behind, _, _ = text
+    for place in range(len(symbol)):
+        left, right = symbol[place], symbol[behind[place]]
+        if left >= 0 and right >= 0 and behind[place] >= 0:
+            pair = pairs[5][_slot(pairs, left, right)]
+            fits = pairs[2][pair] >= lowest and length[left] + length[right] <= longest
+            if fits and pairs[2][pair] / (symbols[left] * symbols[right]) == wanted:
                 return pair
     return -1
 
@@ -286,9 +270,9 @@ class _Picker:
 
     def __init__(self, joiner: Joiner, names: list[str], room: int, lowest: int, longest: int, *, first: bool) -> None:
         self._joiner, self._names, self._lowest, self._longest, self._first = joiner, names, lowest, longest, first
-        size, text = len(names) + room, joiner.text
+        size, known = len(names) + room, joiner.symbol >= 0
         self._symbols = np.zeros(size)
-        np.add.at(self._symbols, text.symbol[text.symbol >= 0], text.weight[text.symbol >= 0])
+        np.add.at(self._symbols, joiner.symbol[known], joiner.weight[known])
         self._length = np.ones(size, dtype=np.int32)
         self._spelling = np.full((size, longest + len(MARK)), -1, dtype=np.int32)  # -1: a prefix comes first
         for symbol, name in enumerate(names):
@@ -305,7 +289,7 @@ class _Picker:
 
     def join(self, pair: int, piece: str) -> None:
         joiner, symbol = self._joiner, len(self._names)
-        parts, known = [joiner.pairs.left[pair], joiner.pairs.right[pair]], joiner.n_pairs
+        parts, known = [joiner.left[pair], joiner.right[pair]], joiner.n_pairs
         self._names.append(piece)
         self._spelling[symbol, : len(piece)] = [ord(char) for char in piece]
         self._length[symbol] = self._length[parts].sum()
@@ -400,29 +384,26 @@ def train_wordpiece(
     spelled = alphabet == "bytes"
     longest = max_length or (48 if spelled else 16)
     rows, heads, n = _rows(counts, swallows, order if ties == "first" else (), spelled=spelled)
-    seen = {char for row in rows for char in row}
-    if spelled:
-        letters = sorted(BYTE_CHARS)
-    else:
-        letters = sorted(((seen if characters is None else set(characters)) | set(required)) - {FORBIDDEN})
+    seen = {char for row in rows for char in row} if characters is None else set(characters)
+    letters = sorted(BYTE_CHARS if spelled else (seen | set(required)) - {FORBIDDEN})
     joiner = Joiner(rows, n, letters, heads)
     # Symbols are the letters inside words, the same letters at the head of words, then the joined pieces.
     names = [MARK + char for char in letters] + letters
-    standing = set(joiner.text.symbol.tolist())
+    standing = set(joiner.symbol.tolist())
     always = set(BYTE_CHARS) if spelled else set(required)
     bare = sorted(name for i, name in enumerate(names) if i in standing or name[-1] in always)
     room = vocab_size - len(bare) - len(specials)
     if room < 0:
         raise VocabSizeError(
             f"{vocab_size:,} ids were wanted, and alphabet and special tokens alone take {vocab_size - room:,}",
-            hint=f"a vocabulary size of {vocab_size - room:,} or more, or fewer characters",
+            hint=f"--vocab-size {vocab_size - room} or more",
         )
     pick = _Picker(joiner, names, room, min_count, longest, first=ties == "first")
     merges: list[tuple[str, str]] = []
     made, refused = dict[str, float](), 0
     while len(made) < room and (found := pick.best()) is not None:
         pair, score = found
-        left, right = names[joiner.pairs.left[pair]], names[joiner.pairs.right[pair]]
+        left, right = names[joiner.left[pair]], names[joiner.right[pair]]
         piece = left + right.removeprefix(MARK)
         # A head may not look like a continued piece, nor any piece like a special token.
         clash = piece in specials or (piece.startswith(MARK) and not left.startswith(MARK))
@@ -440,7 +421,7 @@ def train_wordpiece(
         raise VocabSizeError(
             f"{vocab_size:,} ids were wanted, and the text gives only {reached:,} (pairs that stand {min_count} times "
             f"or more, pieces of at most {longest})",
-            hint=f"a vocabulary size of {reached:,} or less, more text, or a lower minimum count",
+            hint=f"--vocab-size {reached}",
         )
     scores = [*made.values()] or [0.0]
     log = {"wanted": room, "merges": len(made), "first_score": scores[0], "last_score": scores[-1], "refused": refused}

@@ -1,0 +1,76 @@
+"""What a trained vocabulary does with the text that it was trained on, in plain values for `--log json`.
+
+This file adds: the account. It decodes every distinct word as the tokenizer will, without an analyser, and says how many
+boundaries of each kind survived, so that a builder sees what the dials bought.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from koktok.segmented import Kind, SegmentedCounts
+from koktok.train.lattice import Lattice, decode
+from koktok.train.superword import crosses_space
+from koktok.vocab import Vocab
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["describe", "shape_of"]
+
+
+def shape_of(piece: str) -> str:
+    """What a piece looks like: whether it begins a word, and whether it is Hangul.
+
+    Examples
+    --------
+    >>> shape_of(" 학교"), shape_of("다."), shape_of("ing"), shape_of("는 것")
+    ('space+hangul', 'mixed', 'other', 'superword')
+    """
+    bare = piece.lstrip(" ")
+    space = "space+" if bare != piece else ""
+    syllables = sum("가" <= char <= "힣" for char in bare)
+    if crosses_space(piece):
+        return "superword"
+    return space + ("hangul" if syllables and syllables == len(bare) else "mixed" if syllables else "other")
+
+
+def describe(
+    counts: SegmentedCounts,
+    lattice: Lattice,
+    score: NDArray[np.float64],
+    vocab: Vocab,
+    tokens: NDArray[np.float64],
+) -> dict[str, Any]:
+    """Pieces by length and shape, tokens a word, and by kind of boundary how many there were and how many were swallowed.
+
+    Parameters
+    ----------
+    counts, lattice
+        The words.
+    score : ndarray of float64
+        By candidate.
+    vocab : Vocab
+        What became of them.
+    tokens : ndarray of float64
+        Tokens of each candidate (more than one where it is written as bytes).
+    """
+    cut, uses = decode(lattice, np.where(tokens > 1, tokens * vocab.byte_score, score))
+    boundary = np.repeat(lattice.node[:-1], np.diff(counts.start)) + counts.offset
+    n = np.repeat(counts.n.astype(np.float64), np.diff(counts.start))
+    there = np.bincount(counts.kind, weights=n, minlength=len(Kind))
+    lost = np.bincount(counts.kind, weights=n * ~cut[boundary], minlength=len(Kind))
+    lengths, shapes = Counter(map(len, vocab.pieces)), Counter(map(shape_of, vocab.pieces))
+    known = set(vocab.pieces)
+    return {
+        "pieces_by_length": {str(length): lengths[length] for length in sorted(lengths)},
+        "pieces_by_shape": {shape: shapes[shape] for shape in sorted(shapes)},
+        "pieces_with_and_without_space": sum(p[0] == " " and p[1:] in known for p in vocab.pieces),
+        "tokens_per_word": float((uses * tokens).sum() / max(counts.total, 1)),
+        "boundaries": {
+            kind.label: {"n": int(there[kind]), "swallowed": int(lost[kind])} for kind in Kind if there[kind]
+        },
+    }

@@ -1,0 +1,77 @@
+"""Superwords: the second table, its rules, and what the trainer makes of it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koktok.count import Counts, words_of
+from koktok.errors import InputError, UsageError
+from koktok.segmented import SegmentedCounts
+from koktok.train.candidates import CandidatePolicy, mine
+from koktok.train.superword import SuperwordPolicy, crosses_space, eojeol_counts, runs_of, segment_runs
+from koktok.train.unigram import train_unigram
+
+WORDS = {"그|는": 1, " 사람|은": 1, " 할": 1, " 수": 1, " 있|다.": 1, " 없|다.": 1, " 먹|을": 1, " 갈": 1}
+LINES = ["그는 할 수 있다.", "그는 갈 수 없다. 그는 먹을 수 있다.", "그는 사람은"] * 10
+
+
+def words() -> SegmentedCounts:
+    return SegmentedCounts.from_marked({**WORDS, " 그|는": 1})
+
+
+def runs() -> SegmentedCounts:
+    return segment_runs(Counts.from_mapping({run: 20 for line in LINES for run in runs_of(line)}), words())
+
+
+@given(st.text('가. "?', max_size=30), st.integers(1, 4))
+def test_runs_join_back_and_end_with_sentences(line, longest):
+    found = list(runs_of(line, longest=longest))
+    assert "".join(found) == line
+    assert all(len(words_of(run)) <= longest for run in found)
+    assert all(not run[:-1].rstrip(" ").endswith(". ") for run in found)
+
+
+def test_cuts_of_runs_are_those_of_their_words():
+    found = {run: runs().pieces(i) for i, run in enumerate(runs().words)}
+    assert found["그는 할 수 있다."] == ["그", "는 할 수 있", "다."]
+    assert found["그는 갈 수 없다."] == ["그", "는 갈 수 없", "다."]
+    with pytest.raises(InputError, match="' 사람은', which was not segmented"):
+        segment_runs(Counts.from_mapping({"그는 사람은": 1}), SegmentedCounts.from_marked({"그|는": 1}))
+
+
+def test_frequency_is_that_of_the_eojeol():
+    counts = SegmentedCounts.from_marked({"가|나 다|라": 1, "가|나": 3})
+    assert eojeol_counts(counts).tolist() == pytest.approx([8e5, 8e5, 2e5])
+
+
+def test_superwords_swallow_no_cut_and_end_at_edges():
+    rule = SuperwordPolicy(min_count=20, min_runs=2)
+    found = [p for p in mine(runs(), CandidatePolicy(min_count=10, superwords=rule)).pieces if crosses_space(p)]
+    assert " 수 있" in found
+    assert "는 할" not in found, "one run only"
+    assert not any("있다" in p or "그는" in p or "." in p or p.endswith(" ") for p in found)
+    assert not any(crosses_space(p) for p in mine(runs(), CandidatePolicy(min_count=10)).pieces)
+    with pytest.raises(UsageError, match="floors"):
+        SuperwordPolicy(min_count=0)
+
+
+def test_share_is_a_ceiling():
+    repeated = segment_runs(
+        Counts.from_mapping(
+            {run: 20 + i for i, run in enumerate(sorted({r for line in LINES for r in runs_of(line)}))}
+        ),
+        words(),
+    )
+    bare, some = (
+        train_unigram(
+            words(),
+            runs=repeated,
+            superwords=SuperwordPolicy(share=share, min_count=20, min_runs=1),
+            vocab_size=290,
+            min_count=10,
+            preset="aligned",
+        ).vocab
+        for share in (0.0, 0.2)
+    )
+    assert not any(map(crosses_space, bare.pieces))
+    assert 0 < sum(map(crosses_space, some.pieces)) <= 0.2 * len(some.pieces)
