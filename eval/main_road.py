@@ -20,7 +20,6 @@ import typer
 from eval.machine import machine
 
 
-
 def main(
     paths: Annotated[list[str], typer.Argument(help="As `koktok train` takes them.")],
     vocab_size: int = 16000,
@@ -31,14 +30,21 @@ def main(
         env = os.environ | {"KOKTOK_CACHE": f"{home}/cache", "NO_COLOR": "1"}
         for path in paths:
             if path.startswith("corpus:"):
-                subprocess.run([sys.executable, "-m", "koktok", "corpus", "fetch", path[7:]], env=env, check=True, capture_output=True)
+                subprocess.run(
+                    [sys.executable, "-m", "koktok", "corpus", "fetch", path[7:]],
+                    env=env,
+                    check=True,
+                    capture_output=True,
+                )
         words = [sys.executable, "-m", "koktok", "train", *paths, "--vocab-size", str(vocab_size), *options.split()]
         print(f"{machine()}\n\n| run | wall time | peak memory |\n|---|---|---|")
         tables = []
         for run in ("cold, with the comparison", "warm, with the comparison", "warm, --no-compare"):
             more = ["--no-compare"] if "no-compare" in run else []
             begun = time.perf_counter()
-            done = subprocess.run([*words, *more, "--out", f"{home}/out"], env=env, check=True, capture_output=True, text=True)
+            done = subprocess.run(
+                [*words, *more, "--out", f"{home}/out"], env=env, check=True, capture_output=True, text=True
+            )
             seconds = time.perf_counter() - begun
             peak = done.stderr.split("peak memory ")[1].split("\n")[0]
             print(f"| {run} | {seconds:.1f} s | {peak} |", flush=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from koktok.corpus import ReadReport, Source, lines_of, read_lines, split_lines
 from koktok.count import Counts, WordCounter

@@ -127,6 +127,9 @@ def test_tables_are_frozen():
     table = sorted((name, k, v) for name in normalize._SOURCES for k, v in normalize._fold(name).items())
     assert len(table) == 701
     assert hashlib.sha256(repr(table).encode()).hexdigest()[:16] == "dc45e38504f5dd25"
+    # Not computed, but many of them wait for Pythons to come and would be missed by no other test.
+    frozen = normalize.OPAQUE + normalize._SECONDS.pattern
+    assert hashlib.sha256(frozen.encode()).hexdigest()[:16] == "4f2e9a5890382aee"
 
 
 # --- alignment ----------------------------------------------------------------------------------------------------
@@ -174,6 +177,24 @@ def test_what_nfc_leaves_alone_keeps_its_spans():
     """Also where another rule has to look at the text: marks that do not compose are characters of their own."""
     aligned = Normalizer(Folds(lone_jamo=True)).align("\u1100\u1160q\u0323\u0301")
     assert (list(aligned.starts), list(aligned.ends)) == ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
+
+
+def test_characters_that_share_a_raw_character_share_its_span():
+    aligned = Normalizer(Folds(compatibility=True)).align("㈜x\ufb01\u0301")
+    assert aligned.normal == "(주)xfí"
+    assert (list(aligned.starts), list(aligned.ends)) == ([0, 0, 0, 1, 2, 2], [1, 1, 1, 2, 4, 4])
+
+
+def test_an_opaque_mark_is_a_character_of_its_own():
+    aligned = Normalizer().align("a\u0301\u1dfa")
+    assert (list(aligned.starts), list(aligned.ends)) == ([0, 2], [2, 3])
+
+
+def test_segments_join_back_to_nfc_for_every_composition():
+    composed = [c for c in ALL if unicodedata.normalize("NFD", c) != c]
+    for before in ("", "가", "a\u0323"):
+        text = "\n".join(before + unicodedata.normalize("NFD", c) + "\u0301" for c in composed)
+        assert Normalizer().align(text).normal == nfc(text)
 
 
 def test_what_was_dropped_has_no_span():

@@ -21,7 +21,7 @@ import numpy as np
 
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segmented import Kind, SegmentedCounts
-from koktok.train.wordpiece import Joiner
+from koktok.train.joins import Joiner
 from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, Vocab, spell
 
 __all__ = ["BpeResult", "Stage", "curriculum", "parts_of", "train_bpe"]

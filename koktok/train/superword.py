@@ -47,9 +47,9 @@ class SuperwordPolicy:
         What it must look like: by default Hangul and single spaces, so that no mark or number is glued to its neighbours.
     """
 
-    share: float = 0.25
-    min_count: int = 30
-    min_runs: int = 15
+    share: float = 0.4
+    min_count: int = 10
+    min_runs: int = 6
     pattern: str = _PLAIN.pattern
 
     def __post_init__(self) -> None:

@@ -1,9 +1,7 @@
 """WordPiece: join the pair whose parts attract each other most (Schuster and Nakajima 2012).
 
-This file adds: pair counts that follow the joins, and a score. BPE asks how often a pair stands; WordPiece divides by
-what its parts would give by chance, freq(ab) / (freq(a) · freq(b)), so a rare pair whose parts are seen together only
-beats a frequent one of busy parts. `Joiner` counts for both trainers: each pair keeps its count and the places where it
-stood, and a join corrects the counts of its neighbours only.
+This file adds: a score. BPE asks how often a pair stands; WordPiece divides by what its parts would give by chance,
+freq(ab) / (freq(a) · freq(b)), so a rare pair whose parts are seen together only beats a frequent one of busy parts.
 """
 
 from __future__ import annotations
@@ -19,196 +17,18 @@ from numba import njit
 
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segmented import Kind, SegmentedCounts
+from koktok.train.joins import Joiner, slot
 from koktok.vocab import BYTE_CHARS, FORBIDDEN, Vocab, spell
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
-__all__ = ["MARK", "Joiner", "WordPieceResult", "train_wordpiece"]
+__all__ = ["MARK", "WordPieceResult", "train_wordpiece"]
 
 MARK = "##"
 """What stands before a piece that continues a word."""
 
 _REPORT = 256  # merges between two calls of on_progress
-
-
-# The compiled functions share three plain tuples of arrays (named ones would put this module's name into Numba's cache):
-# text    symbol (at the first place of each token; -1 unknown, -2 inside a token), place to the right that may be joined
-#         (or -1), place to the left, count of the row
-# pairs   left and right symbol, count, newest place, number of places (stale ones too), hash table of pairs
-# places  where a pair stood, and the place that it stood at before (or -1)
-
-
-@njit(cache=True)
-def _slot(pairs, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
-    lefts, rights, _, _, _, table = pairs
-    mask = len(table) - 1
-    h = (((np.int64(left) << 32) | np.int64(right)) * np.int64(-7046029254386353131) >> 24) & mask
-    while True:
-        pair = table[h]
-        if pair < 0 or (lefts[pair] == left and rights[pair] == right):
-            return h
-        h = (h + 1) & mask
-
-
-@njit(cache=True)
-def _note(text, pairs, places, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The pair that starts at `place` stands there from now on."""
-    symbol, behind, _, weight = text
-    lefts, rights, count, newest, length, table = pairs
-    left, right = symbol[place], symbol[behind[place]]
-    if left < 0 or right < 0:
-        return
-    h = _slot(pairs, left, right)
-    pair = table[h]
-    if pair < 0:
-        pair = used[0]
-        used[0] += 1
-        table[h], lefts[pair], rights[pair], count[pair], newest[pair], length[pair] = pair, left, right, 0, -1, 0
-    count[pair] += weight[place]
-    places[0][used[1]], places[1][used[1]] = place, newest[pair]
-    newest[pair] = used[1]
-    length[pair] += 1
-    used[1] += 1
-
-
-@njit(cache=True)
-def _note_all(text, pairs, places, used):  # type: ignore[no-untyped-def] # pragma: no cover
-    for place in np.nonzero(text[1] >= 0)[0]:
-        _note(text, pairs, places, used, place)
-
-
-@njit(cache=True)
-def _forget(text, pairs, place):  # type: ignore[no-untyped-def] # pragma: no cover
-    left, right = text[0][place], text[0][text[1][place]]
-    if left >= 0 and right >= 0:
-        pairs[2][pairs[5][_slot(pairs, left, right)]] -= text[3][place]
-
-
-@njit(cache=True)
-def _join(text, pairs, places, used, pair, joined):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Join `pair` wherever it stands, from left to right (ㅋㅋㅋ becomes ㅋㅋ ㅋ); how often, weighted."""
-    symbol, behind, before, weight = text
-    lefts, rights, count, newest, length, _ = pairs
-    found = np.empty(length[pair], np.int32)
-    k = newest[pair]
-    for n in range(len(found)):
-        found[n], k = places[0][k], places[1][k]
-    found.sort()
-    times = 0
-    for place in found:
-        second = behind[place]
-        if symbol[place] != lefts[pair] or second < 0 or symbol[second] != rights[pair]:
-            continue  # stale, or the middle of ㅋㅋㅋ
-        first, third = before[place], behind[second]
-        if first >= 0:
-            _forget(text, pairs, first)
-        if third >= 0:
-            _forget(text, pairs, second)
-            before[third] = place
-        symbol[place], symbol[second] = joined, -2
-        behind[place] = third
-        times += weight[place]
-        if first >= 0:
-            _note(text, pairs, places, used, first)
-        if third >= 0:
-            _note(text, pairs, places, used, place)
-    count[pair] = 0
-    return times
-
-
-@njit(cache=True)
-def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
-    for pair in range(n):
-        pairs[5][_slot(pairs, pairs[0][pair], pairs[1][pair])] = pair
-
-
-class Joiner:
-    """Words as rows of symbols, whose pairs are counted and joined.
-
-    Parameters
-    ----------
-    rows : sequence of str
-        Distinct parts of words; no pair spans two of them.
-    n : sequence of int
-        Their counts.
-    alphabet : sequence of str
-        Single characters by code point; their indexes are the first symbols. A character outside joins nothing.
-    heads : sequence of bool, optional
-        Rows whose first character is another symbol than the same character elsewhere: its index + len(alphabet).
-
-    Examples
-    --------
-    >>> joiner = Joiner(["ㅋㅋㅋ", "가ㅋ"], [2, 5], ["ㅋ", "가"])
-    >>> pair = joiner.find(0, 0)
-    >>> int(joiner.count[pair]), joiner.join(pair, 2), int(joiner.count[joiner.find(2, 0)])
-    (4, 2, 2)
-    """
-
-    def __init__(
-        self, rows: Sequence[str], n: Sequence[int], alphabet: Sequence[str], heads: Sequence[bool] | None = None
-    ) -> None:
-        codes = np.frombuffer("".join(rows).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-        letters = np.array([ord(char) for char in alphabet], dtype=np.uint32)
-        size = len(codes)
-        symbol = np.full(size, -1, dtype=np.int32)
-        if len(letters):
-            index = np.minimum(np.searchsorted(letters, codes), len(letters) - 1)
-            symbol = np.where(letters[index] == codes, index, -1).astype(np.int32)
-        lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
-        ends = np.cumsum(lengths)
-        after = np.arange(1, size + 1, dtype=np.int32)
-        before = np.arange(-1, size - 1, dtype=np.int32)
-        after[ends - 1] = -1
-        before[ends - lengths] = -1
-        if heads is not None:
-            first = (ends - lengths)[np.asarray(heads, dtype=bool)]
-            symbol[first] = np.where(symbol[first] >= 0, symbol[first] + len(letters), -1)
-        weight = np.repeat(np.asarray(n, dtype=np.int64), lengths)
-        self.symbol, self.weight = symbol, weight
-        self.text = (symbol, after, before, weight)
-        # Every join takes one token away and makes at most two new pairs, so three places a character are enough.
-        self._places = (np.empty(3 * size, np.int32), np.empty(3 * size, np.int32))
-        self._used = np.zeros(2, dtype=np.int64)
-        self.left = self.right = self._newest = self._length = np.empty(0, dtype=np.int32)
-        self._n = np.empty(0, dtype=np.int64)
-        self._grow(size + 1)
-        _note_all(self.text, self.pairs, self._places, self._used)
-
-    @property
-    def n_pairs(self) -> int:
-        """Distinct pairs so far; they are numbered in the order of their first sight."""
-        return int(self._used[0])
-
-    @property
-    def count(self) -> NDArray[np.int64]:
-        """How often each pair stands now (ㅋㅋㅋ holds ㅋㅋ twice); writable, 0 puts a pair out of the running."""
-        return self._n[: self.n_pairs]
-
-    @property
-    def tokens(self) -> int:
-        """Running tokens."""
-        return int(self.weight[self.symbol != -2].sum())
-
-    def find(self, left: int, right: int) -> int:
-        """The number of a pair, or -1."""
-        return int(self.pairs[5][_slot(self.pairs, left, right)])
-
-    def join(self, pair: int, symbol: int) -> int:
-        """Make `symbol` of every `pair`, and return how often, counts of words considered."""
-        most = self.n_pairs + 2 * int(self._length[pair])
-        if most > len(self.left):
-            self._grow(2 * most)
-        return int(_join(self.text, self.pairs, self._places, self._used, pair, symbol))
-
-    def _grow(self, capacity: int) -> None:
-        more = capacity - len(self.left)
-        columns = (self.left, self.right, self._newest, self._length)
-        self.left, self.right, self._newest, self._length = (np.append(c, np.empty(more, np.int32)) for c in columns)
-        self._n = np.append(self._n, np.empty(more, np.int64))
-        table = np.full(1 << (2 * capacity).bit_length(), -1, dtype=np.int32)
-        self.pairs = (self.left, self.right, self._n, self._newest, self._length, table)
-        _rehash(self.pairs, self.n_pairs)
 
 
 @dataclass(frozen=True)
@@ -258,7 +78,7 @@ def _first(text, pairs, symbols, length, wanted, lowest, longest):  # type: igno
     for place in range(len(symbol)):
         left, right = symbol[place], symbol[behind[place]]
         if left >= 0 and right >= 0 and behind[place] >= 0:
-            pair = pairs[5][_slot(pairs, left, right)]
+            pair = pairs[5][slot(pairs, left, right)]
             fits = pairs[2][pair] >= lowest and length[left] + length[right] <= longest
             if fits and pairs[2][pair] / (symbols[left] * symbols[right]) == wanted:
                 return pair

@@ -1,0 +1,361 @@
+"""The trainers beside their peers: tokens per eojeol and boundary F1 of vocabularies trained on the same text.
+
+    python -m eval.trainers DATA [--size 32000] [--presets short,balanced,aligned] [--superwords] [--peers sp,hf,kiwi]
+
+DATA is a folder with `text/` (plain or gzipped lines) and `gold/ko_kaist-ud-dev.conllu`. At most 110,000 eojeols of each
+text are read; blocks of 50 lines, chosen by hash, are held out. Every row trains on the rest. Tokens are counted on
+whole held-out lines, F1 on cuts between two syllables inside a human-annotated eojeol (micro; a fused syllable has none).
+Intervals are 95 %, by bootstrap over blocks (tokens) and sentences (F1).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import io
+import sys
+import tempfile
+import time
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from eval.machine import machine
+
+CAP, BLOCK, HELD = 110_000, 50, 10
+LEFT_OUT = ("bible_krv_1961", "news_north_korean")  # the same sentences stand in bible_modern and news_parallel
+SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+
+Cutter = Callable[[str], tuple[int, set[int]]]
+"""A line to its number of tokens and the offsets between them (code points; whole characters only)."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Training lines, held-out blocks by file, and gold sentences: text, eojeol spans, cut offsets."""
+
+    train: list[str]
+    held: dict[str, list[list[str]]]
+    gold: list[tuple[str, set[int]]]
+
+
+def is_syllable(char: str) -> bool:
+    return "가" <= char <= "힣"
+
+
+# ── data ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read(folder: Path, gold: str) -> Data:
+    texts = sorted(p for p in (folder / "text").glob("*.txt*") if p.name.split(".")[0] not in LEFT_OUT)
+    tree = folder / "gold" / gold
+    missing = [str(path) for path in (folder / "text", tree) if not path.exists()]
+    if missing or not texts:
+        sys.exit(
+            f"eval.trainers: `{(missing or [folder / 'text'])[0]}` is missing; give the folder that holds text/ and gold/"
+        )
+    train: list[str] = []
+    held: dict[str, list[list[str]]] = {}
+    for path in texts:
+        name, seen = path.name.split(".")[0], 0
+        blocks: dict[int, list[str]] = {}
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+            for i, raw in enumerate(file):
+                line = unicodedata.normalize("NFC", raw.rstrip("\n"))
+                seen += len(line.split())
+                if seen > CAP:
+                    break
+                if line.strip():
+                    digest = hashlib.sha256(f"{name}:{i // BLOCK}".encode()).hexdigest()
+                    if int(digest, 16) % HELD == 0:
+                        blocks.setdefault(i // BLOCK, []).append(line)
+                    else:
+                        train.append(line)
+        if blocks:
+            held[name] = list(blocks.values())
+    return Data(train, held, list(sentences(tree)))
+
+
+def sentences(path: Path) -> Iterator[tuple[str, set[int]]]:
+    """Text and cuts of every sentence of a Kaist treebank file; full morphemes stand in OrigLemma."""
+    text, cuts, space = "", set(), False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = line.split("\t")
+        if not line:
+            if text:
+                yield text, {p for p in cuts if 0 < p < len(text) and is_syllable(text[p - 1]) and is_syllable(text[p])}
+            text, cuts, space = "", set(), False
+        elif row[0].isdigit():
+            misc = dict(pair.split("=", 1) for pair in row[9].split("|") if "=" in pair)
+            text += " " if space and text else ""
+            form = unicodedata.normalize("NFC", row[1])
+            lemma = unicodedata.normalize("NFC", misc.get("OrigLemma", row[2]))
+            cuts |= {len(text), *(len(text) + p for p in surface_cuts(form, lemma.split("+")))}
+            text += form
+            space = misc.get("SpaceAfter") != "No"
+
+
+LEADS, TAILS = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ", "ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"
+
+
+def letters(text: str) -> list[tuple[str, str, int]]:
+    """Class (L, V, T or O), letter and syllable of every jamo."""
+    found = []
+    for i, char in enumerate(text):
+        code = ord(char) - 0xAC00
+        if 0 <= code < 11172:
+            found += [("L", LEADS[code // 588], i), ("V", str(code // 28 % 21), i)]
+            found += [("T", TAILS[code % 28 - 1], i)] if code % 28 else []
+        elif char in TAILS:
+            found.append(("T", char, i))
+        else:
+            found.append(("O", char, i))
+    return found
+
+
+def surface_cuts(form: str, morphemes: list[str]) -> set[int]:
+    """Where underlying morphemes part on the surface, by jamo edit distance (../shared/SCIENCE.md 3.7)."""
+    morphemes = [m for m in morphemes if m]
+    if "".join(morphemes) == form:
+        return set(np.cumsum([len(m) for m in morphemes])[:-1].tolist())
+    above = letters(form)
+    below = [(kind, letter, k) for k, m in enumerate(morphemes) for kind, letter, _ in letters(m)]
+
+    def change(a: tuple[str, str, int], b: tuple[str, str, int]) -> float:
+        if a[0] == b[0]:
+            return 0.0 if a[1] == b[1] else 0.6 if a[0] in "LVT" else 1.5
+        return 0.8 if {a[0], b[0]} == {"L", "T"} and a[1] == b[1] else 1.5
+
+    cost = np.zeros((len(above) + 1, len(below) + 1))
+    cost[:, 0], cost[0, :] = range(len(above) + 1), range(len(below) + 1)
+    for i, a in enumerate(above, start=1):
+        for j, b in enumerate(below, start=1):
+            cost[i, j] = min(cost[i - 1, j - 1] + change(a, b), cost[i - 1, j] + 1, cost[i, j - 1] + 1)
+    i, j = len(above), len(below)
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    while i and j:
+        if np.isclose(cost[i, j], cost[i - 1, j - 1] + change(above[i - 1], below[j - 1])):
+            i, j = i - 1, j - 1
+            first[below[j][2]] = above[i][2]
+            last.setdefault(below[j][2], above[i][2])
+        elif np.isclose(cost[i, j], cost[i - 1, j] + 1):
+            i -= 1
+        else:
+            j -= 1
+    cuts = set()
+    for k in range(len(morphemes) - 1):
+        left = [last[m] for m in last if m <= k]
+        right = [first[m] for m in first if m > k]
+        if left and right and max(left) < min(right):
+            cuts.add(min(right))
+    return cuts
+
+
+# ── scores ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Row:
+    """Per-block and per-sentence statistics of one tokenizer: columns tokens, eojeols; and hits, cuts, gold."""
+
+    name: str
+    blocks: np.ndarray
+    files: np.ndarray
+    sents: np.ndarray
+    seconds: float
+
+
+def score(name: str, cutter: Cutter, data: Data, seconds: float) -> Row:
+    blocks, files, sents = [], [], []
+    for held in data.held.values():
+        here = [(sum(cutter(line)[0] for line in block), sum(len(line.split()) for line in block)) for block in held]
+        blocks += here
+        files.append(sum(t for t, _ in here) / sum(e for _, e in here))
+    for text, gold in data.gold:
+        cuts = {p for p in cutter(text)[1] if 0 < p < len(text) and is_syllable(text[p - 1]) and is_syllable(text[p])}
+        sents.append((len(cuts & gold), len(cuts), len(gold)))
+    return Row(name, np.array(blocks), np.array(files), np.array(sents), seconds)
+
+
+def f1(sents: np.ndarray) -> tuple[float, float, float]:
+    hits, cuts, gold = sents.sum(axis=0)
+    return hits / cuts, hits / gold, 2 * hits / (cuts + gold)
+
+
+def show(row: Row, base: Row, resamples: int = 1000) -> None:
+    rng = np.random.default_rng(0)
+    micro = row.blocks[:, 0].sum() / row.blocks[:, 1].sum()
+    ratio, marks = [], []
+    for _ in range(resamples):  # the same blocks for both: the ratio is a paired one
+        pick = rng.integers(0, len(row.blocks), len(row.blocks))
+        ratio.append(row.blocks[pick, 0].sum() / base.blocks[pick, 0].sum())
+        marks.append(f1(row.sents[rng.integers(0, len(row.sents), len(row.sents))])[2])
+    precision, recall, f = f1(row.sents)
+    low, high = np.percentile(ratio, [2.5, 97.5])
+    low_f, high_f = np.percentile(marks, [2.5, 97.5])
+    print(
+        f"| {row.name} | {micro:.3f} | {row.files.mean():.3f} | {micro / (base.blocks[:, 0].sum() / base.blocks[:, 1].sum()):.3f} "
+        f"[{low:.3f}, {high:.3f}] | {precision:.3f} | {recall:.3f} | {f:.3f} [{low_f:.3f}, {high_f:.3f}] | {row.seconds:.0f} |",
+        flush=True,
+    )
+
+
+# ── tokenizers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sentencepiece(data: Data, size: int, **options: object) -> Cutter:
+    import sentencepiece as spm
+
+    model = io.BytesIO()
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter(data.train),
+        model_writer=model,
+        vocab_size=size,
+        normalization_rule_name="identity",  # its NFKC folds characters, which would look like fewer tokens
+        max_sentence_length=1 << 20,
+        num_threads=2,
+        minloglevel=2,
+        **options,
+    )
+    processor = spm.SentencePieceProcessor(model_proto=model.getvalue())
+
+    def cutter(line: str) -> tuple[int, set[int]]:
+        pieces = processor.encode(line, out_type=str)
+        return len(pieces), set((np.cumsum([len(piece) for piece in pieces]) - 1).tolist())  # 1: the dummy prefix
+
+    return cutter
+
+
+def of_offsets(tokenizer: object) -> Cutter:
+    def cutter(line: str) -> tuple[int, set[int]]:
+        spans = tokenizer.encode(line, add_special_tokens=False).offsets  # type: ignore[attr-defined]
+        crossed = {p for a, b in spans for p in range(a + 1, b)}
+        return len(spans), {a for a, _ in spans} - crossed
+
+    return cutter
+
+
+def hugging_face(data: Data, size: int) -> Cutter:
+    from tokenizers import ByteLevelBPETokenizer
+
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(iter(data.train), vocab_size=size, show_progress=False)
+    return of_offsets(tokenizer)
+
+
+def kiwi(data: Data, size: int, *, morphemes: bool) -> Cutter:
+    from kiwipiepy import bpe_trainer
+    from tokenizers import Tokenizer
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "tokenizer.json")
+        on = {f"pretokenize_{name}": morphemes for name in ("j", "e", "vcp", "xsv")}
+        bpe_trainer.train_bpe_tokenizer(path, iter(data.train), size, num_workers=2, show_progress=False, **on)
+        return of_offsets(Tokenizer.from_file(path))
+
+
+def ours(data: Data, size: int, presets: list[str], *, superwords: bool) -> Iterator[tuple[str, Cutter, float]]:
+    from koktok.count import Counts, count_words, words_of
+    from koktok.models.unigram import UnigramModel
+    from koktok.segment import Policy, segment_counts
+    from koktok.segment.kiwi import KiwiSegmenter
+    from koktok.train.superword import runs_of, segment_runs
+    from koktok.train.unigram import PRESETS, train_unigrams
+
+    clock = time.perf_counter()
+    counts = segment_counts(count_words(data.train), KiwiSegmenter(), Policy.parse("morphemes"))
+    print(f"\n{counts!r}, counted and analysed in {time.perf_counter() - clock:.0f} s\n", file=sys.stderr)
+    points = [PRESETS[name] for name in presets]
+    for crossing in (False, True)[: 1 + superwords]:
+        clock = time.perf_counter()
+        runs = None
+        if crossing:
+            seen = Counter(run for line in data.train for run in runs_of(line))
+            runs = segment_runs(Counts.from_mapping(seen), counts)
+        trained = train_unigrams(counts, points=points, vocab_sizes=[size], specials=SPECIALS, runs=runs)
+        seconds = (time.perf_counter() - clock) / len(points)
+        for name in presets:
+            model = UnigramModel(trained[name, size].vocab)
+            chunks = (lambda line: runs_of(line, longest=1 << 30)) if crossing else words_of
+            yield f"koktok {name}{' + superwords' if crossing else ''}", of_model(model, chunks), seconds
+
+
+def of_model(model: object, chunks: Callable[[str], object]) -> Cutter:
+    known: dict[str, tuple[int, set[int]]] = {}
+
+    def cutter(line: str) -> tuple[int, set[int]]:
+        total, at, cuts = 0, 0, set()
+        for chunk in chunks(line):  # type: ignore[attr-defined]
+            if chunk not in known:
+                ids, spans = model.encode(chunk)  # type: ignore[attr-defined]
+                known[chunk] = len(ids), {a for a, _ in spans}
+            n, starts = known[chunk]
+            total += n
+            cuts |= {at + a for a in starts}
+            at += len(chunk)
+        return total, cuts
+
+    return cutter
+
+
+def peers(data: Data, size: int, which: list[str]) -> Iterator[tuple[str, Callable[[], Cutter]]]:
+    words = {"split_by_unicode_script": False, "split_by_number": False}
+    if "sp" in which:
+        for kind in ("unigram", "bpe"):
+            label = f"SentencePiece {kind}"
+            yield f"{label}, its defaults", lambda k=kind: sentencepiece(data, size, model_type=k)
+            if kind == "bpe":
+                yield f"{label}, spaces only", lambda k=kind: sentencepiece(data, size, model_type=k, **words)
+            yield (
+                f"{label}, split_by_whitespace=false",
+                lambda k=kind: sentencepiece(data, size, model_type=k, split_by_whitespace=False),
+            )
+    if "hf" in which:
+        yield "HF byte-level BPE", lambda: hugging_face(data, size)
+    if "kiwi" in which:
+        yield "Kiwi bpe_trainer", lambda: kiwi(data, size, morphemes=False)
+        yield "Kiwi bpe_trainer j e vcp xsv", lambda: kiwi(data, size, morphemes=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("data", type=Path, help="folder with text/ and gold/")
+    parser.add_argument("--size", type=int, default=32_000)
+    parser.add_argument("--gold", default="ko_kaist-ud-dev.conllu")
+    parser.add_argument("--presets", default="short,balanced,aligned")
+    parser.add_argument("--superwords", action="store_true", help="also with pieces that cross spaces")
+    parser.add_argument("--peers", default="sp,hf,kiwi", help="sp, hf, kiwi, or none")
+    given = parser.parse_args()
+    data = read(given.data, given.gold)
+    print(
+        f"{machine()}\n{len(data.train):,} lines of training text, {len(data.gold):,} gold sentences, vocabulary {given.size:,}\n"
+    )
+    print("| tokenizer | tokens/eojeol | mean of files | ratio to the first [95 %] | P | R | F1 [95 %] | s |")
+    print("|---|---|---|---|---|---|---|---|")
+    clock = time.perf_counter()
+    cutter = sentencepiece(data, given.size, model_type="unigram", split_by_unicode_script=False, split_by_number=False)
+    base = score("SentencePiece unigram, spaces only", cutter, data, time.perf_counter() - clock)
+    show(base, base)
+    show(
+        score("one token per syllable", lambda line: (len(line.replace(" ", "")), set(range(len(line)))), data, 0), base
+    )
+    for name, make in peers(data, given.size, given.peers.split(",")):
+        clock = time.perf_counter()
+        try:
+            cutter = make()
+        except Exception as error:  # a peer that cannot run is a row that says why
+            print(f"| {name} | not run: {type(error).__name__}: {str(error)[:80]} | | | | | | |", flush=True)
+            continue
+        show(score(name, cutter, data, time.perf_counter() - clock), base)
+    for name, cutter, seconds in ours(data, given.size, given.presets.split(","), superwords=given.superwords):
+        show(score(name, cutter, data, seconds), base)
+
+
+if __name__ == "__main__":
+    main()
