@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -201,10 +202,17 @@ def test_a_broken_cache_is_named(tmp_path: Path) -> None:
         list(cached.analyse(["가나"]))
 
 
+def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(AnalyserError, match=r"cannot be used.*\nhint: .*--no-cache"):
+        list(CachedSegmenter(Counting(), tmp_path / "file").analyse(["가나"]))
+
+
 def test_the_cache_keeps_raw_tags(tmp_path: Path) -> None:
     cached = CachedSegmenter(Counting(), tmp_path)
     list(cached.analyse(["가나다"]))
-    rows = sqlite3.connect(cached.path).execute("SELECT word, row FROM analysis").fetchall()
+    with closing(sqlite3.connect(cached.path)) as store:
+        rows = store.execute("SELECT word, row FROM analysis").fetchall()
     assert rows == [("가나다", "0 1 NNG 꼴\n1 3 JX ")]
 
 

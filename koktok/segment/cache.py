@@ -59,8 +59,8 @@ class CachedSegmenter:
         AnalyserError
             When the file is there and no cache, or cannot be written.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=60)) as store:
                 store.execute("PRAGMA journal_mode=WAL")
                 store.execute("PRAGMA synchronous=NORMAL")
@@ -71,7 +71,7 @@ class CachedSegmenter:
                 stream = iter(words)
                 while batch := list(islice(stream, BATCH)):
                     yield from self._batch(store, batch)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise AnalyserError(
                 f"the analysis cache `{self.path}` cannot be used: {error}", hint=f"rm '{self.path}', or --no-cache"
             ) from error
