@@ -250,13 +250,15 @@ def hugging_face(data: Data, size: int) -> Cutter:
 
 
 def kiwi(data: Data, size: int, *, morphemes: bool) -> Cutter:
-    from kiwipiepy import bpe_trainer
+    from kiwipiepy import Kiwi, bpe_trainer
     from tokenizers import Tokenizer
 
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "tokenizer.json")
-        on = {f"pretokenize_{name}": morphemes for name in ("j", "e", "vcp", "xsv")}
-        bpe_trainer.train_bpe_tokenizer(path, iter(data.train), size, num_workers=2, show_progress=False, **on)
+        on: dict[str, object] = {f"pretokenize_{name}": morphemes for name in ("j", "e", "vcp", "xsv")}
+        on["kiwi"] = Kiwi() if morphemes else None
+        on |= {"num_workers": 2, "show_progress": False}
+        bpe_trainer.train_bpe_tokenizer(path, iter(data.train), size, **on)
         return of_offsets(Tokenizer.from_file(path))
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from koktok.corpus import ReadReport, Source, lines_of, read_lines, split_lines
 from koktok.count import Counts, WordCounter
-from koktok.errors import InputError, VocabSizeError
+from koktok.errors import InputError
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Pattern
 from koktok.recipe import Recipe
@@ -28,8 +28,7 @@ from koktok.segment import Policy, segment_counts, segmenter_for
 from koktok.segment.cache import CachedSegmenter
 from koktok.segmented import SegmentedCounts
 from koktok.tokenizer import Tokenizer
-from koktok.train.alphabet import MODERN_JAMO, alphabet_of
-from koktok.vocab import BYTE_PIECES, Vocab
+from koktok.train.dispatch import Job, Learnt, train
 
 __all__ = ["Reading", "Training", "prepare", "read", "train_tokenizer", "train_vocab"]
 
@@ -39,9 +38,6 @@ Tell = Callable[[str, int, int | None], None]
 MANY_WORDS = 500_000
 """From here on words that came once are left out by default: in 77 MB of text they are 995,000 of 1,399,000 distinct words
 and 14 % of the running ones, and no piece that matters hangs on them."""
-
-PIECE_COUNTS = (None, 5, 3, 2)
-"""How often a string must occur to become a piece: as the preset says, and less where that leaves too few candidates."""
 
 SAMPLES = 5
 """Held-out sentences that the closing table shows."""
@@ -81,6 +77,9 @@ class Training:
         Words that the analyser was asked about, and words that the cache knew.
     notes : list of str
         What the user should know.
+    log : dict
+        What the trainer did (candidates, rounds or merges, pieces by length and shape, boundaries swallowed), in plain
+        values that JSON can write.
     """
 
     tokenizer: Tokenizer
@@ -90,6 +89,7 @@ class Training:
     asked: int = 0
     known: int = 0
     notes: list[str] = field(default_factory=list)
+    log: dict[str, Any] = field(default_factory=dict)
 
 
 def _silent(_stage: str, _done: int, _total: int | None) -> None:
@@ -162,75 +162,16 @@ def train_vocab(
     pattern: Pattern,
     threads: int | None = None,
     tell: Tell = _silent,
-) -> Vocab:
-    """Waist 2 to a vocabulary, by the trainer that the recipe names.
+) -> Learnt:
+    """Waist 2 to a vocabulary and the log of its making, by the trainer that the recipe names.
 
     Raises
     ------
     VocabSizeError
         When the size is below the alphabet or above what the text can give.
     """
-    options = recipe.train
-    taken = len(BYTE_PIECES) + len(recipe.special_tokens)
-    required = MODERN_JAMO if recipe.jamo else options.required
-    words = zip(segmented.words, segmented.n.tolist(), strict=True)
-    alphabet = alphabet_of(
-        words, vocab_size=options.vocab_size, taken=taken, coverage=options.character_coverage, required=required
-    )
-    specials = recipe.special_tokens
     tell("train", 0, None)
-    if options.backend == "spm":
-        from koktok.train.spm import train_spm
-
-        return train_spm(
-            segmented,
-            model=options.model,
-            vocab_size=options.vocab_size,
-            alphabet=alphabet,
-            specials=specials,
-            max_piece_length=options.max_piece_length,
-        )
-    taboo = {*specials, *BYTE_PIECES}
-
-    def crosses(piece: str) -> bool:
-        """True for what no piece may spell: across a pre-token border, or a token that text must not reach."""
-        return piece in taboo or pattern.crosses(piece)
-
-    if options.model == "bpe":
-        from koktok.train.bpe import curriculum, train_bpe
-
-        return train_bpe(
-            segmented,
-            vocab_size=options.vocab_size,
-            characters=alphabet,
-            specials=specials,
-            stages=curriculum(options.share),
-            max_length=options.max_piece_length,
-            crosses=crosses,
-        ).vocab
-    from koktok.train.unigram import train_unigram
-
-    for floor in PIECE_COUNTS:
-        try:
-            return train_unigram(
-                segmented,
-                vocab_size=options.vocab_size,
-                preset=options.preset,
-                lam=options.lam,
-                mu=options.mu,
-                nu=options.nu,
-                min_count=floor,
-                max_length=options.max_piece_length,
-                required=alphabet,
-                coverage=1e-9,  # `alphabet_of` has decided
-                specials=specials,
-                crosses=crosses,
-                threads=threads,
-            ).vocab
-        except VocabSizeError:
-            if floor == PIECE_COUNTS[-1]:
-                raise
-    raise AssertionError("the last floor returns or raises")
+    return train(Job(segmented, recipe, pattern, threads, lambda done, total: tell("train", done, total)))
 
 
 def train_tokenizer(
@@ -297,7 +238,7 @@ def train_tokenizer(
             on_progress=lambda done, n: tell("segment", done, n),
         )
     with _timed(seconds, "train"):
-        vocab = train_vocab(segmented, recipe, pattern=pattern, threads=threads, tell=tell)
+        learnt = train_vocab(segmented, recipe, pattern=pattern, threads=threads, tell=tell)
     named = text if isinstance(text, list | tuple) else ()  # an iterator is spent by now
     weights = {source.name: source.weight for source in named if isinstance(source, Source)}
     digests = reading.report.digests.items()
@@ -318,7 +259,9 @@ def train_tokenizer(
         bad, places = reading.report.bad_lines, ", ".join(reading.report.bad_places)
         notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {places}")
     asked, known = (cached.asked, cached.known) if cached else (len(segmented), 0)
-    return Training(Tokenizer(signed, vocab, signature), reading, segmented, seconds, asked, known, notes)
+    return Training(
+        Tokenizer(signed, learnt.vocab, signature), reading, segmented, seconds, asked, known, notes, learnt.log
+    )
 
 
 def _trainer(recipe: Recipe) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +31,7 @@ corpus_app = typer.Typer(help="Corpora that koktok knows recipes for.", no_args_
 app.add_typer(corpus_app, name="corpus")
 
 
+MODELS = "unigram | unigram-em | bpe | bpe-bytes | wordpiece | wordpiece-bytes | word | syllable | jamo | ngram | morpheme. [unigram]"
 INTERRUPTED = 130
 """What a shell calls a process that SIGINT ended."""
 
@@ -68,7 +70,7 @@ def train(
     out: Annotated[Path, typer.Option(help="Folder to write.", show_default=False)] = Path("koktok-tokenizer"),
     recipe: RecipeFile = None,
     vocab_size: Annotated[int | None, typer.Option(help="All ids: bytes, pieces, specials. [32000]")] = None,
-    model: Annotated[str | None, typer.Option(help="unigram | bpe. [unigram]")] = None,
+    model: Annotated[str | None, typer.Option(help=MODELS)] = None,
     preset: Annotated[str | None, typer.Option(help="short | balanced | aligned. [balanced]")] = None,
     lam: Annotated[float | None, typer.Option(help="Cost of a token.")] = None,
     mu: Annotated[float | None, typer.Option(help="Cost of a cut inside a morpheme.")] = None,
@@ -95,6 +97,7 @@ def train(
     cache: Annotated[bool, typer.Option(help="Keep analyses for the next training.")] = True,
     compare: Annotated[bool, typer.Option(help="Train plain SentencePiece beside it.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and cost.")] = False,
+    log: Annotated[str | None, typer.Option(help="File for the trainer's log (JSON); `json` for stderr.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No talk on stderr.")] = False,
 ) -> None:
     """Train a tokenizer on Korean text and write its folder."""
@@ -141,6 +144,7 @@ def train(
             threads=threads,
             cache=cache,
             compare=compare,
+            log=log,
         )
 
 
@@ -150,6 +154,9 @@ def encode(
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
     shape: Annotated[Shape, typer.Option("--as", help="What a line becomes.")] = Shape.ids,
     field: Field = None,
+    sample_alpha: Annotated[float | None, typer.Option(help="Sample (unigram): larger is nearer to the best.")] = None,
+    dropout: Annotated[float | None, typer.Option(help="Sample (BPE, WordPiece): share of joins passed over.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the samples. [0]")] = None,
 ) -> None:
     """Encode line by line: ids, pieces (spaces shown as ▁), or JSON with offsets."""
     import json
@@ -157,8 +164,16 @@ def encode(
     from koktok.tokenizer import Tokenizer
 
     loaded = Tokenizer.load(tokenizer)
+    solve = loaded.encode
+    if sample_alpha is not None or dropout is not None:
+        import numpy as np
+
+        drawn = np.random.default_rng(seed or 0)  # one for all lines: equal lines get samples of their own
+        solve = partial(loaded.sample, alpha=sample_alpha, dropout=dropout, seed_or_rng=drawn)
+    elif seed is not None:
+        raise UsageError("`--seed` is for samples", hint="--sample-alpha 0.1 or --dropout 0.1")
     for line in _lines(paths, field):
-        encoding = loaded.encode(line)
+        encoding = solve(line)
         match shape:
             case Shape.ids:
                 print(*encoding.ids)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.count import Counts
-from koktok.errors import VocabSizeError
+from koktok.errors import InputError, VocabSizeError
+from koktok.vocab import WITH_UNKNOWN
 
 if TYPE_CHECKING:
     from koktok.build import Training
@@ -57,7 +58,13 @@ class Figures:
 
 
 def figures_of(
-    name: str, size: int, words: Counts, encode: Callable[[list[str]], Iterable[list[int]]], *, n_bytes: range, unk: int
+    name: str,
+    size: int,
+    words: Counts,
+    encode: Callable[[list[str]], Iterable[list[int]]],
+    *,
+    n_bytes: Collection[int],
+    unk: int,
 ) -> Figures:
     """Measure one tokenizer on counted words.
 
@@ -70,8 +77,8 @@ def figures_of(
         Raw words with their leading spaces.
     encode : callable
         Words to the ids of each.
-    n_bytes : range
-        Ids of the byte pieces.
+    n_bytes : collection of int
+        Ids of single bytes.
     unk : int
         Id of the unknown token, or -1.
 
@@ -97,8 +104,8 @@ def our_figures(name: str, tokenizer: Tokenizer, words: Counts) -> Figures:
         tokenizer.vocab.size,
         words,
         lambda batch: (tokenizer.encode(word).ids for word in batch),
-        n_bytes=range(tokenizer.vocab.n_bytes),
-        unk=tokenizer.vocab.special_ids.get("<unk>", -1),
+        n_bytes=tokenizer.vocab.fragment_ids,
+        unk=tokenizer.vocab.unknown_id if tokenizer.vocab.kind in WITH_UNKNOWN else -1,
     )
 
 
@@ -168,8 +175,11 @@ def run(
     threads: int | None = None,
     cache: bool = True,
     compare: bool = True,
+    log: str | None = None,
 ) -> None:
     """Train, measure, save, and print the closing table: what `koktok train` does behind its options.
+
+    The trainer's log goes as JSON to the file `log`, or to stderr where `log` is "json"; a few lines of it go to stderr.
 
     Raises
     ------
@@ -178,7 +188,10 @@ def run(
     """
     from koktok.build import train_tokenizer
     from koktok.export.card import model_card
+    from koktok.train.account import summary
 
+    if log not in (None, "json"):
+        write_log(log, {})  # a place that cannot be written to is better told now than behind the training
     made = train_tokenizer(
         sources, recipe, user_dictionary=user_dictionary, cache=None if cache else False, threads=threads, tell=talk
     )
@@ -192,7 +205,7 @@ def run(
         try:
             plain = PlainSentencePiece(
                 made.reading.train,
-                model=options.model,
+                model="bpe" if options.model in ("bpe", "bpe-bytes") else "unigram",
                 vocab_size=options.vocab_size,
                 character_coverage=options.character_coverage,
             )
@@ -203,6 +216,30 @@ def run(
     made.tokenizer.save(out, extra={"README.md": card})
     talk.__exit__(None, None, None)
     _print(made, figures, plain, refused, out)
+    for line in summary(made.log):
+        talk.note(line)
+    if log is not None:
+        write_log(log, {**made.log, "stages_seconds": made.seconds, "digest": made.tokenizer.vocab.digest()})
+
+
+def write_log(target: str, content: dict[str, Any]) -> None:
+    """A log as one line of JSON on stderr where `target` is "json", else into that file.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written.
+    """
+    import json
+
+    text = json.dumps(content, ensure_ascii=False)
+    if target == "json":
+        print(text, file=sys.stderr)
+        return
+    try:
+        Path(target).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"the log `{target}` cannot be written: {error}", hint="--log json") from error
 
 
 def licences_of(recipe_sources: Iterable[SourceRecord]) -> dict[str, str]:
@@ -232,7 +269,7 @@ def _print(
         console.print(f"SentencePiece, its defaults: not run: {refused}", markup=False)
     for line in made.reading.samples:
         console.print()
-        console.print(coloured(made.tokenizer.encode(line).pieces))
+        console.print(coloured(_shown(made.tokenizer, line)))
         if plain:
             console.print(coloured(plain.pieces(line)))
     console.print()
@@ -243,6 +280,13 @@ def _print(
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in made.seconds.items())
     talk.print(f"{stages}; analysed {made.asked:,} words, {made.known:,} from the cache; peak memory {_peak()}")
     talk.print(f"signature: {made.tokenizer.vocab.digest()}", markup=False)
+
+
+def _shown(tokenizer: Tokenizer, line: str) -> list[str]:
+    """The pieces of a line as people read them: spelled bytes as the text they stand for."""
+    encoding = tokenizer.encode(line)
+    spelled = tokenizer.vocab.kind in ("bpe-bytes", "wordpiece-bytes")
+    return [tokenizer.decode([i]) for i in encoding.ids] if spelled else encoding.pieces
 
 
 def _peak() -> str:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from koktok.errors import KoktokError, RecipeError
+from koktok.vocab import UNKNOWN, WITH_UNKNOWN, ModelKind
 
 __all__ = ["NormalizeRecipe", "PretokenizeRecipe", "Recipe", "SegmentRecipe", "TrainRecipe"]
 
@@ -22,6 +23,12 @@ FORMAT: Literal[1] = 1
 """Version of the recipe; a folder of a newer version is refused, an older one is read for ever."""
 
 DEFAULT_SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+
+WORDPIECE_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+"""What stands in place of `DEFAULT_SPECIALS` for WordPiece: the names that every reader of BERT's models looks for."""
+
+SPM_MODELS = ("unigram", "bpe")
+"""What the sentencepiece library can train for us."""
 
 
 class _Section(BaseModel):
@@ -74,8 +81,8 @@ class SegmentRecipe(_Section):
 class TrainRecipe(_Section):
     """How pieces are chosen."""
 
-    model: Literal["unigram", "bpe"] = "unigram"
-    """Which model runs on the vocabulary."""
+    model: Literal[ModelKind, "unigram-em"] = "unigram"
+    """Which model runs on the vocabulary. `unigram-em` is the classic trainer of Unigram; the last five are baselines."""
     backend: Literal["koktok", "spm"] = "koktok"
     """Who trains it: koktok's own trainers, or the sentencepiece library under our cuts."""
     vocab_size: Annotated[int, Field(ge=1)] = 32_000
@@ -96,12 +103,37 @@ class TrainRecipe(_Section):
     """Longest piece in characters."""
     character_coverage: Annotated[float, Field(gt=0, le=1)] = 0.9995
     """Share of the running characters that get a piece of their own; the rest becomes bytes."""
+    ngram: Annotated[int, Field(ge=2)] = 2
+    """Model `ngram`: longest n-gram."""
     required: Literal["none", "ks-x-1001", "auto"] = "auto"
     """Characters that must be pieces: the 2,350 syllables of KS X 1001, or those when they take at most a tenth."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
-    """Special tokens, in the order of their ids."""
+    """Special tokens, in the order of their ids. WordPiece has a default of its own: [PAD] [UNK] [CLS] [SEP] [MASK]."""
     reserved: Annotated[int, Field(ge=0)] = 0
     """Slots `<|reserved_0|>`, ... kept free for later."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _specials_of_wordpiece(cls, values: Any) -> Any:
+        # Before validation, because a frozen recipe shows what it holds: the resolved default stands in koktok.toml.
+        if not isinstance(values, Mapping) or values.get("model") not in ("wordpiece", "wordpiece-bytes"):
+            return values
+        usual = values.get("specials", DEFAULT_SPECIALS) in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])
+        return {**values, "specials": WORDPIECE_SPECIALS} if usual else values
+
+    @model_validator(mode="after")
+    def _fits_the_model(self) -> TrainRecipe:
+        if self.backend == "spm" and self.model not in SPM_MODELS:
+            raise RecipeError(
+                f"the sentencepiece library trains {' and '.join(SPM_MODELS)} here, not {self.model}",
+                hint="--backend koktok",
+            )
+        if self.model in WITH_UNKNOWN and not set(UNKNOWN) & set(self.specials):
+            raise RecipeError(
+                f"a {self.model} vocabulary wants one of the special tokens {', '.join(UNKNOWN)}",
+                hint=f"--specials {','.join((UNKNOWN[0], *self.specials))}",
+            )
+        return self
 
 
 class Source(_Section):
@@ -137,7 +169,10 @@ class Recipe(_Section):
     segment: SegmentRecipe = SegmentRecipe()
     train: TrainRecipe = TrainRecipe()
     jamo: bool = False
-    """Train on conjoining jamo: syllables are taken apart behind the analyser and put together again by decode."""
+    """Train on conjoining jamo: syllables are taken apart behind the analyser and put together again by decode.
+
+    Always on for the model `jamo`, whose pieces are single jamo.
+    """
     holdout: Annotated[float, Field(ge=0, lt=1)] = 0.05
     """Share of lines kept away from training, in blocks of 50 lines chosen by hash."""
     sources: tuple[Source, ...] = ()
@@ -149,6 +184,14 @@ class Recipe(_Section):
         if len(set(value.specials)) != len(value.specials) or not all(value.specials):
             raise ValueError("special tokens must be distinct and not empty")
         return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _jamo_model_reads_jamo(cls, values: Any) -> Any:
+        train = values.get("train") if isinstance(values, Mapping) else None
+        if isinstance(train, Mapping) and train.get("model") == "jamo":
+            return {**values, "jamo": True}
+        return values
 
     @model_validator(mode="after")
     def _policy_is_known(self) -> Recipe:

@@ -8,24 +8,31 @@ unless the caller allows that token.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from koktok import jamo
 from koktok.errors import ArtifactError, InputError
-from koktok.models import model_for
+from koktok.models import Encoded, model_for
+from koktok.models.decoding import decoder_for
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Pattern
 from koktok.recipe import Recipe
 from koktok.vocab import Vocab
 
+if TYPE_CHECKING:
+    import numpy as np
+
 __all__ = ["Encoding", "Tokenizer"]
 
 CACHED_WORDS = 1 << 18
 """Solved pre-tokens kept: a quarter of a million distinct words cover over .97 of running Korean text, in about 100 MB."""
+
+Solve = Callable[[str], Encoded]
+"""A pretoken to ids and spans."""
 
 CACHED_LENGTH = 48
 """Longer pre-tokens are seldom met twice and would only fill the memory."""
@@ -50,6 +57,35 @@ class Encoding:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A text as the model reads it: its pretokens with their places, and where each character stood in the text."""
+
+    pretokens: list[tuple[int, str]]
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, text: str) -> _Reading:
+        aligned = tokenizer.normalizer.align(text)
+        seen = aligned.normal
+        starts: Sequence[int] = aligned.starts
+        ends: Sequence[int] = aligned.ends
+        if tokenizer.recipe.jamo:
+            syllable = jamo.align(seen)
+            seen = jamo.split(seen)
+            starts, ends = [starts[i] for i in syllable], [ends[i] for i in syllable]
+        pretokens, at = [], 0
+        for pretoken in tokenizer.pattern.pretokenize(seen):
+            pretokens.append((at, pretoken))
+            at += len(pretoken)
+        return cls(pretokens, starts, ends)
+
+    def offsets(self, at: int, spans: Iterable[tuple[int, int]], base: int = 0) -> list[tuple[int, int]]:
+        """Spans of the pretoken at `at` as offsets into the text."""
+        return [(base + self.starts[at + a], base + self.ends[at + b - 1]) for a, b in spans]
 
 
 class Tokenizer:
@@ -82,17 +118,26 @@ class Tokenizer:
         self.normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
         self.pattern = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
         self.model = model_for(vocab)
-        self._cache: dict[str, tuple[list[int], list[tuple[int, int]]]] = {}
+        self._cache: dict[str, Encoded] = {}
 
     def __repr__(self) -> str:
         return f"Tokenizer({self.vocab.kind}, size={self.vocab.size}, digest={self.vocab.digest()})"
+
+    @property
+    def lossless(self) -> bool:
+        """True where `decode(encode(x)) == normalize(x)` for every text; False for WordPiece and whole words.
+
+        `wordpiece` loses runs of spaces, the spaces around punctuation and unknown words; `word` unknown words;
+        `wordpiece-bytes` nothing but a "##" that begins a word.
+        """
+        return self.model.lossless
 
     def normalize(self, text: str) -> str:
         """The text as the model sees it: what `decode(encode(text))` gives back."""
         return self.normalizer(text)
 
     def encode(self, text: str, *, allowed_special: Collection[str] | Literal["all"] = ()) -> Encoding:
-        """Text to ids, pieces and offsets.
+        """Text to ids, pieces and offsets; always the same for the same text.
 
         Parameters
         ----------
@@ -105,21 +150,95 @@ class Tokenizer:
         InputError
             When `text` is no `str`, holds a lone surrogate, or an allowed token is no special token.
         """
-        if not isinstance(text, str):
-            raise InputError(
-                f"`encode` got {type(text).__name__} where one `str` was wanted",
-                hint="tokenizer.encode_batch(texts) for many" if isinstance(text, Iterable) else "",
-            )
-        ids: list[int] = []
-        offsets: list[tuple[int, int]] = []
-        for start, part, special in self._parts(text, allowed_special):
-            if special:
-                ids.append(self.vocab.special_ids[part])
-                offsets.append((start, start + len(part)))
-            else:
-                self._encode_plain(part, start, ids, offsets)
-        tokens = self.vocab.tokens
-        return Encoding(ids, [tokens[i] for i in ids], offsets)
+        return self._encode(text, allowed_special, self._solve)
+
+    def sample(
+        self,
+        text: str,
+        *,
+        alpha: float | None = None,
+        dropout: float | None = None,
+        seed_or_rng: int | np.random.Generator,
+        n_best: int | None = None,
+        allowed_special: Collection[str] | Literal["all"] = (),
+    ) -> Encoding:
+        """Another segmentation of the same text, for subword regularization; `decode` gives the same text.
+
+        Parameters
+        ----------
+        text : str
+        alpha : float
+            Unigram: a segmentation has a probability proportional to exp(alpha · score); the larger, the likelier the
+            best one.
+        dropout : float
+            BPE and WordPiece: the probability with which a join, or a match, is passed over; 0 gives `encode`.
+        seed_or_rng : int or numpy.random.Generator
+            A seed gives the same sample each time; a generator goes on from call to call.
+        n_best : int, optional
+            Unigram: draw from so many best segmentations of each pretoken; the default is all.
+        allowed_special
+            As in `encode`.
+
+        Raises
+        ------
+        UsageError
+            For a keyword that is not of this kind of model, for none, or a value out of range; names the right one.
+
+        Examples
+        --------
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer.sample("한국", alpha=100.0, seed_or_rng=0).pieces
+        ['한국']
+        >>> tokenizer.sample("한국", dropout=0.1, seed_or_rng=0)
+        Traceback (most recent call last):
+            ...
+        koktok.errors.UsageError: `dropout` is not for a unigram tokenizer, whose samples take `alpha`
+        hint: tokenizer.sample(text, alpha=0.1, seed_or_rng=0)
+        """
+        from koktok.models.sampling import sampler_for
+
+        draw = sampler_for(self.model, alpha=alpha, dropout=dropout, seed_or_rng=seed_or_rng, n_best=n_best)
+        return self._encode(text, allowed_special, draw)
+
+    def n_best(self, text: str, n: int) -> list[tuple[Encoding, float]]:
+        """The `n` best segmentations of a whole text with their scores, best first; fewer when there are not so many.
+
+        The first is that of `encode`. Exact: the lists of the pretokens are combined best first.
+
+        Parameters
+        ----------
+        text : str
+        n : int
+            At least 1.
+
+        Raises
+        ------
+        UsageError
+            When `n` is less than 1, or the model gives no scores to segmentations (only unigram does).
+
+        Examples
+        --------
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> [(encoding.pieces, score) for encoding, score in tokenizer.n_best("한국", 2)]
+        [(['한국'], -3.0), (['한', '국'], -4.0)]
+        """
+        from koktok.models.combine import best_choices
+        from koktok.models.sampling import n_best_of
+
+        n_best = n_best_of(self.model)
+        read = _Reading.of(self, _checked(text))
+        solved = {pretoken: n_best(pretoken, n) for pretoken in dict.fromkeys(word for _, word in read.pretokens)}
+        lists = [solved[pretoken] for _, pretoken in read.pretokens]
+        found = []
+        for choice, score in best_choices([[score for _, score in ways] for ways in lists], n):
+            ids: list[int] = []
+            offsets: list[tuple[int, int]] = []
+            for (at, _), ways, i in zip(read.pretokens, lists, choice, strict=True):
+                (more, spans), _ = ways[i]
+                ids += more
+                offsets += read.offsets(at, spans)
+            found.append((self._encoding(ids, offsets), score))
+        return found
 
     def encode_batch(
         self, texts: Iterable[str], *, allowed_special: Collection[str] | Literal["all"] = ()
@@ -138,39 +257,34 @@ class Tokenizer:
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """Ids to text.
 
-        Bytes that are no UTF-8 become one U+FFFD each; no encoding of a text holds such bytes.
+        Bytes that are no UTF-8 become U+FFFD; no encoding of a text holds such bytes. Where `lossless` is False the
+        text comes back as well as Hugging Face's decoder can: WordPiece puts one space before each word.
 
         Raises
         ------
         InputError
             When an id is outside the vocabulary.
         """
-        tokens, n_bytes = self.vocab.tokens, self.vocab.n_bytes
-        first_special = self.vocab.size - len(self.vocab.specials)
-        parts: list[str] = []
-        raw = bytearray()
+        size, first_special = self.vocab.size, self.vocab.size - len(self.vocab.specials)
+        kept = []
         for given in ids:
             try:
                 i = index(given)  # numpy integers are ids too
             except TypeError:
                 raise InputError(f"`decode` got the id {given!r}; ids are integers") from None
-            if not 0 <= i < len(tokens):
-                raise InputError(f"the id {i} is outside the vocabulary (0 to {len(tokens) - 1})")
-            if i < n_bytes:
-                raw.append(i)
-                continue
-            if i >= first_special and skip_special_tokens:
-                continue
-            if raw:
-                parts.append(_text(raw))
-                raw.clear()
-            parts.append(tokens[i])
-        parts.append(_text(raw))
-        joined = "".join(parts)
-        return jamo.join(joined) if self.recipe.jamo else joined
+            if not 0 <= i < size:
+                raise InputError(f"the id {i} is outside the vocabulary (0 to {size - 1})")
+            if i < first_special or not skip_special_tokens:
+                kept.append(i)
+        text = decoder_for(self.vocab)(self.vocab, kept)
+        return jamo.join(text) if self.recipe.jamo else text
 
     def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
         """Write the folder that transformers, tokenizers and sentencepiece load.
+
+        Kinds that Hugging Face has no model for (`ngram`, `morpheme`) get a vocab.json of ours in place of
+        tokenizer.json and its neighbours: only koktok loads such a folder. tokenizer.model is there for unigram and
+        character BPE, where SentencePiece can express the pattern.
 
         Parameters
         ----------
@@ -186,16 +300,20 @@ class Tokenizer:
         InputError
             When the disk says no; nothing half-written is left.
         """
+        from koktok.export import hf, plain
         from koktok.export.folder import MARK, write_folder
-        from koktok.export.hf import config_json, special_tokens_json, tokenizer_json
         from koktok.export.sentencepiece import model_proto, why_not
 
-        files: dict[str, str | bytes] = {
-            "tokenizer.json": tokenizer_json(self.vocab, self.normalizer, self.pattern, jamo=self.recipe.jamo),
-            "tokenizer_config.json": config_json(self.vocab),
-            "special_tokens_map.json": special_tokens_json(self.vocab),
-            MARK: self.recipe.to_toml({**self.signature, "vocab": self.vocab.digest()}),
-        }
+        signature = {**self.signature, "kind": self.vocab.kind, "vocab": self.vocab.digest()}
+        files: dict[str, str | bytes] = {MARK: self.recipe.to_toml(signature)}
+        if hf.why_not(self.vocab):
+            files["vocab.json"] = plain.vocab_json(self.vocab)
+        else:
+            files["tokenizer.json"] = hf.tokenizer_json(
+                self.vocab, self.normalizer, self.pattern, jamo=self.recipe.jamo
+            )
+            files["tokenizer_config.json"] = hf.config_json(self.vocab)
+            files["special_tokens_map.json"] = hf.special_tokens_json(self.vocab)
         if not why_not(self.vocab, self.pattern):
             files["tokenizer.model"] = model_proto(self.vocab, self.pattern, jamo=self.recipe.jamo)
         return write_folder(path, files | dict(extra or {}))
@@ -211,26 +329,29 @@ class Tokenizer:
         """
         import tomllib
 
+        from koktok.export import hf, plain
         from koktok.export.folder import MARK
-        from koktok.export.hf import vocab_from_json
 
         folder = Path(path)
+        own = (folder / "vocab.json").is_file() and not (folder / "tokenizer.json").is_file()
+        file = folder / ("vocab.json" if own else "tokenizer.json")
         try:
             toml = (folder / MARK).read_text(encoding="utf-8")
-            text = (folder / "tokenizer.json").read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8")
             signature = tomllib.loads(toml).get("signature", {})
             recipe = Recipe.from_toml(toml)
         except (OSError, ValueError) as error:  # RecipeError and decoding errors are ValueErrors
             raise ArtifactError(
                 f"`{folder}` is no readable koktok tokenizer: {error}", hint="koktok train TEXT --out FOLDER"
             ) from error
-        vocab = vocab_from_json(text)
-        if vocab.digest() != signature.get("vocab"):
+        kind = signature.pop("kind", None)
+        vocab = plain.vocab_from_json(text) if own else hf.vocab_from_json(text, kind)
+        if vocab.digest() != signature.pop("vocab", None):
             raise ArtifactError(
-                f"the vocabulary in `{folder}/tokenizer.json` is not the one that {MARK} was written with",
-                hint="train again, or load it with tokenizers.Tokenizer.from_file",
+                f"the vocabulary in `{file}` is not the one that {MARK} was written with",
+                hint="train again" if own else "train again, or load it with tokenizers.Tokenizer.from_file",
             )
-        return cls(recipe, vocab, {key: value for key, value in signature.items() if key != "vocab"})
+        return cls(recipe, vocab, signature)
 
     def _parts(self, text: str, allowed: Collection[str] | Literal["all"]) -> list[tuple[int, str, bool]]:
         """The text cut at allowed special tokens, before normalization, longest token first as in Hugging Face."""
@@ -252,23 +373,26 @@ class Tokenizer:
             parts.append((end, text[end:], False))
         return parts
 
-    def _encode_plain(self, text: str, base: int, ids: list[int], offsets: list[tuple[int, int]]) -> None:
-        aligned = self.normalizer.align(text)
-        seen = aligned.normal
-        starts: Sequence[int] = aligned.starts
-        ends: Sequence[int] = aligned.ends
-        if self.recipe.jamo:
-            syllable = jamo.align(seen)
-            seen = jamo.split(seen)
-            starts, ends = [starts[i] for i in syllable], [ends[i] for i in syllable]
-        at = 0
-        for pretoken in self.pattern.pretokenize(seen):
-            found, spans = self._solve(pretoken)
-            ids += found
-            offsets += [(base + starts[at + a], base + ends[at + b - 1]) for a, b in spans]
-            at += len(pretoken)
+    def _encode(self, text: str, allowed: Collection[str] | Literal["all"], solve: Solve) -> Encoding:
+        ids: list[int] = []
+        offsets: list[tuple[int, int]] = []
+        for start, part, special in self._parts(_checked(text), allowed):
+            if special:
+                ids.append(self.vocab.special_ids[part])
+                offsets.append((start, start + len(part)))
+                continue
+            read = _Reading.of(self, part)
+            for at, pretoken in read.pretokens:
+                found, spans = solve(pretoken)
+                ids += found
+                offsets += read.offsets(at, spans, start)
+        return self._encoding(ids, offsets)
 
-    def _solve(self, pretoken: str) -> tuple[list[int], list[tuple[int, int]]]:
+    def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
+        tokens = self.vocab.tokens
+        return Encoding(ids, [tokens[i] for i in ids], offsets)
+
+    def _solve(self, pretoken: str) -> Encoded:
         solved = self._cache.get(pretoken)
         if solved is None:
             solved = self.model.encode(pretoken)
@@ -279,8 +403,11 @@ class Tokenizer:
         return solved
 
 
-def _text(raw: bytearray) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return "�" * len(raw)  # a byte each, as Hugging Face's ByteFallback does
+def _checked(text: str) -> str:
+    """`text`, if it is one."""
+    if not isinstance(text, str):
+        raise InputError(
+            f"`encode` got {type(text).__name__} where one `str` was wanted",
+            hint="tokenizer.encode_batch(texts) for many" if isinstance(text, Iterable) else "",
+        )
+    return text

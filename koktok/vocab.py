@@ -16,7 +16,7 @@ from typing import Literal
 
 from koktok.errors import ArtifactError
 
-__all__ = ["BYTE_CHARS", "BYTE_PIECES", "SCORE_STEP", "UNKNOWN", "ModelKind", "Vocab", "spell"]
+__all__ = ["BYTE_CHARS", "BYTE_PIECES", "SCORE_STEP", "UNKNOWN", "WITH_UNKNOWN", "ModelKind", "Vocab", "spell"]
 
 ModelKind = Literal[
     "unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word", "syllable", "jamo", "ngram", "morpheme"
@@ -36,7 +36,8 @@ FORBIDDEN = "▁"
 UNKNOWN = ("[UNK]", "<unk>")
 """Special tokens that stand for what a vocabulary without byte fallback cannot spell; the first one found is used."""
 
-_LOSSY = ("wordpiece", "wordpiece-bytes", "word")  # kinds that read whole words, and need a token for unknown ones
+WITH_UNKNOWN = ("wordpiece", "wordpiece-bytes", "word")
+"""Kinds that read whole words, and need a token for unknown ones (of bytes: because Hugging Face asks for its name)."""
 
 _PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 BYTE_CHARS = tuple(
@@ -100,9 +101,9 @@ class Vocab:
         if len(known) != len(self.pieces) or "" in known:
             raise ArtifactError("a vocabulary wants distinct, non-empty pieces")
         missing = {char for piece in self.pieces for char in piece} - known
-        if missing and self.kind not in _LOSSY:
+        if missing and self.kind not in WITH_UNKNOWN:
             raise ArtifactError(f"every character of a piece must be a piece; missing: {sorted(missing)[:10]}")
-        if self.kind in _LOSSY and not set(UNKNOWN) & set(self.specials):
+        if self.kind in WITH_UNKNOWN and not set(UNKNOWN) & set(self.specials):
             raise ArtifactError(f"a {self.kind} vocabulary wants one of the special tokens {', '.join(UNKNOWN)}")
         if len(set(self.specials)) != len(self.specials):
             raise ArtifactError("special tokens must be distinct")
@@ -157,7 +158,7 @@ class Vocab:
         >>> Vocab.plain("syllable", "가나").size, Vocab.plain("word", [" 집"], specials=["[UNK]"]).size
         (258, 2)
         """
-        return cls(kind, tuple(pieces), (), tuple(specials), byte_fallback=kind not in _LOSSY)
+        return cls(kind, tuple(pieces), (), tuple(specials), byte_fallback=kind not in WITH_UNKNOWN)
 
     @property
     def n_bytes(self) -> int:
@@ -203,6 +204,19 @@ class Vocab:
             When there is none: vocabularies with byte fallback need none.
         """
         return self.special_ids[next((token for token in UNKNOWN if token in self.special_ids), UNKNOWN[0])]
+
+    @cached_property
+    def fragment_ids(self) -> frozenset[int]:
+        """Ids of single bytes that are a part of a character: what byte fallback gives, or what BPE over bytes left.
+
+        Examples
+        --------
+        >>> len(Vocab.bpe("가", []).fragment_ids), len(Vocab.bpe_bytes([]).fragment_ids)
+        (256, 128)
+        """
+        parts = {mark + char for char in BYTE_CHARS[0x80:] for mark in ("", "##")}
+        spelled = parts.intersection(self.ids) if self.kind in ("bpe-bytes", "wordpiece-bytes") else ()
+        return frozenset((*range(self.n_bytes), *(self.ids[piece] for piece in spelled)))
 
     def id_of(self, piece: str) -> int:
         """The id of a piece or special token.

@@ -16,6 +16,21 @@ from koktok.corpus import Source, read_lines
 from koktok.recipe import Recipe
 from koktok.segment.kiwi import KiwiSegmenter
 
+MODELS: dict[str, dict[str, Any]] = {
+    "unigram": {},
+    "unigram-em": {"train": {"model": "unigram-em"}},
+    "bpe": {"train": {"model": "bpe"}},
+    "bpe-bytes": {"train": {"model": "bpe-bytes"}},
+    "wordpiece": {"train": {"model": "wordpiece", "vocab_size": 4000}},
+    "wordpiece-bytes": {"train": {"model": "wordpiece-bytes"}},
+    "word": {"train": {"model": "word"}},
+    "syllable": {"train": {"model": "syllable", "vocab_size": 1800}},
+    "jamo model": {"train": {"model": "jamo", "vocab_size": 760}},
+    "ngram": {"train": {"model": "ngram"}},
+    "morpheme": {"train": {"model": "morpheme"}},
+}
+"""A recipe a model, for the fixture `trained`."""
+
 ROOT = Path(__file__).resolve().parent.parent
 MINI = ROOT / "corpora" / "mini"
 

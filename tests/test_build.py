@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import MINI, ROOT
+from conftest import MINI, MODELS, ROOT
 
 from koktok import Recipe, Source, Tokenizer, train_tokenizer
 from koktok.build import prepare, read
@@ -163,7 +163,17 @@ def test_a_second_training_asks_nothing(tmp_path: Path) -> None:
     assert again.tokenizer.vocab == first.tokenizer.vocab
 
 
-@pytest.mark.parametrize("changes", ["train={'model': 'unigram'}", "train={'model': 'bpe'}", "jamo=True"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "train={'model': 'unigram'}",
+        "train={'model': 'bpe'}",
+        "train={'model': 'bpe-bytes'}",
+        "train={'model': 'wordpiece-bytes'}",
+        "train={'model': 'morpheme'}",
+        "jamo=True",
+    ],
+)
 def test_the_same_bytes_in_any_process_with_any_threads(changes: str, tmp_path: Path) -> None:
     """Law 5."""
     code = (
@@ -177,7 +187,7 @@ def test_the_same_bytes_in_any_process_with_any_threads(changes: str, tmp_path: 
             [sys.executable, "-c", code, threads, tmp_path / seed], check=True, cwd=ROOT, env={"PYTHONHASHSEED": seed}
         )
     files = sorted(file.name for file in (tmp_path / "1").iterdir())
-    assert "tokenizer.json" in files
+    assert {"tokenizer.json", "vocab.json"} & {*files}
     assert files == sorted(file.name for file in (tmp_path / "2").iterdir())
     for name in files:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
@@ -192,6 +202,15 @@ def test_figures_are_those_of_the_text(trained: Trained, mini: list[str]) -> Non
     assert row.tokens_per_eojeol == pytest.approx(len(tokens) / eojeols)
     assert row.byte_fallback == pytest.approx(sum(i < 256 for i in tokens) / len(tokens))
     assert row.unknown == 0
+
+
+def test_unknown_words_and_bytes_are_counted_for_every_model(trained: Trained, mini: list[str]) -> None:
+    words = count_words(mini)
+    word, spelled = (Tokenizer.load(trained(**MODELS[name])) for name in ("word", "bpe-bytes"))
+    ids = [i for line in mini for i in word.encode(line).ids]
+    assert our_figures("x", word, words).unknown == pytest.approx(ids.count(word.vocab.unknown_id) / len(ids))
+    assert our_figures("x", spelled, words).unknown == 0
+    assert 0 < our_figures("x", spelled, words).byte_fallback < 0.1
 
 
 def test_plain_sentencepiece_is_measured_alike(mini: list[str]) -> None:

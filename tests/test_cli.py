@@ -73,6 +73,35 @@ def test_encode_and_decode_are_inverse_on_lines(trained: Trained) -> None:
     assert row["offsets"][-1][1] == 5
 
 
+def test_samples_are_seeded_and_decode_to_the_text(trained: Trained) -> None:
+    bpe = trained(train={"model": "bpe"})
+    for folder, words in ((trained(), ("--sample-alpha", 0.2)), (bpe, ("--dropout", 0.3))):
+        one, two = (koktok("encode", folder, *words, "--seed", 5, stdin=TEXT).stdout for _ in range(2))
+        assert one == two != koktok("encode", folder, *words, "--seed", 6, stdin=TEXT).stdout
+        assert one != koktok("encode", folder, stdin=TEXT).stdout
+        assert koktok("decode", folder, stdin=one).stdout == TEXT
+
+
+def test_a_model_for_koktok_alone_and_its_log(tmp_path: Path) -> None:
+    out, log = tmp_path / "out", tmp_path / "log.json"
+    words = ("train", "corpus:mini", "--segmenter", "whitespace", "--vocab-size", 2300, "--no-compare", "--out", out)
+    done = koktok(*words, "--model", "ngram", "--log", log)
+    assert done.returncode == 0, done.stderr
+    assert "pieces by length: 1: " in done.stderr
+    assert {path.name for path in out.iterdir()} == {"README.md", "koktok.toml", "vocab.json"}
+    card = (out / "README.md").read_text()
+    assert "Only koktok loads this folder" in card
+    assert "AutoTokenizer" not in card
+    assert json.loads(log.read_text())["digest"] == Tokenizer.load(out).vocab.digest()
+    done = koktok(*words, "--model", "bpe-bytes", "--log", "json", "-q")
+    assert "AutoTokenizer" in (out / "README.md").read_text()
+    assert [stage["stage"] for stage in json.loads(done.stderr.splitlines()[-1])["stages"]] == ["morpheme", "eojeol"]
+    assert "pieces by length" not in done.stderr
+    done = koktok(*words, "--model", "wordpiece", "--vocab-size", 4000, "-q")
+    assert done.returncode == 0, done.stderr
+    assert "runs of spaces" in (out / "README.md").read_text()
+
+
 def test_normalize_and_its_report() -> None:
     assert koktok("normalize", stdin="한글\u200b ＡＢ ㅋㅋㅋㅋ\n").stdout == "한글 ＡＢ ㅋㅋㅋㅋ\n"
     folded = koktok(
@@ -123,6 +152,14 @@ BAD = {
     "below the alphabet": (["train", "{text}", "--vocab-size", "300"], 1, "--vocab-size"),
     "above the candidates": (["train", "{text}", "--vocab-size", "90000"], 1, "at most"),
     "unknown model": (["train", "{text}", "--model", "lstm"], 2, "`train.model` is 'lstm'"),
+    "a model that sentencepiece has not": (
+        ["train", "{text}", "--model", "word", "--backend", "spm"],
+        2,
+        "--backend koktok",
+    ),
+    "no place for the log": (["train", "{text}", "--log", "{folder}/none/log"], 1, "--log json"),
+    "dropout for unigram": (["encode", "{tokenizer}", "{text}", "--dropout", "0.1"], 2, "alpha=0.1"),
+    "a seed for nothing": (["encode", "{tokenizer}", "{text}", "--seed", "1"], 2, "--sample-alpha 0.1"),
     "unknown policy": (["train", "{text}", "--policy", "jossa"], 2, "boundary policy `jossa`"),
     "unknown recipe key": (["train", "{text}", "--recipe", "{toml}"], 2, "unknown key `train.vocab_sise`"),
     "unknown corpus": (["train", "corpus:demmo"], 1, "demo"),

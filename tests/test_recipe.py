@@ -47,6 +47,30 @@ def test_what_is_wrong_is_named(toml: str, message: str) -> None:
     assert caught.value.exit_code == 2
 
 
+def test_the_model_decides_what_is_left_open() -> None:
+    """The recipe shows it, so koktok.toml does."""
+    wordpiece = Recipe().changed(train={"model": "wordpiece"})
+    assert wordpiece.train.specials == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    assert Recipe.from_toml(wordpiece.to_toml()) == wordpiece
+    assert Recipe().changed(train={"model": "wordpiece", "specials": ("[UNK]",)}).train.specials == ("[UNK]",)
+    assert Recipe().changed(train={"model": "word"}).train.specials == Recipe().train.specials
+    assert Recipe().changed(train={"model": "jamo"}).jamo
+    assert not Recipe().changed(train={"model": "syllable"}).jamo
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"model": "word", "backend": "spm"}, r"trains unigram and bpe here, not word\nhint: --backend koktok"),
+        ({"model": "wordpiece", "specials": ("<s>",)}, r"one of .*\[UNK\], <unk>\nhint: --specials \[UNK\],<s>"),
+        ({"model": "ngram", "ngram": 1}, r"`train.ngram` is 1"),
+    ],
+)
+def test_a_model_that_cannot_be_says_why(values: dict[str, object], message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        Recipe().changed(train=values)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"none\.toml` cannot be read"):
         Recipe.load(tmp_path / "none.toml")

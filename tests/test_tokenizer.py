@@ -9,20 +9,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import MODELS
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
 
 import koktok.tokenizer
-from koktok import Recipe, Tokenizer
-from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.vocab import Vocab
+from koktok import Recipe, Tokenizer, jamo, train_tokenizer
+from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
+from koktok.vocab import WITH_UNKNOWN, Vocab, spell
 
 Trained = Callable[..., Path]
 
 RECIPES = {
-    "unigram": {},
-    "bpe": {"train": {"model": "bpe"}},
+    **MODELS,
+    "jamo bpe-bytes": {"jamo": True, "train": {"model": "bpe-bytes", "vocab_size": 1500}},
+    "jamo wordpiece": {"jamo": True, "train": {"model": "wordpiece", "vocab_size": 1500}},
     "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},
     "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
     "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "dashes": True, "repeats": 2}},
@@ -36,10 +38,34 @@ def tokenizer(request: pytest.FixtureRequest, trained: Trained) -> Tokenizer:
 
 @given(text=korean_text())
 def test_decode_gives_the_normal_text_back(tokenizer: Tokenizer, text: str) -> None:
-    """Law 4."""
-    encoding = tokenizer.encode(text)
-    assert tokenizer.decode(encoding.ids) == tokenizer.normalize(text)
-    assert not set(encoding.ids) & set(tokenizer.vocab.special_ids.values())
+    """Law 4, and for models that are not lossless: what is lost is what they say."""
+    check_round_trip(tokenizer, text)
+
+
+def check_round_trip(tokenizer: Tokenizer, text: str) -> None:
+    ids, kind = tokenizer.encode(text).ids, tokenizer.vocab.kind
+    normal = tokenizer.normalize(text)
+    assert tokenizer.lossless == (kind not in WITH_UNKNOWN)
+    reached = set(ids) & set(tokenizer.vocab.special_ids.values())
+    if tokenizer.lossless:
+        assert not reached
+        assert tokenizer.decode(ids) == normal
+        return
+    assert reached <= ({tokenizer.vocab.unknown_id} if kind != "wordpiece-bytes" else set())
+    unknown = tokenizer.vocab.tokens[tokenizer.vocab.unknown_id]
+    seen = jamo.split(normal) if tokenizer.recipe.jamo else normal
+    pretokens = tokenizer.pattern.pretokenize(seen)
+    known = [tokenizer.vocab.unknown_id not in tokenizer.model.encode(word)[0] for word in pretokens]
+    if kind == "word":
+        assert tokenizer.decode(ids) == "".join(w if k else unknown for w, k in zip(pretokens, known, strict=True))
+    elif any(word.lstrip(" ").startswith("##") for word in pretokens):
+        return  # read as a continued word, as in Hugging Face
+    elif kind == "wordpiece-bytes":
+        assert tokenizer.decode(ids) == normal
+    else:
+        words = [w.strip(" ") if k else unknown for w, k in zip(pretokens, known, strict=True)]
+        expected = " ".join(word for word in words if word)
+        assert tokenizer.decode(ids) == (jamo.join(expected) if tokenizer.recipe.jamo else expected)
 
 
 @given(text=korean_text())
@@ -52,9 +78,19 @@ def test_offsets_index_the_raw_text(tokenizer: Tokenizer, text: str) -> None:
     assert all(a < b for a, b in encoding.offsets)
     assert all(a <= c and b <= d for (a, b), (c, d) in itertools.pairwise(encoding.offsets))
     if tokenizer.normalize(text) == text and not tokenizer.recipe.jamo:
-        n_bytes = tokenizer.vocab.n_bytes
+        vocab = tokenizer.vocab
         for i, piece, (a, b) in zip(encoding.ids, encoding.pieces, encoding.offsets, strict=True):
-            assert text[a:b] == piece if i >= n_bytes else b - a == 1
+            if vocab.kind in ("bpe-bytes", "wordpiece-bytes"):
+                assert piece.removeprefix("##") in spell(text[a:b]) or text[a : a + 2] == "##"
+            elif i < vocab.n_bytes:
+                assert b - a == 1
+            elif piece not in vocab.specials:
+                spelled = piece.removeprefix("##") if vocab.kind == "wordpiece" else piece
+                assert text[a:b] in (spelled, piece)
+            else:
+                assert text[a:b] in [
+                    word.lstrip(" " * (vocab.kind != "word")) for word in tokenizer.pattern.pretokenize(text)
+                ]
 
 
 def test_offsets_of_decomposed_text(trained: Trained) -> None:
@@ -70,7 +106,7 @@ def test_offsets_of_decomposed_text(trained: Trained) -> None:
 
 def test_mini_comes_back_line_by_line(tokenizer: Tokenizer, mini: list[str]) -> None:
     for line in mini:
-        assert tokenizer.decode(tokenizer.encode(line).ids) == tokenizer.normalize(line)
+        check_round_trip(tokenizer, line)
 
 
 @pytest.mark.parametrize(
@@ -90,9 +126,7 @@ def test_mini_comes_back_line_by_line(tokenizer: Tokenizer, mini: list[str]) -> 
     ],
 )
 def test_what_breaks_others_comes_back(tokenizer: Tokenizer, text: str) -> None:
-    encoding = tokenizer.encode(text)
-    assert tokenizer.decode(encoding.ids) == tokenizer.normalize(text)
-    assert max(encoding.ids, default=0) < tokenizer.vocab.size - len(tokenizer.vocab.specials)
+    check_round_trip(tokenizer, text)
 
 
 def test_special_tokens_only_when_allowed(trained: Trained) -> None:
@@ -215,7 +249,8 @@ def test_a_full_disk_leaves_nothing_and_keeps_the_old(
         (lambda d: (d / "koktok.toml").write_text("[recipe]\nformat = 99"), "format"),
         (lambda d: _edit(d, lambda c: c["model"]["vocab"].pop()), "not the one that koktok.toml was written with"),
         (lambda d: _edit(d, lambda c: c["model"]["vocab"].pop(0)), "does not begin with the 256 byte pieces"),
-        (lambda d: _edit(d, lambda c: c["model"].update(type="WordLevel")), "'WordLevel', which koktok does not write"),
+        (lambda d: _edit(d, lambda c: c["model"].update(type="LSTM")), "'LSTM', which koktok does not write"),
+        (lambda d: _edit(d, lambda c: c["model"].update(type="WordLevel")), "'WordLevel', which runs no unigram"),
     ],
 )
 def test_damaged_folders_are_refused(
@@ -232,6 +267,39 @@ def _edit(folder: Path, change: Callable[[dict], object]) -> None:
     content = json.loads((folder / "tokenizer.json").read_text())
     change(content)
     (folder / "tokenizer.json").write_text(json.dumps(content))
+
+
+def test_a_vocabulary_of_ours_alone_is_saved_and_damage_is_seen(trained: Trained, tmp_path: Path) -> None:
+    """No library runs an n-gram vocabulary as we do, so nothing is there for one to load."""
+    folder = tmp_path / "tokenizer"
+    shutil.copytree(trained(**MODELS["ngram"]), folder)
+    assert {file.name for file in folder.iterdir()} == {"koktok.toml", "vocab.json"}
+    content = json.loads((folder / "vocab.json").read_text())
+    for change, message in (
+        ({"pieces": content["pieces"][:-1]}, "not the one that koktok.toml was written with"),
+        ({"pieces": 3}, "vocab.json is damaged"),
+        ({"specials": content["pieces"][:1]}, "spells a special token"),
+    ):
+        (folder / "vocab.json").write_text(json.dumps(content | change))
+        with pytest.raises(ArtifactError, match=message):
+            Tokenizer.load(folder)
+
+
+@pytest.mark.parametrize("model", ["wordpiece", "wordpiece-bytes", "word", "bpe-bytes"])
+def test_text_cannot_reach_a_special_token_that_it_was_trained_on(model: str) -> None:
+    specials = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    lines = [f"{special} 나는{special} 집에 {special}" for special in specials] * 30
+    values = {"model": model, "vocab_size": 5000, "specials": specials, "required": "none"}
+    recipe = Recipe().changed(train=values, segment={"segmenter": "whitespace"}, holdout=0.0)
+    try:
+        tokenizer = train_tokenizer(lines, recipe).tokenizer
+    except VocabSizeError as error:  # its hint is a size that works
+        tokenizer = train_tokenizer(lines, recipe.changed(train={"vocab_size": int(error.hint.split()[1])})).tokenizer
+    text = " ".join(specials) + "".join(specials)
+    reached = set(tokenizer.encode(text).ids) & set(tokenizer.vocab.special_ids.values())
+    assert reached <= ({tokenizer.vocab.unknown_id} if model == "word" else set())
+    assert len(tokenizer.encode("[CLS] 나는", allowed_special="all").ids) > 1
+    assert tokenizer.encode("[CLS]", allowed_special="all").ids == [tokenizer.vocab.special_ids["[CLS]"]]
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

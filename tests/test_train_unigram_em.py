@@ -43,7 +43,7 @@ def test_em_lowers_the_loss_and_fills_the_size():
         train_unigram_em(text(), vocab_size=250)
 
 
-def test_loss_is_near_sentencepiece():
+def test_loss_is_not_over_sentencepiece():
     import io
 
     import sentencepiece as spm
@@ -54,7 +54,7 @@ def test_loss_is_near_sentencepiece():
         sentence_iterator=iter([f"{word}\t{n}" for word, _, n in counts.items()]),
         model_writer=model,
         input_format="tsv",
-        vocab_size=75,
+        vocab_size=60,
         model_type="unigram",
         normalization_rule_name="identity",
         add_dummy_prefix=False,
@@ -67,8 +67,8 @@ def test_loss_is_near_sentencepiece():
         minloglevel=2,
     )
     processor = spm.SentencePieceProcessor(model_proto=model.getvalue())
-    theirs = {processor.id_to_piece(i).replace("▁", " "): processor.get_score(i) for i in range(1, 75)}
-    ours = train_unigram_em(counts, vocab_size=256 + 74, coverage=1.0).vocab
+    theirs = {processor.id_to_piece(i).replace("▁", " "): processor.get_score(i) for i in range(1, 60)}
+    ours = train_unigram_em(counts, vocab_size=256 + 59, coverage=1.0).vocab
     found = mine(counts, CandidatePolicy(min_count=1, max_length=16, aligned=False, coverage=1.0))
 
     def loss(score):
@@ -77,4 +77,4 @@ def test_loss_is_near_sentencepiece():
         values -= np.log(np.exp(values[known]).sum())  # digamma scores do not sum to one
         return loss_per_word(found.lattice.only(known), values)
 
-    assert loss(dict(zip(ours.pieces, ours.scores, strict=True))) == pytest.approx(loss(theirs), rel=0.05)
+    assert loss(dict(zip(ours.pieces, ours.scores, strict=True))) <= loss(theirs) * 1.01

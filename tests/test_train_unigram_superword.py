@@ -50,6 +50,10 @@ def test_superwords_swallow_no_cut_and_end_at_edges():
     assert " 수 있" in found
     assert "는 할" not in found, "one run only"
     assert not any("있다" in p or "그는" in p or "." in p or p.endswith(" ") for p in found)
+    rare = SuperwordPolicy(min_count=20, min_runs=1)
+    more = [p for p in mine(runs(), CandidatePolicy(min_count=10, superwords=rare)).pieces if crosses_space(p)]
+    assert "는 할 수 있" in more
+    assert not any("그는" in p or "있다" in p for p in more), "a cut of an eojeol lies inside"
     assert not any(crosses_space(p) for p in mine(runs(), CandidatePolicy(min_count=10)).pieces)
     with pytest.raises(UsageError, match="floors"):
         SuperwordPolicy(min_count=0)

@@ -5,11 +5,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from koktok.export.hf import why_not
+
 if TYPE_CHECKING:
     from koktok.build import Training
     from koktok.closing import Figures
 
 __all__ = ["model_card"]
+
+
+LOSSLESS = """`decode(encode(x))` gives back the normalized text: spaces are part of the
+pieces, and characters without a piece of their own become bytes."""
+
+LOSES = {
+    "wordpiece": """`decode(encode(x))` gives back words with one space between them: runs of spaces
+and words with an unknown part (`[UNK]`) are lost.""",
+    "wordpiece-bytes": """`decode(encode(x))` gives back the normalized text, but for a `##` that begins a
+word; nothing is unknown.""",
+    "word": "`decode(encode(x))` gives back known words; all others are the unknown token.",
+}
+"""What kinds that are not lossless lose."""
+
+
+def _loading(foreign: str) -> str:
+    """How to load the folder; `foreign` says why other libraries cannot."""
+    if foreign:
+        return f"""```python
+from koktok import Tokenizer
+
+tokenizer = Tokenizer.load("this-folder")
+```
+
+Only koktok loads this folder: {foreign}."""
+    return """```python
+from transformers import AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("this-folder")
+```"""
 
 
 def model_card(training: Training, figures: Sequence[Figures], licences: dict[str, str]) -> str:
@@ -34,12 +66,13 @@ def model_card(training: Training, figures: Sequence[Figures], licences: dict[st
         f"| {row.name} | {row.size:,} | {row.tokens_per_eojeol:.3f} | {row.unknown:.4%} | {row.byte_fallback:.4%} |"
         for row in figures
     )
+    foreign = why_not(tokenizer.vocab)
     where = "held-out lines" if training.reading.held.total else "the training text itself (nothing was held out)"
     measured = training.reading.held.total or training.reading.train.total
     return f"""---
 language:
 - ko
-library_name: transformers
+library_name: {"koktok" if foreign else "transformers"}
 tags:
 - tokenizer
 - korean
@@ -52,14 +85,9 @@ tags:
 Made by [koktok](https://pypi.org/project/koktok/) {signature["koktok"]}. The file `koktok.toml` holds the recipe and the
 signature; the same text and recipe give the same bytes.
 
-```python
-from transformers import AutoTokenizer
+{_loading(foreign)}
 
-tokenizer = AutoTokenizer.from_pretrained("this-folder")
-```
-
-No morphological analyser runs at this point. `decode(encode(x))` gives back the normalized text: spaces are part of the
-pieces, and characters without a piece of their own become bytes.
+No morphological analyser runs at this point. {LOSSLESS if tokenizer.lossless else LOSES[tokenizer.vocab.kind]}
 
 ## Trained on
 

@@ -19,10 +19,17 @@ from koktok.vocab import Vocab, spell
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["MARK", "ByteWordPieceModel", "WordPieceModel"]
+__all__ = ["MARK", "MAX_CHARS", "NO_MAX_CHARS", "ByteWordPieceModel", "WordPieceModel"]
 
 MARK = "##"
 """What stands before a piece that continues a word."""
+
+MAX_CHARS = 100
+"""A longer word is unknown, as in Hugging Face, whose default this is."""
+
+NO_MAX_CHARS = 1 << 62
+"""Where nothing is unknown there is no limit. Hugging Face reads a 64-bit number, and takes seconds for a word of ten
+thousand bytes: it tries every length at every place."""
 
 _ROOT, _INSIDE = 0, 1  # nodes of the trie: the start of a word, and what follows "##"
 
@@ -55,7 +62,9 @@ class WordPieceModel:
 
     lossless = False
 
-    def __init__(self, vocab: Vocab, *, match: Literal["greedy", "linear"] = "linear", max_chars: int = 100) -> None:
+    def __init__(
+        self, vocab: Vocab, *, match: Literal["greedy", "linear"] = "linear", max_chars: int = MAX_CHARS
+    ) -> None:
         if match not in ("greedy", "linear"):
             raise UsageError(f"match = {match!r}; wanted 'greedy' or 'linear'")
         self._vocab = vocab
@@ -217,7 +226,7 @@ class ByteWordPieceModel(WordPieceModel):
     """
 
     def __init__(
-        self, vocab: Vocab, *, match: Literal["greedy", "linear"] = "linear", max_chars: int = 1 << 62
+        self, vocab: Vocab, *, match: Literal["greedy", "linear"] = "linear", max_chars: int = NO_MAX_CHARS
     ) -> None:
         super().__init__(vocab, match=match, max_chars=max_chars)
 

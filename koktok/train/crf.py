@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["EPOCHS", "fit", "warm_up"]
 
 EPOCHS = 5
+"""Passes over the words. With 5 the decoder's cost is .09 % over the best that the pieces allow; 10 give .07 %."""
+
 RATE = 0.3
+"""Step of Adagrad; .1 leaves .16 %, 1 gives .05 %: F +.0004, which is noise."""
+
 PRIOR = 1e-3
+"""Pull to the scores of plain counting, so that pieces on which nothing depends stay put. Other values were not tried."""
 
 LONGEST = 64
 """Longer words are left out: addresses and code, whose products of probabilities leave the exponents of a float64."""

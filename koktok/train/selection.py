@@ -4,13 +4,16 @@ This file adds: the choice. Unigram's pruning (Kudo 2018) drops the pieces whose
 the loss is the cost of the lattice (tokens, split morphemes, swallowed boundaries). Pruning judges each piece while all
 others are still there, so the pieces that it drops together may have been each other's substitutes; afterwards a few
 dropped pieces come back where they would save most and the least useful go, as long as the cost falls.
+
+Two rules may bind the choice: a ceiling (only so many pieces cross spaces) and floors (so many places belong to a group
+of pieces, whatever the others would save there).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,10 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["Round", "select"]
 
 DROP = 0.25
-"""Share of the pieces dropped a round."""
+"""Share of the pieces dropped a round. With .1 the cost after second thoughts is the same to four digits."""
 
 SWAP = (0.10, 0.05, 0.05, 0.02, 0.02)
-"""Share of the vocabulary that is offered a place in each round of second thoughts."""
+"""Share of the vocabulary that is offered a place in each round of second thoughts. They take .07 %
+(aligned) to .26 % (short) off the cost; nine rounds from .2 on take .01 % more."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ def select(
     *,
     among: NDArray[np.bool_] | None = None,
     limited: Mapping[int, tuple[NDArray[np.bool_], int]] | None = None,
+    floors: Mapping[int, Sequence[tuple[NDArray[np.bool_], int]]] | None = None,
     drop: float = DROP,
     swap: Sequence[float] = SWAP,
 ) -> dict[int, NDArray[np.bool_]]:
@@ -80,6 +85,9 @@ def select(
         Pieces to choose from; the lattice must have no arcs of others. All by default.
     limited : mapping, optional
         For each size, pieces of which only so many may be chosen.
+    floors : mapping, optional
+        For each size, groups of pieces of which so many are chosen at least, fixed ones not counted, or all where there
+        are fewer. Groups do not overlap, and with the fixed pieces their numbers do not exceed the size.
     drop : float
         Share of the pieces dropped a round.
     swap : sequence of float
@@ -94,7 +102,8 @@ def select(
     chosen = {}
     for size in sorted(set(sizes), reverse=True):
         quota = None if limited is None else limited[size]
-        step = _Size(size, lattice, costs, price, fixed, quota, pool, on_round)
+        least = () if floors is None else tuple(floors[size])
+        step = _Size(size, lattice, costs, price, fixed, quota, pool, on_round, least)
         alive = step.prune(alive, drop)
         chosen[size] = alive = step.second_thoughts(alive, swap)
     return chosen
@@ -112,6 +121,7 @@ class _Size:
     quota: tuple[NDArray[np.bool_], int] | None
     pool: ThreadPoolExecutor
     on_round: Callable[[Round], None]
+    floors: Sequence[tuple[NDArray[np.bool_], int]] = field(default=())
 
     def prune(self, alive: NDArray[np.bool_], drop: float, *, quiet: bool = False) -> NDArray[np.bool_]:
         smaller = self.lattice.only(alive)
@@ -131,26 +141,34 @@ class _Size:
             self.on_round(Round("swap", int(alive.sum()), objective))
             if objective < cheapest:
                 best, cheapest = alive, objective
-            more = alive.copy()
-            more[_first(gain, ~alive & (gain > 0), int(self.size * share))] = True
+            more, useful = alive.copy(), ~alive & (gain > 0)
+            more[_first(gain, useful, int(self.size * share))] = True
+            for (
+                group,
+                least,
+            ) in self.floors:  # or groups with small gains would never think twice about their own places
+                more[_first(gain, useful & group, int(least * share))] = True
             alive = self.prune(more, share / 3, quiet=True)
         return best
 
     def keep(self, alive: NDArray[np.bool_], regret: NDArray[np.float64], n: int, *, last: bool) -> NDArray[np.bool_]:
-        """The fixed pieces and those that it costs most to lose, `n` in all, as far as the quota lets them in."""
+        """The fixed pieces and those that it costs most to lose, `n` in all, as far as quota and floors let them in."""
         kept = self.fixed.copy()
         free = alive & ~self.fixed
+        limited, most = (np.zeros_like(free), 0) if self.quota is None else self.quota
         if self.quota is not None:
-            limited, most = self.quota
-            over, others = free & limited, free & ~limited
+            over = free & limited
             # Until the last round the quota shrinks with the pieces, so that both sorts are dropped side by side; and
             # enough of the others stay to fill the size without the limited ones.
             room = most if last else max(most, int(over.sum() * n / int(alive.sum())))
             free[over] = False
             free[_first(regret, over, room)] = True
-            kept[_first(regret, others, self.size - most - int(self.fixed.sum()))] = True
-            free &= ~kept
-        kept[_first(regret, free, n - int(kept.sum()))] = True
+        for group, least in self.floors:
+            kept[_first(regret, free & group, least)] = True
+        if self.quota is not None:
+            others = self.size - most - int((kept & ~limited).sum())
+            kept[_first(regret, free & ~limited & ~kept, others)] = True
+        kept[_first(regret, free & ~kept, n - int(kept.sum()))] = True
         return kept
 
 

@@ -1,0 +1,329 @@
+"""The rows of the curve shown: a table, plain values for JSON, a scatter for the terminal, a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
+from koktok.frontier.rows import FrontierRow, Reference, on_front, ordered
+from koktok.train.unigram import PRESETS
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["FrontierDict", "RowDict", "draw", "flags", "from_dict", "plot", "to_dict", "to_markdown"]
+
+TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts in held-out words)"
+FORMAT: Final = "koktok-frontier"
+VERSION: Final = 1
+DRAWINGS: Final = (".png", ".svg")
+
+
+def flags(dials: Mapping[str, Any]) -> str:
+    """The options of `koktok train` that give these dials; empty where no options do.
+
+    Examples
+    --------
+    >>> from koktok.frontier import FRONTIER
+    >>> [flags(vars(point)) for point in FRONTIER[3:5]]
+    ['--preset balanced', '--preset balanced --mu 0.66 --nu 0.53']
+    """
+    free = ("lam", "mu", "nu")
+    found: list[tuple[int, bool, str]] = []
+    for name, preset in PRESETS.items():
+        there = asdict(preset)
+        changed = [key for key in there if key != "name" and there[key] != dials.get(key)]
+        if all(key in free and isinstance(dials.get(key), float | int) for key in changed):
+            options = " ".join([f"--preset {name}", *(f"--{key} {dials[key]:g}" for key in changed)])
+            found.append((len(changed), name != "balanced", options))
+    return min(found)[2] if found else ""
+
+
+def to_markdown(rows: Sequence[FrontierRow], against: Reference | None = None) -> str:
+    """The rows as a Markdown table, by size, then tokens; a star for those on the front.
+
+    Parameters
+    ----------
+    rows : sequence of FrontierRow
+    against : Reference, optional
+        Adds the trivial row, last and without a star.
+
+    Examples
+    --------
+    >>> print(to_markdown([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, vars(PRESETS["short"]))]))
+    Tokens per eojeol against boundary F1 (silver: the analyser's cuts in held-out words)
+    <BLANKLINE>
+    | ids | point | tokens/eojeol | P | R | F1 | ceiling | front | options |
+    |---:|---|---:|---:|---:|---:|---:|:---:|---|
+    | 8,000 | short | 1.900 | 0.700 | 0.500 | 0.583 | 0.833 | * | `--preset short` |
+    """
+    lines = [
+        TITLE,
+        "",
+        "| ids | point | tokens/eojeol | P | R | F1 | ceiling | front | options |",
+        "|---:|---|---:|---:|---:|---:|---:|:---:|---|",
+    ]
+    rows = ordered(rows)
+    marked = [*zip(rows, on_front(rows), strict=True), *([(against.trivial, False)] if against else [])]
+    for row, best in marked:
+        figures = (row.tokens_per_eojeol, row.precision, row.recall, row.f1, row.ceiling)
+        options = flags(row.dials)
+        cells = [f"{row.vocab_size:,}", row.name.replace("|", "\\|"), *(f"{figure:.3f}" for figure in figures)]
+        lines.append(f"| {' | '.join([*cells, '*' * best, f'`{options}`' if options else ''])} |")
+    return "\n".join(lines)
+
+
+class RowDict(TypedDict):
+    """A row in plain values."""
+
+    name: str
+    vocab_size: int
+    tokens_per_eojeol: float
+    precision: float
+    recall: float
+    f1: float
+    dials: dict[str, Any]
+    on_front: bool
+
+
+class FrontierDict(TypedDict):
+    """What `to_dict` gives and JSON keeps."""
+
+    format: str
+    version: int
+    gold: str
+    reference: dict[str, Any] | None
+    rows: list[RowDict]
+
+
+def to_dict(rows: Sequence[FrontierRow], against: Reference | None = None) -> FrontierDict:
+    """The rows in plain values that JSON can write, by size, then tokens.
+
+    Examples
+    --------
+    >>> found = to_dict([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, {})])
+    >>> found["version"], found["rows"][0]["on_front"], from_dict(found)[0].name
+    (1, True, 'short')
+    """
+    rows = ordered(rows)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "gold": "silver: cuts of a morphological analyser",
+        "reference": asdict(against) if against else None,
+        "rows": [_row_dict(row, on_front=best) for row, best in zip(rows, on_front(rows), strict=True)],
+    }
+
+
+def _row_dict(row: FrontierRow, *, on_front: bool) -> RowDict:
+    return {
+        "name": row.name,
+        "vocab_size": row.vocab_size,
+        "tokens_per_eojeol": row.tokens_per_eojeol,
+        "precision": row.precision,
+        "recall": row.recall,
+        "f1": row.f1,
+        "dials": dict(row.dials),
+        "on_front": on_front,
+    }
+
+
+def from_dict(content: Mapping[str, Any]) -> list[FrontierRow]:
+    """The rows that `to_dict` wrote.
+
+    Raises
+    ------
+    ArtifactError
+        When it is something else, or of another version.
+    """
+    if content.get("format") != FORMAT or content.get("version") != VERSION:
+        raise ArtifactError(
+            f"wanted {FORMAT} of version {VERSION}; {content.get('format')!r}, {content.get('version')!r} came"
+        )
+    try:
+        return [FrontierRow(**{key: row[key] for key in FrontierRow.__dataclass_fields__}) for row in content["rows"]]
+    except (KeyError, TypeError) as error:
+        raise ArtifactError(f"a row of the {FORMAT} is broken: {error!r}") from error
+
+
+Limits = tuple[float, float, float, float]
+
+
+def _limits(rows: Sequence[FrontierRow], against: Reference | None) -> Limits:
+    """Left, right, bottom and top of a picture, with some air; the trivial row counts with its F1 alone, it is far off."""
+    if not rows:
+        raise InputError("there are no rows to draw")
+    xs = [row.tokens_per_eojeol for row in rows]
+    ys = [row.f1 for row in rows] + ([against.trivial.f1] if against else [])
+    wide, high = max(0.05 * (max(xs) - min(xs)), 0.02), max(0.05 * (max(ys) - min(ys)), 0.02)
+    return min(xs) - wide, max(xs) + wide, max(0.0, min(ys) - high), min(1.0, max(ys) + high)
+
+
+STYLES: Final = ("cyan", "yellow", "magenta", "green", "blue", "red")
+
+
+def plot(rows: Sequence[FrontierRow], against: Reference | None = None, *, width: int = 72, height: int = 20) -> Text:
+    """A scatter for the terminal: a letter for each size, capital on the front.
+
+    Parameters
+    ----------
+    rows : sequence of FrontierRow
+    against : Reference, optional
+        Adds the ceiling (dots) and the F1 of one token a character (dashes).
+    width, height : int
+        Of the field, without its axes; at least 24 and 4.
+
+    Raises
+    ------
+    InputError
+        When there are no rows.
+
+    Examples
+    --------
+    >>> rows = [FrontierRow("a", 8000, 1.5, 0.5, 0.5, 0.5, {}), FrontierRow("b", 8000, 2.0, 0.9, 0.9, 0.9, {})]
+    >>> print(plot(rows, width=24, height=4).plain)
+    Tokens per eojeol against boundary F1 (silver: the analyser's cuts in held-out words)
+    0.920 |                      A
+          |
+          |
+    0.480 | A
+          +------------------------
+           1.475              2.025
+    a: 8,000 ids; a capital: no other row is as good
+    """
+    from rich.text import Text
+
+    width, height = max(width, 24), max(height, 4)
+    left, right, bottom, top = _limits(rows, against)
+    sizes = sorted({row.vocab_size for row in rows})
+    cells: dict[tuple[int, int], tuple[str, str]] = {}
+
+    def put(x: float, y: float, char: str, style: str) -> None:
+        if bottom <= y <= top:
+            across = round((x - left) / (right - left) * (width - 1))
+            cells[round((top - y) / (top - bottom) * (height - 1)), across] = (char, style)
+
+    if against:
+        for column in range(width):
+            x = left + (right - left) * column / (width - 1)
+            put(x, against.trivial.f1, "-", "dim")
+            put(x, against.ceiling(x), ".", "dim")
+    rows = ordered(rows)
+    marked = zip(rows, on_front(rows), strict=True)
+    for row, best in sorted(marked, key=lambda pair: pair[1]):  # the front is drawn last, over the others
+        i = sizes.index(row.vocab_size)
+        letter = chr(ord("a") + i % 26)
+        style = STYLES[i % len(STYLES)]
+        put(row.tokens_per_eojeol, row.f1, letter.upper() if best else letter, f"bold {style}" if best else style)
+
+    text = Text(f"{TITLE}\n", no_wrap=True)
+    for line in range(height):
+        label = f"{top:.3f}" if line == 0 else f"{bottom:.3f}" if line == height - 1 else ""
+        text.append(f"{label:>5} |")
+        last = max((column for there, column in cells if there == line), default=-1)
+        for column in range(last + 1):
+            text.append(*cells.get((line, column), (" ", "")))
+        text.append("\n")
+    text.append(f"      +{'-' * width}\n       {left:.3f}{f'{right:.3f}':>{width - 5}}\n")
+    keys = ", ".join(f"{chr(ord('a') + i % 26)}: {size:,} ids" for i, size in enumerate(sizes))
+    text.append(f"{keys}; a capital: no other row is as good")
+    if against:
+        trivial = against.trivial
+        text.append(
+            f"\n. the ceiling of any tokenizer   - one token a character: F1 {trivial.f1:.3f} at "
+            f"{trivial.tokens_per_eojeol:.3f} tokens"
+        )
+    return text
+
+
+COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+"""Okabe and Ito's, which colour-blind readers can tell apart; every size has a marker of its own besides."""
+
+MARKERS: Final = "os^Dv*"
+
+
+def draw(rows: Sequence[FrontierRow], path: str | Path, against: Reference | None = None) -> Path:
+    """Draw the curve into a file: a line a size, filled on the front, the points by name.
+
+    Labels are in English and names that are not ASCII are left out, because nobody knows which fonts there are.
+
+    Parameters
+    ----------
+    rows : sequence of FrontierRow
+    path : str or Path
+        Ends in .png or .svg.
+    against : Reference, optional
+        Adds the ceiling and the F1 of one token a character.
+
+    Returns
+    -------
+    Path
+        Where the drawing lies.
+
+    Raises
+    ------
+    UsageError
+        For another ending.
+    InputError
+        When there are no rows, or the file cannot be written.
+    MissingExtraError
+        Without matplotlib.
+
+    Examples
+    --------
+    >>> draw([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, {})], "curve.txt")
+    Traceback (most recent call last):
+    ...
+    koktok.errors.UsageError: a drawing is a file *.png or *.svg; `curve.txt` came
+    hint: frontier.png
+    """
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind not in DRAWINGS:
+        raise UsageError(f"a drawing is a file *{' or *'.join(DRAWINGS)}; `{path}` came", hint="frontier.png")
+    left, right, bottom, top = _limits(rows, against)
+    try:  # by name: what a type checker says shall not depend on an optional library
+        matplotlib: Any = import_module("matplotlib")
+        figures: Any = import_module("matplotlib.figure")
+        agg: Any = import_module("matplotlib.backends.backend_agg")
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot") from None
+    rows = ordered(rows)
+    best = dict(zip(map(id, rows), on_front(rows), strict=True))
+    with matplotlib.rc_context({"svg.hashsalt": FORMAT, "text.usetex": False}):  # the same bytes for the same rows
+        figure = figures.Figure(figsize=(9, 6), layout="constrained")
+        agg.FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        if against:
+            xs = [left + (right - left) * i / 400 for i in range(401)]
+            axes.plot(xs, list(map(against.ceiling, xs)), ":", color="0.4", label="ceiling of any tokenizer")
+            trivial = against.trivial
+            label = f"one token a character (F1 {trivial.f1:.3f} at {trivial.tokens_per_eojeol:.2f})"
+            axes.axhline(trivial.f1, linestyle="--", linewidth=1, color="0.4", label=label)
+        for i, (size, group) in enumerate(groupby(rows, key=lambda row: row.vocab_size)):
+            line = list(group)
+            colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
+            xs, ys = [row.tokens_per_eojeol for row in line], [row.f1 for row in line]
+            axes.plot(xs, ys, marker=marker, markerfacecolor="white", color=colour, label=f"{size:,} ids")
+            front = [row for row in line if best[id(row)]]
+            where = [row.tokens_per_eojeol for row in front], [row.f1 for row in front]
+            axes.plot(*where, linestyle="none", marker=marker, color=colour)
+            for row in line:
+                if row.name.isascii():
+                    spot = (row.tokens_per_eojeol, row.f1)
+                    options = {"fontsize": 7, "color": "0.3", "parse_math": False}
+                    axes.annotate(row.name, spot, xytext=(6, -8), textcoords="offset points", **options)
+        axes.set(xlim=(left, right), ylim=(bottom, top), xlabel="tokens per eojeol", ylabel="boundary F1 (silver)")
+        axes.set_title(f"{TITLE}\nfilled: on the front (no row is as good at most its size and tokens)", fontsize=10)
+        axes.grid(visible=True, linewidth=0.4)
+        axes.legend(loc="lower right", fontsize=8)
+        try:
+            figure.savefig(path, dpi=150, metadata={"Date": None} if kind == ".svg" else {"Software": None})
+        except OSError as error:
+            raise InputError(f"the drawing `{path}` cannot be written: {error}", hint="frontier.png") from error
+    return path

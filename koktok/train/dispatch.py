@@ -1,0 +1,264 @@
+"""Recipe to trainer: the one place that knows which function trains which model, and with which options of the recipe.
+
+This file adds: adapters. A trainer is a pure function of counts and its own options and knows no recipe; an adapter
+picks the options that the recipe gives it, asks again with a lower floor where the text is small, and brings vocabulary
+and log back in one shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from koktok.errors import VocabSizeError
+from koktok.pretokenize import Pattern
+from koktok.recipe import Recipe, TrainRecipe
+from koktok.segmented import SegmentedCounts
+from koktok.train.account import account
+from koktok.train.alphabet import BASIC, KS_X_1001, MODERN_JAMO, alphabet_of
+from koktok.vocab import BYTE_PIECES, Vocab
+
+__all__ = ["Job", "Learnt", "train"]
+
+Found = TypeVar("Found")
+
+UNIGRAM_FLOORS = (None, 5, 3, 2)
+"""How often a string must occur to become a piece: as the preset says, and less where that leaves too few candidates."""
+
+WORDPIECE_FLOORS = (5, 3, 2, 1)
+"""How often a pair must stand to be joined: its score favours rare pairs, so as high as the text allows."""
+
+BYTES_PER_CHARACTER = 3
+"""Of UTF-8, for Hangul: the length of a piece is counted in characters in a recipe, in bytes by a byte-level trainer."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What an adapter gets.
+
+    Parameters
+    ----------
+    counts : SegmentedCounts
+        Waist 2.
+    recipe : Recipe
+    pattern : Pattern
+        What no piece may cross.
+    threads : int, optional
+        All cores by default; the result does not depend on it.
+    tell : callable
+        Called with steps done and steps in all.
+    """
+
+    counts: SegmentedCounts
+    recipe: Recipe
+    pattern: Pattern
+    threads: int | None = None
+    tell: Callable[[int, int], None] = lambda _done, _total: None
+
+    @property
+    def options(self) -> TrainRecipe:
+        """The section of the recipe that is about training."""
+        return self.recipe.train
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What every trainer takes."""
+        return {"vocab_size": self.options.vocab_size, "specials": self.recipe.special_tokens}
+
+    def crosses(self, piece: str) -> bool:
+        """True for what no piece may spell: across a pre-token border, or a token that text must not reach."""
+        return piece in BYTE_PIECES or piece in self.recipe.special_tokens or self.pattern.crosses(piece)
+
+    def alphabet(self, *, n_bytes: int = len(BYTE_PIECES)) -> tuple[str, ...]:
+        """The characters that must be pieces, see `koktok.train.alphabet`."""
+        return alphabet_of(
+            zip(self.counts.words, self.counts.n.tolist(), strict=True),
+            vocab_size=self.options.vocab_size,
+            taken=n_bytes + len(self.recipe.special_tokens),
+            coverage=self.options.character_coverage,
+            required=MODERN_JAMO if self.recipe.jamo else self.options.required,
+        )
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a training gives, whoever trained.
+
+    Parameters
+    ----------
+    vocab : Vocab
+    log : dict
+        What was done, in plain values: `trainer`, what that trainer says of itself, and what `account` says of any.
+    """
+
+    vocab: Vocab
+    log: dict[str, Any]
+
+
+def train(job: Job) -> Learnt:
+    """Train the model that the recipe names.
+
+    Raises
+    ------
+    VocabSizeError
+        When the size is below the alphabet or above what the text can give.
+
+    Examples
+    --------
+    >>> counts = SegmentedCounts.from_marked({" 학교|에서": 4, " 집|에서": 3})
+    >>> learnt = train(Job(counts, Recipe.build({"train": {"model": "word", "vocab_size": 7}}), Pattern()))
+    >>> learnt.vocab.pieces, learnt.log["trainer"]
+    ((' 학교에서', ' 집에서'), 'word')
+    """
+    name = "spm" if job.options.backend == "spm" else job.options.model
+    vocab, log = _ADAPTERS[name](job)
+    # The default trainer's account is its own: it decodes all words, in compiled code.
+    own = {} if "boundaries" in log else account(job.counts, vocab)
+    return Learnt(vocab, {"trainer": name, "vocab_size": vocab.size, **log, **own})
+
+
+def _relaxed(floors: Iterable[Any], attempt: Callable[[Any], Found]) -> Found:
+    """The first attempt whose floor leaves enough candidates; the error of the last where none does."""
+    refused: VocabSizeError | None = None
+    for floor in floors:
+        try:
+            return attempt(floor)
+        except VocabSizeError as error:
+            refused = error
+    assert refused is not None, "there is at least one floor"
+    raise refused
+
+
+def _unigram(job: Job) -> tuple[Vocab, dict[str, Any]]:
+    from koktok.train.unigram import train_unigram
+
+    options, alphabet = job.options, job.alphabet()
+    trained = _relaxed(
+        UNIGRAM_FLOORS,
+        lambda floor: train_unigram(
+            job.counts,
+            **job.common,
+            preset=options.preset,
+            lam=options.lam,
+            mu=options.mu,
+            nu=options.nu,
+            min_count=floor,
+            max_length=options.max_piece_length,
+            required=alphabet,
+            coverage=1e-9,  # `alphabet_of` has decided
+            crosses=job.crosses,
+            threads=job.threads,
+        ),
+    )
+    return trained.vocab, trained.log
+
+
+def _unigram_em(job: Job) -> tuple[Vocab, dict[str, Any]]:
+    from koktok.train.unigram_em import train_unigram_em
+
+    trained = train_unigram_em(
+        job.counts,
+        **job.common,
+        max_length=job.options.max_piece_length,
+        required=job.alphabet(),
+        coverage=1e-9,  # `alphabet_of` has decided
+        crosses=job.crosses,
+        threads=job.threads,
+    )
+    return trained.vocab, trained.log
+
+
+def _bpe(job: Job) -> tuple[Vocab, dict[str, Any]]:
+    from koktok.train.bpe import curriculum, train_bpe
+
+    spelled = job.options.model == "bpe-bytes"
+    result = train_bpe(
+        job.counts,
+        **job.common,
+        alphabet="bytes" if spelled else "chars",
+        characters=None if spelled else job.alphabet(),
+        stages=curriculum(job.options.share),
+        max_length=job.options.max_piece_length * (BYTES_PER_CHARACTER if spelled else 1),
+        # Bytes at the edge of a piece are no characters yet, so a script cannot be told; and no rule is needed, because
+        # words are pretokens already and no special token or byte piece can be spelled by a part of one.
+        crosses=None if spelled else job.crosses,
+        on_progress=job.tell,
+    )
+    return result.vocab, {"stages": list(result.log)}
+
+
+def _wordpiece(job: Job) -> tuple[Vocab, dict[str, Any]]:
+    from koktok.train.wordpiece import train_wordpiece
+
+    options = job.options
+    spelled = options.model == "wordpiece-bytes"
+    # A required character takes two pieces here, at the head of a word and inside.
+    syllables = options.required == "ks-x-1001" or (
+        options.required == "auto" and len(KS_X_1001) * 20 <= options.vocab_size
+    )
+    listed = MODERN_JAMO if job.recipe.jamo else KS_X_1001 if syllables else ()
+    required = {*BASIC, *listed} - {" "}  # which the model drops
+    alphabet = None if spelled else job.alphabet(n_bytes=0)
+    result = _relaxed(
+        WORDPIECE_FLOORS,
+        lambda floor: train_wordpiece(
+            job.counts,
+            **job.common,
+            alphabet="bytes" if spelled else "chars",
+            characters=alphabet,
+            required=() if spelled else required,
+            min_count=floor,
+            max_length=options.max_piece_length * (BYTES_PER_CHARACTER if spelled else 1),
+            crosses=None if spelled else job.crosses,
+            on_progress=job.tell,
+        ),
+    )
+    return result.vocab, {"stages": list(result.log)}
+
+
+def _simple(job: Job) -> tuple[Vocab, dict[str, Any]]:
+    from koktok.train.simple import train_simple
+
+    options = job.options
+    kind: Any = options.model
+    listed = kind in ("ngram", "morpheme")  # these list an alphabet beside their units; for the others it is the units
+    basic = (*BASIC, *(MODERN_JAMO if job.recipe.jamo else ()))
+    vocab = train_simple(
+        job.counts,
+        kind,
+        **job.common,
+        characters=job.alphabet() if listed else None,
+        required=() if listed or kind == "word" else basic,
+        n=options.ngram,
+    )
+    return vocab, {}
+
+
+def _spm(job: Job) -> tuple[Vocab, dict[str, Any]]:
+    from koktok.train.spm import train_spm
+
+    vocab = train_spm(
+        job.counts,
+        **job.common,
+        model="bpe" if job.options.model == "bpe" else "unigram",
+        alphabet=job.alphabet(),
+        max_piece_length=job.options.max_piece_length,
+    )
+    return vocab, {"model": job.options.model}
+
+
+_ADAPTERS: dict[str, Callable[[Job], tuple[Vocab, dict[str, Any]]]] = {
+    "spm": _spm,
+    "unigram": _unigram,
+    "unigram-em": _unigram_em,
+    "bpe": _bpe,
+    "bpe-bytes": _bpe,
+    "wordpiece": _wordpiece,
+    "wordpiece-bytes": _wordpiece,
+    "word": _simple,
+    "syllable": _simple,
+    "jamo": _simple,
+    "ngram": _simple,
+    "morpheme": _simple,
+}
