@@ -1,4 +1,4 @@
-"""The bilingual guard: Korean with 30 % English and code; does the Korean gain cost English or code anything?
+"""The bilingual guard: Korean with 30 % English and code, and what the Korean gain costs either.
 
     python -m eval.bilingual DATA [--size 32000] [--cap 20000] [--share .3] [--presets short,balanced] [--reserve latin=.3]
 
@@ -10,11 +10,13 @@ head of the table.
 
 Every row trains on the same lines. `spaces only` is SentencePiece with split_by_unicode_script=false and
 split_by_number=false, which is what koktok's pattern `eojeol` (digits free) does; its defaults are koktok's pattern
-`scripts`. SentencePiece drops and collapses white space unless told otherwise, so in code it spells less than was
-written: the rows `keeps white space` (remove_extra_whitespaces=false) spell all of it, and the column `code, squeezed`
-encodes, for every row, what the others would have been left with. The rows `runs of spaces` may also have pieces of
-nothing but spaces (allow_whitespace_only_pieces=true). SentencePiece counts an unknown character as one token and has no
-bytes (koktok: 256 slots). Intervals are 95 %, by bootstrap over blocks (Korean) or files, of the ratio to the first row.
+`scripts`, and with split_digits=true koktok's `digits = "single"`, which is the recipe's default. SentencePiece drops
+and collapses white space unless told otherwise, so in code it spells less than was written: the rows `keeps white
+space` (remove_extra_whitespaces=false) spell all of it, and the columns `squeezed` encode, for every row, what the
+others would have been left with. The rows `runs of spaces` may also have pieces of nothing but spaces
+(allow_whitespace_only_pieces=true); they are the ones that compare like with like. SentencePiece counts an unknown
+character as one token and has no bytes (koktok: 256 slots). Intervals are 95 %, by bootstrap over blocks (Korean) or
+files, of the ratio to the first row.
 """
 
 from __future__ import annotations
@@ -141,9 +143,9 @@ COLUMNS: dict[str, tuple[str, Callable[[str], str], Callable[[str], int]]] = {
     "Korean / word": ("Korean", str, lambda line: len(line.split())),
     "English / word": ("English", str, lambda line: len(line.split())),
     "English, squeezed / word": ("English", squeezed, lambda line: len(line.split())),
-    "code / line": ("code", str, lambda line: 1),
+    "code / line": ("code", str, lambda _: 1),
     "code / byte": ("code", str, lambda line: len(line.encode()) + 1),
-    "code, squeezed / line": ("code", squeezed, lambda line: 1),
+    "code, squeezed / line": ("code", squeezed, lambda _: 1),
 }
 """Name: which text, what is encoded of each line, and what the tokens are divided by."""
 
@@ -185,6 +187,11 @@ def peers(mixed: Mixture, size: int) -> Iterator[tuple[str, Callable[[], Cutter]
         ("spaces only, keeps white space", spaces | keeps),
         ("its defaults, keeps white space", keeps),
         ("spaces only, keeps white space, runs of spaces", spaces | keeps | alone),
+        ("its defaults, keeps white space, runs of spaces", keeps | alone),
+        (
+            "spaces only, single digits, keeps white space, runs of spaces",
+            spaces | keeps | alone | {"split_digits": True},
+        ),
     ):
         yield f"SentencePiece unigram, {name}", lambda o=options: sentencepiece(data, size, model_type="unigram", **o)
 
@@ -202,9 +209,10 @@ def ours(
     from koktok.train.unigram import PRESETS, train_unigrams
 
     words = count_words(mixed.train)
-    for split in patterns:
+    for written in patterns:
         clock = time.perf_counter()
-        pattern = Pattern(split=split)
+        split, _, digits = written.partition(":")
+        pattern = Pattern(split=split, digits=digits or "free")
         counts = segment_counts(prepare(words, Normalizer(), pattern), KiwiSegmenter(), Policy.parse("morphemes"))
         print(f"\n{counts!r}, analysed in {time.perf_counter() - clock:.0f} s\n", file=sys.stderr)
         clock = time.perf_counter()
@@ -219,7 +227,7 @@ def ours(
         seconds = (time.perf_counter() - clock) / len(presets)
         for name in presets:
             yield (
-                f"koktok {name}, {split}",
+                f"koktok {name}, {written}",
                 of_model(UnigramModel(trained[name, size].vocab), pattern.pretokenize),
                 seconds,
             )
@@ -232,7 +240,7 @@ def main() -> None:
     parser.add_argument("--cap", type=int, default=20_000, help="eojeols of each Korean file")
     parser.add_argument("--share", type=float, default=0.3, help="of the bytes that are English and code")
     parser.add_argument("--presets", default="short,balanced")
-    parser.add_argument("--patterns", default="eojeol,scripts")
+    parser.add_argument("--patterns", default="eojeol,scripts,eojeol:single", help="splits, with :digits")
     parser.add_argument("--reserve", default="", help="script=share of the pieces, as in latin=.3,hangul=.6")
     parser.add_argument("--peers", default="all", help="all, or only the first")
     given = parser.parse_args()

@@ -7,18 +7,20 @@ then measure on the lines that were held out, beside plain SentencePiece of the 
 from __future__ import annotations
 
 import hashlib
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import nsmallest
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from koktok.corpus import ReadReport, Source, lines_of, read_lines, split_lines
-from koktok.count import Counts, WordCounter
+from koktok.count import Counts, RunCounter, WordCounter
 from koktok.errors import InputError
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Pattern
@@ -29,8 +31,9 @@ from koktok.segment.cache import CachedSegmenter
 from koktok.segmented import SegmentedCounts
 from koktok.tokenizer import Tokenizer
 from koktok.train.dispatch import Job, Learnt, train
+from koktok.train.superword import known_parts, runs_of, segment_runs
 
-__all__ = ["Reading", "Training", "prepare", "read", "train_tokenizer", "train_vocab"]
+__all__ = ["Reading", "Training", "prepare", "prepare_runs", "read", "train_tokenizer", "train_vocab"]
 
 Tell = Callable[[str, int, int | None], None]
 """Progress: the stage's name, what is done and what there is in all (None where nobody knows)."""
@@ -55,12 +58,15 @@ class Reading:
         Held-out lines of a showable length, chosen by hash.
     report : ReadReport
         Files, lines, bad bytes and digests.
+    runs : Counts, optional
+        Runs of the training words, where superwords are wanted; `held` has whole sentences then.
     """
 
     train: Counts
     held: Counts
     samples: tuple[str, ...]
     report: ReadReport
+    runs: Counts | None = None
 
 
 @dataclass
@@ -96,7 +102,9 @@ def _silent(_stage: str, _done: int, _total: int | None) -> None:
     """The library says nothing; the command line draws bars."""
 
 
-def read(text: Sequence[Source] | Iterable[Any], *, holdout: float, tell: Tell = _silent) -> Reading:
+def read(
+    text: Sequence[Source] | Iterable[Any], *, holdout: float, runs: bool = False, tell: Tell = _silent
+) -> Reading:
     """Count the words of all sources in one pass, a share of the lines apart.
 
     Parameters
@@ -105,6 +113,8 @@ def read(text: Sequence[Source] | Iterable[Any], *, holdout: float, tell: Tell =
         Files by source, or lines that are there already (a generator, a `datasets` split).
     holdout : float
         Share of the lines, in blocks of 50, that is not trained on.
+    runs : bool
+        Count runs of words as well.
     tell : callable
         Progress in bytes read from disk.
 
@@ -114,20 +124,26 @@ def read(text: Sequence[Source] | Iterable[Any], *, holdout: float, tell: Tell =
         When a source cannot be read, or holds nothing to train on.
     """
     report = ReadReport()
-    train, held = Counts.from_mapping({}), WordCounter()
+    train = wide = Counts.from_mapping({})
+    # Superwords see more than a word, so a tokenizer with them is measured on sentences.
+    held = RunCounter(partial(runs_of, longest=sys.maxsize)) if runs else WordCounter()
     shown: list[tuple[bytes, str]] = []
     for name, weight, lines in _streams(text, report, tell):
-        counter = WordCounter()
+        counter, runner = WordCounter(), RunCounter(runs_of)
         for out, line in split_lines(lines, share=holdout, key=name):
             (held if out else counter).add(line)
+            if runs and not out:
+                runner.add(line)
             if out and 20 <= len(line) <= 70:
                 shown.append((hashlib.blake2b(line.encode(), digest_size=8).digest(), line))
                 if len(shown) >= 4096:
                     shown = nsmallest(SAMPLES, set(shown))
         train += counter.counts(weight)
+        wide += runner.counts(weight)
     if not train.total:
         raise InputError("there is no word to train on in the text", hint="koktok train FILE ... --holdout 0")
-    return Reading(train, held.counts(), tuple(line for _, line in nsmallest(SAMPLES, set(shown))), report)
+    samples = tuple(line for _, line in nsmallest(SAMPLES, set(shown)))
+    return Reading(train, held.counts(), samples, report, wide if runs else None)
 
 
 def _streams(text: Any, report: ReadReport, tell: Tell) -> Iterator[tuple[str, float, Iterator[str]]]:
@@ -155,15 +171,29 @@ def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
     return Counts.from_mapping(total)
 
 
+def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: SegmentedCounts) -> SegmentedCounts:
+    """Raw runs to the second table of waist 2: normalized, cut where the pattern cuts, with the cuts of their words."""
+    known = set(words.words)
+    total: Counter[str] = Counter()
+    for run, n in runs.items():
+        for chunk in pattern.pretokenize(normalizer(run)):
+            for part in known_parts(chunk, known):
+                total[part] += n
+    return segment_runs(Counts.from_mapping(total), words)
+
+
 def train_vocab(
     segmented: SegmentedCounts,
     recipe: Recipe,
     *,
     pattern: Pattern,
+    runs: SegmentedCounts | None = None,
     threads: int | None = None,
     tell: Tell = _silent,
 ) -> Learnt:
     """Waist 2 to a vocabulary and the log of its making, by the trainer that the recipe names.
+
+    `runs` is the second table, where the recipe wants superwords.
 
     Raises
     ------
@@ -171,7 +201,7 @@ def train_vocab(
         When the size is below the alphabet or above what the text can give.
     """
     tell("train", 0, None)
-    return train(Job(segmented, recipe, pattern, threads, lambda done, total: tell("train", done, total)))
+    return train(Job(segmented, recipe, pattern, threads, lambda done, total: tell("train", done, total), runs))
 
 
 def train_tokenizer(
@@ -218,9 +248,10 @@ def train_tokenizer(
     recipe = recipe or Recipe()
     seconds: dict[str, float] = {}
     with _timed(seconds, "read"):
-        reading = read(text, holdout=recipe.holdout, tell=tell)
+        reading = read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0, tell=tell)
     normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
     pattern = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
+    wide = replace(pattern, superwords=recipe.train.superwords > 0)
     with _timed(seconds, "normalize"):
         tell("normalize", 0, None)
         counts = prepare(reading.train, normalizer, pattern)
@@ -238,7 +269,8 @@ def train_tokenizer(
             on_progress=lambda done, n: tell("segment", done, n),
         )
     with _timed(seconds, "train"):
-        learnt = train_vocab(segmented, recipe, pattern=pattern, threads=threads, tell=tell)
+        runs = prepare_runs(reading.runs, normalizer, wide, segmented) if reading.runs is not None else None
+        learnt = train_vocab(segmented, recipe, pattern=wide, runs=runs, threads=threads, tell=tell)
     named = text if isinstance(text, list | tuple) else ()  # an iterator is spent by now
     weights = {source.name: source.weight for source in named if isinstance(source, Source)}
     digests = reading.report.digests.items()

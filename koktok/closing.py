@@ -93,7 +93,7 @@ def figures_of(
         tokens += n * len(ids)
         unknown += n * ids.count(unk)
         fallback += n * sum(i in n_bytes for i in ids)
-        eojeols += n * bool(word.strip(" "))
+        eojeols += n * sum(map(bool, word.split(" ")))  # one, or more where words are runs
     return Figures(name, size, tokens / max(1, eojeols), unknown / max(1, tokens), fallback / max(1, tokens))
 
 
@@ -257,7 +257,8 @@ def _print(
     from koktok.console import coloured, stderr, stdout, table
 
     held = made.reading.held.total
-    where = f"{held:,} held-out words" if held else "the training words: nothing was held out"
+    unit = "words" if made.reading.runs is None else "sentences"
+    where = f"{held:,} held-out {unit}" if held else "the training words: nothing was held out"
     rows = [
         (f.name, f"{f.size:,}", f"{f.tokens_per_eojeol:.3f}", f"{f.unknown:.3%}", f"{f.byte_fallback:.3%}")
         for f in figures

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from koktok.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Counts", "WordCounter", "count_words", "words_of"]
+__all__ = ["Counts", "RunCounter", "WordCounter", "count_words", "words_of"]
 
 _WORD = re.compile(r" *[^ ]+| +")
 
@@ -144,6 +144,29 @@ class WordCounter:
         if weight != 1.0:
             return Counts.from_mapping({word: round(n * weight) for word, n in total.items()})
         return Counts.from_mapping(total)
+
+
+class RunCounter:
+    """A count of longer pieces of lines, as another function cuts them; the same kind of counts.
+
+    Examples
+    --------
+    >>> counter = RunCounter(lambda line: [line[:2], line[2:]])
+    >>> counter.add("가나다"); counter.counts(2.0).as_dict()
+    {'가나': 2, '다': 2}
+    """
+
+    def __init__(self, cut: Callable[[str], Iterable[str]]) -> None:
+        self._cut = cut
+        self._found: Counter[str] = Counter()
+
+    def add(self, line: str) -> None:
+        """Count the runs of one line."""
+        self._found.update(self._cut(line))
+
+    def counts(self, weight: float = 1.0) -> Counts:
+        """What was counted so far, weighted as words are."""
+        return Counts.from_mapping({run: round(n * weight) for run, n in self._found.items()})
 
 
 def count_words(lines: Iterable[str]) -> Counts:

@@ -95,6 +95,8 @@ class TrainRecipe(_Section):
     """Unigram: cost of a cut inside a morpheme."""
     nu: Annotated[float, Field(ge=0)] | dict[str, float] | None = None
     """Unigram: cost of a boundary swallowed by a piece, one number or a number for each kind of boundary."""
+    superwords: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Unigram: at most this share of the pieces crosses spaces (수 있, 는 것 같); none swallows a cut inside a word."""
     share: Annotated[float, Field(ge=0, le=1)] = 0.8
     """BPE: share of the merges that are learnt inside morphemes; the others may join morphemes of one eojeol."""
     min_count: Annotated[int, Field(ge=0)] = 0
@@ -192,6 +194,14 @@ class Recipe(_Section):
         if isinstance(train, Mapping) and train.get("model") == "jamo":
             return {**values, "jamo": True}
         return values
+
+    @model_validator(mode="after")
+    def _superwords_are_possible(self) -> Recipe:
+        if self.train.superwords and (self.train.model, self.train.backend, self.jamo) != ("unigram", "koktok", False):
+            raise RecipeError(
+                "superwords are for koktok's own unigram on syllables", hint="--superwords 0, or --model unigram"
+            )
+        return self
 
     @model_validator(mode="after")
     def _policy_is_known(self) -> Recipe:

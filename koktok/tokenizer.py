@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -68,7 +68,7 @@ class _Reading:
     ends: Sequence[int]
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, text: str) -> _Reading:
+    def of(cls, tokenizer: Tokenizer, text: str, *, superwords: bool = True) -> _Reading:
         aligned = tokenizer.normalizer.align(text)
         seen = aligned.normal
         starts: Sequence[int] = aligned.starts
@@ -78,7 +78,7 @@ class _Reading:
             seen = jamo.split(seen)
             starts, ends = [starts[i] for i in syllable], [ends[i] for i in syllable]
         pretokens, at = [], 0
-        for pretoken in tokenizer.pattern.pretokenize(seen):
+        for pretoken in (tokenizer.pattern if superwords else tokenizer.words).pretokenize(seen):
             pretokens.append((at, pretoken))
             at += len(pretoken)
         return cls(pretokens, starts, ends)
@@ -116,7 +116,8 @@ class Tokenizer:
         self.vocab = vocab
         self.signature = dict(signature or {})
         self.normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
-        self.pattern = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
+        self.words = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
+        self.pattern = replace(self.words, superwords=recipe.train.superwords > 0)
         self.model = model_for(vocab)
         self._cache: dict[str, Encoded] = {}
 
@@ -136,7 +137,9 @@ class Tokenizer:
         """The text as the model sees it: what `decode(encode(text))` gives back."""
         return self.normalizer(text)
 
-    def encode(self, text: str, *, allowed_special: Collection[str] | Literal["all"] = ()) -> Encoding:
+    def encode(
+        self, text: str, *, allowed_special: Collection[str] | Literal["all"] = (), superwords: bool = True
+    ) -> Encoding:
         """Text to ids, pieces and offsets; always the same for the same text.
 
         Parameters
@@ -144,13 +147,15 @@ class Tokenizer:
         text : str
         allowed_special : collection of str, or "all"
             Special tokens that are read as such where the text spells them; anything else stays text.
+        superwords : bool
+            False keeps every piece inside its word, for prompts that end at a word and are continued by a model.
 
         Raises
         ------
         InputError
             When `text` is no `str`, holds a lone surrogate, or an allowed token is no special token.
         """
-        return self._encode(text, allowed_special, self._solve)
+        return self._encode(text, allowed_special, self._solve, superwords=superwords)
 
     def sample(
         self,
@@ -373,7 +378,9 @@ class Tokenizer:
             parts.append((end, text[end:], False))
         return parts
 
-    def _encode(self, text: str, allowed: Collection[str] | Literal["all"], solve: Solve) -> Encoding:
+    def _encode(
+        self, text: str, allowed: Collection[str] | Literal["all"], solve: Solve, *, superwords: bool = True
+    ) -> Encoding:
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
         for start, part, special in self._parts(_checked(text), allowed):
@@ -381,7 +388,7 @@ class Tokenizer:
                 ids.append(self.vocab.special_ids[part])
                 offsets.append((start, start + len(part)))
                 continue
-            read = _Reading.of(self, part)
+            read = _Reading.of(self, part, superwords=superwords)
             for at, pretoken in read.pretokens:
                 found, spans = solve(pretoken)
                 ids += found

@@ -19,7 +19,8 @@ from koktok.train.candidates import CandidatePolicy, mine
 from koktok.train.lattice import Dials, charge, decode, node_costs, offer
 from koktok.train.selection import select
 from koktok.train.superword import SuperwordPolicy, crosses_space
-from koktok.train.unigram import PRESETS, SCRIPTS, Point, script_of, train_unigram, train_unigrams
+from koktok.train.unigram import PRESETS, Point, train_unigram, train_unigrams
+from koktok.train.unigram_reserve import SCRIPTS, by_script, script_of
 
 STEMS = ("학교", "사람", "친구", "하늘", "바다", "나무", "이야기", "노래", "먹", "마시", "달리")
 TAILS = ("이", "가", "은", "는", "을", "에서", "에서|는", "었|다", "고", "지만", "었|습니다")
@@ -293,30 +294,25 @@ def bilingual() -> SegmentedCounts:
     return SegmentedCounts.from_marked({**korean, **{f" {word}": 3 + i for i, word in enumerate(words)}})
 
 
-def scripts(vocab):
-    found = [script_of(piece) for piece in vocab.pieces]
-    return {script: found.count(script) for script in SCRIPTS}
-
-
 def test_reserve_shares_the_vocabulary_by_script():
-    free = train_unigram(bilingual(), vocab_size=340, min_count=2, preset="short")
-    kept = train_unigram(bilingual(), vocab_size=340, min_count=2, preset="short", reserve={"latin": 0.5})
-    n = 340 - 256
-    assert scripts(free.vocab)["latin"] < 0.5 * n <= scripts(kept.vocab)["latin"] + 1
-    assert kept.vocab.size == 340
-    assert kept.log["pieces_by_script"] == scripts(kept.vocab)
-    # A floor under what the cost gives anyway changes nothing.
-    few = scripts(free.vocab)["latin"] / n / 2
-    idle = train_unigram(bilingual(), vocab_size=340, min_count=2, preset="short", reserve={"latin": few})
-    assert scripts(idle.vocab) == scripts(free.vocab)
-    # Where a script has fewer candidates than its share, it gets all of them and the others the rest.
-    ample = train_unigram(bilingual(), vocab_size=340, min_count=9, preset="short", reserve={"latin": 0.7})
-    assert ample.vocab.size == 340
+    def latin(**options):
+        trained = train_unigram(bilingual(), vocab_size=380, preset="short", coverage=1, **{"min_count": 2, **options})
+        assert trained.vocab.size == 380
+        assert trained.log["pieces_by_script"] == by_script(trained.vocab.pieces)
+        return trained.log["pieces_by_script"]["latin"]
+
+    n = 380 - 256
+    free = latin()
+    assert free < int(0.5 * n) == latin(reserve={"latin": 0.5})
+    assert free == latin(reserve={"latin": free / n / 2}), "a floor under what the cost gives changes nothing"
+    few = latin(min_count=10, reserve={"latin": 0.6})
+    assert free < latin(reserve={"latin": 0.6}) == int(0.6 * n)
+    assert few < int(0.6 * n), "fewer candidates than places: all of them, and the others get the rest"
     both = train_unigram(
-        bilingual(), vocab_size=340, min_count=2, preset="short", reserve={"latin": 0.45, "hangul": 0.5}
-    )
-    assert scripts(both.vocab)["latin"] >= int(0.45 * n)
-    assert scripts(both.vocab)["hangul"] >= int(0.5 * n)
+        bilingual(), vocab_size=380, min_count=2, coverage=1, reserve={"latin": 0.4, "hangul": 0.58}
+    ).log["pieces_by_script"]
+    assert both["latin"] >= int(0.4 * n)
+    assert both["hangul"] >= int(0.58 * n)
 
 
 def test_reserve_goes_with_several_sizes_and_superwords():
@@ -333,7 +329,7 @@ def test_reserve_goes_with_several_sizes_and_superwords():
     for size in (300, 306):
         vocab = trained["p", size].vocab
         assert vocab.size == size
-        assert scripts(vocab)["latin"] >= int(0.6 * (size - 256))
+        assert by_script(vocab.pieces)["latin"] >= int(0.6 * (size - 256))
         assert sum(crosses_space(piece) for piece in vocab.pieces) <= int(0.1 * (size - 256))
 
 
@@ -349,5 +345,5 @@ def test_reserve_refuses_what_cannot_be():
 def test_pieces_without_a_syllable_may_be_longer():
     words = {" internationalization": 10, " 가나다라마바사아자차카타파하거너더러머버": 10, " " * 18 + "x": 10}
     found = mine(SegmentedCounts.from_marked(words), CandidatePolicy(min_count=5, coverage=1.0))
-    longest = {script: max((len(p) for p in found.pieces if script_of(p) == script)) for script in SCRIPTS}
+    longest = {script: max(len(p) for p in found.pieces if script_of(p) == script) for script in SCRIPTS}
     assert longest == {"hangul": 12, "latin": 20, "other": 18}

@@ -194,7 +194,7 @@ def plot(rows: Sequence[FrontierRow], against: Reference | None = None, *, width
     0.480 | A
           +------------------------
            1.475              2.025
-    a: 8,000 ids; a capital: no other row is as good
+    a: 8,000 ids; a capital: on the front
     """
     from rich.text import Text
 
@@ -231,7 +231,7 @@ def plot(rows: Sequence[FrontierRow], against: Reference | None = None, *, width
         text.append("\n")
     text.append(f"      +{'-' * width}\n       {left:.3f}{f'{right:.3f}':>{width - 5}}\n")
     keys = ", ".join(f"{chr(ord('a') + i % 26)}: {size:,} ids" for i, size in enumerate(sizes))
-    text.append(f"{keys}; a capital: no other row is as good")
+    text.append(f"{keys}; a capital: on the front")
     if against:
         trivial = against.trivial
         text.append(
@@ -287,6 +287,7 @@ def draw(rows: Sequence[FrontierRow], path: str | Path, against: Reference | Non
     if kind not in DRAWINGS:
         raise UsageError(f"a drawing is a file *{' or *'.join(DRAWINGS)}; `{path}` came", hint="frontier.png")
     left, right, bottom, top = _limits(rows, against)
+    right += 0.06 * (right - left)  # names stand to the right of their points
     try:  # by name: what a type checker says shall not depend on an optional library
         matplotlib: Any = import_module("matplotlib")
         figures: Any = import_module("matplotlib.figure")
@@ -313,13 +314,21 @@ def draw(rows: Sequence[FrontierRow], path: str | Path, against: Reference | Non
             front = [row for row in line if best[id(row)]]
             where = [row.tokens_per_eojeol for row in front], [row.f1 for row in front]
             axes.plot(*where, linestyle="none", marker=marker, color=colour)
-            for row in line:
-                if row.name.isascii():
+            named: list[FrontierRow] = []
+            for row in line:  # names on top of each other can be read by nobody: the first stands for its neighbours
+                apart = not named or (
+                    row.tokens_per_eojeol - named[-1].tokens_per_eojeol > 0.02 * (right - left)
+                    or abs(row.f1 - named[-1].f1) > 0.02 * (top - bottom)
+                )
+                if apart and row.name.isascii():
+                    named.append(row)
                     spot = (row.tokens_per_eojeol, row.f1)
                     options = {"fontsize": 7, "color": "0.3", "parse_math": False}
-                    axes.annotate(row.name, spot, xytext=(6, -8), textcoords="offset points", **options)
+                    axes.annotate(row.name, spot, xytext=(7, -7), textcoords="offset points", **options)
         axes.set(xlim=(left, right), ylim=(bottom, top), xlabel="tokens per eojeol", ylabel="boundary F1 (silver)")
-        axes.set_title(f"{TITLE}\nfilled: on the front (no row is as good at most its size and tokens)", fontsize=10)
+        axes.set_title(
+            f"{TITLE}\nfilled: on the front (no other row beats it in size, tokens and F1 together)", fontsize=10
+        )
         axes.grid(visible=True, linewidth=0.4)
         axes.legend(loc="lower right", fontsize=8)
         try:

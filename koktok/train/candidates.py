@@ -147,7 +147,7 @@ def mine(counts: SegmentedCounts, policy: CandidatePolicy, required: Collection[
     cut, allowed = _cuts(counts, node, codes, at_node)
     sums = np.cumsum(cut)
     gaps = spaces(codes, np.concatenate([[True], word[1:] != word[:-1]]) if len(word) else word == 0)
-    hangul = np.cumsum((codes >= 0xAC00) & (codes <= 0xD7A3))
+    hangul = np.concatenate([[0], np.cumsum((codes >= 0xAC00) & (codes <= 0xD7A3))])  # before each character
     word_end = np.repeat(node[1:] - 1, sizes)
 
     arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]] = [(at_node + 1, 1, char)]
@@ -161,8 +161,8 @@ def mine(counts: SegmentedCounts, policy: CandidatePolicy, required: Collection[
         fits = at_node[place] + k <= word_end[place]
         place, number = place[fits], number[fits]
         if k > policy.max_length:
-            syllables = hangul[place + k - 1] - np.where(place > 0, hangul[place - 1], 0)
-            place, number = place[syllables == 0], number[syllables == 0]
+            plain = hangul[place + k] == hangul[place]
+            place, number = place[plain], number[plain]
         fits = usable[place + k - 1]
         place, number = place[fits], number[fits]
         if not len(place):

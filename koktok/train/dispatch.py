@@ -48,6 +48,8 @@ class Job:
         All cores by default; the result does not depend on it.
     tell : callable
         Called with steps done and steps in all.
+    runs : SegmentedCounts, optional
+        Runs of words, where the recipe wants superwords.
     """
 
     counts: SegmentedCounts
@@ -55,6 +57,7 @@ class Job:
     pattern: Pattern
     threads: int | None = None
     tell: Callable[[int, int], None] = lambda _done, _total: None
+    runs: SegmentedCounts | None = None
 
     @property
     def options(self) -> TrainRecipe:
@@ -131,9 +134,13 @@ def _relaxed(floors: Iterable[Any], attempt: Callable[[Any], Found]) -> Found:
 
 
 def _unigram(job: Job) -> tuple[Vocab, dict[str, Any]]:
+    from koktok.train.superword import SuperwordPolicy
     from koktok.train.unigram import train_unigram
 
     options, alphabet = job.options, job.alphabet()
+    wide: dict[str, Any] = {}
+    if job.runs is not None:
+        wide = {"runs": job.runs, "superwords": SuperwordPolicy(share=options.superwords)}
     trained = _relaxed(
         UNIGRAM_FLOORS,
         lambda floor: train_unigram(
@@ -149,6 +156,7 @@ def _unigram(job: Job) -> tuple[Vocab, dict[str, Any]]:
             coverage=1e-9,  # `alphabet_of` has decided
             crosses=job.crosses,
             threads=job.threads,
+            **wide,
         ),
     )
     return trained.vocab, trained.log

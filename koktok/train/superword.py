@@ -9,7 +9,7 @@ whether a place in the vocabulary is better spent inside words or across them (S
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from koktok.segmented import Cut, SegmentedCounts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SuperwordPolicy", "crosses_space", "eojeol_counts", "runs_of", "segment_runs", "spaces"]
+__all__ = ["SuperwordPolicy", "crosses_space", "eojeol_counts", "known_parts", "runs_of", "segment_runs", "spaces"]
 
 RUN = 8
 """Eojeols in a run at most. Training on whole sentences finds the same pieces, from a larger table."""
@@ -98,6 +98,25 @@ def runs_of(line: str, *, longest: int = RUN) -> Iterator[str]:
             run = []
     if run:
         yield "".join(run)
+
+
+def known_parts(run: str, known: Container[str]) -> Iterator[str]:
+    """The parts of a run between words that are not known: rare words are left out of training, and so are their gaps.
+
+    Examples
+    --------
+    >>> list(known_parts("갈 수 쿠쿠토토 있다.", {"갈", " 수", " 있다."}))
+    ['갈 수', ' 있다.']
+    """
+    part: list[str] = []
+    for word in words_of(run):
+        if word in known:
+            part.append(word)
+        elif part:
+            yield "".join(part)
+            part = []
+    if part:
+        yield "".join(part)
 
 
 def segment_runs(runs: Counts, words: SegmentedCounts) -> SegmentedCounts:

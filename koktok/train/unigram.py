@@ -8,9 +8,7 @@ Reading order: lattice, candidates, selection, crf, here.
 from __future__ import annotations
 
 import os
-import re
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
@@ -19,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from koktok.errors import UsageError, VocabSizeError
-from koktok.pretokenize import CLASSES
 from koktok.segmented import SegmentedCounts
 from koktok.train import crf
 from koktok.train.candidates import CandidatePolicy, Candidates, mine
@@ -27,17 +24,15 @@ from koktok.train.lattice import Dials, Lattice, NodeCosts, charge, node_costs
 from koktok.train.selection import Round, select
 from koktok.train.superword import SuperwordPolicy, eojeol_counts
 from koktok.train.unigram_log import describe
+from koktok.train.unigram_reserve import by_script, check_reserve, floors_of
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PRESETS", "SCRIPTS", "Point", "Trained", "script_of", "train_unigram", "train_unigrams"]
+__all__ = ["PRESETS", "Point", "Trained", "train_unigram", "train_unigrams"]
 
 SUPERWORDS = SuperwordPolicy()
-
-SCRIPTS = ("hangul", "latin", "other")
-"""What `reserve` shares the pieces among."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -255,7 +250,7 @@ def train_unigrams(
     names = [point.name for point in points]
     if not points or not vocab_sizes or len(set(names)) != len(names):
         raise UsageError(f"training wants points of distinct names and sizes; {names} and {list(vocab_sizes)} came")
-    _check_reserve(reserve or {})
+    check_reserve(reserve or {})
     seconds: dict[str, float] = {"compile": crf.warm_up()}
     clock = time.perf_counter()
     text = counts if runs is None else runs
@@ -346,31 +341,10 @@ class _Run:
             self.rounds.append,
             among=self.allowed,
             limited={size + more: (found.superword, int((size - beside) * self.share)) for size in vocab_sizes},
-            floors={size + more: self.floors(size - beside) for size in vocab_sizes},
+            floors={size + more: floors_of(found, self.reserve, size - beside) for size in vocab_sizes},
         )
         self.seconds = time.perf_counter() - clock
         return {size: chosen[size + more] for size in vocab_sizes}
-
-    def floors(self, n_pieces: int) -> list[tuple[NDArray[np.bool_], int]]:
-        """For each reserved script, its longer pieces and how many of them the required characters leave to choose."""
-        if not self.reserve:
-            return []
-        found = self.candidates
-        script = np.asarray([script_of(piece) for piece in found.pieces])
-        floors, taken = [], int(found.required.sum())
-        for name, share in sorted(self.reserve.items()):
-            group = script == name
-            least = max(int(n_pieces * share) - int((group[: found.n_chars] & found.required).sum()), 0)
-            group[: found.n_chars] = False
-            floors.append((group, least))
-            taken += least
-        if taken > n_pieces:
-            raise UsageError(
-                f"the scripts {', '.join(sorted(self.reserve))} ask for {taken:,} of {n_pieces:,} pieces, with the "
-                f"required characters of all scripts",
-                hint="smaller shares, or a larger --vocab-size",
-            )
-        return floors
 
     def fit(self, alive: NDArray[np.bool_]) -> tuple[Lattice, NDArray[np.float64]]:
         lattice = self.lattice.only(alive)
@@ -403,39 +377,12 @@ class _Run:
             "vocab_size": size,
             "candidates": int(self.allowed.sum()),
             "required": int(self.candidates.required.sum()),
-            "pieces_by_script": _by_script(vocab),
+            "pieces_by_script": by_script(vocab.pieces),
             "rounds": [asdict(entry) for entry in self.rounds],
             **describe(self.counts, lattice, score, vocab, self.candidates.tokens),
             "seconds": {"select": self.seconds},
         }
         return Trained(vocab, log)
-
-
-def script_of(piece: str) -> str:
-    """The script of a piece by its letters: Hangul where it has any, else Latin where it has any, else other.
-
-    Examples
-    --------
-    >>> [script_of(piece) for piece in (" 학교", "ㅋㅋ", "PC방", " the", "é", "漢字", "():", "    ", "19")]
-    ['hangul', 'hangul', 'hangul', 'latin', 'latin', 'other', 'other', 'other', 'other']
-    """
-    return next((script for script in SCRIPTS[:2] if _LETTERS[script].search(piece)), SCRIPTS[2])
-
-
-_LETTERS = {script: re.compile(f"[{CLASSES[script]}]") for script in SCRIPTS[:2]}
-
-
-def _by_script(vocab: Vocab) -> dict[str, int]:
-    found = Counter(map(script_of, vocab.pieces))
-    return {script: found[script] for script in SCRIPTS}
-
-
-def _check_reserve(reserve: Mapping[str, float]) -> None:
-    strange = sorted(set(reserve) - set(SCRIPTS))
-    if strange:
-        raise UsageError(f"`{strange[0]}` is no script that pieces are told by", hint=", ".join(SCRIPTS))
-    if any(share < 0 for share in reserve.values()) or sum(reserve.values()) > 1 + 1e-9:
-        raise UsageError(f"the shares of scripts are from 0 to 1, and 1 together at most; {dict(reserve)} came")
 
 
 def _check_size(size: int, smallest: int, largest: int) -> None:
@@ -448,5 +395,5 @@ def _check_size(size: int, smallest: int, largest: int) -> None:
     if size > largest:
         raise VocabSizeError(
             f"a vocabulary of {size:,} is too large: this text has candidates for at most {largest:,}",
-            hint=f"--vocab-size {largest} or less, a lower --min-count, or more text",
+            hint=f"--vocab-size {largest}",
         )
