@@ -17,23 +17,38 @@ from functools import partial
 from heapq import nsmallest
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koktok.corpus import ReadReport, Source, lines_of, read_lines, split_lines
 from koktok.count import Counts, RunCounter, WordCounter
-from koktok.errors import InputError
+from koktok.errors import InputError, UsageError
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Pattern
 from koktok.recipe import Recipe
 from koktok.recipe import Source as SourceRecord
-from koktok.segment import Policy, segment_counts, segmenter_for
+from koktok.segment import Policy, Segmenter, segment_counts, segmenter_for
 from koktok.segment.cache import CachedSegmenter
 from koktok.segmented import SegmentedCounts
 from koktok.tokenizer import Tokenizer
 from koktok.train.dispatch import Job, Learnt, train
 from koktok.train.superword import known_parts, runs_of, segment_runs
+from koktok.vocab import BYTE_PIECES
 
-__all__ = ["Reading", "Training", "prepare", "prepare_runs", "read", "train_tokenizer", "train_vocab"]
+if TYPE_CHECKING:
+    from koktok.frontier import FrontierRow, Reference
+
+__all__ = [
+    "Reading",
+    "Training",
+    "Waist",
+    "prepare",
+    "prepare_runs",
+    "read",
+    "to_waist",
+    "train_frontier",
+    "train_tokenizer",
+    "train_vocab",
+]
 
 Tell = Callable[[str, int, int | None], None]
 """Progress: the stage's name, what is done and what there is in all (None where nobody knows)."""
@@ -246,31 +261,13 @@ def train_tokenizer(
     '너는 집에 간다.'
     """
     recipe = recipe or Recipe()
-    seconds: dict[str, float] = {}
-    with _timed(seconds, "read"):
-        reading = read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0, tell=tell)
-    normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
-    pattern = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
-    wide = replace(pattern, superwords=recipe.train.superwords > 0)
-    with _timed(seconds, "normalize"):
-        tell("normalize", 0, None)
-        counts = prepare(reading.train, normalizer, pattern)
-        counts = counts.at_least(recipe.train.min_count or (2 if len(counts) > MANY_WORDS else 1))
-    segmenter = segmenter_for(recipe.segment.segmenter, user_dictionary=user_dictionary, threads=threads)
-    cached = None
-    if cache is not False and recipe.segment.segmenter != "whitespace":
-        segmenter = cached = CachedSegmenter(segmenter, cache if isinstance(cache, Path) else None)
-    with _timed(seconds, "segment"):
-        segmented = segment_counts(
-            counts,
-            segmenter,
-            Policy.parse(recipe.segment.policy),
-            as_jamo=recipe.jamo,
-            on_progress=lambda done, n: tell("segment", done, n),
-        )
-    with _timed(seconds, "train"):
-        runs = prepare_runs(reading.runs, normalizer, wide, segmented) if reading.runs is not None else None
-        learnt = train_vocab(segmented, recipe, pattern=wide, runs=runs, threads=threads, tell=tell)
+    made = to_waist(text, recipe, user_dictionary=user_dictionary, cache=cache, threads=threads, tell=tell)
+    reading, segmented = made.reading, made.segmented
+    with _timed(made.seconds, "train"):
+        runs = None
+        if reading.runs is not None:
+            runs = prepare_runs(reading.runs, made.normalizer, made.pattern, segmented)
+        learnt = train_vocab(segmented, recipe, pattern=made.pattern, runs=runs, threads=threads, tell=tell)
     named = text if isinstance(text, list | tuple) else ()  # an iterator is spent by now
     weights = {source.name: source.weight for source in named if isinstance(source, Source)}
     digests = reading.report.digests.items()
@@ -278,10 +275,10 @@ def train_tokenizer(
     signed = recipe.model_copy(update={"sources": records})
     signature = {
         "koktok": version("koktok"),
-        "segmenter": segmenter.signature(),
+        "segmenter": made.segmenter.signature(),
         "trainer": _trainer(recipe),
-        "normalizer": normalizer.signature(),
-        "counts": counts.digest(),
+        "normalizer": made.normalizer.signature(),
+        "counts": made.counts.digest(),
         "segmented": segmented.digest(),
         "lines": reading.report.lines,
         "eojeols": reading.train.total,
@@ -290,9 +287,131 @@ def train_tokenizer(
     if reading.report.bad_lines:
         bad, places = reading.report.bad_lines, ", ".join(reading.report.bad_places)
         notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {places}")
-    asked, known = (cached.asked, cached.known) if cached else (len(segmented), 0)
-    return Training(
-        Tokenizer(signed, learnt.vocab, signature), reading, segmented, seconds, asked, known, notes, learnt.log
+    asked, known = len(segmented), 0
+    if isinstance(made.segmenter, CachedSegmenter):
+        asked, known = made.segmenter.asked, made.segmenter.known
+    tokenizer = Tokenizer(signed, learnt.vocab, signature)
+    return Training(tokenizer, reading, segmented, made.seconds, asked, known, notes, learnt.log)
+
+
+def train_frontier(
+    text: Sequence[Source] | Iterable[Any],
+    recipe: Recipe,
+    *,
+    vocab_sizes: Sequence[int],
+    user_dictionary: str | None = None,
+    cache: Path | bool | None = None,
+    threads: int | None = None,
+    tell: Tell = _silent,
+) -> tuple[list[FrontierRow], Reference]:
+    """Many settings and sizes of the default trainer from one count, measured on the held-out words.
+
+    Returns
+    -------
+    rows and reference
+        See `koktok.frontier`.
+
+    Raises
+    ------
+    KoktokError
+        As `train_tokenizer`; UsageError also where the recipe holds nothing out.
+    """
+    from koktok.frontier import frontier, reference
+    from koktok.train.alphabet import MODERN_JAMO, alphabet_of
+
+    made = to_waist(text, recipe, user_dictionary=user_dictionary, cache=cache, threads=threads, tell=tell)
+    raw = made.reading.held
+    if not raw.total:
+        raise UsageError("the curve is drawn on held-out words, and nothing was held out", hint="--holdout 0.05")
+    held = _segmented(prepare(raw, made.normalizer, made.pattern), recipe, made.segmenter, tell)
+    eojeols = sum(n for word, n in raw.items() if word.strip(" "))
+    taken = len(BYTE_PIECES) + len(recipe.special_tokens)
+    alphabet = alphabet_of(
+        zip(made.segmented.words, made.segmented.n.tolist(), strict=True),
+        vocab_size=min(vocab_sizes),
+        taken=taken,
+        coverage=recipe.train.character_coverage,
+        required=MODERN_JAMO if recipe.jamo else recipe.train.required,
+    )
+    taboo = {*BYTE_PIECES, *recipe.special_tokens}
+    rows = frontier(
+        made.segmented,
+        held,
+        held_eojeols=eojeols,
+        vocab_sizes=vocab_sizes,
+        required=alphabet,
+        coverage=1e-9,  # `alphabet_of` has decided
+        specials=recipe.special_tokens,
+        crosses=lambda piece: piece in taboo or made.pattern.crosses(piece),
+        threads=threads,
+        on_progress=tell,
+    )
+    return rows, reference(held, eojeols=eojeols)
+
+
+@dataclass(frozen=True)
+class Waist:
+    """Everything that stands before a trainer.
+
+    Parameters
+    ----------
+    reading : Reading
+    counts : Counts
+        Normalized pre-tokens, rare ones left out.
+    segmented : SegmentedCounts
+        The same with their cuts.
+    normalizer : Normalizer
+    pattern : Pattern
+        What no piece may cross.
+    segmenter : Segmenter
+    seconds : dict of str to float
+        Wall time by stage.
+    """
+
+    reading: Reading
+    counts: Counts
+    segmented: SegmentedCounts
+    normalizer: Normalizer
+    pattern: Pattern
+    segmenter: Segmenter
+    seconds: dict[str, float]
+
+
+def to_waist(
+    text: Sequence[Source] | Iterable[Any],
+    recipe: Recipe,
+    *,
+    user_dictionary: str | None = None,
+    cache: Path | bool | None = None,
+    threads: int | None = None,
+    tell: Tell = _silent,
+) -> Waist:
+    """Text to segmented counts; parameters and errors as `train_tokenizer`."""
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "read"):
+        reading = read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0, tell=tell)
+    normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
+    pattern = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
+    with _timed(seconds, "normalize"):
+        tell("normalize", 0, None)
+        counts = prepare(reading.train, normalizer, pattern)
+        counts = counts.at_least(recipe.train.min_count or (2 if len(counts) > MANY_WORDS else 1))
+    segmenter = segmenter_for(recipe.segment.segmenter, user_dictionary=user_dictionary, threads=threads)
+    if cache is not False and recipe.segment.segmenter != "whitespace":
+        segmenter = CachedSegmenter(segmenter, cache if isinstance(cache, Path) else None)
+    with _timed(seconds, "segment"):
+        segmented = _segmented(counts, recipe, segmenter, tell)
+    wide = replace(pattern, superwords=recipe.train.superwords > 0)
+    return Waist(reading, counts, segmented, normalizer, wide, segmenter, seconds)
+
+
+def _segmented(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) -> SegmentedCounts:
+    return segment_counts(
+        counts,
+        segmenter,
+        Policy.parse(recipe.segment.policy),
+        as_jamo=recipe.jamo,
+        on_progress=lambda done, n: tell("segment", done, n),
     )
 
 

@@ -97,6 +97,8 @@ def train(
     threads: Annotated[int | None, typer.Option(help="Threads of the analyser. [all]")] = None,
     cache: Annotated[bool, typer.Option(help="Keep analyses for the next training.")] = True,
     compare: Annotated[bool, typer.Option(help="Train plain SentencePiece beside it.")] = True,
+    frontier: Annotated[bool, typer.Option("--frontier", help="Draw tokens against boundary F1 instead.")] = False,
+    sizes: Annotated[str | None, typer.Option(help="Sizes for --frontier, separated by commas. [--vocab-size]")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and cost.")] = False,
     log: Annotated[str | None, typer.Option(help="File for the trainer's log (JSON); `json` for stderr.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No talk on stderr.")] = False,
@@ -135,6 +137,19 @@ def train(
 
     if dry_run:
         closing.print_estimate(sources, chosen)
+        return
+    if frontier:
+        with Talk(quiet=quiet) as talk:
+            closing.run_frontier(
+                sources,
+                chosen,
+                out,
+                vocab_sizes=_sizes(sizes) if sizes else [chosen.train.vocab_size],
+                talk=talk,
+                user_dictionary=str(user_dictionary) if user_dictionary else None,
+                threads=threads,
+                cache=cache,
+            )
         return
     with Talk(quiet=quiet) as talk:
         closing.run(
@@ -301,6 +316,14 @@ def corpus_fetch(
 
     with Talk() as talk:
         print(fetch(name, force=force, on_progress=talk))
+
+
+def _sizes(text: str) -> list[int]:
+    """Sizes of vocabularies as a user lists them."""
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError as error:
+        raise UsageError(f"`--sizes {text}` wants whole numbers", hint="--sizes 8000,16000,32000") from error
 
 
 def _sources(paths: list[str], field: str | None, weights: list[str], *, quiet: bool) -> list[Source]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.count import Counts
-from koktok.errors import InputError, VocabSizeError
+from koktok.errors import InputError, MissingExtraError, VocabSizeError
 from koktok.vocab import WITH_UNKNOWN
 
 if TYPE_CHECKING:
@@ -220,6 +220,59 @@ def run(
         talk.note(line)
     if log is not None:
         write_log(log, {**made.log, "stages_seconds": made.seconds, "digest": made.tokenizer.vocab.digest()})
+
+
+def run_frontier(
+    sources: Sequence[Source],
+    recipe: Recipe,
+    out: Path,
+    *,
+    vocab_sizes: Sequence[int],
+    talk: Talk,
+    user_dictionary: str | None = None,
+    threads: int | None = None,
+    cache: bool = True,
+) -> None:
+    """What `koktok train --frontier` does: the curve as a table and a plot on stdout, and in files in the folder `out`.
+
+    The folder gets frontier.md, frontier.json, the recipe, and frontier.png where the extra `plot` is installed.
+
+    Raises
+    ------
+    KoktokError
+        As `koktok.build.train_frontier`.
+    """
+    import json
+    import tempfile
+
+    from koktok.build import train_frontier
+    from koktok.console import stdout
+    from koktok.export.folder import MARK, write_folder
+    from koktok.frontier import draw, plot, to_dict, to_markdown
+
+    rows, against = train_frontier(
+        sources,
+        recipe,
+        vocab_sizes=vocab_sizes,
+        user_dictionary=user_dictionary,
+        cache=None if cache else False,
+        threads=threads,
+        tell=talk,
+    )
+    files: dict[str, str | bytes] = {
+        "frontier.md": to_markdown(rows, against),
+        "frontier.json": json.dumps(to_dict(rows, against), ensure_ascii=False, indent=2) + "\n",
+        MARK: recipe.to_toml(),
+    }
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            files["frontier.png"] = draw(rows, Path(folder) / "frontier.png", against).read_bytes()
+    except MissingExtraError as error:
+        talk.note(f"no frontier.png: {error}")
+    write_folder(out, files)
+    talk.__exit__(None, None, None)
+    print(to_markdown(rows, against))
+    stdout().print(plot(rows, against))
 
 
 def write_log(target: str, content: dict[str, Any]) -> None:

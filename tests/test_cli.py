@@ -271,3 +271,16 @@ def test_help_and_version() -> None:
     assert "Korean vocabularies" in koktok("--help").stdout
     assert koktok("--version").stdout == "0.1.0\n"
     assert koktok().returncode == 2
+
+
+def test_frontier_draws_the_curve_and_writes_it(tmp_path: Path) -> None:
+    done = koktok("train", "corpus:mini", "--frontier", "--sizes", "2300,2600", "--out", tmp_path / "out", "-q")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("| 2,300 |") == done.stdout.count("| 2,600 |") == 9
+    assert {"frontier.md", "frontier.json", "koktok.toml"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    rows = json.loads((tmp_path / "out" / "frontier.json").read_text())["rows"]
+    assert {row["name"] for row in rows} >= {"short", "balanced", "aligned"}
+    wrong = koktok("train", "corpus:mini", "--frontier", "--sizes", "2300;2600", "--out", tmp_path / "no")
+    assert (wrong.returncode, "wants whole numbers" in wrong.stderr) == (2, True)
+    none = koktok("train", "corpus:mini", "--frontier", "--holdout", "0", "--out", tmp_path / "no")
+    assert (none.returncode, "nothing was held out" in none.stderr) == (2, True)

@@ -35,6 +35,7 @@ STAGES = [
     "train",
     "export",
     "tokenizer",
+    "frontier",
     "closing",
     "build",
     "console",

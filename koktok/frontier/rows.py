@@ -21,16 +21,16 @@ FLOORS: Final = (None, 5, 3, 2)
 
 
 def _between(left: Point, right: Point, steps: int) -> list[Point]:
-    """`left` and the points on the way to `right`: equal steps in the logarithm of lam, mu and nu, to two decimals."""
+    """`left` and the points before `right`: equal ratios of lam, mu and nu, the other dials from the nearer preset."""
 
     def at(a: Any, b: Any, share: float) -> float:
         return round(float(a ** (1 - share) * b**share), 2)
 
     way = [left]
     for step in range(1, steps):
-        share = step / steps
-        lam, mu, nu = (at(getattr(left, dial), getattr(right, dial), share) for dial in ("lam", "mu", "nu"))
-        way.append(replace(left, name=f"{left.name}+{step}", lam=lam, mu=mu, nu=nu))
+        near, name = (left, f"{left.name}+{step}") if 2 * step < steps else (right, f"{right.name}-{steps - step}")
+        lam, mu, nu = (at(getattr(left, dial), getattr(right, dial), step / steps) for dial in ("lam", "mu", "nu"))
+        way.append(replace(near, name=name, lam=lam, mu=mu, nu=nu))
     return way
 
 
@@ -40,9 +40,10 @@ FRONTIER: Final[tuple[Point, ...]] = (
     PRESETS["aligned"],
 )
 """Nine points from fewest tokens to truest cuts: the three presets by name, two between the first two, four between the
-last two, because the second stretch is the longer one (nu .2 to .38, and .38 to 2). Steps are equal ratios, which are
-about equal steps on the curve. Everything but lam, mu and nu stands where the preset to the left has it, so that every
-point can be had by that preset and three options (`flags`)."""
+last two, because the second stretch is the longer one (nu .2 to .38, and .38 to 2). lam, mu and nu go in equal ratios;
+everything else stands where the nearer preset has it, so that every point can be had by a preset and these options
+(`flags`). The nearer one, because at 32,000 ids the two points before `aligned` have fewer tokens with its dials than with
+those of `balanced`: 2.019 at F1 .852 against 2.052 at .854, and 2.103 at .914 against 2.122 at .899."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,444 @@
+"""The frontier: every figure by a second, plainer way; the front by brute force; and what is shown of it."""
+
+import json
+import sys
+from dataclasses import replace
+from itertools import combinations, pairwise, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koktok.count import count_words
+from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError, VocabSizeError
+from koktok.frontier import (
+    FRONTIER,
+    FrontierRow,
+    draw,
+    flags,
+    from_dict,
+    frontier,
+    measure,
+    on_front,
+    plot,
+    reference,
+    to_dict,
+    to_markdown,
+)
+from koktok.models import model_for
+from koktok.segment import Policy, Whitespace, segment_counts
+from koktok.segmented import Cut, SegmentedCounts
+from koktok.train.unigram import PRESETS, train_unigrams
+from koktok.vocab import Vocab
+
+TAILS = (
+    "에서",
+    "으로",
+    "에게",
+    "까지",
+    "이다",
+    "했다",
+    "은",
+    "는",
+    "이",
+    "가",
+    "을",
+    "를",
+    "에",
+    "의",
+    "도",
+    "다",
+    "고",
+)
+
+
+def by_hand(lines):
+    """Pretokens of the lines, cut before a tail that looks like a particle or an ending: an analyser for tests."""
+    items = []
+    for word, n in count_words(lines).items():
+        bare = word.rstrip(".,?!")
+        tail = next((t for t in TAILS if bare.endswith(t) and len(bare.strip()) > len(t)), "")
+        items.append((word, [Cut(len(bare) - len(tail))] if tail else [], n))
+    return SegmentedCounts.from_items(items)
+
+
+@pytest.fixture(scope="module")
+def halves(mini):
+    train, held = [line for i, line in enumerate(mini) if i % 5], mini[::5]
+    return by_hand(train), by_hand(held), sum(len(line.split()) for line in held)
+
+
+POINTS = tuple(replace(point, min_count=2) for point in FRONTIER[::2])
+
+
+@pytest.fixture(scope="module")
+def rows(halves):
+    train, held, eojeols = halves
+    return frontier(train, held, held_eojeols=eojeols, vocab_sizes=[3000, 2400, 3000], points=POINTS)
+
+
+def hangul(char):
+    return 0xAC00 <= ord(char) < 0xAC00 + 11172
+
+
+def second_way(spans_of, held, eojeols):
+    """Every occurrence by itself, gap after gap."""
+    tokens = right = wrong = missed = 0
+    for word, cuts, n in held.items():
+        there = {cut.offset for cut in cuts}
+        for _ in range(n):
+            spans = spans_of(word)
+            tokens += len(spans)
+            for gap, (a, b) in enumerate(pairwise(word), start=1):
+                if hangul(a) and hangul(b):
+                    made = not any(start < gap < end for start, end in spans)
+                    right += made and gap in there
+                    wrong += made and gap not in there
+                    missed += not made and gap in there
+    precision = right / (right + wrong) if right + wrong else 0
+    recall = right / (right + missed)
+    f1 = 2 * precision * recall / (precision + recall) if right else 0
+    return pytest.approx((tokens / eojeols, precision, recall, f1))
+
+
+def figures(row):
+    return row.tokens_per_eojeol, row.precision, row.recall, row.f1
+
+
+# ── points ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_points_go_from_short_to_aligned_in_even_steps():
+    assert len(FRONTIER) == 9
+    assert [point for point in FRONTIER if point.name in PRESETS] == list(PRESETS.values())
+    steps = [b.nu / a.nu for a, b in pairwise(FRONTIER)]
+    assert all(1.2 < step < 1.45 for step in steps), steps
+    assert all(a.mu <= b.mu for a, b in pairwise(FRONTIER))
+    assert len({point.name for point in FRONTIER}) == 9
+
+
+def test_every_point_can_be_had_by_options():
+    for point in FRONTIER:
+        words = flags(vars(point)).split()
+        options = dict(zip(words[::2], words[1::2], strict=True))
+        preset = PRESETS[options.pop("--preset")]
+        dials = {name.removeprefix("--"): float(value) for name, value in options.items()}
+        assert replace(preset, name=point.name, **dials) == point
+    assert flags(vars(PRESETS["aligned"])) == "--preset aligned"
+    assert flags(vars(replace(PRESETS["short"], rarity=0.7))) == ""
+    assert flags(vars(replace(PRESETS["short"], nu={"josa": 1.0, "rest": 0.0}))) == ""
+
+
+# ── figures ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_rows_are_what_a_training_gives(halves, rows):
+    train, held, eojeols = halves
+    assert {(row.name, row.vocab_size) for row in rows} == {(p.name, n) for p in POINTS for n in (2400, 3000)}
+    assert rows == sorted(rows, key=lambda row: (row.vocab_size, row.tokens_per_eojeol))
+    again = train_unigrams(train, points=POINTS, vocab_sizes=[2400, 3000])
+    for row in rows:
+        model = model_for(again[row.name, row.vocab_size].vocab)
+        assert figures(row) == second_way(lambda word, model=model: model.encode(word)[1], held, eojeols)
+        point = next(point for point in POINTS if point.name == row.name)
+        assert row.dials == {key: value for key, value in vars(point).items() if key != "name"}
+
+
+def test_a_small_text_lowers_the_floor_of_all_points_no_more_than_it_must(halves):
+    train, held, eojeols = halves
+    points = [replace(FRONTIER[0], min_count=2, name="low"), FRONTIER[0]]
+
+    def made(floor):
+        return [replace(point, min_count=min(point.min_count, floor)) for point in points]
+
+    with pytest.raises(VocabSizeError):
+        train_unigrams(train, points=made(5), vocab_sizes=[3000])
+    found = frontier(train, held, held_eojeols=eojeols, vocab_sizes=[3000], points=points)
+    lowered = frontier(train, held, held_eojeols=eojeols, vocab_sizes=[3000], points=made(3))
+    assert [figures(row) for row in found] == [figures(row) for row in lowered]
+    assert {row.name: row.dials["min_count"] for row in found} == {"low": 2, "short": 10}
+
+
+def test_the_dial_is_a_dial(rows):
+    for size in (2400, 3000):
+        named = {row.name: row for row in rows if row.vocab_size == size}
+        assert named["short"].tokens_per_eojeol < named["aligned"].tokens_per_eojeol
+        assert named["short"].f1 < named["balanced+1"].f1 < named["aligned"].f1
+    assert any(row.f1 > 0.5 for row in rows)
+
+
+def test_the_result_depends_on_nothing_else(halves, rows):
+    train, held, eojeols = halves
+    told = []
+    again = frontier(
+        train,
+        held,
+        held_eojeols=eojeols,
+        vocab_sizes=[2400, 3000, 2400],
+        points=POINTS[::-1],
+        threads=1,
+        on_progress=lambda *step: told.append(step),
+    )
+    assert again == rows
+    assert {stage for stage, _, _ in told} == {"select", "scores", "measure"}
+    assert told[-1] == ("measure", 10, 10)
+    assert ("scores", 10, 10) in told  # doubles are trained once
+
+
+words = st.builds(str.__add__, st.sampled_from(["", " "]), st.text("가나다a뷁.", min_size=1, max_size=4))
+
+
+@st.composite
+def held_out(draw):
+    items = []
+    for word in draw(st.lists(words, min_size=1, max_size=3, unique=True)):
+        offsets = draw(st.sets(st.integers(1, len(word) - 1))) if len(word) > 1 else set()
+        items.append((word, [Cut(offset) for offset in offsets], draw(st.integers(1, 3))))
+    return SegmentedCounts.from_items([*items, ("다다", [Cut(1)], 1)] if "다다" not in {i[0] for i in items} else items)
+
+
+def has_gold(held):
+    return any(hangul(word[c.offset - 1]) and hangul(word[c.offset]) for word, cuts, _ in held.items() for c in cuts)
+
+
+@given(
+    held_out(),
+    st.lists(st.sampled_from(["가나", "나다", " 가", "가나다", "a.", "다."]), unique=True),
+    st.integers(1, 9),
+)
+def test_measure_by_the_second_way(held, longer, eojeols):
+    vocab = Vocab.unigram({piece: -float(i + 1) for i, piece in enumerate([*longer, *"가나다a. "])})
+    if not has_gold(held):
+        with pytest.raises(UsageError, match="no cut between two Hangul"):
+            measure("mine", vocab, held, eojeols=eojeols)
+        return
+    row = measure("mine", vocab, held, eojeols=eojeols, nu=1)
+    assert figures(row) == second_way(lambda word: model_for(vocab).encode(word)[1], held, eojeols)
+    assert (row.name, row.vocab_size, row.dials) == ("mine", vocab.size, {"nu": 1})
+    assert row.f1 <= row.ceiling + 1e-12
+
+
+def test_bytes_of_one_syllable_are_one_place():
+    held = SegmentedCounts.from_marked({"가|뷁": 1})
+    row = measure("bytes", Vocab.unigram({"가": -1.0}), held, eojeols=1)
+    assert figures(row) == (4.0, 1.0, 1.0, 1.0)
+
+
+def test_a_cut_beside_anything_but_syllables_is_no_boundary():
+    held = SegmentedCounts.from_marked({" |학교|에|.": 1, "a|학교": 1, "3|개": 2, "ㄱ|가": 1})
+    assert reference(held, eojeols=5).gold == 1
+
+
+# ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def cuttings(word):
+    for k in range(len(word)):
+        for inner in combinations(range(1, len(word)), k):
+            yield list(pairwise((0, *inner, len(word))))
+
+
+@given(held_out().filter(has_gold), st.integers(1, 9))
+def test_the_ceiling_is_the_best_of_all_cuttings(held, eojeols):
+    """Every occurrence may be cut its own way, or ceilings between would not be reached."""
+    found = reference(held, eojeols=eojeols)
+    reached = {(0, 0, 0)}  # tokens, hits and cuts of all occurrences
+    for word, cuts, n in held.items():
+        gaps = {i for i in range(1, len(word)) if hangul(word[i - 1]) and hangul(word[i])}
+        gold = {cut.offset for cut in cuts} & gaps
+        one = set()
+        for way in cuttings(word):
+            made = {start for start, _ in way} & gaps
+            one.add((len(way), len(made & gold), len(made)))
+        for _ in range(n):
+            reached = {tuple(map(sum, zip(a, b, strict=True))) for a, b in product(reached, one)}
+    best = {}
+    for tokens, hits, cuts in reached:
+        best[tokens] = max(best.get(tokens, 0.0), 2 * hits / (cuts + found.gold))
+    for tokens, f1 in best.items():
+        assert found.ceiling(tokens / eojeols) == pytest.approx(f1)
+
+
+@given(held_out().filter(has_gold), st.integers(1, 9))
+def test_the_trivial_row(held, eojeols):
+    row = reference(held, eojeols=eojeols).trivial
+
+    def characters(word):
+        glued = word.replace(" ", "", 1) if len(word) > 1 else word
+        ends = [len(word) - len(glued) + i for i in range(1, len(glued) + 1)]
+        return list(pairwise([0, *ends]))
+
+    assert figures(row) == second_way(characters, held, eojeols)
+    assert row.recall == 1
+    assert row.vocab_size == len({char for word in held.words for char in word})
+
+
+def test_no_row_is_over_the_ceiling(halves, rows):
+    _, held, eojeols = halves
+    found = reference(held, eojeols=eojeols)
+    for row in rows:
+        assert row.f1 <= row.ceiling <= 1
+        assert row.f1 <= found.ceiling(row.tokens_per_eojeol)
+
+
+# ── refusals ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_words_without_cuts_have_no_curve(mini):
+    whole = segment_counts(count_words(mini[:20]), Whitespace(), Policy.parse("morphemes"))
+    with pytest.raises(UsageError, match="no cut between two Hangul syllables") as caught:
+        frontier(whole, whole, held_eojeols=whole.total, vocab_sizes=[10**9])  # told before any training
+    assert caught.value.hint == "--segmenter kiwi"
+
+
+@pytest.mark.parametrize(("held", "eojeols"), [({}, 5), ({"집|에": 1}, 0)])
+def test_nothing_held_out(held, eojeols):
+    counts = SegmentedCounts.from_marked({"집|에": 9})
+    with pytest.raises(InputError, match="nothing to measure on"):
+        frontier(counts, SegmentedCounts.from_marked(held), held_eojeols=eojeols, vocab_sizes=[300])
+
+
+@pytest.mark.parametrize(("size", "message"), [(200, "too small"), (10**6, "too large")])
+def test_impossible_sizes(halves, size, message):
+    train, held, eojeols = halves
+    with pytest.raises(VocabSizeError, match=message):
+        frontier(train, held, held_eojeols=eojeols, vocab_sizes=[2400, size], points=FRONTIER[:1])
+
+
+def test_two_points_of_one_name(halves):
+    train, held, eojeols = halves
+    with pytest.raises(UsageError, match="distinct names"):
+        frontier(train, held, held_eojeols=eojeols, vocab_sizes=[2400], points=FRONTIER[:1] * 2)
+
+
+# ── the front ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+some_rows = st.lists(
+    st.builds(
+        lambda size, tokens, f1: FrontierRow(f"{size}", size, tokens, f1, f1, f1, {}),
+        st.sampled_from([8000, 16000, 32000]),
+        st.integers(5, 9).map(lambda n: n / 4),
+        st.integers(0, 5).map(lambda n: n / 5),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def beats(a, b):
+    as_good = a.vocab_size <= b.vocab_size and a.tokens_per_eojeol <= b.tokens_per_eojeol and a.f1 >= b.f1
+    better = a.vocab_size < b.vocab_size or a.tokens_per_eojeol < b.tokens_per_eojeol or a.f1 > b.f1
+    return as_good and better
+
+
+@given(some_rows)
+def test_the_front_by_brute_force(some):
+    assert on_front(some) == [not any(beats(other, row) for other in some) for row in some]
+
+
+# ── what is shown ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_table_has_every_row_and_the_trivial_one(halves, rows):
+    _, held, eojeols = halves
+    found = reference(held, eojeols=eojeols)
+    title, _, _, rule, *lines = to_markdown(rows[::-1], found).splitlines()
+    assert "silver" in title
+    assert [line.split(" | ")[1] for line in lines] == [row.name for row in rows] + ["one token a character"]
+    assert {line.count("|") for line in lines} == {rule.count("|")}
+    stars = [" * |" in line for line in lines]
+    assert stars == [*on_front(rows), False]
+    assert any(f"| {row.f1:.3f} |" in line for row, line in zip(rows, lines[:1], strict=False))
+    piped = to_markdown([replace(rows[0], name="a|b")]).splitlines()[-1]
+    assert piped.replace("\\|", "").count("|") == rule.count("|")
+
+
+def test_json_and_back(halves, rows):
+    _, held, eojeols = halves
+    found = to_dict(rows[::-1], reference(held, eojeols=eojeols))
+    read = json.loads(json.dumps(found))
+    assert from_dict(read) == rows
+    assert [row["on_front"] for row in read["rows"]] == on_front(rows)
+    assert read["reference"]["trivial"]["recall"] == 1
+    assert "silver" in read["gold"]
+    assert to_dict(rows)["reference"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "version 1"),
+        ({"format": "x"}, "koktok-frontier"),
+        ({"rows": [{}]}, "broken"),
+        ({"rows": 3}, "broken"),
+    ],
+)
+def test_foreign_json(rows, change, message):
+    with pytest.raises(ArtifactError, match=message):
+        from_dict({**to_dict(rows), **change})
+
+
+def field_of(text):
+    return [line.split("|", 1)[1] for line in text.plain.splitlines() if line[6:7] == "|"]
+
+
+@given(some_rows)
+def test_the_plot_has_a_letter_where_a_row_is(some):
+    field = [line.ljust(64) for line in field_of(plot(some, width=64, height=24))]
+    assert len(field) == 24
+    sizes = sorted({row.vocab_size for row in some})
+    xs, ys = [row.tokens_per_eojeol for row in some], [row.f1 for row in some]
+    shown = {(r, c): char for r, line in enumerate(field) for c, char in enumerate(line) if char != " "}
+    assert len(shown) == len({(row.tokens_per_eojeol, row.f1) for row in some})
+    assert max(c for _, c in shown) >= 30 or max(xs) == min(xs)
+    # Left to right and top to bottom the letters stand in the order of the rows' figures.
+    for axis, values in ((1, sorted(set(xs))), (0, sorted(set(ys), reverse=True))):
+        assert len({place[axis] for place in shown}) == len(values)
+    best = {(row.tokens_per_eojeol, row.f1): row for row, front in zip(some, on_front(some), strict=True) if front}
+    columns, lines = sorted({c for _, c in shown}), sorted({r for r, _ in shown})
+    for (tokens, f1), row in best.items():
+        place = lines[sorted(set(ys), reverse=True).index(f1)], columns[sorted(set(xs)).index(tokens)]
+        assert shown[place] == "ABC"[sizes.index(row.vocab_size)]
+
+
+def test_the_plot_shows_the_references(halves, rows):
+    _, held, eojeols = halves
+    found = reference(held, eojeols=eojeols)
+    text = plot(rows, found).plain
+    assert "silver" in text
+    assert f"F1 {found.trivial.f1:.3f}" in text
+    assert any(line.count("-") > 50 for line in field_of(plot(rows, found)))
+    assert not any("-" in line for line in field_of(plot(rows)))
+    low = [FrontierRow("x", 9, tokens, 0.1, 0.1, f1, {}) for tokens, f1 in ((1.0, 0.0), (1.3, 0.9))]
+    assert sum(line.count(".") for line in field_of(plot(low, found))) > 20
+    assert plot(rows, found) == plot(rows[::-1], found)
+
+
+def test_nothing_to_draw(tmp_path):
+    with pytest.raises(InputError, match="no rows"):
+        plot([])
+    with pytest.raises(InputError, match="no rows"):
+        draw([], tmp_path / "a.png")
+    assert len(to_markdown([]).splitlines()) == 4
+
+
+def test_without_matplotlib(rows, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match="matplotlib") as caught:
+        draw(rows, tmp_path / "a.png")
+    assert "koktok[plot]" in caught.value.hint
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("name", "head"), [("a.png", b"\x89PNG\r\n"), ("b.SVG", b"<?xml")])
+def test_a_drawing(halves, rows, tmp_path, name, head):
+    pytest.importorskip("matplotlib")
+    _, held, eojeols = halves
+    found = reference(held, eojeols=eojeols)
+    named = [replace(rows[0], name="가 is no ASCII"), replace(rows[1], name="$x_{$"), *rows[2:]]
+    path = draw(named, tmp_path / name, found)
+    assert path.read_bytes().startswith(head)
+    assert draw(named[::-1], tmp_path / f"again-{name}", found).read_bytes() == path.read_bytes()
+    assert draw(rows, tmp_path / f"bare-{name}").read_bytes() != path.read_bytes()
+    with pytest.raises(InputError, match="cannot be written"):
+        draw(rows, tmp_path / "nowhere" / name)
