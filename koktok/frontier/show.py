@@ -315,10 +315,12 @@ def draw(rows: Sequence[FrontierRow], path: str | Path, against: Reference | Non
             where = [row.tokens_per_eojeol for row in front], [row.f1 for row in front]
             axes.plot(*where, linestyle="none", marker=marker, color=colour)
             named: list[FrontierRow] = []
-            for row in line:  # names on top of each other can be read by nobody: the first stands for its neighbours
-                apart = not named or (
-                    row.tokens_per_eojeol - named[-1].tokens_per_eojeol > 0.02 * (right - left)
-                    or abs(row.f1 - named[-1].f1) > 0.02 * (top - bottom)
+            # Names on top of each other can be read by nobody: one stands for its neighbours, a preset's before others.
+            for row in sorted(line, key=lambda row: row.name not in PRESETS):
+                apart = all(
+                    abs(row.tokens_per_eojeol - other.tokens_per_eojeol) > 0.02 * (right - left)
+                    or abs(row.f1 - other.f1) > 0.02 * (top - bottom)
+                    for other in named
                 )
                 if apart and row.name.isascii():
                     named.append(row)
