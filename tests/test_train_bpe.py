@@ -24,8 +24,6 @@ from koktok.segmented import Cut, Kind, SegmentedCounts
 from koktok.train.bpe import Stage, curriculum, train_bpe
 from koktok.vocab import BYTE_CHARS, Vocab
 
-TEXT = Path(os.environ.get("KOKTOK_DATA", "/work/shared/data")) / "text"
-
 
 def counts_of(words: dict[str, int]) -> SegmentedCounts:
     return SegmentedCounts.from_items((word, (), n) for word, n in words.items())
@@ -78,13 +76,11 @@ def _scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KOKTOK_TMP", str(tmp_path))
 
 
-def real_words(lines: int) -> dict[str, int]:
+def real_words(folder: Path, lines: int) -> dict[str, int]:
     """Whitespace words of real text with their leading space; none holds ▁, none is longer than SentencePiece reads."""
-    if not TEXT.is_dir():
-        pytest.skip(f"no corpus at {TEXT}: set KOKTOK_DATA to a folder with text/")
     found: Counter[str] = Counter()
     for name in ("petitions.txt.gz", "reviews_movie_nsmc.txt.gz"):
-        with gzip.open(TEXT / name, "rt", encoding="utf-8") as file:
+        with gzip.open(folder / name, "rt", encoding="utf-8") as file:
             for _, line in zip(range(lines), file, strict=False):
                 found.update(" " + word for word in line.split() if "▁" not in word)
     return dict(found)
@@ -153,8 +149,8 @@ def test_ties_spm_gives_sentencepieces_pieces(words: dict[str, int], merges: int
 
 
 @pytest.mark.parametrize("lines", [300, pytest.param(6000, marks=pytest.mark.slow)])
-def test_parity_on_real_text(lines: int) -> None:
-    words = real_words(lines)
+def test_parity_on_real_text(shared_text: Path, lines: int) -> None:
+    words = real_words(shared_text, lines)
     merges = 2000 if lines < 1000 else 20_000
     assert train(words, merges, ties="hf", max_length=99) == hf_merges(words, merges)
     short = {word: n for word, n in words.items() if len(word) < 1000}
@@ -164,8 +160,8 @@ def test_parity_on_real_text(lines: int) -> None:
 
 
 @pytest.mark.parametrize("lines", [300])
-def test_parity_on_real_text_with_bytes(lines: int) -> None:
-    words = real_words(lines)
+def test_parity_on_real_text_with_bytes(shared_text: Path, lines: int) -> None:
+    words = real_words(shared_text, lines)
     spelled = {"".join(BYTE_CHARS[byte] for byte in word.encode()): n for word, n in words.items()}
     result = train_bpe(
         counts_of(words), vocab_size=256 + 2000, alphabet="bytes", ties="hf", min_count=1, max_length=999

@@ -82,7 +82,7 @@ tags:
 
 # A Korean {tokenizer.vocab.kind} tokenizer with {tokenizer.vocab.size:,} ids
 
-Made by [koktok](https://pypi.org/project/koktok/) {signature["koktok"]}. The file `koktok.toml` holds the recipe and the
+Made by koktok {signature["koktok"]}. The file `koktok.toml` holds the recipe and the
 signature; the same text and recipe give the same bytes.
 
 {_loading(foreign)}
