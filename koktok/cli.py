@@ -76,6 +76,9 @@ def train(
     mu: Annotated[float | None, typer.Option(help="Cost of a cut inside a morpheme.")] = None,
     nu: Annotated[float | None, typer.Option(help="Cost of a boundary swallowed by a piece.")] = None,
     superwords: Annotated[float | None, typer.Option(help="At most this share of pieces crosses spaces. [0]")] = None,
+    reserve_script: Annotated[
+        list[str] | None, typer.Option(help="SCRIPT=SHARE of the pieces, e.g. latin=0.3.")
+    ] = None,
     share: Annotated[float | None, typer.Option(help="BPE: share of merges inside morphemes. [0.8]")] = None,
     backend: Annotated[str | None, typer.Option(help="koktok | spm: whose trainer. [koktok]")] = None,
     segmenter: Annotated[str | None, typer.Option(help="kiwi | mecab | whitespace. [kiwi]")] = None,
@@ -119,6 +122,9 @@ def train(
             "mu": mu,
             "nu": nu,
             "superwords": superwords,
+            "reserve_script": dict(item.split("=", 1) for item in reserve_script if "=" in item)
+            if reserve_script
+            else None,
             "share": share,
             "min_count": min_count,
             "specials": tuple(specials.split(",")) if specials is not None else None,

@@ -97,12 +97,14 @@ class TrainRecipe(_Section):
     """Unigram: cost of a boundary swallowed by a piece, one number or a number for each kind of boundary."""
     superwords: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Unigram: at most this share of the pieces crosses spaces (수 있, 는 것 같); none swallows a cut inside a word."""
+    reserve_script: dict[Literal["hangul", "latin", "other"], Annotated[float, Field(ge=0, le=1)]] = {}
+    """Unigram: least share of the pieces for a script, for mixtures of languages; what is left goes where it saves most."""
     share: Annotated[float, Field(ge=0, le=1)] = 0.8
     """BPE: share of the merges that are learnt inside morphemes; the others may join morphemes of one eojeol."""
     min_count: Annotated[int, Field(ge=0)] = 0
     """Words that occur less often are not trained on; 0 stands for 1, or 2 above half a million distinct words."""
     max_piece_length: Annotated[int, Field(ge=1, le=64)] = 12
-    """Longest piece in characters."""
+    """Longest piece in characters; in Unigram, pieces without a Hangul syllable may be 5/3 as long."""
     character_coverage: Annotated[float, Field(gt=0, le=1)] = 0.9995
     """Share of the running characters that get a piece of their own; the rest becomes bytes."""
     ngram: Annotated[int, Field(ge=2)] = 2

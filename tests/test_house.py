@@ -147,7 +147,13 @@ def test_the_readme_has_two_commands_for_all_the_set_up() -> None:
 
 def test_nothing_names_the_workshop() -> None:
     """No user has our folders; no sentence of the shared material is ours to give."""
-    for path in [*MODULES, *(ROOT / "eval").rglob("*.py"), *(ROOT / "eval").glob("*.md"), ROOT / "README.md", *(ROOT / "corpora").glob("*.toml")]:
+    for path in [
+        *MODULES,
+        *(ROOT / "eval").rglob("*.py"),
+        *(ROOT / "eval").glob("*.md"),
+        ROOT / "README.md",
+        *(ROOT / "corpora").glob("*.toml"),
+    ]:
         text = path.read_text(encoding="utf-8")
         assert "/work/" not in text, path
         assert "../shared" not in text or path.is_relative_to(ROOT / "eval"), path

@@ -36,6 +36,8 @@ def test_every_default_is_spelled_out_and_the_signature_is_ignored() -> None:
         ('[recipe.train]\nmodel = "lstm"', r"`train.model` is 'lstm': .*'unigram'"),
         ('[recipe.train]\nspecials = ["<s>", "<s>"]', r"special tokens must be distinct"),
         ('[recipe.segment]\npolicy = "nonsense"', r"boundary policy `nonsense` is not known"),
+        ("[recipe.train.reserve_script]\nlatin = 1.5", r"`train.reserve_script.latin` is 1.5: "),
+        ("[recipe.train.reserve_script]\nklingon = 0.5", r"klingon"),
         ("[recipe]\nholdout = 1.5", r"`holdout` is 1.5"),
         ("[recipe]\nformat = 2", r"`format`"),
         ("[recipe", r"the recipe is no TOML"),

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from conftest import MODELS
 
-from koktok import Recipe
+from koktok import Recipe, train_tokenizer
 from koktok.errors import VocabSizeError
 from koktok.models import model_for
 from koktok.pretokenize import Pattern
@@ -16,6 +16,7 @@ from koktok.recipe import SPM_MODELS
 from koktok.segmented import Kind, SegmentedCounts
 from koktok.train.account import account, summary
 from koktok.train.dispatch import _ADAPTERS, Job, train
+from koktok.train.unigram_reserve import script_of
 from koktok.vocab import ModelKind, Vocab
 
 COUNTS = SegmentedCounts.from_marked(
@@ -84,3 +85,14 @@ def test_a_lower_floor_is_tried_where_the_text_is_small() -> None:
     size = int(caught.value.hint.split()[1])
     vocab = train(Job(rare, recipe.changed(train={"vocab_size": size}), Pattern())).vocab
     assert "가나다" in vocab.pieces
+
+
+def test_reserved_shares_reach_the_trainer() -> None:
+    words = [f"{a}{b}" for a in "abcdefgh" for b in ("ing", "ed", "er")]
+    lines = [" ".join(words), "나는 집에 간다 너는 학교에 온다 우리는 들에 나간다"] * 30
+    base = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 400}, holdout=0.0)
+    shares = []
+    for reserve in ({}, {"latin": 0.57}):
+        pieces = train_tokenizer(lines, base.changed(train={"reserve_script": reserve})).tokenizer.vocab.pieces
+        shares.append(sum(script_of(piece) == "latin" for piece in pieces) / len(pieces))
+    assert shares[0] < shares[1]

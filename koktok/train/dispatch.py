@@ -155,6 +155,7 @@ def _unigram(job: Job) -> tuple[Vocab, dict[str, Any]]:
             required=alphabet,
             coverage=1e-9,  # `alphabet_of` has decided
             crosses=job.crosses,
+            reserve={str(script): share for script, share in options.reserve_script.items()},
             threads=job.threads,
             **wide,
         ),
