@@ -284,3 +284,37 @@ def test_frontier_draws_the_curve_and_writes_it(tmp_path: Path) -> None:
     assert (wrong.returncode, "wants whole numbers" in wrong.stderr) == (2, True)
     none = koktok("train", "corpus:mini", "--frontier", "--holdout", "0", "--out", tmp_path / "no")
     assert (none.returncode, "nothing was held out" in none.stderr) == (2, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_on_a_terminal_there_are_bars_and_colours(tmp_path: Path) -> None:
+    import pty
+
+    master, slave = pty.openpty()
+    words = ["train", str(MINI), "--vocab-size", "2300", "--no-compare", "--out", str(tmp_path / "out")]
+    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm-256color"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "koktok", *words],
+        stdout=slave,
+        stderr=slave,
+        stdin=subprocess.DEVNULL,
+        env=env,
+        cwd=ROOT,
+    )
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            more = os.read(master, 65536)
+        except OSError:  # Linux says so when the last writer has gone
+            break
+        if not more:
+            break
+        shown += more
+    os.close(master)
+    assert process.wait() == 0
+    text = shown.decode(errors="replace")
+    assert "read" in text
+    assert "100%" in text
+    assert "\x1b[" in text  # colours
+    assert "·" in text

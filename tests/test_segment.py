@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import pairwise
@@ -16,7 +17,7 @@ from strategies import eojeols, korean_text
 
 from koktok import jamo
 from koktok.count import Counts, count_words
-from koktok.errors import AnalyserError, InputError, UsageError
+from koktok.errors import AnalyserError, InputError, MissingExtraError, UsageError
 from koktok.segment import MAX_ANALYSED, Policy, Segmenter, Whitespace, bare, segment_counts, segmenter_for
 from koktok.segment.boundaries import Morpheme, cuts_of, kind_of
 from koktok.segment.cache import BATCH, CachedSegmenter
@@ -255,3 +256,9 @@ def test_jamo_are_cut_inside_fused_syllables(kiwi: KiwiSegmenter, word: str, pie
 def test_a_policy_without_endings_cuts_no_syllable(kiwi: KiwiSegmenter) -> None:
     found = segment_counts(Counts.from_mapping({"갔다": 1}), kiwi, Policy.parse("josa"), as_jamo=True)
     assert len(found.offset) == 0
+
+
+def test_a_missing_extra_names_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mecab", None)
+    with pytest.raises(MissingExtraError, match=r"hint: pip install 'koktok\[mecab\]'"):
+        segmenter_for("mecab")
