@@ -32,7 +32,6 @@ from koktok.segmented import SegmentedCounts
 from koktok.tokenizer import Tokenizer
 from koktok.train.dispatch import Job, Learnt, train
 from koktok.train.superword import known_parts, runs_of, segment_runs
-from koktok.vocab import BYTE_PIECES
 
 if TYPE_CHECKING:
     from koktok.frontier import FrontierRow, Reference
@@ -314,35 +313,29 @@ def train_frontier(
     Raises
     ------
     KoktokError
-        As `train_tokenizer`; UsageError also where the recipe holds nothing out.
+        As `train_tokenizer`; UsageError also where the recipe holds nothing out, or wants another model or superwords.
     """
     from koktok.frontier import frontier, reference
-    from koktok.train.alphabet import MODERN_JAMO, alphabet_of
 
+    if recipe.train.model != "unigram" or recipe.train.superwords:
+        raise UsageError("the curve is drawn for `unigram` without superwords", hint="--model unigram --superwords 0")
     made = to_waist(text, recipe, user_dictionary=user_dictionary, cache=cache, threads=threads, tell=tell)
     raw = made.reading.held
     if not raw.total:
         raise UsageError("the curve is drawn on held-out words, and nothing was held out", hint="--holdout 0.05")
     held = _segmented(prepare(raw, made.normalizer, made.pattern), recipe, made.segmenter, tell)
     eojeols = sum(n for word, n in raw.items() if word.strip(" "))
-    taken = len(BYTE_PIECES) + len(recipe.special_tokens)
-    alphabet = alphabet_of(
-        zip(made.segmented.words, made.segmented.n.tolist(), strict=True),
-        vocab_size=min(vocab_sizes),
-        taken=taken,
-        coverage=recipe.train.character_coverage,
-        required=MODERN_JAMO if recipe.jamo else recipe.train.required,
-    )
-    taboo = {*BYTE_PIECES, *recipe.special_tokens}
+    # The smallest size decides the alphabet, so that all sizes have the same.
+    job = Job(made.segmented, recipe.changed(train={"vocab_size": min(vocab_sizes)}), made.pattern)
     rows = frontier(
         made.segmented,
         held,
         held_eojeols=eojeols,
         vocab_sizes=vocab_sizes,
-        required=alphabet,
-        coverage=1e-9,  # `alphabet_of` has decided
+        required=job.alphabet(),
+        coverage=1e-9,  # the alphabet is decided
         specials=recipe.special_tokens,
-        crosses=lambda piece: piece in taboo or made.pattern.crosses(piece),
+        crosses=job.crosses,
         threads=threads,
         on_progress=tell,
     )
