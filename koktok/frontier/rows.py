@@ -6,18 +6,16 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from koktok.errors import InputError, UsageError, VocabSizeError
+from koktok.errors import InputError, UsageError
 from koktok.models import model_for
 from koktok.segmented import SegmentedCounts
+from koktok.train.dispatch import UNIGRAM_FLOORS, relaxed
 from koktok.train.unigram import PRESETS, Point, Trained, train_unigrams
 
 if TYPE_CHECKING:
     from koktok.vocab import Vocab
 
 __all__ = ["FRONTIER", "FrontierRow", "Reference", "frontier", "measure", "on_front", "ordered", "reference"]
-
-FLOORS: Final = (None, 5, 3, 2)
-"""Small texts leave too few candidates for the points' own `min_count`; all points' are lowered to these until it fits."""
 
 
 def _between(left: Point, right: Point, steps: int) -> list[Point]:
@@ -332,7 +330,7 @@ def frontier(
             on_progress=on_progress,
         )
 
-    trained = _first(attempt)
+    trained = relaxed(UNIGRAM_FLOORS, attempt)
     rows = []
     for done, ((name, size), made) in enumerate(trained.items(), start=1):
         model = model_for(made.vocab)
@@ -343,16 +341,6 @@ def frontier(
         if on_progress:
             on_progress("measure", done, len(trained))
     return ordered(rows)
-
-
-def _first(attempt: Callable[[int | None], dict[tuple[str, int], Trained]]) -> dict[tuple[str, int], Trained]:
-    """The first attempt whose floor leaves enough candidates; the error of the last where none does."""
-    for floor in FLOORS[:-1]:
-        try:
-            return attempt(floor)
-        except VocabSizeError:
-            continue
-    return attempt(FLOORS[-1])
 
 
 def ordered(rows: Sequence[FrontierRow]) -> list[FrontierRow]:

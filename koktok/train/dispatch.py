@@ -19,7 +19,7 @@ from koktok.train.account import account
 from koktok.train.alphabet import BASIC, KS_X_1001, MODERN_JAMO, alphabet_of
 from koktok.vocab import BYTE_PIECES, Vocab
 
-__all__ = ["Job", "Learnt", "train"]
+__all__ = ["UNIGRAM_FLOORS", "Job", "Learnt", "relaxed", "train"]
 
 Found = TypeVar("Found")
 
@@ -121,7 +121,7 @@ def train(job: Job) -> Learnt:
     return Learnt(vocab, {"trainer": name, "vocab_size": vocab.size, **log, **own})
 
 
-def _relaxed(floors: Iterable[Any], attempt: Callable[[Any], Found]) -> Found:
+def relaxed(floors: Iterable[Any], attempt: Callable[[Any], Found]) -> Found:
     """The first attempt whose floor leaves enough candidates; the error of the last where none does."""
     refused: VocabSizeError | None = None
     for floor in floors:
@@ -141,7 +141,7 @@ def _unigram(job: Job) -> tuple[Vocab, dict[str, Any]]:
     wide: dict[str, Any] = {}
     if job.runs is not None:
         wide = {"runs": job.runs, "superwords": SuperwordPolicy(share=options.superwords)}
-    trained = _relaxed(
+    trained = relaxed(
         UNIGRAM_FLOORS,
         lambda floor: train_unigram(
             job.counts,
@@ -209,7 +209,7 @@ def _wordpiece(job: Job) -> tuple[Vocab, dict[str, Any]]:
     listed = MODERN_JAMO if job.recipe.jamo else KS_X_1001 if syllables else ()
     required = {*BASIC, *listed} - {" "}  # which the model drops
     alphabet = None if spelled else job.alphabet(n_bytes=0)
-    result = _relaxed(
+    result = relaxed(
         WORDPIECE_FLOORS,
         lambda floor: train_wordpiece(
             job.counts,
