@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from koktok.build import train_tokenizer
     from koktok.corpus import Source
+    from koktok.encoding import Encoding
     from koktok.errors import KoktokError
     from koktok.recipe import Recipe
-    from koktok.tokenizer import Encoding, Tokenizer
+    from koktok.tokenizer import Tokenizer
 
 __all__ = ["Encoding", "KoktokError", "Recipe", "Source", "Tokenizer", "train_tokenizer"]
 
 _HOMES = {
-    "Encoding": "koktok.tokenizer",
+    "Encoding": "koktok.encoding",
     "KoktokError": "koktok.errors",
     "Recipe": "koktok.recipe",
     "Source": "koktok.corpus",

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from koktok import jamo
+from koktok.encoding import Encoding, Reading
 from koktok.errors import ArtifactError, InputError
 from koktok.models import Encoded, model_for
 from koktok.models.decoding import decoder_for
@@ -36,56 +37,6 @@ Solve = Callable[[str], Encoded]
 
 CACHED_LENGTH = 48
 """Longer pre-tokens are seldom met twice and would only fill the memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """What `encode` returns: three lists of one length.
-
-    Parameters
-    ----------
-    ids : list of int
-    pieces : list of str
-        The string of each id.
-    offsets : list of (int, int)
-        Code points of the text that was passed, half-open; the byte tokens of one character share its span.
-    """
-
-    ids: list[int]
-    pieces: list[str]
-    offsets: list[tuple[int, int]]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """A text as the model reads it: its pretokens with their places, and where each character stood in the text."""
-
-    pretokens: list[tuple[int, str]]
-    starts: Sequence[int]
-    ends: Sequence[int]
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer, text: str, *, superwords: bool = True) -> _Reading:
-        aligned = tokenizer.normalizer.align(text)
-        seen = aligned.normal
-        starts: Sequence[int] = aligned.starts
-        ends: Sequence[int] = aligned.ends
-        if tokenizer.recipe.jamo:
-            syllable = jamo.align(seen)
-            seen = jamo.split(seen)
-            starts, ends = [starts[i] for i in syllable], [ends[i] for i in syllable]
-        pretokens, at = [], 0
-        for pretoken in (tokenizer.pattern if superwords else tokenizer.words).pretokenize(seen):
-            pretokens.append((at, pretoken))
-            at += len(pretoken)
-        return cls(pretokens, starts, ends)
-
-    def offsets(self, at: int, spans: Iterable[tuple[int, int]], base: int = 0) -> list[tuple[int, int]]:
-        """Spans of the pretoken at `at` as offsets into the text."""
-        return [(base + self.starts[at + a], base + self.ends[at + b - 1]) for a, b in spans]
 
 
 class Tokenizer:
@@ -231,7 +182,7 @@ class Tokenizer:
         from koktok.models.sampling import n_best_of
 
         n_best = n_best_of(self.model)
-        read = _Reading.of(self, _checked(text))
+        read = self._read(_checked(text))
         solved = {pretoken: n_best(pretoken, n) for pretoken in dict.fromkeys(word for _, word in read.pretokens)}
         lists = [solved[pretoken] for _, pretoken in read.pretokens]
         found = []
@@ -388,12 +339,16 @@ class Tokenizer:
                 ids.append(self.vocab.special_ids[part])
                 offsets.append((start, start + len(part)))
                 continue
-            read = _Reading.of(self, part, superwords=superwords)
+            read = self._read(part, superwords=superwords)
             for at, pretoken in read.pretokens:
                 found, spans = solve(pretoken)
                 ids += found
                 offsets += read.offsets(at, spans, start)
         return self._encoding(ids, offsets)
+
+    def _read(self, text: str, *, superwords: bool = True) -> Reading:
+        pattern = self.pattern if superwords else self.words
+        return Reading.of(text, self.normalizer, pattern, letters=self.recipe.jamo)
 
     def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
         tokens = self.vocab.tokens

@@ -1,0 +1,68 @@
+"""The verbs, a file a group. Each parses its words, calls the library, and prints: data on stdout, talk on stderr.
+
+This folder adds nothing but the surface: whatever a verb does can be done from Python with the functions that it calls.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from koktok.cli.corpus import corpus_app
+from koktok.cli.text import decode, encode, normalize, segment
+from koktok.cli.train import train
+from koktok.errors import KoktokError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="koktok",
+    help="Korean vocabularies that know where morphemes end, as ordinary Hugging Face and SentencePiece tokenizers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for verb in (train, encode, decode, normalize, segment):
+    app.command()(verb)
+app.add_typer(corpus_app, name="corpus")
+
+INTERRUPTED = 130
+"""What a shell calls a process that SIGINT ended."""
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        print(installed("koktok"))
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; every error that koktok knows becomes one message and an exit code."""
+    # Typer 0.16 took click inside; where the class lives depends on the version, its name does not.
+    wrong_words: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+    try:
+        code = app(standalone_mode=False) or 0
+        if code == INTERRUPTED:  # newer Typers return this where older ones raise
+            raise KeyboardInterrupt
+        sys.exit(code)
+    except KoktokError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except wrong_words as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        print("\nstopped; the analyses so far are kept, and the same command goes on from there", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The reader (head, less) has gone: not our failure, and nothing more can be said on that pipe.
+        sys.stderr.close()
+        sys.exit(0)

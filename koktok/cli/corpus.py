@@ -1,0 +1,39 @@
+"""`koktok corpus list`, `show` and `fetch`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+corpus_app = typer.Typer(help="Corpora that koktok knows recipes for.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@corpus_app.command("list")
+def corpus_list() -> None:
+    """List the corpora: name, eojeols, domain, licence."""
+    from koktok.fetch import list_corpora
+
+    for found in list_corpora():
+        print(found.name, f"{found.eojeols}", found.domain, found.licence, found.title, sep="\t")
+
+
+@corpus_app.command("show")
+def corpus_show(name: Annotated[str, typer.Argument(help="Name of a corpus.")]) -> None:
+    """Show the recipe of a corpus."""
+    from koktok.fetch import show
+
+    print(show(name))
+
+
+@corpus_app.command("fetch")
+def corpus_fetch(
+    name: Annotated[str, typer.Argument(help="Name of a corpus.")],
+    force: Annotated[bool, typer.Option("--force", help="Fetch again.")] = False,
+) -> None:
+    """Fetch a corpus into the cache and print the folder with its text."""
+    from koktok.console import Talk
+    from koktok.fetch import fetch
+
+    with Talk() as talk:
+        print(fetch(name, force=force, on_progress=talk))

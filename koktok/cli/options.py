@@ -1,0 +1,74 @@
+"""What several verbs share: the types of their options, and paths to sources and lines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from koktok.errors import UsageError
+
+if TYPE_CHECKING:
+    from koktok.corpus import Source
+
+Paths = Annotated[
+    list[str],
+    typer.Argument(help="Files, folders, globs, `corpus:NAME`, or `-` for standard input.", show_default=False),
+]
+Field = Annotated[str | None, typer.Option(help="Field or column that holds the text (JSON lines, tables).")]
+Folder = Annotated[Path, typer.Argument(help="Folder of a trained tokenizer.", show_default=False)]
+RecipeFile = Annotated[Path | None, typer.Option(help="koktok.toml, or a trained folder, to start from.")]
+
+
+def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet: bool) -> list[Source]:
+    """A source per path, corpora fetched with progress, names made distinct, weights by name."""
+    from koktok.console import Talk
+    from koktok.corpus import Source
+    from koktok.fetch import fetch
+
+    sources: list[Source] = []
+    for path in paths:
+        if path.startswith("corpus:"):
+            with Talk(quiet=quiet) as talk:
+                fetch(path.removeprefix("corpus:"), on_progress=talk)
+        source = Source.of(path, field=field)
+        same = sum(other.name.split("#")[0] == source.name for other in sources)
+        name = f"{source.name}#{same + 1}" if same else source.name
+        sources.append(Source(name, source.paths, 1.0, field))
+    by_name = {source.name: i for i, source in enumerate(sources)}
+    for item in weights:
+        name, _, number = item.partition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = 0.0
+        if name not in by_name or not 0 < value < float("inf"):
+            raise UsageError(
+                f"`--weight {item}` wants NAME=W with a number above 0 and one of the names {', '.join(by_name)}",
+                hint=f"--weight {next(iter(by_name))}=2",
+            )
+        old = sources[by_name[name]]
+        sources[by_name[name]] = Source(old.name, old.paths, value, field)
+    return sources
+
+
+def lines_of_paths(paths: list[str] | None, field: str | None) -> Iterator[str]:
+    """Lines of files, or of standard input; what could not be decoded is told at the end."""
+    from koktok.corpus import ReadReport, Source, read_lines
+
+    report = ReadReport()
+    yield from read_lines(Source.of(*(paths or ["-"]), field=field, name="text"), report=report)
+    if report.bad_lines:
+        places = ", ".join(report.bad_places)
+        print(f"warning: {report.bad_lines} undecodable lines were left out: {places}", file=sys.stderr)
+
+
+def batches(lines: Iterator[str], size: int = 1000) -> Iterator[list[str]]:
+    """Lines in lists of `size`, the last one shorter."""
+    from itertools import islice
+
+    while batch := list(islice(lines, size)):
+        yield batch

@@ -1,0 +1,140 @@
+"""Text in, something of it out: `koktok encode`, `decode`, `normalize` and `segment`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from koktok.cli.options import Field, Folder, RecipeFile, batches, lines_of_paths
+from koktok.errors import InputError, UsageError
+
+
+class Shape(StrEnum):
+    """How encoded lines are printed."""
+
+    ids = "ids"
+    pieces = "pieces"
+    json = "json"
+
+
+def encode(
+    tokenizer: Folder,
+    paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
+    shape: Annotated[Shape, typer.Option("--as", help="What a line becomes.")] = Shape.ids,
+    field: Field = None,
+    sample_alpha: Annotated[float | None, typer.Option(help="Sample (unigram): larger is nearer to the best.")] = None,
+    dropout: Annotated[float | None, typer.Option(help="Sample (BPE, WordPiece): share of joins passed over.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the samples. [0]")] = None,
+) -> None:
+    """Encode line by line: ids, pieces (spaces shown as ▁), or JSON with offsets."""
+    import json
+
+    from koktok.tokenizer import Tokenizer
+
+    loaded = Tokenizer.load(tokenizer)
+    solve = loaded.encode
+    if sample_alpha is not None or dropout is not None:
+        import numpy as np
+
+        drawn = np.random.default_rng(seed or 0)  # one for all lines: equal lines get samples of their own
+        solve = partial(loaded.sample, alpha=sample_alpha, dropout=dropout, seed_or_rng=drawn)
+    elif seed is not None:
+        raise UsageError("`--seed` is for samples", hint="--sample-alpha 0.1 or --dropout 0.1")
+    for line in lines_of_paths(paths, field):
+        encoding = solve(line)
+        match shape:
+            case Shape.ids:
+                print(*encoding.ids)
+            case Shape.pieces:
+                print(*(piece.replace(" ", "▁") for piece in encoding.pieces))
+            case Shape.json:
+                row = {"ids": encoding.ids, "pieces": encoding.pieces, "offsets": encoding.offsets}
+                print(json.dumps(row, ensure_ascii=False))
+
+
+def decode(
+    tokenizer: Folder,
+    paths: Annotated[list[str] | None, typer.Argument(help="Files of ids; standard input by default.")] = None,
+    skip_special_tokens: Annotated[bool, typer.Option("--skip-special-tokens")] = False,
+) -> None:
+    """Decode line by line: ids separated by spaces become text."""
+    from koktok.tokenizer import Tokenizer
+
+    loaded = Tokenizer.load(tokenizer)
+    for number, line in enumerate(lines_of_paths(paths, None), start=1):
+        try:
+            ids = [int(word) for word in line.split()]
+        except ValueError as error:
+            raise InputError(f"line {number} holds something that is no id: {error}", hint="koktok encode") from error
+        print(loaded.decode(ids, skip_special_tokens=skip_special_tokens))
+
+
+def normalize(
+    paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
+    recipe: RecipeFile = None,
+    fold: Annotated[list[str] | None, typer.Option(help="Switch a fold on; repeats=2 takes a number.")] = None,
+    no_fold: Annotated[list[str] | None, typer.Option(help="Switch a fold off.")] = None,
+    report: Annotated[bool, typer.Option("--report", help="Print what changed, not the text.")] = False,
+    field: Field = None,
+) -> None:
+    """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB times)."""
+    from collections import Counter
+
+    from koktok.normalize import Folds, Normalizer
+    from koktok.recipe import Recipe
+
+    values: dict[str, bool | int] = {}
+    for name in fold or []:
+        key, _, number = name.partition("=")
+        if number and not number.isdecimal():
+            raise UsageError(f"`{name}` wants a whole number", hint=f"--fold {key}=2")
+        values[key] = int(number) if number else True
+    values |= {name: 0 if name == "repeats" else False for name in no_fold or []}
+    chosen = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=values)
+    normalizer = Normalizer(Folds(**chosen.normalize.model_dump()))
+    changes: Counter[tuple[str, str, str]] = Counter()
+    for line in lines_of_paths(paths, field):
+        if report:
+            changes.update(normalizer.changes(line))
+        else:
+            print(normalizer(line))
+    for (rule, before, after), times in sorted(changes.items(), key=lambda item: (-item[1], item[0])):
+        print(rule, before, after, times, sep="\t")
+
+
+def segment(
+    paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
+    segmenter: Annotated[str, typer.Option(help="kiwi | mecab | whitespace.")] = "kiwi",
+    policy: Annotated[str, typer.Option(help="Which boundaries count.")] = "morphemes",
+    user_dictionary: Annotated[Path | None, typer.Option(help="Dictionary for Kiwi.")] = None,
+    tsv: Annotated[bool, typer.Option("--tsv", help="A word a line: word, pieces, kinds of its cuts.")] = False,
+    field: Field = None,
+) -> None:
+    """Show where words are cut: coloured on a terminal, with `|` elsewhere, or as TSV."""
+    from koktok.build import prepare
+    from koktok.console import coloured, stdout
+    from koktok.count import count_words
+    from koktok.normalize import Normalizer
+    from koktok.pretokenize import Pattern
+    from koktok.segment import Policy, segment_counts, segmenter_for
+
+    chosen = Policy.parse(policy)
+    analyser = segmenter_for(segmenter, user_dictionary=str(user_dictionary) if user_dictionary else None)
+    normalizer, pattern = Normalizer(), Pattern()
+    console = stdout()
+    for lines in batches(lines_of_paths(paths, field)):
+        counts = prepare(count_words(lines), normalizer, pattern)
+        found = segment_counts(counts, analyser, chosen)
+        row = {word: i for i, word in enumerate(found.words)}
+        for line in lines:
+            words = [row[word] for word in pattern.pretokenize(normalizer(line))]
+            if tsv:
+                for i in words:
+                    kinds = " ".join(cut.kind.label for cut in found.cuts(i))
+                    print(found.words[i].strip(" "), "|".join(found.pieces(i)).strip(" "), kinds, sep="\t")
+            else:
+                console.print(coloured(piece for i in words for piece in found.pieces(i)))
