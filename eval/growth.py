@@ -1,46 +1,56 @@
-"""How training time and peak memory grow with the text: koktok, SentencePiece and Hugging Face from the same raw file.
+"""How training time and peak memory grow with the text: koktok and its peers from the same raw file.
 
-    python -m eval.growth DATA [--size 32000] [--times 1,2,4,8] [--cap 110000]
+    python -m eval.growth DATA [--size 32000] [--mb 5,10,20] [--times 1,2,4] [--rows koktok,spm,hf,kiwi] [--mass 1]
 
-DATA is a folder with `text/`. At most `--cap` eojeols of each file are 8x; 4x, 2x and 1x are the half, quarter and eighth
-of its blocks of 50 lines, chosen by hash, so that each is a part of the next. Every training is a process of its own,
-which reads a file and writes a vocabulary; time and memory are those of the whole process, its imports among them.
-koktok begins with an empty cache of analyses; its compiled code is on disk (the first training after an installation
-takes 20 s more). The row `warm` finds the analyses of the row above.
+DATA is a folder with `text/`. Sizes in MB below that of DATA/text are parts of it (blocks of 50 lines in an order chosen
+by hash, so each is a part of the next); `--times` are multiples of all of DATA/text, those above 1 resampled so that Heaps'
+law of new words holds (eval/heaps.py says how). Every training is a process of its own, which reads a file and writes a
+vocabulary; time is that of the whole process, its imports among it; memory is the most that it and its children had at one
+time, looked at every 50 ms. koktok begins with an empty cache of analyses; its compiled code is on disk (the first
+training after an installation takes 20 s more). The row `warm` finds the analyses of the row above. Rows are told as they
+come; one that takes longer than `--patience` seconds is ended and told so.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
-from eval import trainers
+from eval.heaps import base_lines, sized
 from eval.machine import machine
 
-WHOLE = 8
+SENTENCES = 2_000_000
+"""SentencePiece's own advice for much text: `input_sentence_size` with `shuffle_input_sentence` (its documentation's example
+loads a sample of a few million); the row with it is named so."""
 
 
-def koktok(file: Path, size: int, out: Path, cache: Path) -> str:
+def koktok(file: Path, size: int, out: Path, cache: Path, mass: float) -> str:
     from koktok.build import train_tokenizer
     from koktok.corpus import Source
     from koktok.recipe import Recipe
 
-    recipe = Recipe.build({"train": {"vocab_size": size}, "pretokenize": {"digits": "free"}, "holdout": 0.0})
-    made = train_tokenizer([Source.of(file)], recipe, cache=cache)
+    values = {
+        "train": {"vocab_size": size},
+        "pretokenize": {"digits": "free"},
+        "segment": {"mass": mass},
+        "holdout": 0.0,
+    }
+    made = train_tokenizer([Source.of(file)], Recipe.build(values), cache=cache)
     made.tokenizer.save(out)
     stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in made.seconds.items())
-    return f"{len(made.segmented):,} distinct words; {stages}"
+    return f"{len(made.segmented):,} words trained on, {made.asked:,} analysed; {stages}; {'; '.join(made.notes)}"
 
 
-def sentencepiece(file: Path, size: int, out: Path, kind: str) -> str:
+def sentencepiece(file: Path, size: int, out: Path, kind: str, *, sampled: bool) -> str:
     import sentencepiece as spm
 
+    sample = {"input_sentence_size": SENTENCES, "shuffle_input_sentence": True} if sampled else {}
     spm.SentencePieceTrainer.train(
         input=str(file),
         model_prefix=str(out),
@@ -52,6 +62,7 @@ def sentencepiece(file: Path, size: int, out: Path, kind: str) -> str:
         max_sentence_length=1 << 20,
         num_threads=os.cpu_count(),
         minloglevel=2,
+        **sample,
     )
     return ""
 
@@ -65,74 +76,125 @@ def hugging_face(file: Path, size: int, out: Path) -> str:
     return ""
 
 
-def child(name: str, file: Path, size: int, out: Path, cache: Path) -> str:
-    if name.startswith("koktok"):
-        return koktok(file, size, out, cache)
-    if name.startswith("SentencePiece"):
-        return sentencepiece(file, size, out, name.split()[1])
-    return hugging_face(file, size, out)
+def kiwi_bpe(file: Path, size: int, out: Path) -> str:
+    from kiwipiepy import Kiwi, bpe_trainer
+
+    on: dict[str, object] = {f"pretokenize_{name}": True for name in ("j", "e", "vcp", "xsv")}
+    on |= {"kiwi": Kiwi(), "num_workers": os.cpu_count(), "show_progress": False}
+    with file.open(encoding="utf-8") as lines:
+        bpe_trainer.train_bpe_tokenizer(str(out), (line.rstrip("\n") for line in lines), size, **on)
+    return ""
 
 
-ROWS = (
-    "koktok balanced, cold",
-    "koktok balanced, warm",
-    "SentencePiece unigram",
-    "SentencePiece bpe",
-    "HF byte-level BPE",
-)
+ROWS = {
+    "koktok balanced, cold": "koktok",
+    "koktok balanced, warm": "koktok",
+    "SentencePiece unigram": "spm",
+    "SentencePiece unigram, 2,000,000 sentences": "spm-sampled",
+    "SentencePiece bpe": "spm",
+    "HF byte-level BPE": "hf",
+    "Kiwi bpe_trainer j e vcp xsv": "kiwi",
+}
 
 
-def measured(*words: str) -> tuple[float, float, str]:
+def child(row: str, file: Path, size: int, out: Path, cache: Path, mass: float) -> str:
+    if row.startswith("koktok"):
+        return koktok(file, size, out, cache, mass)
+    if row.startswith("SentencePiece"):
+        return sentencepiece(file, size, out, row.split()[1].strip(","), sampled="sentences" in row)
+    return hugging_face(file, size, out) if row.startswith("HF") else kiwi_bpe(file, size, out)
+
+
+class TreeMemory(threading.Thread):
+    """The most memory that a process and its descendants had at one time (Linux; 0 elsewhere)."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(daemon=True)
+        self.process, self.peak, self.own, self.over = process, 0, 0, threading.Event()
+
+    def run(self) -> None:
+        """Look until told to stop."""
+        while not self.over.wait(0.05):
+            parents, sizes = {}, {}
+            for folder in Path("/proc").glob("[0-9]*"):
+                try:
+                    status = (folder / "status").read_text()
+                except OSError:
+                    continue
+                values = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+                parents[int(folder.name)] = int(values["PPid"])
+                sizes[int(folder.name)] = int(values.get("VmRSS", "0").split()[0])
+            tree = [process for process in parents if self._below(process, parents)]
+            self.peak = max(self.peak, sum(sizes[process] for process in tree))
+            self.own = max(self.own, sizes.get(self.process, 0))
+
+    def _below(self, process: int, parents: dict[int, int]) -> bool:
+        while process > 1 and process != self.process:
+            process = parents.get(process, 0)
+        return process == self.process
+
+
+def measured(*words: str, patience: float = 1e9, module: str = "eval.growth") -> tuple[float, float, str]:
     """Seconds, MiB at the peak, and what the child had to say."""
     begun = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "eval.growth", *words], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    said = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)  # the memory of this child alone
+    process = subprocess.Popen([sys.executable, "-m", module, *words], stdout=subprocess.PIPE, text=True)
+    memory = TreeMemory(process.pid)
+    memory.start()
+    try:
+        said, _ = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        said = f"ended after {patience:,.0f} s"
     seconds = time.perf_counter() - begun
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    memory.over.set()
+    memory.join()
+    if process.returncode > 0:
         said = f"failed with exit code {process.returncode}"
-    return seconds, usage.ru_maxrss / 1024 / (1024 if sys.platform == "darwin" else 1), said.strip()
+    return seconds, memory.peak / 1024, said.strip().split("\n")[-1]
 
 
-def part(lines: list[str], times: int) -> list[str]:
-    """The blocks whose hash falls into `times` of eight parts."""
-    return [
-        line
-        for i, line in enumerate(lines)
-        if int(hashlib.sha256(str(i // trainers.BLOCK).encode()).hexdigest(), 16) % WHOLE < times
-    ]
+def table_of(file: Path, label: str, rows: list[str], size: int, mass: float, patience: float, folder: str) -> None:
+    """A row a training, told as it comes."""
+    for i, row in enumerate(rows):
+        out, cache = f"{folder}/{file.stem}-{i}", f"{folder}/cache-{file.stem}"
+        seconds, peak, said = measured(
+            str(file), "--size", str(size), "--mass", str(mass), "--child", row, out, cache, patience=patience
+        )
+        print(f"| {label} | {row} | {seconds:.1f} | {peak:,.0f} | {said} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", help="folder with text/")
     parser.add_argument("--size", type=int, default=32_000)
-    parser.add_argument("--times", default="1,2,4,8")
-    parser.add_argument("--cap", type=int, default=110_000, help="eojeols of each file in 8x")
+    parser.add_argument("--mb", default="5,10,20", help="sizes in MB")
+    parser.add_argument("--times", default="1,2,4", help="multiples of DATA/text; empty for none")
+    parser.add_argument("--rows", default="koktok,spm,hf,kiwi", help="koktok, spm, spm-sampled, hf, kiwi")
+    parser.add_argument("--mass", type=float, default=1.0, help="koktok's --segment-mass")
+    parser.add_argument("--patience", type=float, default=3600.0)
     parser.add_argument("--child", nargs=3, metavar=("ROW", "OUT", "CACHE"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
         row, out, cache = given.child
-        print(child(row, Path(given.data), given.size, Path(out), Path(cache)))
+        print(child(row, Path(given.data), given.size, Path(out), Path(cache), given.mass))
         return
-    trainers.CAP = given.cap
-    lines = trainers.read(Path(given.data), "ko_kaist-ud-dev.conllu").train
+    wanted = [row for row, kind in ROWS.items() if kind in given.rows.split(",")]
+    lines = base_lines(Path(given.data))
+    whole = sum(len(line.encode()) + 1 for line in lines)
+    sizes = [(f"{mb} MB", int(float(mb) * 1e6)) for mb in given.mb.split(",") if mb]
+    sizes += [
+        (f"{times}x, {whole * float(times) / 1e6:.0f} MB", int(whole * float(times)))
+        for times in given.times.split(",")
+        if times
+    ]
     print(f"{machine()}\nvocabulary {given.size:,}\n\n| text | trainer | s | peak MiB | |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        for times in map(int, given.times.split(",")):
-            file = Path(folder) / f"{times}.txt"
-            file.write_text("\n".join(part(lines, times)) + "\n", encoding="utf-8")
-            for i, row in enumerate(ROWS):
-                cache = f"{folder}/cache{times}"
-                seconds, peak, said = measured(
-                    str(file), "--size", str(given.size), "--child", row, f"{folder}/{times}-{i}", cache
-                )
-                print(
-                    f"| {times}x, {file.stat().st_size / 1e6:.1f} MB | {row} | {seconds:.1f} | {peak:,.0f} | {said} |",
-                    flush=True,
-                )
+        for i, (label, size) in enumerate(sizes):
+            file = Path(folder) / f"{i}.txt"
+            file.write_text("\n".join(sized(lines, size)[0]) + "\n", encoding="utf-8")
+            table_of(file, label, wanted, given.size, given.mass, given.patience, folder)
+            file.unlink()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """The trainers beside their peers: tokens per eojeol and boundary F1 of vocabularies trained on the same text.
 
-    python -m eval.trainers DATA [--size 32000] [--presets short,balanced,aligned] [--superwords] [--peers sp,hf,kiwi]
+    python -m eval.trainers DATA [--sizes 32000] [--presets short,balanced,aligned] [--superwords] [--bpe] [--peers sp,hf,kiwi]
 
 DATA is a folder with `text/` (plain or gzipped lines) and `gold/ko_kaist-ud-dev.conllu`. At most 110,000 eojeols of each
 text are read; blocks of 50 lines, chosen by hash, are held out. Every row trains on the rest. Tokens are counted on
 whole held-out lines, F1 on cuts between two syllables inside a human-annotated eojeol (micro; a fused syllable has none).
-Intervals are 95 %, by bootstrap over blocks (tokens) and sentences (F1).
+Intervals are 95 %, by bootstrap over blocks (tokens) and sentences (F1). "Gaps" is the share of the gaps between eojeols of
+held-out lines that lie inside a token. Several sizes are trained in one run from one table of candidates.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import gzip
 import hashlib
 import io
+import re
 import sys
 import tempfile
 import time
@@ -162,7 +164,7 @@ def surface_cuts(form: str, morphemes: list[str]) -> set[int]:
 
 @dataclass(frozen=True)
 class Row:
-    """Per-block and per-sentence statistics of one tokenizer: columns tokens, eojeols; and hits, cuts, gold."""
+    """Statistics of one tokenizer: by block tokens, eojeols, gaps, gaps swallowed; by sentence hits, cuts, gold."""
 
     name: str
     blocks: np.ndarray
@@ -174,13 +176,23 @@ class Row:
 def score(name: str, cutter: Cutter, data: Data, seconds: float) -> Row:
     blocks, files, sents = [], [], []
     for held in data.held.values():
-        here = [(sum(cutter(line)[0] for line in block), sum(len(line.split()) for line in block)) for block in held]
-        blocks += here
-        files.append(sum(t for t, _ in here) / sum(e for _, e in here))
+        here = np.array([np.sum([counted(line, cutter) for line in block], axis=0) for block in held])
+        blocks += list(here)
+        files.append(here[:, 0].sum() / here[:, 1].sum())
     for text, gold in data.gold:
         cuts = {p for p in cutter(text)[1] if 0 < p < len(text) and is_syllable(text[p - 1]) and is_syllable(text[p])}
         sents.append((len(cuts & gold), len(cuts), len(gold)))
     return Row(name, np.array(blocks), np.array(files), np.array(sents), seconds)
+
+
+def counted(line: str, cutter: Cutter) -> tuple[int, int, int, int]:
+    """Tokens, eojeols, gaps between eojeols, and gaps that no token border touches."""
+    tokens, cuts = cutter(line)
+    gaps = [range(match.start(), match.end() + 1) for match in _GAP.finditer(line)]
+    return tokens, len(line.split()), len(gaps), sum(cuts.isdisjoint(gap) for gap in gaps)
+
+
+_GAP = re.compile(r"(?<=\S) +(?=\S)")
 
 
 def f1(sents: np.ndarray) -> tuple[float, float, float]:
@@ -188,7 +200,7 @@ def f1(sents: np.ndarray) -> tuple[float, float, float]:
     return hits / cuts, hits / gold, 2 * hits / (cuts + gold)
 
 
-def show(row: Row, base: Row, resamples: int = 1000) -> None:
+def show(row: Row, base: Row, size: int, resamples: int = 1000) -> None:
     rng = np.random.default_rng(0)
     micro = row.blocks[:, 0].sum() / row.blocks[:, 1].sum()
     ratio, marks = [], []
@@ -200,8 +212,9 @@ def show(row: Row, base: Row, resamples: int = 1000) -> None:
     low, high = np.percentile(ratio, [2.5, 97.5])
     low_f, high_f = np.percentile(marks, [2.5, 97.5])
     print(
-        f"| {row.name} | {micro:.3f} | {row.files.mean():.3f} | {micro / (base.blocks[:, 0].sum() / base.blocks[:, 1].sum()):.3f} "
-        f"[{low:.3f}, {high:.3f}] | {precision:.3f} | {recall:.3f} | {f:.3f} [{low_f:.3f}, {high_f:.3f}] | {row.seconds:.0f} |",
+        f"| {size:,} | {row.name} | {micro:.3f} | {row.files.mean():.3f} | {micro / (base.blocks[:, 0].sum() / base.blocks[:, 1].sum()):.3f} "
+        f"[{low:.3f}, {high:.3f}] | {precision:.3f} | {recall:.3f} | {f:.3f} [{low_f:.3f}, {high_f:.3f}] "
+        f"| {row.blocks[:, 3].sum() / row.blocks[:, 2].sum():.3f} | {row.seconds:.0f} |",
         flush=True,
     )
 
@@ -262,11 +275,16 @@ def kiwi(data: Data, size: int, *, morphemes: bool) -> Cutter:
         return of_offsets(Tokenizer.from_file(path))
 
 
-def ours(data: Data, size: int, presets: list[str], *, superwords: bool) -> Iterator[tuple[str, Cutter, float]]:
+Made = tuple[int, str, Cutter, float]
+"""Size, name, tokenizer and seconds of training."""
+
+
+def ours(data: Data, sizes: list[int], presets: list[str], *, superwords: bool, bpe: bool) -> Iterator[Made]:
     from koktok.count import Counts, count_words, words_of
-    from koktok.models.unigram import UnigramModel
+    from koktok.models import model_for
     from koktok.segment import Policy, segment_counts
     from koktok.segment.kiwi import KiwiSegmenter
+    from koktok.train.bpe import curriculum, train_bpe
     from koktok.train.superword import runs_of, segment_runs
     from koktok.train.unigram import PRESETS, train_unigrams
 
@@ -274,18 +292,44 @@ def ours(data: Data, size: int, presets: list[str], *, superwords: bool) -> Iter
     counts = segment_counts(count_words(data.train), KiwiSegmenter(), Policy.parse("morphemes"))
     print(f"\n{counts!r}, counted and analysed in {time.perf_counter() - clock:.0f} s\n", file=sys.stderr)
     points = [PRESETS[name] for name in presets]
+    characters = _characters(counts)
     for crossing in (False, True)[: 1 + superwords]:
-        clock = time.perf_counter()
-        runs = None
+        runs = documents = None
         if crossing:
             seen = Counter(run for line in data.train for run in runs_of(line))
+            lines = Counter(run for line in data.train for run in set(runs_of(line)))
             runs = segment_runs(Counts.from_mapping(seen), counts)
-        trained = train_unigrams(counts, points=points, vocab_sizes=[size], specials=SPECIALS, runs=runs)
-        seconds = (time.perf_counter() - clock) / len(points)
-        for name in presets:
-            model = UnigramModel(trained[name, size].vocab)
-            chunks = (lambda line: runs_of(line, longest=1 << 30)) if crossing else words_of
-            yield f"koktok {name}{' + superwords' if crossing else ''}", of_model(model, chunks), seconds
+            documents = np.array([lines[run] for run in runs.words], dtype=np.uint64)
+        chunks = (lambda line: runs_of(line, longest=1 << 30)) if crossing else words_of
+        label = " + superwords" if crossing else ""
+        clock = time.perf_counter()
+        trained = train_unigrams(
+            counts, points=points, vocab_sizes=sizes, specials=SPECIALS, runs=runs, run_documents=documents
+        )
+        seconds = (time.perf_counter() - clock) / len(points) / len(sizes)
+        for size in sizes:
+            for name in presets:
+                yield size, f"koktok {name}{label}", of_model(model_for(trained[name, size].vocab), chunks), seconds
+            for share in (0.5, 1.0) if bpe else ():
+                clock = time.perf_counter()
+                result = train_bpe(
+                    counts,
+                    vocab_size=size,
+                    specials=SPECIALS,
+                    characters=characters,
+                    stages=curriculum(share),
+                    runs=runs,
+                    documents=documents,
+                )
+                seconds_ = time.perf_counter() - clock
+                yield size, f"koktok bpe, share {share}{label}", of_model(model_for(result.vocab), chunks), seconds_
+
+
+def _characters(counts: object) -> tuple[str, ...]:
+    from koktok.train.alphabet import alphabet_of
+
+    items = zip(counts.words, counts.n.tolist(), strict=True)  # type: ignore[attr-defined]
+    return alphabet_of(items, vocab_size=8_000, taken=256 + len(SPECIALS), required="none")
 
 
 def of_model(model: object, chunks: Callable[[str], object]) -> Cutter:
@@ -308,8 +352,8 @@ def of_model(model: object, chunks: Callable[[str], object]) -> Cutter:
 
 def peers(data: Data, size: int, which: list[str]) -> Iterator[tuple[str, Callable[[], Cutter]]]:
     words = {"split_by_unicode_script": False, "split_by_number": False}
-    if "sp" in which:
-        for kind in ("unigram", "bpe"):
+    if "sp" in which or "spbpe" in which:
+        for kind in ("unigram", "bpe") if "sp" in which else ("bpe",):
             label = f"SentencePiece {kind}"
             yield f"{label}, its defaults", lambda k=kind: sentencepiece(data, size, model_type=k)
             if kind == "bpe":
@@ -328,35 +372,47 @@ def peers(data: Data, size: int, which: list[str]) -> Iterator[tuple[str, Callab
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path, help="folder with text/ and gold/")
-    parser.add_argument("--size", type=int, default=32_000)
+    parser.add_argument("--sizes", "--size", default="32000", help="separated by commas")
     parser.add_argument("--gold", default="ko_kaist-ud-dev.conllu")
     parser.add_argument("--presets", default="short,balanced,aligned")
     parser.add_argument("--superwords", action="store_true", help="also with pieces that cross spaces")
-    parser.add_argument("--peers", default="sp,hf,kiwi", help="sp, hf, kiwi, or none")
+    parser.add_argument("--bpe", action="store_true", help="also koktok's curriculum BPE")
+    parser.add_argument("--peers", default="sp,hf,kiwi", help="sp (or spbpe: its BPE only), hf, kiwi, or none")
     given = parser.parse_args()
+    sizes = [int(size) for size in given.sizes.split(",")]
     data = read(given.data, given.gold)
+    print(f"{machine()}\n{len(data.train):,} lines of training text, {len(data.gold):,} gold sentences\n")
     print(
-        f"{machine()}\n{len(data.train):,} lines of training text, {len(data.gold):,} gold sentences, vocabulary {given.size:,}\n"
+        "| ids | tokenizer | tokens/eojeol | mean of files | ratio to the first [95 %] | P | R | F1 [95 %] | gaps | s |"
     )
-    print("| tokenizer | tokens/eojeol | mean of files | ratio to the first [95 %] | P | R | F1 [95 %] | s |")
-    print("|---|---|---|---|---|---|---|---|")
-    clock = time.perf_counter()
-    cutter = sentencepiece(data, given.size, model_type="unigram", split_by_unicode_script=False, split_by_number=False)
-    base = score("SentencePiece unigram, spaces only", cutter, data, time.perf_counter() - clock)
-    show(base, base)
-    show(
-        score("one token per syllable", lambda line: (len(line.replace(" ", "")), set(range(len(line)))), data, 0), base
-    )
-    for name, make in peers(data, given.size, given.peers.split(",")):
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    words = {"split_by_unicode_script": False, "split_by_number": False}
+    bases: dict[int, Row] = {}
+    for size in sizes:
         clock = time.perf_counter()
-        try:
-            cutter = make()
-        except Exception as error:  # a peer that cannot run is a row that says why
-            print(f"| {name} | not run: {type(error).__name__}: {str(error)[:80]} | | | | | | |", flush=True)
-            continue
-        show(score(name, cutter, data, time.perf_counter() - clock), base)
-    for name, cutter, seconds in ours(data, given.size, given.presets.split(","), superwords=given.superwords):
-        show(score(name, cutter, data, seconds), base)
+        cutter = sentencepiece(data, size, model_type="unigram", **words)
+        bases[size] = score("SentencePiece unigram, spaces only", cutter, data, time.perf_counter() - clock)
+        show(bases[size], bases[size], size)
+        trivial = score("one token per syllable", _syllables, data, 0)
+        show(trivial, bases[size], size)
+        for name, make in peers(data, size, given.peers.split(",")):
+            clock = time.perf_counter()
+            try:
+                cutter = make()
+            except Exception as error:  # a peer that cannot run is a row that says why
+                print(
+                    f"| {size:,} | {name} | not run: {type(error).__name__}: {str(error)[:80]} | | | | | | | |",
+                    flush=True,
+                )
+                continue
+            show(score(name, cutter, data, time.perf_counter() - clock), bases[size], size)
+    presets = [name for name in given.presets.split(",") if name]
+    for size, name, cutter, seconds in ours(data, sizes, presets, superwords=given.superwords, bpe=given.bpe):
+        show(score(name, cutter, data, seconds), bases[size], size)
+
+
+def _syllables(line: str) -> tuple[int, set[int]]:
+    return len(line.replace(" ", "")), set(range(len(line)))
 
 
 if __name__ == "__main__":

@@ -332,7 +332,9 @@ def _print(
     for note in made.notes:
         talk.print(note, markup=False)
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in made.seconds.items())
-    talk.print(f"{stages}; analysed {made.asked:,} words, {made.known:,} from the cache; peak memory {_peak()}")
+    talk.print(
+        f"{stages}; analysed {made.asked:,} words, {made.known:,} from the cache; peak memory {_peak(made.analyser_peak)}"
+    )
     talk.print(f"signature: {made.tokenizer.vocab.digest()}", markup=False)
 
 
@@ -343,55 +345,32 @@ def _shown(tokenizer: Tokenizer, line: str) -> list[str]:
     return [tokenizer.decode([i]) for i in encoding.ids] if spelled else encoding.pieces
 
 
-def _peak() -> str:
-    """Peak resident memory of this process."""
+def _peak(analysers: int) -> str:
+    """Peak resident memory of this process, and of the analyser's beside it."""
     try:
         import resource
     except ImportError:  # Windows
         return "not known"
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return f"{peak / (1 << 30 if sys.platform == 'darwin' else 1 << 20):.2f} GiB"
+    own = f"{peak / (1 << 30 if sys.platform == 'darwin' else 1 << 20):.2f} GiB"
+    return f"{own}, analyser processes {analysers / (1 << 30):.2f} GiB" if analysers else own
 
 
-ANALYSED_PER_SECOND = 40_000
-"""Distinct words that Kiwi 0.24 reads in a second on two cores; 42,772 were measured on petitions."""
-
-SAMPLED_LINES = 40_000
-
-
-def print_estimate(sources: Sequence[Source], recipe: Recipe) -> None:
-    """What a training would do and cost, from the sizes of the files and a look at their first lines.
-
-    New words come ever more slowly (Heaps' law); the exponent is fitted to the first half of the look against all of it.
-    """
-    import math
-    from itertools import islice
-
+def print_estimate(sources: Sequence[Source], recipe: Recipe, threads: int | None = None) -> None:
+    """What a training would do and cost, see `koktok.estimate`."""
     from koktok.console import table
-    from koktok.corpus import ReadReport, read_lines
-    from koktok.count import count_words
+    from koktok.estimate import estimate
 
-    sizes = {source.name: sum(file.stat().st_size for file in source.paths if file.is_file()) for source in sources}
-    report, seen = ReadReport(), [0, 0]
-
-    def tell(done: int, total: int | None) -> None:
-        seen[:] = [done, total or 0]
-
-    lines = list(islice(read_lines(sources, report=report, on_progress=tell), SAMPLED_LINES))
-    half, whole = count_words(lines[: len(lines) // 2]), count_words(lines)
-    factor = max(1.0, seen[1] / max(1, seen[0]))
-    heaps = 0.75
-    if len(half) and half.total < whole.total:
-        heaps = math.log(len(whole) / len(half)) / math.log(whole.total / half.total)
-    distinct = int(len(whole) * factor**heaps)
-    kept = int(distinct * len(whole.at_least(recipe.train.min_count)) / max(1, len(whole)))
-    rows = [(name, f"{size:,} bytes") for name, size in sizes.items()]
+    found = estimate(sources, recipe, threads=threads)
+    how = "counted" if found.counted == 1 else f"from {found.counted:.1%} of the text, by Heaps' law"
+    files = [(source.name, sum(file.stat().st_size for file in source.paths if file.is_file())) for source in sources]
+    rows = [(name, f"{size:,} bytes") for name, size in files]
     rows += [
-        ("eojeols, about", f"{int(whole.total * factor):,}"),
-        ("distinct words, about", f"{distinct:,}"),
-        ("words to analyse, about", f"{kept:,}"),
-        ("analysis, nothing cached, about", f"{kept / ANALYSED_PER_SECOND:,.0f} s and 5 s to load"),
-        ("memory, about", f"{0.35 + distinct * 900 / (1 << 30):.1f} GiB"),
+        (f"eojeols ({how})", f"{found.eojeols:,}"),
+        ("distinct words", f"{found.distinct:,}"),
+        (f"words to train on (they come {found.minimum} times or more)", f"{found.trained:,}"),
+        ("analysis, nothing cached, about", f"{found.seconds:,.0f} s in {found.analysers} processes"),
+        ("memory, about", f"{found.memory / (1 << 30):.1f} GiB, and 0.35 GiB for each process of the analyser"),
         ("model, ids", f"{recipe.train.model}, {recipe.train.vocab_size:,}"),
         ("segmenter, policy", f"{recipe.segment.segmenter}, {recipe.segment.policy}"),
     ]

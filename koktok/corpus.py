@@ -27,13 +27,18 @@ __all__ = [
     "ReadReport",
     "Source",
     "expand",
+    "held_block",
+    "item_batches",
     "lines_of",
+    "read_batches",
     "read_documents",
     "read_lines",
     "split_lines",
 ]
 
 Progress = Callable[[int, int | None], None]
+
+_BATCH = 256  # documents that a Python object gives before they are passed on
 
 # Read as plain text, these would teach the tokenizer brackets and tags.
 _MARKUP = {".json": "jq -c '.[]' {0} > {0}l", ".html": "pandoc -t plain --wrap=none {0} -o {0}.txt"}
@@ -76,6 +81,9 @@ class Source:
         >>> Source.of("-").name
         'stdin'
         """
+        wrong = [path for path in paths if not isinstance(path, str | os.PathLike) or not str(path)]
+        if wrong:
+            raise InputError(f"{wrong[0]!r} came where a path was wanted", hint="Source.of('text.txt', 'more.jsonl')")
         stems = ["stdin" if str(p) == "-" else Path(str(p).removeprefix("corpus:")).name.split(".")[0] for p in paths]
         return cls(name or "+".join(dict.fromkeys(stems)), tuple(expand(paths)), weight, field)
 
@@ -214,6 +222,20 @@ def read_documents(
         yield from documents
 
 
+def read_batches(
+    sources: Source | Sequence[Source],
+    *,
+    errors: Errors = "skip",
+    report: ReadReport | None = None,
+    on_progress: Progress | None = None,
+) -> Iterator[list[str]]:
+    """Yield documents in batches of any size, for whoever joins them again at once.
+
+    Parameters, report and errors are those of `read_lines`, and so is the digest.
+    """
+    return _read(sources, errors, report or ReadReport(), on_progress)
+
+
 def _read(
     sources: Source | Sequence[Source], errors: Errors, report: ReadReport, on_progress: Progress | None
 ) -> Iterator[list[str]]:
@@ -268,10 +290,24 @@ def lines_of(
     >>> list(lines_of([{"text": "하나\n둘"}, "셋"]))
     ['하나', '둘', '셋']
     """
+    batches = item_batches(obj, field, name=name, report=report)
+    return (line for documents in batches for line in "\n".join(documents).split("\n"))
+
+
+def item_batches(
+    obj: Any, field: str | None = None, *, name: str = "lines", report: ReadReport | None = None
+) -> Iterator[list[str]]:
+    r"""Yield the documents of a Python object in batches; parameters and errors are those of `lines_of`.
+
+    Examples
+    --------
+    >>> list(item_batches([{"text": "하나\n둘"}, "셋"]))
+    [['하나\n둘', '셋']]
+    """
     if isinstance(obj, Source):
-        return read_lines(obj, report=report)
+        return read_batches(obj, report=report)
     if isinstance(obj, os.PathLike):
-        return read_lines(Source.of(obj, field=field, name=name), report=report)
+        return read_batches(Source.of(obj, field=field, name=name), report=report)
     if isinstance(obj, str | bytes):
         raise InputError(
             f"a bare `{type(obj).__name__}` came where lines are wanted; its characters would be the lines",
@@ -282,20 +318,26 @@ def lines_of(
         raise InputError(f"a mapping came where lines are wanted; its keys: {keys}", hint="lines_of(mapping[key])")
     if not isinstance(obj, Iterable):
         raise InputError(f"a `{type(obj).__name__}` came where lines are wanted", hint='lines_of(["나는 학생이다."])')
-    return _lines_of_items(obj, field, name, report or ReadReport())
+    return _batches_of_items(obj, field, name, report or ReadReport())
 
 
-def _lines_of_items(items: Iterable[Any], field: str | None, name: str, report: ReadReport) -> Iterator[str]:
+def _batches_of_items(items: Iterable[Any], field: str | None, name: str, report: ReadReport) -> Iterator[list[str]]:
     digest = hashlib.sha256()
+    batch: list[str] = []
     for number, item in enumerate(items, 1):
         text = item if isinstance(item, str) else pick(item, field, f"item {number}")
-        lines = (text or "").replace("\r\n", "\n").split("\n")
+        text = (text or "").replace("\r\n", "\n")
         try:
-            digest.update("".join(f"{line}\n" for line in lines).encode())
+            digest.update(f"{text}\n".encode())
         except UnicodeEncodeError as error:
             raise InputError(f"item {number} holds a lone surrogate: {error}", hint="text.encode('utf-8')") from None
-        report.lines += len(lines)
-        yield from lines
+        report.lines += 1 + text.count("\n")
+        batch.append(text)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
     report.digests[name] = digest.hexdigest()
 
 
@@ -339,6 +381,10 @@ def _split(lines: Iterable[str], threshold: int, block: int, key: str) -> Iterat
     out = False
     for index, line in enumerate(lines):
         if index % block == 0:
-            digest = hashlib.blake2b(f"{key}\0{index // block}".encode(), digest_size=8).digest()
-            out = int.from_bytes(digest, "big") < threshold
+            out = held_block(index // block, threshold, key)
         yield out, line
+
+
+def held_block(index: int, threshold: int, key: str) -> bool:
+    """True where a block of lines is held out: its hash, a number of 64 bits, lies below the threshold."""
+    return int.from_bytes(hashlib.blake2b(f"{key}\0{index}".encode(), digest_size=8).digest(), "big") < threshold

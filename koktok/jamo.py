@@ -10,6 +10,12 @@ compatibility jamo, join the typed ㅎㅏㄴ to 한.
 
 The same arithmetic is in the package `jamo` (`h2j`), to which this module is held by a test; a table for `str.translate`
 is six times as quick (100 against 590 ns a character). Its `j2hcj` is what `readable` shows people.
+
+The middle way is `FallbackNormalizer`: syllables stay whole, and only those without a piece of their own are taken apart.
+
+Streaming: what composes on decoding is not prefix-stable. `koktok.stream` holds a syllable back until it is complete;
+Hugging Face's `DecodeStream` raises "Invalid prefix" at the first syllable that grows (가 becomes 갔), with all-jamo
+pieces in the first word, with the middle way at the first rare syllable.
 """
 
 from __future__ import annotations
@@ -23,8 +29,10 @@ from itertools import accumulate
 from typing import Any, Final, Literal
 
 from koktok.errors import InputError
+from koktok.normalize import Aligned, Folds, Normalizer
 
 __all__ = [
+    "FallbackNormalizer",
     "align",
     "charsmap",
     "denormalization_tsv",
@@ -176,9 +184,14 @@ def to_hf_normalizer() -> list[dict[str, Any]]:
     first, which makes six bytes or more, and leaves afterwards. It is put before every two-byte character that follows
     a syllable, a CGJ too, so that taking one away again is exact.
     """
+    return _nodes("\uac00-\ud7a3", charsmap())
+
+
+def _nodes(syllables: str, table: bytes) -> list[dict[str, Any]]:
+    """The three nodes for syllables (the inside of a character class) and the compiled rules that take them apart."""
     return [
-        _replace("(?<=[\uac00-\ud7a3\u1161-\u1175\u11a8-\u11c2])(?=[\u0080-\u07ff])", "\u034f"),
-        {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap()).decode("ascii")},
+        _replace(f"(?<=[{syllables}\u1161-\u1175\u11a8-\u11c2])(?=[\u0080-\u07ff])", "\u034f"),
+        {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode("ascii")},
         _replace("(?<=[\u1161-\u1175\u11a8-\u11c2])\u034f(?=[\u0080-\u07ff])", ""),
     ]
 
@@ -187,7 +200,10 @@ def to_hf_decoder() -> list[dict[str, Any]]:
     """Give the nodes of a tokenizer.json, to stand after Fuse, that do what `join` does.
 
     Hugging Face has no NFC decoder, so each syllable is a node: 399 open ones, then 10,773 that add a final to them. That
-    is 0.7 MB, 0.13 s to load, and 2.7 ms to decode 42 characters.
+    is 0.7 MB, 0.13 s to load, and 2.7 ms to decode 42 characters. Fewer nodes cannot do it: a node writes one fixed
+    string, so 11,172 syllables need as many, unless the bytes of a syllable were written one by one; only `ByteLevel` makes
+    characters of bytes, and it takes a token for bytes only if *all* its characters spell some, which a fused text with
+    hanja or emoji does not.
     """
     opened = [(jamo, chr(c)) for c, jamo in _SPLIT.items() if len(jamo) == 2]
     closed = [(join(jamo[:2]) + jamo[2], chr(c)) for c, jamo in _SPLIT.items() if len(jamo) == 3]
@@ -203,12 +219,98 @@ def charsmap(*, back: bool = False) -> bytes:
     >>> len(charsmap()) > 100_000
     True
     """
+    if not back:
+        return _compiled([(chr(c), jamo) for c, jamo in _SPLIT.items()])
+    # 가 + ㅆ too: the middle way takes only the final off.
+    half = [(join(jamo[:2]) + jamo[2], chr(c)) for c, jamo in _SPLIT.items() if len(jamo) == 3]
+    return _compiled([(jamo, chr(c)) for c, jamo in _SPLIT.items()] + half)
+
+
+class FallbackNormalizer(Normalizer):
+    """A normalizer behind which only the syllables without a piece of their own are taken apart.
+
+    Such a syllable becomes its open syllable and its final (뎠 to 뎌 and ㅆ) where the open one has a piece, else its jamo.
+    The result is canonically equal to NFC, and `join` of it is NFC.
+
+    Parameters
+    ----------
+    folds : Folds
+    known : iterable of str
+        Pieces; those of one syllable stay whole.
+
+    Examples
+    --------
+    >>> normalizer = FallbackNormalizer(Folds(), ["뎌", "가"])
+    >>> [readable(char) for char in normalizer("뎠가각")]
+    ['뎌', 'ㅆ', '가', '가', 'ㄱ']
+    >>> join(normalizer("뎠가각"))
+    '뎠가각'
+    """
+
+    __slots__ = ("spelling",)
+
+    def __init__(self, folds: Folds, known: Iterable[str]) -> None:
+        super().__init__(folds)
+        whole = {ord(piece) for piece in known if len(piece) == 1} & _SPLIT.keys()
+        self.spelling: dict[int, str] = {}
+        for c, jamo in _SPLIT.items():
+            opened = c - (c - _FIRST) % _FINALS
+            if c not in whole:
+                self.spelling[c] = chr(opened) + jamo[2] if len(jamo) == 3 and opened in whole else jamo
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FallbackNormalizer) and (self.folds, self.spelling) == (other.folds, other.spelling)
+
+    def __hash__(self) -> int:
+        return hash((self.folds, frozenset(self.spelling)))
+
+    def __reduce__(self) -> Any:
+        return FallbackNormalizer, (self.folds, [chr(c) for c in _SPLIT if c not in self.spelling])
+
+    def __repr__(self) -> str:
+        return f"FallbackNormalizer({self.folds!r}, {len(_SPLIT) - len(self.spelling)} syllables)"
+
+    def __call__(self, text: str) -> str:
+        """Give the normal form of `text`, rare syllables taken apart."""
+        return super().__call__(text).translate(self.spelling)
+
+    def align(self, text: str) -> Aligned:
+        """As `Normalizer.align`; the parts of a syllable share its raw characters."""
+        whole = super().align(text)
+        at = [i for i, c in enumerate(whole.normal) for _ in self.spelling.get(ord(c), c)]
+        if len(at) == len(whole.normal):
+            return whole
+        return Aligned(
+            whole.normal.translate(self.spelling), [whole.starts[i] for i in at], [whole.ends[i] for i in at]
+        )
+
+    def to_hf(self) -> dict[str, Any]:
+        """Give the "normalizer" node of a tokenizer.json that does what `__call__` does."""
+        plain = super().to_hf()
+        if not self.spelling:
+            return plain
+        table = _compiled([(chr(c), parts) for c, parts in self.spelling.items()])
+        nodes = plain["normalizers"] if plain["type"] == "Sequence" else [plain]
+        return {"type": "Sequence", "normalizers": [*nodes, *_nodes(_ranges(self.spelling), table)]}
+
+
+def _ranges(codes: Iterable[int]) -> str:
+    """The inside of a character class."""
+    runs: list[list[int]] = []
+    for c in sorted(codes):
+        if runs and c == runs[-1][1] + 1:
+            runs[-1][1] = c
+        else:
+            runs.append([c, c])
+    return "".join(chr(a) if a == b else f"{chr(a)}-{chr(b)}" for a, b in runs)
+
+
+def _compiled(rules: list[tuple[str, str]]) -> bytes:
     import sentencepiece
     from sentencepiece import sentencepiece_model_pb2
 
     sentencepiece.set_min_log_level(2)  # or the builder tells the terminal how many rules it got
-    rules = [(chr(c), jamo) for c, jamo in _SPLIT.items()]
-    compiled = sentencepiece.SentencePieceNormalizer(norm_map=[rule[::-1] for rule in rules] if back else rules)
+    compiled = sentencepiece.SentencePieceNormalizer(norm_map=rules)
     spec = sentencepiece_model_pb2.NormalizerSpec.FromString(compiled.serialized_normalizer_spec())
     return bytes(spec.precompiled_charsmap)
 

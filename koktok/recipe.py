@@ -7,6 +7,7 @@ libraries ran. `--recipe koktok.toml` takes the first and ignores the second.
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,21 +15,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from koktok.errors import KoktokError, RecipeError
+from koktok import style as styles
+from koktok.errors import ArtifactError, KoktokError, RecipeError
+from koktok.style import DEFAULT_SPECIALS, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
 from koktok.vocab import UNKNOWN, WITH_UNKNOWN, ModelKind
 
-__all__ = ["NormalizeRecipe", "PretokenizeRecipe", "Recipe", "SegmentRecipe", "TrainRecipe"]
+__all__ = ["NormalizeRecipe", "PretokenizeRecipe", "Recipe", "SegmentRecipe", "SpecialRecipe", "TrainRecipe"]
 
 FORMAT: Literal[1] = 1
 """Version of the recipe; a folder of a newer version is refused, an older one is read for ever."""
 
-DEFAULT_SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
-
-WORDPIECE_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-"""What stands in place of `DEFAULT_SPECIALS` for WordPiece: the names that every reader of BERT's models looks for."""
+FALLBACK_MODELS = ("unigram", "unigram-em", "bpe", "wordpiece", "syllable")
+"""Models over characters, which may lack one; bytes lack none, and whole words are not spelled."""
 
 SPM_MODELS = ("unigram", "bpe")
 """What the sentencepiece library can train for us."""
+
+WIDE_MODELS = ("unigram", "bpe", "bpe-bytes")
+"""Models whose pieces may cross spaces."""
 
 
 class _Section(BaseModel):
@@ -74,6 +78,8 @@ class SegmentRecipe(_Section):
     """The analyser; it runs while training only."""
     policy: str = "morphemes"
     """Named policy, kinds of boundary or Sejong tags, separated by commas."""
+    mass: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the running words that is analysed, frequent ones first; the rest is cut as its endings are."""
     user_dictionary: str = ""
     """Digest of the user dictionary; its path stays on the command line."""
 
@@ -96,7 +102,13 @@ class TrainRecipe(_Section):
     nu: Annotated[float, Field(ge=0)] | dict[str, float] | None = None
     """Unigram: cost of a boundary swallowed by a piece, one number or a number for each kind of boundary."""
     superwords: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Unigram: at most this share of the pieces crosses spaces (수 있, 는 것 같); none swallows a cut inside a word."""
+    """Unigram, BPE: at most this share of the pieces crosses spaces (수 있, 는 것 같); none swallows a cut inside a word."""
+    inner_superwords: bool = False
+    """Superwords may swallow cuts inside a word (할 수 있는), at the cost that these have inside words."""
+    blocklist: tuple[str, ...] = ()
+    """What no piece may hold, a word, `=word`, `!innocent word` or `/pattern/` each (see `koktok.blocklist`)."""
+    personal_data: Literal["keep", "drop"] = "drop"
+    """Pieces that look like an address, a telephone number or a registration number: learn them, or leave them out."""
     reserve_script: dict[Literal["hangul", "latin", "other"], Annotated[float, Field(ge=0, le=1)]] = {}
     """Unigram: least share of the pieces for a script, for mixtures of languages; what is left goes where it saves most."""
     share: Annotated[float, Field(ge=0, le=1)] = 0.8
@@ -140,6 +152,34 @@ class TrainRecipe(_Section):
         return self
 
 
+class SpecialRecipe(_Section):
+    """What stands around the pieces: the part that each special token plays, and what transformers is told.
+
+    Nothing here changes a piece, so `koktok.export.styles.restyle` changes it without a new training.
+    """
+
+    style: StyleName = "plain"
+    """Whose ways the special tokens follow; `plain` names the usual ones and puts none around a text."""
+    template: TemplateName | None = None
+    """Which special tokens stand around a text; the style's where it is left out."""
+    chat_template: str = ""
+    """`chatml`, `llama-3`, or the source of a Jinja template."""
+    model_max_length: Annotated[int, Field(ge=1)] | None = None
+    """Longest input in tokens; the style's where it is left out."""
+    padding_side: Side | None = None
+    """Side on which short texts are padded."""
+    truncation_side: Side | None = None
+    """Side on which long texts are cut."""
+    pad_to_multiple: Annotated[int, Field(ge=1, le=4096)] = 1
+    """Reserved slots are added until the size is a multiple of this."""
+
+    @field_validator("chat_template")
+    @classmethod
+    def _is_a_template(cls, value: str) -> str:
+        styles.chat_template(value)
+        return value
+
+
 class Source(_Section):
     """What one source of text was."""
 
@@ -172,15 +212,24 @@ class Recipe(_Section):
     pretokenize: PretokenizeRecipe = PretokenizeRecipe()
     segment: SegmentRecipe = SegmentRecipe()
     train: TrainRecipe = TrainRecipe()
-    jamo: bool = False
+    special: SpecialRecipe = SpecialRecipe()
+    jamo: bool | Literal["fallback"] = False
     """Train on conjoining jamo: syllables are taken apart behind the analyser and put together again by decode.
 
-    Always on for the model `jamo`, whose pieces are single jamo.
+    Always on for the model `jamo`, whose pieces are single jamo. `fallback` is the middle way: syllables are the units, and
+    only those without a piece of their own become jamo (뎠 = 뎌 + ㅆ) in place of bytes, or of an unknown token.
     """
     holdout: Annotated[float, Field(ge=0, lt=1)] = 0.05
     """Share of lines kept away from training, in blocks of 50 lines chosen by hash."""
     sources: tuple[Source, ...] = ()
     """What was trained on; filled in by the training."""
+
+    @field_validator("jamo", mode="before")
+    @classmethod
+    def _jamo_is_one_of_three(cls, value: Any) -> Any:
+        if value not in (True, False, "fallback"):
+            raise RecipeError(f'the recipe value `jamo` is {value!r}: wanted true, false or "fallback"')
+        return value
 
     @field_validator("train")
     @classmethod
@@ -197,13 +246,64 @@ class Recipe(_Section):
             return {**values, "jamo": True}
         return values
 
+    @model_validator(mode="before")
+    @classmethod
+    def _specials_of_the_style(cls, values: Any) -> Any:
+        # Before validation, so that koktok.toml shows the special tokens that there are.
+        if not isinstance(values, Mapping):
+            return values
+        special, train = _plain(values.get("special", {})), _plain(values.get("train", {}))
+        name, chat = special.get("style", "plain"), special.get("chat_template", "")
+        if (name, chat) == ("plain", "") or name not in styles.STYLES or not isinstance(chat, str):
+            return values
+        given = train.get("specials", DEFAULT_SPECIALS)
+        specials = styles.joined(given, name, train.get("model", "unigram"), chat)
+        return {**values, "special": special, "train": {**train, "specials": specials}}
+
+    @model_validator(mode="after")
+    def _template_has_its_tokens(self) -> Recipe:
+        try:
+            self.style_for(self.special_tokens).around(pair=True)
+        except ArtifactError as error:
+            raise RecipeError(error.message, error.hint) from None
+        return self
+
     @model_validator(mode="after")
     def _superwords_are_possible(self) -> Recipe:
-        if self.train.superwords and (self.train.model, self.train.backend, self.jamo) != ("unigram", "koktok", False):
+        fits = self.train.model in WIDE_MODELS and self.train.backend == "koktok" and not self.spelled
+        if self.train.superwords and not fits:
             raise RecipeError(
-                "superwords are for koktok's own unigram on syllables", hint="--superwords 0, or --model unigram"
+                "superwords are for koktok's own unigram and BPE on syllables",
+                hint=f"--superwords 0, or --model {' | '.join(WIDE_MODELS)}",
+            )
+        if self.train.inner_superwords and not self.train.superwords:
+            raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
+        return self
+
+    @field_validator("train")
+    @classmethod
+    def _blocklist_can_be_read(cls, value: TrainRecipe) -> TrainRecipe:
+        from koktok.blocklist import Blocklist
+
+        try:
+            Blocklist(value.blocklist)
+        except KoktokError as error:
+            raise RecipeError(error.message, error.hint) from None
+        return value
+
+    @model_validator(mode="after")
+    def _fallback_has_a_use(self) -> Recipe:
+        if self.jamo == "fallback" and self.train.model not in FALLBACK_MODELS:
+            raise RecipeError(
+                f"jamo for rare syllables are for {', '.join(FALLBACK_MODELS)}, not for {self.train.model}",
+                hint="--model unigram",
             )
         return self
+
+    @property
+    def spelled(self) -> bool:
+        """Whether all pieces are spelled in conjoining jamo."""
+        return self.jamo is True
 
     @model_validator(mode="after")
     def _policy_is_known(self) -> Recipe:
@@ -214,8 +314,15 @@ class Recipe(_Section):
 
     @property
     def special_tokens(self) -> tuple[str, ...]:
-        """Specials and reserved slots, in the order of their ids."""
-        return (*self.train.specials, *(f"<|reserved_{i}|>" for i in range(self.train.reserved)))
+        """Specials, reserved slots and what a style wants at the very end, in the order of their ids."""
+        tail = styles.STYLES[self.special.style].tail
+        head = tuple(token for token in self.train.specials if token not in tail)
+        return (*head, *styles.reserved_slots(self.train.reserved), *tail)
+
+    def style_for(self, specials: tuple[str, ...]) -> styles.Style:
+        """The style of a vocabulary with these special tokens, see `koktok.style`."""
+        wanted = self.special.model_dump(exclude={"style", "chat_template", "pad_to_multiple"})
+        return styles.style_for(self.special.style, specials, chat=self.special.chat_template, **wanted)
 
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> Recipe:
@@ -226,6 +333,8 @@ class Recipe(_Section):
         RecipeError
             For an unknown key or an impossible value; names the key, what came and what is allowed.
         """
+        if not isinstance(values, Mapping):
+            raise RecipeError(f"a {type(values).__name__} came where the values of a recipe were wanted")
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
@@ -240,6 +349,8 @@ class Recipe(_Section):
         RecipeError
             When the text is no TOML, holds other tables, or the recipe is wrong.
         """
+        if not isinstance(text, str):
+            raise RecipeError(f"a {type(text).__name__} came where TOML was wanted", hint="Recipe.load(FILE)")
         try:
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -258,6 +369,8 @@ class Recipe(_Section):
         RecipeError
             When it cannot be read.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise RecipeError(f"{path!r} came where the path of a recipe was wanted")
         file = Path(path)
         file = file / "koktok.toml" if file.is_dir() else file
         try:
@@ -277,6 +390,8 @@ class Recipe(_Section):
     def changed(self, **changes: Any) -> Recipe:
         """A copy with some values replaced, those of a section as a mapping; values of None change nothing.
 
+        Another style takes the special tokens of the old one away.
+
         Raises
         ------
         RecipeError
@@ -293,13 +408,30 @@ class Recipe(_Section):
                 values[key] |= {name: value for name, value in change.items() if value is not None}
             elif change is not None:
                 values[key] = change
+        usual = isinstance(values["train"], dict) and isinstance(
+            values["special"], dict
+        )  # or `build` says what is wrong
+        if usual and _plain(changes.get("train")).get("specials") is None:
+            before = (self.special.style, self.train.model, self.special.chat_template)
+            after = (values["special"]["style"], values["train"]["model"], values["special"]["chat_template"])
+            values["train"]["specials"] = styles.changed(self.train.specials, before, after)
         return self.build(values)
+
+
+def _plain(section: Any) -> dict[str, Any]:
+    """A section as a mapping, whether it came as one or as a model."""
+    if isinstance(section, BaseModel):
+        return section.model_dump()
+    return dict(section) if isinstance(section, Mapping) else {}  # pydantic says what is wrong with anything else
 
 
 def _explained(error: ValidationError) -> RecipeError:
     """The first complaint of pydantic in our words."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
+    if key == "format":
+        message = f"the recipe's `format` is {first['input']!r}, and this koktok reads format {FORMAT}"
+        return RecipeError(message, hint="pip install --upgrade koktok")
     if first["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(first["loc"][-1]), _keys(), n=1)
         hint = f"did you mean `{near[0]}`?" if near else f"the keys are {', '.join(sorted(_keys()))}"
@@ -311,5 +443,5 @@ def _explained(error: ValidationError) -> RecipeError:
 
 
 def _keys() -> set[str]:
-    sections = (NormalizeRecipe, PretokenizeRecipe, SegmentRecipe, TrainRecipe, Source)
+    sections = (NormalizeRecipe, PretokenizeRecipe, SegmentRecipe, TrainRecipe, SpecialRecipe, Source)
     return {key for section in sections for key in section.model_fields} | set(Recipe.model_fields)

@@ -10,22 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import index
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from koktok import jamo
 from koktok.encoding import Encoding, Reading
-from koktok.errors import ArtifactError, InputError
+from koktok.errors import InputError, UsageError
+from koktok.many import ManyTexts
 from koktok.models import Encoded, model_for
-from koktok.models.decoding import decoder_for
+from koktok.models.decoding import checked_ids, decoder_for
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Pattern
 from koktok.recipe import Recipe
+from koktok.style import Style
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from koktok.stream import Stream
 
 __all__ = ["Encoding", "Tokenizer"]
 
@@ -35,11 +39,14 @@ CACHED_WORDS = 1 << 18
 Solve = Callable[[str], Encoded]
 """A pretoken to ids and spans."""
 
+WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+"""What a special token with `lstrip` takes away before it: Unicode's list, as Rust has it (Python's adds U+001C to U+001F)."""
+
 CACHED_LENGTH = 48
 """Longer pre-tokens are seldom met twice and would only fill the memory."""
 
 
-class Tokenizer:
+class Tokenizer(ManyTexts):
     """A trained tokenizer.
 
     Parameters
@@ -63,10 +70,17 @@ class Tokenizer:
     """
 
     def __init__(self, recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any] | None = None) -> None:
+        if not isinstance(recipe, Recipe) or not isinstance(vocab, Vocab):
+            raise UsageError(
+                f"a recipe and a vocabulary were wanted, not {type(recipe).__name__} and {type(vocab).__name__}",
+                hint="Tokenizer.load(FOLDER), or train_tokenizer(lines).tokenizer",
+            )
         self.recipe = recipe
         self.vocab = vocab
         self.signature = dict(signature or {})
-        self.normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
+        folds = Folds(**recipe.normalize.model_dump())
+        rare = recipe.jamo == "fallback"
+        self.normalizer = jamo.FallbackNormalizer(folds, vocab.whole_characters) if rare else Normalizer(folds)
         self.words = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
         self.pattern = replace(self.words, superwords=recipe.train.superwords > 0)
         self.model = model_for(vocab)
@@ -84,18 +98,31 @@ class Tokenizer:
         """
         return self.model.lossless
 
+    @cached_property
+    def style(self) -> Style:
+        """What the special tokens are for; `koktok.export.styles.restyle` changes it without a new training."""
+        return self.recipe.style_for(self.vocab.specials)
+
     def normalize(self, text: str) -> str:
         """The text as the model sees it: what `decode(encode(text))` gives back."""
-        return self.normalizer(text)
+        normal = self.normalizer(text)
+        return jamo.join(normal) if self.recipe.jamo else normal
 
     def encode(
-        self, text: str, *, allowed_special: Collection[str] | Literal["all"] = (), superwords: bool = True
+        self,
+        text: str,
+        *,
+        add_special_tokens: bool = False,
+        allowed_special: Collection[str] | Literal["all"] = (),
+        superwords: bool = True,
     ) -> Encoding:
         """Text to ids, pieces and offsets; always the same for the same text.
 
         Parameters
         ----------
         text : str
+        add_special_tokens : bool
+            Put around it what the recipe's style wants there ([CLS] ... [SEP]); those have the empty offsets (0, 0).
         allowed_special : collection of str, or "all"
             Special tokens that are read as such where the text spells them; anything else stays text.
         superwords : bool
@@ -106,7 +133,15 @@ class Tokenizer:
         InputError
             When `text` is no `str`, holds a lone surrogate, or an allowed token is no special token.
         """
-        return self._encode(text, allowed_special, self._solve, superwords=superwords)
+        found = self._encode(text, allowed_special, self._solve, superwords=superwords)
+        if not add_special_tokens:
+            return found
+        ids = self.vocab.special_ids
+        before, behind = ([ids[token] for token in tokens] for tokens in self.style.frame)
+        none = [(0, 0)]
+        return self._encoding(
+            [*before, *found.ids, *behind], [*none * len(before), *found.offsets, *none * len(behind)]
+        )
 
     def sample(
         self,
@@ -182,6 +217,8 @@ class Tokenizer:
         from koktok.models.sampling import n_best_of
 
         n_best = n_best_of(self.model)
+        if not isinstance(n, int):
+            raise UsageError(f"n = {n!r}; wanted a whole number of at least 1", hint="tokenizer.n_best(text, 5)")
         read = self._read(_checked(text))
         solved = {pretoken: n_best(pretoken, n) for pretoken in dict.fromkeys(word for _, word in read.pretokens)}
         lists = [solved[pretoken] for _, pretoken in read.pretokens]
@@ -196,20 +233,6 @@ class Tokenizer:
             found.append((self._encoding(ids, offsets), score))
         return found
 
-    def encode_batch(
-        self, texts: Iterable[str], *, allowed_special: Collection[str] | Literal["all"] = ()
-    ) -> list[Encoding]:
-        """Many texts at once, each as `encode` does it.
-
-        Raises
-        ------
-        InputError
-            When a bare `str` comes in place of texts.
-        """
-        if isinstance(texts, str):
-            raise InputError("one `str` came where texts were wanted", hint="tokenizer.encode_batch([text])")
-        return [self.encode(text, allowed_special=allowed_special) for text in texts]
-
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """Ids to text.
 
@@ -221,19 +244,34 @@ class Tokenizer:
         InputError
             When an id is outside the vocabulary.
         """
-        size, first_special = self.vocab.size, self.vocab.size - len(self.vocab.specials)
-        kept = []
-        for given in ids:
-            try:
-                i = index(given)  # numpy integers are ids too
-            except TypeError:
-                raise InputError(f"`decode` got the id {given!r}; ids are integers") from None
-            if not 0 <= i < size:
-                raise InputError(f"the id {i} is outside the vocabulary (0 to {size - 1})")
-            if i < first_special or not skip_special_tokens:
-                kept.append(i)
+        kept = checked_ids(ids, self.vocab.size)
+        if skip_special_tokens:
+            first_special = self.vocab.size - len(self.vocab.specials)
+            kept = [i for i in kept if i < first_special]
         text = decoder_for(self.vocab)(self.vocab, kept)
         return jamo.join(text) if self.recipe.jamo else text
+
+    def stream(self, *, skip_special_tokens: bool = False, early: bool = False) -> Stream:
+        """A decoder for ids that come one by one, as a model gives them: `push` each, then `finish`.
+
+        Parameters
+        ----------
+        skip_special_tokens : bool
+            As in `decode`.
+        early : bool
+            Let a character of byte pieces out as soon as it is whole; see `koktok.stream`.
+
+        Examples
+        --------
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0}))
+        >>> stream = tokenizer.stream()
+        >>> [stream.push(i) for i in tokenizer.encode("한국").ids], stream.finish()
+        (['한', '국'], '')
+        """
+        from koktok.stream import Stream
+
+        letters = bool(self.recipe.jamo)
+        return Stream(self.vocab, letters=letters, skip_special_tokens=skip_special_tokens, early=early)
 
     def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
         """Write the folder that transformers, tokenizers and sentencepiece load.
@@ -256,23 +294,9 @@ class Tokenizer:
         InputError
             When the disk says no; nothing half-written is left.
         """
-        from koktok.export import hf, plain
-        from koktok.export.folder import MARK, write_folder
-        from koktok.export.sentencepiece import model_proto, why_not
+        from koktok.export.folder import files_of, write_folder
 
-        signature = {**self.signature, "kind": self.vocab.kind, "vocab": self.vocab.digest()}
-        files: dict[str, str | bytes] = {MARK: self.recipe.to_toml(signature)}
-        if hf.why_not(self.vocab):
-            files["vocab.json"] = plain.vocab_json(self.vocab)
-        else:
-            files["tokenizer.json"] = hf.tokenizer_json(
-                self.vocab, self.normalizer, self.pattern, jamo=self.recipe.jamo
-            )
-            files["tokenizer_config.json"] = hf.config_json(self.vocab)
-            files["special_tokens_map.json"] = hf.special_tokens_json(self.vocab)
-        if not why_not(self.vocab, self.pattern):
-            files["tokenizer.model"] = model_proto(self.vocab, self.pattern, jamo=self.recipe.jamo)
-        return write_folder(path, files | dict(extra or {}))
+        return write_folder(path, files_of(self) | dict(extra or {}))
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
@@ -283,50 +307,40 @@ class Tokenizer:
         ArtifactError
             When the folder is missing, damaged, changed by hand, or written by a newer koktok.
         """
-        import tomllib
+        from koktok.export.folder import is_imported, path_of, read_folder
 
-        from koktok.export import hf, plain
-        from koktok.export.folder import MARK
+        folder = path_of(path)
+        if is_imported(folder):
+            from koktok.importing.imported import load_imported
 
-        folder = Path(path)
-        own = (folder / "vocab.json").is_file() and not (folder / "tokenizer.json").is_file()
-        file = folder / ("vocab.json" if own else "tokenizer.json")
-        try:
-            toml = (folder / MARK).read_text(encoding="utf-8")
-            text = file.read_text(encoding="utf-8")
-            signature = tomllib.loads(toml).get("signature", {})
-            recipe = Recipe.from_toml(toml)
-        except (OSError, ValueError) as error:  # RecipeError and decoding errors are ValueErrors
-            raise ArtifactError(
-                f"`{folder}` is no readable koktok tokenizer: {error}", hint="koktok train TEXT --out FOLDER"
-            ) from error
-        kind = signature.pop("kind", None)
-        vocab = plain.vocab_from_json(text) if own else hf.vocab_from_json(text, kind)
-        if vocab.digest() != signature.pop("vocab", None):
-            raise ArtifactError(
-                f"the vocabulary in `{file}` is not the one that {MARK} was written with",
-                hint="train again" if own else "train again, or load it with tokenizers.Tokenizer.from_file",
-            )
-        return cls(recipe, vocab, signature)
+            return load_imported(folder)
+        return cls(*read_folder(folder))
 
-    def _parts(self, text: str, allowed: Collection[str] | Literal["all"]) -> list[tuple[int, str, bool]]:
-        """The text cut at allowed special tokens, before normalization, longest token first as in Hugging Face."""
+    def _parts(self, text: str, allowed: Collection[str] | Literal["all"]) -> list[tuple[int, int, str]]:
+        """The text cut at allowed special tokens, before normalization, longest token first as in Hugging Face.
+
+        Each part is (start, end, special token or nothing).
+        """
         specials = self.vocab.special_ids
+        if not isinstance(allowed, Iterable):
+            raise InputError(f"`allowed_special` got {allowed!r}; wanted: special tokens", hint='allowed_special="all"')
         names = list(specials) if allowed == "all" else list(allowed)
-        unknown = [name for name in names if name not in specials]
+        unknown = [name for name in names if not isinstance(name, str) or name not in specials]
         if unknown:
             raise InputError(f"{unknown[0]!r} is no special token; there are {', '.join(specials) or 'none'}")
         if not names:
-            return [(0, text, False)]
+            return [(0, len(text), "")]
         pattern = re.compile("|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)))
         parts, end = [], 0
         for match in pattern.finditer(text):
-            if match.start() > end:
-                parts.append((end, text[end : match.start()], False))
-            parts.append((match.start(), match[0], True))
+            before = text[end : match.start()]
+            kept = len(before.rstrip(WHITE_SPACE)) if match[0] in self.style.lstrip else len(before)
+            if kept:
+                parts.append((end, end + kept, ""))
+            parts.append((end + kept, match.end(), match[0]))
             end = match.end()
         if end < len(text):
-            parts.append((end, text[end:], False))
+            parts.append((end, len(text), ""))
         return parts
 
     def _encode(
@@ -334,10 +348,20 @@ class Tokenizer:
     ) -> Encoding:
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
-        for start, part, special in self._parts(_checked(text), allowed):
+        for start, end, special in self._parts(_checked(text), allowed):
             if special:
-                ids.append(self.vocab.special_ids[part])
-                offsets.append((start, start + len(part)))
+                ids.append(self.vocab.special_ids[special])
+                offsets.append((start, end))
+                continue
+            part = text[start:end]
+            if not self.recipe.spelled and self.normalizer(part) == part:
+                # What most texts are: normal already. Places in what the model reads are places in the text.
+                at = start
+                for pretoken in (self.pattern if superwords else self.words).pretokenize(part):
+                    found, spans = solve(pretoken)
+                    ids += found
+                    offsets += [(at + a, at + b) for a, b in spans]
+                    at += len(pretoken)
                 continue
             read = self._read(part, superwords=superwords)
             for at, pretoken in read.pretokens:
@@ -348,7 +372,7 @@ class Tokenizer:
 
     def _read(self, text: str, *, superwords: bool = True) -> Reading:
         pattern = self.pattern if superwords else self.words
-        return Reading.of(text, self.normalizer, pattern, letters=self.recipe.jamo)
+        return Reading.of(text, self.normalizer, pattern, letters=self.recipe.spelled)
 
     def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
         tokens = self.vocab.tokens

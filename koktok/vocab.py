@@ -9,14 +9,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from koktok.errors import ArtifactError
 
-__all__ = ["BYTE_CHARS", "BYTE_PIECES", "SCORE_STEP", "UNKNOWN", "WITH_UNKNOWN", "ModelKind", "Vocab", "spell"]
+__all__ = [
+    "BYTE_CHARS",
+    "BYTE_PIECES",
+    "SCORE_STEP",
+    "UNKNOWN",
+    "WITH_UNKNOWN",
+    "ModelKind",
+    "Vocab",
+    "spell",
+    "unspell",
+]
 
 ModelKind = Literal[
     "unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word", "syllable", "jamo", "ngram", "morpheme"
@@ -47,6 +59,18 @@ BYTE_CHARS = tuple(
 """How GPT-2 spells bytes: printable Latin-1 as itself, the 68 others as U+0100 and up; the alphabet of "bpe-bytes"."""
 
 
+_BYTES = {char: byte for byte, char in enumerate(BYTE_CHARS)}
+
+
+def _check_strings(name: str, strings: Any) -> None:
+    if not isinstance(strings, tuple) or not all(isinstance(string, str) and string for string in strings):
+        raise ArtifactError(f"the {name} of a vocabulary are strings, none of them empty")
+    try:
+        "".join(strings).encode()
+    except UnicodeEncodeError:
+        raise ArtifactError(f"the {name} hold a lone surrogate, which UTF-8 cannot hold") from None
+
+
 _SPELLING = str.maketrans({chr(byte): char for byte, char in enumerate(BYTE_CHARS)})
 
 
@@ -59,6 +83,17 @@ def spell(text: str) -> str:
     'Ġê°Ģ'
     """
     return text.encode().decode("latin-1").translate(_SPELLING)
+
+
+def unspell(spelled: str) -> str:
+    """Back from `spell` to text; a part of a character becomes U+FFFD.
+
+    Examples
+    --------
+    >>> unspell(spell(" 가")), unspell(spell("가")[:1])
+    (' 가', '\ufffd')
+    """
+    return bytes(map(_BYTES.__getitem__, spelled)).decode(errors="replace")
 
 
 @dataclass(frozen=True)
@@ -97,10 +132,13 @@ class Vocab:
     byte_fallback: bool = True
 
     def __post_init__(self) -> None:
+        for name, strings in (("pieces", self.pieces), ("specials", self.specials)):
+            _check_strings(name, strings)
         known = set(self.pieces)
         if len(known) != len(self.pieces) or "" in known:
             raise ArtifactError("a vocabulary wants distinct, non-empty pieces")
-        missing = {char for piece in self.pieces for char in piece} - known
+        text = "".join(self.pieces)
+        missing = set(text) - known
         if missing and self.kind not in WITH_UNKNOWN:
             raise ArtifactError(f"every character of a piece must be a piece; missing: {sorted(missing)[:10]}")
         if self.kind in WITH_UNKNOWN and not set(UNKNOWN) & set(self.specials):
@@ -112,16 +150,32 @@ class Vocab:
             raise ArtifactError(
                 f"the piece {min(clash)!r} spells a special token or a byte piece; text may not reach those"
             )
-        if any(FORBIDDEN in piece for piece in known):
+        if FORBIDDEN in text:
             raise ArtifactError("U+2581 (▁) may not be in a piece: SentencePiece would decode it to a space")
         if self.kind == "unigram":
             if len(self.scores) != len(self.pieces):
                 raise ArtifactError(f"{len(self.pieces)} pieces came with {len(self.scores)} scores")
-            order = [(-score, piece) for piece, score in zip(self.pieces, self.scores, strict=True)]
-            if order != sorted(order) or any(score > 0 or (score / SCORE_STEP) % 1 for score in self.scores):
+            pairs = zip(self.scores, self.scores[1:], self.pieces, self.pieces[1:], strict=False)
+            falling = all(a > b or (a == b and p < q) for a, b, p, q in pairs)
+            if not falling or any(score > 0 or (score / SCORE_STEP) % 1 for score in set(self.scores)):
                 raise ArtifactError("unigram pieces want rounded scores of at most 0, falling, ties by string")
         elif self.scores:
             raise ArtifactError(f"a {self.kind} vocabulary has no scores: its rank is its order")
+
+    @classmethod
+    def unchecked(
+        cls,
+        kind: ModelKind,
+        pieces: tuple[str, ...],
+        scores: tuple[float, ...] = (),
+        specials: tuple[str, ...] = (),
+        *,
+        byte_fallback: bool = True,
+    ) -> Vocab:
+        """What the constructor makes, without its checks: for what is known to have passed them."""
+        vocab = object.__new__(cls)
+        vocab.__dict__.update(kind=kind, pieces=pieces, scores=scores, specials=specials, byte_fallback=byte_fallback)
+        return vocab
 
     @classmethod
     def unigram(cls, scores: Mapping[str, float], *, specials: Iterable[str] = ()) -> Vocab:
@@ -130,6 +184,9 @@ class Vocab:
         Positive scores are lowered by a constant per *character*: every segmentation of a word has the same characters,
         so no comparison between two segmentations changes (a constant per piece would change them all).
         """
+        wrong = [piece for piece, score in scores.items() if not piece or not math.isfinite(score)]
+        if wrong:
+            raise ArtifactError(f"the piece {wrong[0]!r} has the score {scores[wrong[0]]}; finite numbers are wanted")
         slope = max((score / len(piece) for piece, score in scores.items()), default=0.0)
         lower = max(0.0, slope)
         rounded = {p: min(0.0, round((s - lower * len(p)) / SCORE_STEP) * SCORE_STEP) for p, s in scores.items()}
@@ -206,6 +263,34 @@ class Vocab:
         return self.special_ids[next((token for token in UNKNOWN if token in self.special_ids), UNKNOWN[0])]
 
     @cached_property
+    def guard(self) -> str:
+        r"""A regular expression for where a pretoken is cut so that no part of it begins with a special token, or ''.
+
+        Hugging Face's WordPiece and WordLevel want the unknown token in the model's own table, and with it every special
+        token before it, so that text which spells one would become it. Cut behind its first character, the text stays
+        text there and here.
+
+        Examples
+        --------
+        >>> Vocab.plain("word", [" 집"], specials=["[PAD]", "[UNK]", "[CLS]"]).guard
+        '\\[(?=PAD\\])|\\[(?=UNK\\])'
+        """
+        if self.kind not in WITH_UNKNOWN:
+            return ""
+        listed = self.tokens[self.size - len(self.specials) : self.unknown_id + 1]
+        return "|".join(f"{re.escape(token[0])}(?={re.escape(token[1:])})" for token in listed if token[1:])
+
+    def guarded(self, pretoken: str) -> list[str]:
+        """The parts of a pretoken, cut at `guard`.
+
+        Examples
+        --------
+        >>> Vocab.plain("word", [" 집"], specials=["[PAD]", "[UNK]"]).guarded(" 집[PAD]에")
+        [' 집', '[', 'PAD]에']
+        """
+        return [part for part in re.split(f"({self.guard})", pretoken) if part] if self.guard else [pretoken]
+
+    @cached_property
     def fragment_ids(self) -> frozenset[int]:
         """Ids of single bytes that are a part of a character: what byte fallback gives, or what BPE over bytes left.
 
@@ -217,6 +302,13 @@ class Vocab:
         parts = {mark + char for char in BYTE_CHARS[0x80:] for mark in ("", "##")}
         spelled = parts.intersection(self.ids) if self.kind in ("bpe-bytes", "wordpiece-bytes") else ()
         return frozenset((*range(self.n_bytes), *(self.ids[piece] for piece in spelled)))
+
+    @cached_property
+    def whole_characters(self) -> frozenset[str]:
+        """Characters that have a piece of their own; in WordPiece, both at the head of a word and inside."""
+        if self.kind == "wordpiece":
+            return frozenset(piece for piece in self.ids if len(piece) == 1 and f"##{piece}" in self.ids)
+        return frozenset(piece for piece in self.ids if len(piece) == 1)
 
     def id_of(self, piece: str) -> int:
         """The id of a piece or special token.
@@ -230,5 +322,11 @@ class Vocab:
 
     def digest(self) -> str:
         """First 16 hex digits of the SHA-256 over everything that decides ids."""
-        content = [self.kind, self.pieces, self.scores, self.specials, self.byte_fallback]
-        return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
+        parts = [
+            json.dumps(part, ensure_ascii=False) for part in (self.kind, self.pieces, self.specials, self.byte_fallback)
+        ]
+        # Scores repeat, and to spell a float takes time; only 0.0 and -0.0 are equal and spelled differently.
+        spelled = {score: repr(score) for score in set(self.scores)}
+        plain = 0 in spelled or set(map(type, spelled)) - {float}
+        scores = json.dumps(self.scores) if plain else f"[{', '.join(map(spelled.__getitem__, self.scores))}]"
+        return hashlib.sha256(f"[{', '.join([*parts[:2], scores, *parts[2:]])}]".encode()).hexdigest()[:16]

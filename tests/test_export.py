@@ -18,7 +18,8 @@ from strategies import korean_text
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
-from koktok.export.hf import config_json, special_tokens_json, tokenizer_json
+from koktok.export.hf import tokenizer_json
+from koktok.export.hf_config import config_json, special_tokens_json
 from koktok.export.sentencepiece import model_proto, why_not
 from koktok.normalize import Normalizer
 from koktok.pretokenize import Pattern
@@ -31,6 +32,9 @@ RECIPES: dict[str, dict[str, Any]] = {
     "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},
     "free digits": {"pretokenize": {"digits": "free"}},
     "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
+    "jamo fallback": {"jamo": "fallback"},
+    "jamo fallback bpe": {"jamo": "fallback", "train": {"model": "bpe"}},
+    "jamo fallback wordpiece": {"jamo": "fallback", "train": {"model": "wordpiece", "vocab_size": 4000}},
     "folds": {
         "normalize": {
             "fullwidth": True,

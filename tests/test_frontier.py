@@ -146,7 +146,8 @@ def test_rows_are_what_a_training_gives(halves, rows):
 
 def test_a_small_text_lowers_the_floor_of_all_points_no_more_than_it_must(halves):
     train, held, eojeols = halves
-    points = [replace(FRONTIER[0], min_count=2, name="low"), FRONTIER[0]]
+    named = replace(FRONTIER[0], per_id=0.0)  # or every point would lower its own floor
+    points = [replace(named, min_count=2, name="low"), named]
 
     def made(floor):
         return [replace(point, min_count=min(point.min_count, floor)) for point in points]

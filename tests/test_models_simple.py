@@ -51,5 +51,5 @@ def test_words_are_known_or_unknown() -> None:
     assert model.encode(" 집") == ([0], [(0, 2)])
     assert model.encode("집") == ([1], [(0, 1)])
     assert model.encode(" 집에") == ([vocab.id_of("<unk>")], [(0, 3)])
-    assert model.encode("<pad>") == ([vocab.id_of("<unk>")], [(0, 5)])
+    assert model.encode("<pad>") == ([vocab.id_of("<unk>")] * 2, [(0, 1), (1, 5)])  # never the special token
     assert model.encode("") == ([], [])

@@ -142,6 +142,13 @@ def test_kinds_of_tags() -> None:
     assert kind_of("NNG", "SF") is Kind.PUNCTUATION
     assert kind_of("NNG", "VX") is Kind.AUXILIARY
     assert kind_of("SL", "UN") is Kind.OTHER
+    assert kind_of("NNG", "XSN", "구체", "화") is Kind.SUFFIX
+    assert kind_of("NNG", "XSN", "사람", "들") is Kind.DERIVATION
+    assert kind_of("XR", "XSA", "그러", "하") is Kind.ROOT
+    assert kind_of("XR", "XSA", "복잡", "하") is Kind.DERIVATION
+    assert kind_of("NNG", "NNG", "외교", "사") is kind_of("NNP", "NNG", "왕", "궁전") is Kind.BOUND
+    assert kind_of("NNG", "NNG", "문학", "작품") is kind_of("NNG", "NNG") is Kind.COMPOUND
+    assert kind_of("MAG", "VV") is kind_of("MM", "NNG") is kind_of("NNG", "VA") is Kind.MODIFIER
 
 
 def test_a_user_dictionary_reaches_kiwi(tmp_path: Path) -> None:

@@ -347,3 +347,29 @@ def test_pieces_without_a_syllable_may_be_longer():
     found = mine(SegmentedCounts.from_marked(words), CandidatePolicy(min_count=5, coverage=1.0))
     longest = {script: max(len(p) for p in found.pieces if script_of(p) == script) for script in SCRIPTS}
     assert longest == {"hangul": 12, "latin": 20, "other": 18}
+
+
+def test_the_floor_falls_until_there_are_candidates_enough():
+    # Ten words stand 10 times, ten 4 times, ten 3 times, ten once.
+    times = [10] * 10 + [4] * 10 + [3] * 10 + [1] * 10
+    text = SegmentedCounts.from_items((chr(0xAC00 + 2 * i) + chr(0xAC01 + 2 * i), (), n) for i, n in enumerate(times))
+    at = {"vocab_size": 256 + 85, "required": [chr(0xAC00 + i) for i in range(80)], "coverage": 0.0}
+
+    def floor(**more):
+        point = Point("mine", **{"min_count": 10, **more})
+        (made,) = train_unigrams(
+            text, points=[point], vocab_sizes=[at["vocab_size"]], **{k: at[k] for k in ("required", "coverage")}
+        ).values()
+        return made.log["point"]["min_count"], made.log["candidates"] - 80
+
+    assert floor() == (10, 10)
+    assert floor(per_id=10 / 341) == (10, 10)
+    assert floor(per_id=11 / 341) == (3, 30), "7 and 5 leave ten as well"
+    assert floor(per_id=31 / 341) == (2, 30), "a string that stands once is no candidate, whatever is wanted"
+    assert floor(min_count=4, per_id=1.0) == (2, 30)
+    both = train_unigrams(
+        text, points=[Point("mine", per_id=10 / 338)], vocab_sizes=[336, 341], required=at["required"], coverage=0.0
+    )
+    assert {size: made.log["point"]["min_count"] for (_, size), made in both.items()} == {336: 10, 341: 3}
+    made = train_unigram(text, min_count=10, **at).log
+    assert made["point"]["min_count"] == 10, "who names a floor gets that floor"

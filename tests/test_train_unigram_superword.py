@@ -1,12 +1,15 @@
 """Superwords: the second table, its rules, and what the trainer makes of it."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.count import Counts, words_of
 from koktok.errors import InputError, UsageError
+from koktok.models.unigram import UnigramModel
 from koktok.segmented import SegmentedCounts
+from koktok.train.account import summary
 from koktok.train.candidates import CandidatePolicy, mine
 from koktok.train.superword import SuperwordPolicy, crosses_space, eojeol_counts, runs_of, segment_runs
 from koktok.train.unigram import train_unigram
@@ -79,3 +82,53 @@ def test_share_is_a_ceiling():
     )
     assert not any(map(crosses_space, bare.pieces))
     assert 0 < sum(map(crosses_space, some.pieces)) <= 0.2 * len(some.pieces)
+
+
+def test_documents_are_a_floor_of_their_own():
+    rule = SuperwordPolicy(min_count=20, min_runs=1, min_documents=5)
+    policy = CandidatePolicy(min_count=10, superwords=rule)
+    table = runs()
+    few, enough, uncounted = (
+        [p for p in mine(table, policy, documents=documents).pieces if crosses_space(p)]
+        for documents in (np.ones(len(table), np.uint64), np.full(len(table), 5, np.uint64), None)
+    )
+    assert " 수 있" in enough
+    assert enough == uncounted
+    assert not few
+    with pytest.raises(UsageError, match="floors"):
+        SuperwordPolicy(min_documents=0)
+
+
+def test_inner_superwords_swallow_cuts_where_that_pays():
+    rule = SuperwordPolicy(min_count=20, min_runs=1, inner=True)
+    found = [p for p in mine(runs(), CandidatePolicy(min_count=10, superwords=rule)).pieces if crosses_space(p)]
+    assert "그는 할" in found
+    made = [
+        train_unigram(
+            words(),
+            runs=runs(),
+            superwords=SuperwordPolicy(share=0.9, min_count=20, min_runs=1, inner=True),
+            vocab_size=290,
+            min_count=10,
+            preset=preset,
+        ).vocab.pieces
+        for preset in ("aligned", "short")
+    ]
+    swallowing = [sum("그는 " in piece or "는 먹을" in piece for piece in pieces) for pieces in made]
+    assert swallowing[0] < swallowing[1], "a cut costs more than a token when aligned"
+
+
+def test_the_log_counts_the_gaps_inside_tokens():
+    policy = SuperwordPolicy(share=0.9, min_count=20, min_runs=1)
+    options = {"vocab_size": 290, "min_count": 10, "preset": "aligned"}
+    made = train_unigram(words(), runs=runs(), superwords=policy, **options)
+    model, n, inside = UnigramModel(made.vocab), 0, 0
+    for run, _, times in runs().items():
+        borders = {end for _, end in model.encode(run)[1]}
+        for at in (i for i, char in enumerate(run) if char == " " and i):
+            n += times
+            inside += times * borders.isdisjoint({at, at + 1})
+    assert made.log["gaps"] == {"n": n, "inside": inside}
+    assert inside
+    assert any(line.startswith("gaps between eojeols inside a token: ") for line in summary(made.log))
+    assert "gaps" not in train_unigram(words(), **{**options, "vocab_size": 271, "min_count": 1}).log

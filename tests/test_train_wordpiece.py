@@ -8,9 +8,11 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
+import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from koktok import Recipe, Tokenizer, train_tokenizer
 from koktok.errors import UsageError, VocabSizeError
 from koktok.models import model_for
 from koktok.segmented import SegmentedCounts
@@ -164,3 +166,35 @@ def test_other_hash_seeds_give_the_same_vocabulary(seed: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     here = train_wordpiece(counts_of(HUGS), vocab_size=99, min_count=1, allow_fewer=True)
     assert done.stdout.strip() == here.vocab.digest()
+
+
+KNOWN = st.text(st.characters(min_codepoint=0xAC00, max_codepoint=0xD7A3) | st.sampled_from(" .,aZ19"), max_size=20)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["jamo", "bytes"])
+def complete(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Tokenizer, tokenizers.Tokenizer]:
+    """A WordPiece tokenizer without unknown words, and the same in Hugging Face."""
+    lines = ["학교에서 책을 읽었다.", "집에서 밥을 먹었다.", "갔다가 왔습니다."] * 30
+    train = (
+        {"model": "wordpiece", "vocab_size": 370} if request.param else {"model": "wordpiece-bytes", "vocab_size": 540}
+    )
+    recipe = Recipe().changed(train=train, segment={"segmenter": "whitespace"}, jamo=request.param, holdout=0.0)
+    made = train_tokenizer(lines, recipe, cache=False).tokenizer
+    folder = made.save(tmp_path_factory.mktemp("complete") / "tokenizer")
+    return made, tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=KNOWN)
+def test_jamo_and_byte_pieces_leave_no_unknown_word(
+    complete: tuple[Tokenizer, tokenizers.Tokenizer], text: str
+) -> None:
+    ours, theirs = complete
+    ids = ours.encode(text).ids
+    assert ours.vocab.unknown_id not in ids
+    assert theirs.encode(ours.normalize(text)).ids == ids
+    back = ours.decode(ids)
+    assert back.split() == text.split() or back.replace(" ", "") == text.replace(" ", "")
+    assert theirs.decode(ids) == back

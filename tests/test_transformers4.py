@@ -1,50 +1,116 @@
-"""transformers 4.57 in a virtual environment of its own: the folder loads there without any code of ours."""
+"""transformers 4.57 in a virtual environment of its own: the folder loads there without any code of ours.
+
+Every kind and every style; and the class that runs Kiwi, which needs koktok there, too.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import venv
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import MODELS
+from conftest import MODELS, ROOT
 
 from koktok import Tokenizer
+from koktok.export.styles import restyle
+from koktok.integrations.runtime import save_with_kiwi
+from koktok.style import STYLES
 
 CHECK = """
-import json, sys
+import json, sys, pathlib
 from transformers import AutoTokenizer, __version__
-auto = AutoTokenizer.from_pretrained(sys.argv[1])
+auto = AutoTokenizer.from_pretrained(sys.argv[1], trust_remote_code=len(sys.argv) > 4)
 lines = json.load(open(sys.argv[2], encoding="utf-8"))
-ids = [auto(line, split_special_tokens=True)["input_ids"] for line in lines]
-texts = [auto.decode(row) for row in ids]
-print(json.dumps([__version__, len(auto), auto.pad_token_id, ids, texts]))
+talk = [{"role": "user", "content": "안녕"}]
+out = pathlib.Path(sys.argv[3])
+auto.save_pretrained(str(out))
+again = AutoTokenizer.from_pretrained(str(out), trust_remote_code=len(sys.argv) > 4)
+ids = [auto(line, split_special_tokens=True, add_special_tokens=False)["input_ids"] for line in lines]
+print(json.dumps({
+    "version": __version__,
+    "class": type(auto).__name__,
+    "size": len(auto),
+    "roles": {name: value for name, value in auto.special_tokens_map.items() if isinstance(value, str)},
+    "ids": ids,
+    "framed": [auto(line)["input_ids"] for line in lines],
+    "again": again(lines)["input_ids"],
+    "texts": [auto.decode(row) for row in ids],
+    "types": auto("가", "나", return_token_type_ids=True)["token_type_ids"],
+    "side": auto.padding_side,
+    "longest": auto.model_max_length,
+    "chat": auto.apply_chat_template(talk, tokenize=False) if auto.chat_template else "",
+    "same": (out / "tokenizer.json").read_bytes() == pathlib.Path(sys.argv[1], "tokenizer.json").read_bytes(),
+}))
 """
 
 
-@pytest.mark.network
-@pytest.mark.parametrize("model", ["unigram", "bpe", "bpe-bytes", "wordpiece", "word"])
-def test_the_folder_loads_in_version_4(
-    model: str, trained: Callable[..., Path], mini: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+@pytest.fixture(scope="session")
+def python4(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with transformers 4.57.6 and what koktok's own class wants."""
     home = tmp_path_factory.getbasetemp() / "transformers4"
     python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    if not python.exists():
-        venv.create(home, with_pip=True)
-        made = subprocess.run(
-            [python, "-m", "pip", "install", "-q", "transformers==4.57.6"], capture_output=True, text=True
-        )
-        if made.returncode:
-            pytest.skip(f"pip could not install transformers 4.57.6: {made.stderr.strip()[-200:]}")
-    folder = trained(**MODELS[model])
-    (tmp := tmp_path_factory.mktemp("lines") / "lines.json").write_text(json.dumps(mini), encoding="utf-8")
-    done = subprocess.run([python, "-c", CHECK, folder, tmp], capture_output=True, text=True, check=True)
-    version, size, pad, ids, texts = json.loads(done.stdout)
-    ours = Tokenizer.load(folder)
-    assert version.startswith("4.57")
-    assert (size, pad) == (ours.vocab.size, ours.vocab.special_ids[ours.vocab.specials[0]])
-    assert ids == [ours.encode(line).ids for line in mini]
-    assert texts == [ours.decode(row) for row in ids]
+    venv.create(home, with_pip=True)
+    made = subprocess.run(
+        [python, "-m", "pip", "install", "-q", "transformers==4.57.6", "jinja2", "-e", ROOT],
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode:
+        pytest.skip(f"pip could not install transformers 4.57.6: {made.stderr.strip()[-200:]}")
+    return python
+
+
+def ask(python: Path, folder: Path, lines: list[str], tmp: Path, *, trust: bool = False) -> dict[str, Any]:
+    (tmp / "lines.json").write_text(json.dumps(lines), encoding="utf-8")
+    words = [folder, tmp / "lines.json", tmp / "out", *(["trust"] if trust else [])]
+    env = {**os.environ, "HF_HOME": str(tmp / "home"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([python, "-c", CHECK, *words], capture_output=True, text=True, check=True, env=env)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    assert answer["version"].startswith("4.57")
+    return answer
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("model", ["unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word"])
+@pytest.mark.parametrize("style", STYLES)
+def test_the_folder_loads_in_version_4(
+    model: str, style: Any, python4: Path, trained: Callable[..., Path], mini: list[str], tmp_path: Path
+) -> None:
+    chat = {"gpt": "chatml", "llama": "llama-3"}.get(style)
+    ours = restyle(Tokenizer.load(trained(**MODELS[model])), style, chat_template=chat, pad_to_multiple=64)
+    lines = [*mini[::3], "", "  두  칸 ", f"나는  {ours.vocab.specials[4 % len(ours.vocab.specials)]}나"]
+    found = ask(python4, ours.save(tmp_path / "tokenizer"), lines, tmp_path)
+    assert found["class"] == "PreTrainedTokenizerFast"
+    assert found["size"] == ours.vocab.size
+    assert found["roles"] == dict(ours.style.roles)
+    assert found["ids"] == [ours.encode(line).ids for line in lines]
+    framed = [ours.encode(line, add_special_tokens=True, allowed_special="all").ids for line in lines]
+    assert found["framed"] == found["again"] == framed
+    assert found["texts"] == [ours.decode(row) for row in found["ids"]]
+    assert set(found["types"]) == {kind for _, kind in ours.style.around(pair=True)}
+    assert (found["side"], found["longest"]) == (ours.style.padding_side, ours.style.model_max_length)
+    assert bool(found["chat"]) == bool(chat)
+    assert found["same"]
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("model", ["unigram", "bpe-bytes"])
+def test_kiwi_at_run_time_in_version_4(
+    model: str, python4: Path, trained: Callable[..., Path], mini: list[str], tmp_path: Path
+) -> None:
+    import transformers
+
+    import koktok.integrations.transformers  # noqa: F401
+
+    folder = save_with_kiwi(Tokenizer.load(trained(**MODELS[model])), tmp_path / "tokenizer")
+    found = ask(python4, folder, mini[::3], tmp_path, trust=True)
+    here = transformers.AutoTokenizer.from_pretrained(str(folder))
+    assert found["class"] == "KoktokKiwiTokenizer"
+    assert found["framed"] == found["again"] == here(mini[::3])["input_ids"]
+    assert found["same"]

@@ -11,8 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from koktok.cli.corpus import corpus_app
+from koktok.cli.count import count
+from koktok.cli.files import export, import_
+from koktok.cli.measure import diff, doctor, report
+from koktok.cli.metrics import metrics
 from koktok.cli.text import decode, encode, normalize, segment
 from koktok.cli.train import train
+from koktok.cli.verify import verify
 from koktok.errors import KoktokError
 
 __all__ = ["app", "main"]
@@ -25,8 +30,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (train, encode, decode, normalize, segment):
+for verb in (count, train, encode, decode, normalize, segment, diff, doctor, report, metrics, verify, export):
     app.command()(verb)
+app.command("import")(import_)
 app.add_typer(corpus_app, name="corpus")
 
 INTERRUPTED = 130

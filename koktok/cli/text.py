@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from koktok.cli.options import Field, Folder, RecipeFile, batches, lines_of_paths
 from koktok.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from koktok.tokenizer import Tokenizer
+
+
+class Format(StrEnum):
+    """What `koktok encode --format` writes."""
+
+    npy = "npy"
+    arrow = "arrow"
+    bin = "bin"
+
+
+class Unit(StrEnum):
+    """What a document of token files is."""
+
+    records = "records"
+    files = "files"
 
 
 class Shape(StrEnum):
@@ -25,17 +44,54 @@ def encode(
     tokenizer: Folder,
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
     shape: Annotated[Shape, typer.Option("--as", help="What a line becomes.")] = Shape.ids,
+    format: Annotated[  # noqa: A002
+        Format | None, typer.Option(help="Write token files for pre-training, not lines: see --out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for token files.")] = None,
+    shard_tokens: Annotated[int | None, typer.Option(help="Tokens in a file. [67108864]")] = None,
+    documents: Annotated[
+        Unit, typer.Option(help="A document of token files: a line or record, or a file.")
+    ] = Unit.records,
+    bos: Annotated[bool, typer.Option("--bos", help="Token files: begin every document with the BOS token.")] = False,
+    eos: Annotated[bool, typer.Option("--eos", help="Token files: end every document with the EOS token.")] = False,
+    threads: Annotated[int | None, typer.Option(help="Token files: threads. [one for each core]")] = None,
     field: Field = None,
     sample_alpha: Annotated[float | None, typer.Option(help="Sample (unigram): larger is nearer to the best.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Sample (BPE, WordPiece): share of joins passed over.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the samples. [0]")] = None,
 ) -> None:
-    """Encode line by line: ids, pieces (spaces shown as ▁), or JSON with offsets."""
+    """Encode line by line: ids, pieces (spaces shown as ▁), or JSON with offsets. With --format, into token files.
+
+    Token files hold flat ids, mapped into memory by numpy, Arrow or Megatron-LM, with the borders of documents. A run that
+    was stopped goes on behind its last finished file when the same command is given again.
+    """
     import json
 
     from koktok.tokenizer import Tokenizer
 
     loaded = Tokenizer.load(tokenizer)
+    if format is not None or out is not None:
+        if format is None or out is None:
+            raise UsageError("token files want --format and --out", hint="--format npy --out FOLDER")
+        if sample_alpha is not None or dropout is not None or seed is not None:
+            raise UsageError("token files hold no samples", hint="leave out --sample-alpha, --dropout and --seed")
+        _write_token_files(
+            loaded,
+            paths or ["-"],
+            field,
+            out,
+            format.value,
+            shard_tokens,
+            documents.value,
+            bos=bos,
+            eos=eos,
+            threads=threads,
+        )
+        return
+    if shard_tokens is not None or bos or eos or threads is not None:
+        raise UsageError(
+            "--shard-tokens, --bos, --eos and --threads are for token files", hint="--format npy --out FOLDER"
+        )
     solve = loaded.encode
     if sample_alpha is not None or dropout is not None:
         import numpy as np
@@ -54,6 +110,55 @@ def encode(
             case Shape.json:
                 row = {"ids": encoding.ids, "pieces": encoding.pieces, "offsets": encoding.offsets}
                 print(json.dumps(row, ensure_ascii=False))
+
+
+def _write_token_files(
+    tokenizer: Tokenizer,
+    paths: list[str],
+    field: str | None,
+    out: Path,
+    format: Literal["npy", "arrow", "bin"],  # noqa: A002
+    shard_tokens: int | None,
+    documents: Literal["records", "files"],
+    *,
+    bos: bool,
+    eos: bool,
+    threads: int | None,
+) -> None:
+    from koktok.bulk.files import SHARD_TOKENS, write_token_files
+    from koktok.cli.options import sources_of
+    from koktok.console import Talk
+    from koktok.corpus import ReadReport
+
+    roles = tokenizer.style.roles
+    edges: dict[str, list[str]] = {"bos": [], "eos": []}
+    for name, wanted in (("bos", bos), ("eos", eos)):
+        if wanted:
+            if f"{name}_token" not in roles:
+                raise UsageError(f"this tokenizer has no {name} token", hint=f"leave out --{name}")
+            edges[name].append(roles[f"{name}_token"])
+    report = ReadReport()
+    with Talk() as talk:
+        files = write_token_files(
+            tokenizer,
+            sources_of(paths, field, [], quiet=False),
+            out,
+            format=format,
+            shard_tokens=SHARD_TOKENS if shard_tokens is None else shard_tokens,
+            documents=documents,
+            before=edges["bos"],
+            after=edges["eos"],
+            threads=threads,
+            report=report,
+            tell=talk,
+        )
+    told = files.manifest
+    n = sum(shard["documents"] for shard in told["shards"])
+    print(
+        f"{told['tokens']:,} tokens ({told['dtype']}), {n:,} documents, {len(files):,} files in {out}", file=sys.stderr
+    )
+    if report.bad_lines:
+        print(f"warning: {report.bad_lines} undecodable lines were left out", file=sys.stderr)
 
 
 def decode(

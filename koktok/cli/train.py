@@ -11,6 +11,14 @@ from koktok.cli.options import Field, Paths, RecipeFile, sources_of
 from koktok.errors import UsageError
 
 MODELS = "unigram | unigram-em | bpe | bpe-bytes | wordpiece | wordpiece-bytes | word | syllable | jamo | ngram | morpheme. [unigram]"
+STYLE = "plain | bert | roberta | gpt | llama | t5: whose special tokens, roles and template. [plain]"
+TEMPLATE = "What stands around a text: none | bos | eos | bos-eos | cls-sep | cls-sep-sep. [the style's]"
+CHAT = "chatml | llama-3 | file with a Jinja template."
+
+FRONTIER = (
+    "Draw tokens against boundary F1 instead: the presets and points between them, at --sizes. Text, analyser, split, "
+    "digits, specials and blocklist act; --preset, --lam, --mu and --nu do not."
+)
 
 
 def train(
@@ -24,6 +32,13 @@ def train(
     mu: Annotated[float | None, typer.Option(help="Cost of a cut inside a morpheme.")] = None,
     nu: Annotated[float | None, typer.Option(help="Cost of a boundary swallowed by a piece.")] = None,
     superwords: Annotated[float | None, typer.Option(help="At most this share of pieces crosses spaces. [0]")] = None,
+    inner_superwords: Annotated[
+        bool | None, typer.Option("--inner-superwords", help="Superwords may swallow cuts inside words.")
+    ] = None,
+    blocklist: Annotated[Path | None, typer.Option(help="File: words that no piece may hold, one a line.")] = None,
+    personal_data: Annotated[
+        str | None, typer.Option(help="drop | keep: pieces that look like telephone numbers and the like. [drop]")
+    ] = None,
     reserve_script: Annotated[
         list[str] | None, typer.Option(help="SCRIPT=SHARE of the pieces, e.g. latin=0.3.")
     ] = None,
@@ -33,33 +48,47 @@ def train(
     policy: Annotated[
         str | None, typer.Option(help="Which boundaries count, e.g. morphemes, josa, j,e,vcp,xsv.")
     ] = None,
+    segment_mass: Annotated[
+        float | None, typer.Option(help="Analyse words that cover this share of the text; endings tell the rest. [1]")
+    ] = None,
     user_dictionary: Annotated[Path | None, typer.Option(help="Dictionary for Kiwi: form TAB tag TAB score.")] = None,
     split: Annotated[str | None, typer.Option(help="eojeol | scripts. [eojeol]")] = None,
     digits: Annotated[str | None, typer.Option(help="single | groups | free. [single]")] = None,
     jamo: Annotated[bool | None, typer.Option("--jamo", help="Train on conjoining jamo.")] = None,
+    jamo_fallback: Annotated[
+        bool, typer.Option("--jamo-fallback", help="Syllables whole; jamo only for those without a piece.")
+    ] = False,
     min_count: Annotated[
         int | None, typer.Option(help="Rarer words are not trained on. [1, or 2 for much text]")
     ] = None,
     specials: Annotated[str | None, typer.Option(help="Special tokens, separated by commas.")] = None,
     reserved: Annotated[int | None, typer.Option(help="Slots kept free for later. [0]")] = None,
+    style: Annotated[str | None, typer.Option(help=STYLE)] = None,
+    template: Annotated[str | None, typer.Option(help=TEMPLATE)] = None,
+    chat_template: Annotated[str | None, typer.Option(help=CHAT)] = None,
+    model_max_length: Annotated[int | None, typer.Option(help="Longest input in tokens. [the style's]")] = None,
+    padding_side: Annotated[str | None, typer.Option(help="left | right. [the style's]")] = None,
+    pad_to_multiple: Annotated[int | None, typer.Option(help="Reserved slots up to a multiple, e.g. 64. [1]")] = None,
     weight: Annotated[list[str] | None, typer.Option(help="NAME=W: counts of that source times W.")] = None,
     field: Field = None,
     holdout: Annotated[float | None, typer.Option(help="Share of lines kept for the closing table. [0.05]")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of the analyser. [all]")] = None,
     cache: Annotated[bool, typer.Option(help="Keep analyses for the next training.")] = True,
     compare: Annotated[bool, typer.Option(help="Train plain SentencePiece beside it.")] = True,
-    frontier: Annotated[bool, typer.Option("--frontier", help="Draw tokens against boundary F1 instead.")] = False,
+    frontier: Annotated[bool, typer.Option("--frontier", help=FRONTIER)] = False,
     sizes: Annotated[str | None, typer.Option(help="Sizes for --frontier, separated by commas. [--vocab-size]")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and cost.")] = False,
     log: Annotated[str | None, typer.Option(help="File for the trainer's log (JSON); `json` for stderr.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No talk on stderr.")] = False,
 ) -> None:
     """Train a tokenizer on Korean text and write its folder."""
+    from koktok.blocklist import Blocklist
+    from koktok.export.styles import chat_template_of
     from koktok.recipe import Recipe
 
     base = Recipe.load(recipe) if recipe else Recipe()
     chosen = base.changed(
-        segment={"segmenter": segmenter, "policy": policy},
+        segment={"segmenter": segmenter, "policy": policy, "mass": segment_mass},
         pretokenize={"split": split, "digits": digits},
         train={
             "vocab_size": vocab_size,
@@ -70,6 +99,9 @@ def train(
             "mu": mu,
             "nu": nu,
             "superwords": superwords,
+            "inner_superwords": inner_superwords,
+            "blocklist": Blocklist.load(blocklist).lines if blocklist else None,
+            "personal_data": personal_data,
             "reserve_script": dict(item.split("=", 1) for item in reserve_script if "=" in item)
             if reserve_script
             else None,
@@ -78,7 +110,15 @@ def train(
             "specials": tuple(specials.split(",")) if specials is not None else None,
             "reserved": reserved,
         },
-        jamo=jamo,
+        special={
+            "style": style,
+            "template": template,
+            "chat_template": chat_template_of(chat_template),
+            "model_max_length": model_max_length,
+            "padding_side": padding_side,
+            "pad_to_multiple": pad_to_multiple,
+        },
+        jamo="fallback" if jamo_fallback else jamo,
         holdout=holdout,
         sources=(),
     )
@@ -90,7 +130,7 @@ def train(
     from koktok.console import Talk
 
     if dry_run:
-        closing.print_estimate(sources, chosen)
+        closing.print_estimate(sources, chosen, threads)
         return
     if frontier:
         with Talk(quiet=quiet) as talk:

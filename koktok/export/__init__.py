@@ -1,1 +1,1 @@
-"""Other people's formats, a file a format: hf (tokenizer.json), sentencepiece (tokenizer.model), the model card, the folder."""
+"""Other people's formats, a file a format: tokenizer.json, tokenizer.model, tiktoken, GGUF; the card, the folder."""

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from koktok.export.hf import why_not
+from koktok.style import NO_LIMIT
 
 if TYPE_CHECKING:
     from koktok.build import Training
     from koktok.closing import Figures
+    from koktok.style import Style
 
 __all__ = ["model_card"]
 
@@ -41,7 +43,26 @@ Only koktok loads this folder: {foreign}."""
 from transformers import AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("this-folder")
-```"""
+```
+
+Beside a config.json of model type qwen2, qwen3_5 or siglip2, `AutoTokenizer` of transformers 5 builds a tokenizer of its
+own in place of this one; `PreTrainedTokenizerFast.from_pretrained` never does."""
+
+
+def _special_tokens(style: Style) -> str:
+    """The part of each special token, and what stands around a text."""
+    roles = "\n".join(f"| `{role}` | `{token}` |" for role, token in style.roles.items())
+    single, pair = (" ".join(token for token, _ in style.around(pair=two)) for two in (False, True))
+    longest = "no limit" if style.model_max_length == NO_LIMIT else f"{style.model_max_length:,} tokens"
+    return f"""| role | token |
+|---|---|
+{roles}
+
+Around one text: `{single}`; around two: `{pair}`. Longest input: {longest}. Padding on the {style.padding_side},
+truncation on the {style.truncation_side}.{" There is a chat template." if style.chat_template else ""}
+
+Text that spells a special token is read as that token by transformers, unless `split_special_tokens=True` is passed;
+koktok reads it as text."""
 
 
 def model_card(training: Training, figures: Sequence[Figures], licences: dict[str, str]) -> str:
@@ -88,6 +109,10 @@ signature; the same text and recipe give the same bytes.
 {_loading(foreign)}
 
 No morphological analyser runs at this point. {LOSSLESS if tokenizer.lossless else LOSES[tokenizer.vocab.kind]}
+
+## Special tokens
+
+{_special_tokens(tokenizer.style)}
 
 ## Trained on
 

@@ -43,5 +43,5 @@ def vocab_from_json(text: str) -> Vocab:
         content = json.loads(text)
         pieces, specials = map(str, content["pieces"]), map(str, content["specials"])
         return Vocab(content["kind"], tuple(pieces), (), tuple(specials), byte_fallback=bool(content["byte_fallback"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ArtifactError(f"vocab.json is damaged or not koktok's: {type(error).__name__}: {error}") from error

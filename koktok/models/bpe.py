@@ -12,6 +12,7 @@ And: dropout (Provilkov et al. 2020, arXiv:1910.13267), which passes over joins 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,10 @@ class BpeModel:
     def __init__(self, vocab: Vocab) -> None:
         self._vocab = vocab
         self._pieces = vocab.pieces
-        self._ranks = {piece: rank for rank, piece in enumerate(vocab.pieces)}
+
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        return {piece: rank for rank, piece in enumerate(self._pieces)}
 
     @property
     def vocab(self) -> Vocab:

@@ -7,15 +7,77 @@ they make characters; WordPiece alone puts spaces where it may, because it kept 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import index
+from typing import Any
 
+from koktok.errors import InputError
 from koktok.models.wordpiece import MARK
 from koktok.vocab import BYTE_CHARS, Vocab
 
-__all__ = ["decoder_for"]
+__all__ = ["BYTE_OF", "checked_id", "checked_ids", "decoder_for"]
 
 Decode = Callable[[Vocab, Sequence[int]], str]
 
-_BYTE_OF = {char: byte for byte, char in enumerate(BYTE_CHARS)}
+BYTE_OF = {char: byte for byte, char in enumerate(BYTE_CHARS)}
+"""The byte that a character of a byte-level piece spells."""
+
+
+def checked_id(given: Any, size: int) -> int:
+    """`given`, if it is an id of a vocabulary of that size; numpy integers are ids too.
+
+    Raises
+    ------
+    InputError
+        When it is no integer, or outside the vocabulary.
+
+    Examples
+    --------
+    >>> checked_id(300, 256)
+    Traceback (most recent call last):
+        ...
+    koktok.errors.InputError: the id 300 is outside the vocabulary (0 to 255)
+    """
+    try:
+        i = index(given)
+    except TypeError:
+        hint = (
+            "tokenizer.decode(row) for each row" if isinstance(given, Iterable) and not isinstance(given, str) else ""
+        )
+        raise InputError(f"`decode` got the id {given!r}; ids are integers", hint=hint) from None
+    if not 0 <= i < size:
+        raise InputError(f"the id {i} is outside the vocabulary (0 to {size - 1})")
+    return i
+
+
+def checked_ids(given: Any, size: int) -> list[int]:
+    """All of `given`, if they are ids; text and bytes are no ids, though one can iterate over them.
+
+    Raises
+    ------
+    InputError
+        As `checked_id`, and when `given` is no sequence of ids at all.
+
+    Examples
+    --------
+    >>> checked_ids(b"ab", 256)
+    Traceback (most recent call last):
+        ...
+    koktok.errors.InputError: `decode` got bytes where ids (integers) were wanted
+    hint: tokenizer.decode(tokenizer.encode(text).ids)
+    """
+    if isinstance(given, str | bytes | bytearray) or not isinstance(given, Iterable):
+        raise InputError(
+            f"`decode` got {type(given).__name__} where ids (integers) were wanted",
+            hint="tokenizer.decode(tokenizer.encode(text).ids)",
+        )
+    given = list(given)
+    try:
+        ids = list(map(index, given))
+    except TypeError:
+        ids = []
+    if len(ids) == len(given) and (not ids or (min(ids) >= 0 and max(ids) < size)):
+        return ids
+    return [checked_id(i, size) for i in given]  # one of them raises
 
 
 def decoder_for(vocab: Vocab) -> Decode:
@@ -79,5 +141,5 @@ def _bytes_of(vocab: Vocab, tokens: Iterable[tuple[str, int]]) -> str:
     first_special = vocab.size - len(vocab.specials)
     raw = bytearray()
     for token, i in tokens:
-        raw += token.encode() if i >= first_special else bytes(_BYTE_OF[char] for char in token)
+        raw += token.encode() if i >= first_special else bytes(BYTE_OF[char] for char in token)
     return raw.decode("utf-8", errors="replace")

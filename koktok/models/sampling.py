@@ -57,7 +57,13 @@ def sampler_for(
             raise UsageError(f"`{name}` is not for a {kind} tokenizer, whose samples take `{wanted}`", hint=way_out)
     if given[wanted] is None:
         raise UsageError(f"samples of a {kind} tokenizer want `{wanted}`", hint=way_out)
-    rng = np.random.default_rng(seed_or_rng)
+    for name, value in given.items():
+        if value is not None and not isinstance(value, int | float):
+            raise UsageError(f"{name} = {value!r}; wanted a number", hint=way_out)
+    try:
+        rng = np.random.default_rng(seed_or_rng)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"seed_or_rng = {seed_or_rng!r}: {error}", hint=way_out) from None
     options = {name: given[name] for name in taken}
     return lambda pretoken: model.sample(pretoken, rng=rng, **options)  # type: ignore[attr-defined]
 

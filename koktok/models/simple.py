@@ -38,7 +38,7 @@ class WordModel:
         return self._vocab
 
     def encode(self, pretoken: str) -> Encoded:
-        """One id and its span; nothing for an empty pretoken.
+        """An id and its span; nothing for an empty pretoken, several where it spells a special token (`Vocab.guard`).
 
         Parameters
         ----------
@@ -51,8 +51,12 @@ class WordModel:
         """
         if not pretoken:
             return [], []
-        known = self._vocab.ids.get(pretoken)
-        return [self._vocab.unknown_id if known is None else known], [(0, len(pretoken))]
+        ids, spans, at = [], [], 0
+        for part in self._vocab.guarded(pretoken):  # one part, but where the text spells a special token
+            ids.append(self._vocab.ids.get(part, self._vocab.unknown_id))
+            spans.append((at, at + len(part)))
+            at += len(part)
+        return ids, spans
 
 
 class LongestMatchModel:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator, MutableSequence
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from koktok.errors import UsageError
 from koktok.models import Encoded
@@ -29,6 +30,10 @@ UNKNOWN_PENALTY = 10.0
 """What Hugging Face and SentencePiece subtract from the lowest score for an unknown character."""
 
 _LONG = 1 << 16  # from here the table of sums is an array: a list of floats costs four times its memory
+
+_WORST = float("-inf")
+
+_Node = list[Any]  # score, id (-1: no piece ends here) and children by character (None: there are none)
 
 _NO_PIECE = 1.0  # a proper prefix of a piece that is no piece itself; real scores are at most 0
 
@@ -58,17 +63,43 @@ class UnigramModel:
 
     def __init__(self, vocab: Vocab) -> None:
         self._vocab = vocab
-        self._ids = vocab.ids
         self._unknown = min(vocab.byte_score, min(vocab.scores, default=0.0)) - UNKNOWN_PENALTY
-        # Pieces and their proper prefixes in one dict: a look-up that finds nothing ends the walk from this start, so
-        # the work for a start is bounded by the longest piece.
+
+    @cached_property
+    def _trie(self) -> dict[str, _Node]:
+        """Pieces by their characters; made when the first text comes, not on loading."""
+        trie: dict[str, _Node] = {}
+        first = self._vocab.n_bytes
+        for i, (piece, score) in enumerate(zip(self._vocab.pieces, self._vocab.scores, strict=True)):
+            children = trie
+            for char in piece[:-1]:
+                node = children.get(char)
+                if node is None:
+                    children[char] = node = [_NO_PIECE, -1, {}]
+                elif node[2] is None:
+                    node[2] = {}
+                children = node[2]
+            known = children.get(piece[-1])
+            if known is None:
+                children[piece[-1]] = [score, first + i, None]
+            else:
+                known[0], known[1] = score, first + i
+        return trie
+
+    @cached_property
+    def _table(self) -> dict[str, float]:
+        """Pieces and their proper prefixes with their scores, for `n_best` and `sample`.
+
+        A look-up that finds nothing ends the walk from its start, so the work for a start is bounded by the longest piece.
+        """
+        vocab = self._vocab
         table = dict(zip(vocab.pieces, vocab.scores, strict=True))
         for piece in vocab.pieces:
             for end in range(len(piece) - 1, 0, -1):
                 if piece[:end] in table:
                     break  # its own prefixes are, or will be, entered for it
                 table[piece[:end]] = _NO_PIECE
-        self._table = table
+        return table
 
     @property
     def vocab(self) -> Vocab:
@@ -89,11 +120,48 @@ class UnigramModel:
         spans : list of (int, int)
             Code points of `pretoken`, half-open; the bytes of one character share its span.
         """
-        steps = self._best_steps(pretoken)
-        cuts = [len(pretoken)]
-        while cuts[-1]:
-            cuts.append(cuts[-1] - steps[cuts[-1]])
-        return self._encoded(pretoken, cuts)
+        size = len(pretoken)
+        # For every end the best sum, and of the last piece on the way there its start and its id.
+        best: MutableSequence[float] = [_WORST] * (size + 1) if size < _LONG else array("d", [_WORST]) * (size + 1)
+        starts: MutableSequence[int] = [0] * (size + 1) if size < _LONG else array("q", bytes(8 * size + 8))
+        found: MutableSequence[int] = [-1] * (size + 1) if size < _LONG else array("q", [-1]) * (size + 1)
+        best[0] = 0.0
+        first = self._trie.get
+        for start, char in enumerate(pretoken):
+            here = best[start]
+            node = first(char)
+            end = start + 1
+            if node is None:
+                # No piece holds this character (all characters of pieces are pieces): every path takes this step.
+                if here + self._unknown > best[end]:
+                    best[end], starts[end], found[end] = here + self._unknown, start, -1
+                continue
+            while True:
+                score, piece, children = node
+                if piece >= 0 and here + score > best[end]:
+                    best[end], starts[end], found[end] = here + score, start, piece
+                if children is None or end == size:
+                    break
+                node = children.get(pretoken[end])
+                if node is None:
+                    break
+                end += 1
+        ids: list[int] = []
+        spans: list[tuple[int, int]] = []
+        end = size
+        while end:
+            start, piece = starts[end], found[end]
+            if piece < 0:
+                data = pretoken[start:end].encode()
+                ids += data[::-1]  # a byte piece's id is the byte
+                spans += [(start, end)] * len(data)
+            else:
+                ids.append(piece)
+                spans.append((start, end))
+            end = start
+        ids.reverse()
+        spans.reverse()
+        return ids, spans
 
     def n_best(self, pretoken: str, n: int) -> list[tuple[Encoded, float]]:
         """The `n` best segmentations with their sums of scores, best first; fewer when there are not so many.
@@ -184,10 +252,10 @@ class UnigramModel:
         """Ids and spans of the pieces between `cuts`, which fall from the end to 0."""
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
-        start = 0
+        start, look_up = 0, self._vocab.ids.get
         for end in reversed(cuts[:-1]):
             piece = pretoken[start:end]
-            known = self._ids.get(piece)
+            known = look_up(piece)
             if known is None:
                 data = piece.encode()
                 ids += data  # a byte piece's id is the byte
@@ -213,34 +281,6 @@ class UnigramModel:
                 end += 1
                 score = look_up(text[start:end]) if end <= size else None
             yield waiting.pop(start + 1)
-
-    def _best_steps(self, text: str) -> list[int]:
-        """For every end, the length of the last piece on the best path to it."""
-        size = len(text)
-        worst = float("-inf")
-        best: MutableSequence[float] = [worst] * (size + 1) if size < _LONG else array("d", [worst]) * (size + 1)
-        best[0] = 0.0
-        steps = [0] * (size + 1)
-        look_up = self._table.get
-        for start in range(size):
-            here = best[start]
-            end = start + 1
-            score = look_up(text[start:end])
-            if score is None:
-                # No piece holds this character (all characters of pieces are pieces): every path takes this step.
-                if here + self._unknown > best[end]:
-                    best[end] = here + self._unknown
-                    steps[end] = 1
-                continue
-            while score is not None:
-                if score <= 0.0 and here + score > best[end]:
-                    best[end] = here + score
-                    steps[end] = end - start
-                end += 1
-                if end > size:
-                    break
-                score = look_up(text[start:end])
-        return steps
 
 
 def _draw(logs: list[float], rng: np.random.Generator) -> int:

@@ -49,8 +49,8 @@ class WordPieceModel:
 
     Notes
     -----
-    Equal to Hugging Face's model on the text behind the spaces, if that does not spell a special token: special tokens
-    are rows of its table, and here text never reaches them.
+    Equal to Hugging Face's model on the text behind the spaces. Special tokens are rows of its table, so a word that
+    spells one is cut behind the first character of it, here and in tokenizer.json (`Vocab.guard`).
 
     Examples
     --------
@@ -92,7 +92,7 @@ class WordPieceModel:
         spans : list of (int, int)
             Code points of `pretoken`, half-open.
         """
-        return self._encode(pretoken, self._by_trie if self._linear else self._by_length)
+        return self._by_parts(pretoken, self._by_trie if self._linear else self._by_length)
 
     def sample(self, pretoken: str, *, dropout: float, rng: np.random.Generator) -> Encoded:
         """MaxMatch-dropout (Hiraoka 2022): every match is passed over with a probability, for the next shorter one.
@@ -118,7 +118,19 @@ class WordPieceModel:
         """
         if not 0 <= dropout <= 1:
             raise UsageError(f"dropout = {dropout}; wanted a probability from 0 to 1")
-        return self._encode(pretoken, lambda word: self._by_length(word, lambda: rng.random() < dropout))
+        return self._by_parts(pretoken, lambda word: self._by_length(word, lambda: rng.random() < dropout))
+
+    def _by_parts(self, pretoken: str, match: Callable[[str], list[str] | None]) -> Encoded:
+        """A pretoken that spells a special token goes in parts, each a word of its own; see `Vocab.guard`."""
+        ids: list[int] = []
+        spans: list[tuple[int, int]] = []
+        at = 0
+        for part in self._vocab.guarded(pretoken):
+            found, where = self._encode(part, match)
+            ids += found
+            spans += [(at + start, at + end) for start, end in where] if at else where
+            at += len(part)
+        return ids, spans
 
     def _encode(self, pretoken: str, match: Callable[[str], list[str] | None]) -> Encoded:
         word = pretoken.lstrip(" ")

@@ -77,11 +77,12 @@ def points(marks: Sequence[Point], x_label: Label, y_label: Label, *, width: int
     x0, x1 = _padded([m.x for m in marks], 0.05, 0.12)
     y0, y1 = _padded([m.y for m in marks], 0.06, 0.06)
 
+    # Intervals may be wider than the drawing; they end at its frame.
     def px(x: float) -> float:
-        return left + (x - x0) / (x1 - x0) * (width - left - right)
+        return left + (min(max(x, x0), x1) - x0) / (x1 - x0) * (width - left - right)
 
     def py(y: float) -> float:
-        return height - bottom - (y - y0) / (y1 - y0) * (height - top - bottom)
+        return height - bottom - (min(max(y, y0), y1) - y0) / (y1 - y0) * (height - top - bottom)
 
     found = [_grid_x(px(t), top, height - bottom, _short(t)) for t in ticks(x0, x1, 8)]
     found += [_grid_y(py(t), left, width - right, _short(t)) for t in ticks(y0, y1, 8)]
@@ -145,7 +146,7 @@ def stacked(
     rows: Sequence[tuple[int, str, Sequence[float]]], parts: Sequence[Label], *, width: int = 900, left: int = 230
 ) -> str:
     """Bars of one length, cut into shares; the legend stands above them."""
-    row, top, right = 17, 26, 12
+    row, top, right = 17, 26, 24
     height = top + row * len(rows) + 22
     unit = width - left - right
     found = []
@@ -180,11 +181,10 @@ def lines(series: Sequence[Line], x_label: Label, y_label: Label, *, width: int 
     def py(y: float) -> float:
         return height - bottom - (math.log10(y) - y0) / (y1 - y0) * (height - top - bottom)
 
-    found = []
-    for power in range(math.ceil(x0 - 1e-9), math.floor(x1 + 1e-9) + 1):
-        found.append(_grid_x(px(10.0**power), top, height - bottom, f"{10**power:,}" if power >= 0 else f"1e{power}"))
-    for power in range(math.ceil(y0 - 1e-9), math.floor(y1 + 1e-9) + 1):
-        found.append(_grid_y(py(10.0**power), left, width - right, f"1e{power}" if power < -2 else _short(10.0**power)))
+    tens = [10.0**power for power in range(math.ceil(x0 - 1e-9), math.floor(x1 + 1e-9) + 1)]
+    found = [_grid_x(px(ten), top, height - bottom, _short(ten)) for ten in tens]
+    tens = [10.0**power for power in range(math.ceil(y0 - 1e-9), math.floor(y1 + 1e-9) + 1)]
+    found += [_grid_y(py(ten), left, width - right, _short(ten)) for ten in tens]
     found.append(_words(x_label, left + (width - left - right) / 2, height - 10, "axis"))
     found.append(_words(y_label, 16, top + (height - top - bottom) / 2, "axis", turned=True))
     taken: list[float] = []
@@ -205,6 +205,8 @@ def _padded(values: Sequence[float], below: float, above: float) -> tuple[float,
 
 
 def _short(value: float) -> str:
+    if 0 < abs(value) < 0.001:
+        return f"{value:.0e}"
     return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
 
 

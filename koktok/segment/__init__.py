@@ -1,4 +1,4 @@
-"""Words to cuts between their morphemes; reading order: boundaries, cache, kiwi (and mecab), then `segment_counts` here.
+"""Words to cuts between their morphemes; reading order: boundaries, packed, cache, kiwi, mecab, workers, then this file.
 
 A segmenter is one method: `analyse(words)` gives the morphemes of each word. Which of their borders become cuts is the
 boundary policy's business, applied afterwards, so that a cached analysis serves every policy.
@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
 
 from koktok import jamo
 from koktok.count import Counts
 from koktok.errors import UsageError
 from koktok.segment.boundaries import Morpheme, Policy, codas_of, cuts_of
+from koktok.segment.packed import packed_rows, unpack
+from koktok.segment.tail import LEARNT, Endings, head_of
 from koktok.segmented import Cut, SegmentedCounts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["SEGMENTERS", "Morpheme", "Policy", "Segmenter", "Whitespace", "bare", "segment_counts", "segmenter_for"]
 
@@ -23,6 +30,9 @@ Progress = Callable[[int, int], None]
 MAX_ANALYSED = 100
 """Longer words are not analysed: no Korean eojeol has 100 characters (the longest in 77 MB of text that are words have
 under 30), while repeated or unspaced text of that length has stalled and crashed analysers."""
+
+BY_FORM = (" XSN ", " XR ")
+"""Tags of morphemes whose surface decides the kind of a boundary (가능|성, 이러|하): only a row without them says all."""
 
 _HANGUL = re.compile("[가-힣]")
 
@@ -97,6 +107,7 @@ def segment_counts(
     policy: Policy,
     *,
     as_jamo: bool = False,
+    mass: float = 1.0,
     on_progress: Progress | None = None,
 ) -> SegmentedCounts:
     """Cut every distinct word once.
@@ -111,8 +122,16 @@ def segment_counts(
         Which borders become cuts.
     as_jamo : bool
         Give the words in conjoining jamo, with cuts inside syllables too (갔 = 가 + ㅆ).
+    mass : float
+        Share of the running words with Hangul that is analysed, the frequent ones first; the others are cut as their
+        endings are (see `koktok.segment.tail`).
     on_progress : callable, optional
         Called with (words done, words in all).
+
+    Raises
+    ------
+    UsageError
+        For a mass below 1 in jamo, whose cuts inside syllables no ending tells.
 
     Examples
     --------
@@ -120,20 +139,90 @@ def segment_counts(
     >>> segment_counts(words, Whitespace(), Policy.parse("morphemes"))
     SegmentedCounts(words=2, cuts=0, total=3)
     """
-    asked = sorted({text for word in counts.words if (text := bare(word))})
+    texts = [bare(word) for word in counts.words]
+    head = _head(texts, counts, mass) if mass < 1 else []
+    asked = sorted(head or {text for text in texts if text})
     if on_progress:
         on_progress(0, len(asked))
-    cuts: dict[str, list[Cut]] = {}
-    for done, (text, morphemes) in enumerate(zip(asked, segmenter.analyse(asked), strict=True), start=1):
-        found = list(cuts_of(text, morphemes, policy))
-        if as_jamo:
-            found = _in_jamo(text, found, codas_of(text, morphemes, policy))
-        if found:
-            cuts[text] = found
+    if as_jamo:
+        if mass < 1:
+            raise UsageError("in jamo every word is analysed", hint="--segment-mass 1")
+        return _segmented_in_jamo(counts, asked, segmenter, policy, on_progress)
+    # Most words share their row with others of their length, so that cuts are looked for once in dozens of words.
+    shapes: dict[tuple[int | str, str], int] = {}
+    kinds: list[tuple[Cut, ...]] = [()]
+    shape_of: dict[str, int] = {"": 0}
+    for text, row in _told(asked, packed_rows(segmenter, asked), on_progress):
+        key = (text if any(tag in row for tag in BY_FORM) else len(text), row)
+        shape = shapes.get(key)
+        if shape is None:
+            found = cuts_of(text, unpack(text, row), policy)
+            shapes[key] = shape = len(kinds) if found else 0
+            if found:
+                kinds.append(found)
+        shape_of[text] = shape
+    if mass < 1:
+        known = Endings((text, kinds[shape_of[text]]) for text in head[:LEARNT])
+        same = {found: i for i, found in enumerate(kinds)}
+        for text in texts:
+            if text not in shape_of:
+                found = known.cuts(text)
+                shape_of[text] = same.setdefault(found, len(kinds))
+                if shape_of[text] == len(kinds):
+                    kinds.append(found)
+    of_word = np.fromiter((shape_of[text] for text in texts), np.int64, len(texts))
+    spaces = np.fromiter(
+        (len(word) - len(text) for word, text in zip(counts.words, texts, strict=True)), np.int32, len(texts)
+    )
+    return _assembled(counts, kinds, of_word, spaces)
+
+
+def _head(texts: Sequence[str], counts: Counts, mass: float) -> list[str]:
+    """The words to analyse, most frequent first; with spaces before them or without they are the same."""
+    n: dict[str, int] = {}
+    for text, times in zip(texts, counts.n.tolist(), strict=True):
+        if text:
+            n[text] = n.get(text, 0) + times
+    return head_of(n, mass)
+
+
+def _told(asked: Sequence[str], rows: Iterable[str], on_progress: Progress | None) -> Iterator[tuple[str, str]]:
+    """Words and rows, with progress on the way."""
+    for done, pair in enumerate(zip(asked, rows, strict=True), start=1):
+        yield pair
         if on_progress and (done % 4096 == 0 or done == len(asked)):
             on_progress(done, len(asked))
-    spell = jamo.split if as_jamo else str
-    return SegmentedCounts.from_items((spell(word), _shifted(word, cuts), n) for word, n in counts.items())
+
+
+def _assembled(
+    counts: Counts, kinds: Sequence[Sequence[Cut]], shape: NDArray[np.int64], spaces: NDArray[np.int32]
+) -> SegmentedCounts:
+    """Every word with the cuts of its shape, moved behind its spaces; flat, as millions of words want it."""
+    sizes = np.fromiter(map(len, kinds), np.int64, len(kinds))
+    begins = np.cumsum(sizes) - sizes
+    cuts = [cut for found in kinds for cut in found]
+    n_cuts = sizes[shape]
+    start = np.zeros(len(shape) + 1, np.int64)
+    np.cumsum(n_cuts, out=start[1:])
+    at = np.repeat(begins[shape] - start[:-1], n_cuts) + np.arange(start[-1])
+    offset = np.fromiter((cut.offset for cut in cuts), np.int32, len(cuts))
+    kind = np.fromiter((cut.kind for cut in cuts), np.uint8, len(cuts))
+    confidence = np.fromiter((cut.confidence for cut in cuts), np.float32, len(cuts))
+    moved = offset[at] + np.repeat(spaces, n_cuts)
+    return SegmentedCounts(counts.words, counts.n, start, moved, kind[at], confidence[at])
+
+
+def _segmented_in_jamo(
+    counts: Counts, asked: list[str], segmenter: Segmenter, policy: Policy, on_progress: Progress | None
+) -> SegmentedCounts:
+    """Cuts in conjoining jamo, where two words of one row need not be cut alike."""
+    cuts: dict[str, list[Cut]] = {}
+    for text, row in _told(asked, packed_rows(segmenter, asked), on_progress):
+        morphemes = unpack(text, row)
+        found = _in_jamo(text, list(cuts_of(text, morphemes, policy)), codas_of(text, morphemes, policy))
+        if found:
+            cuts[text] = found
+    return SegmentedCounts.from_items((jamo.split(word), _shifted(word, cuts), n) for word, n in counts.items())
 
 
 def _in_jamo(text: str, cuts: list[Cut], codas: Iterable[Cut]) -> list[Cut]:

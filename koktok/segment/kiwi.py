@@ -14,6 +14,7 @@ from typing import Any
 
 from koktok.errors import AnalyserError, InputError
 from koktok.segment.boundaries import Morpheme
+from koktok.segment.packed import pack
 
 __all__ = ["KiwiSegmenter"]
 
@@ -69,6 +70,12 @@ class KiwiSegmenter:
         # z_coda=False: a lone final consonant (어딨ㅇ) stays with its word, it is no morpheme.
         for tokens in kiwi.tokenize(iter(words), z_coda=False):
             yield tuple(Morpheme(t.start, t.end, t.tag, t.form) for t in tokens)
+
+    def packed(self, words: Iterable[str]) -> Iterator[str]:
+        """The rows of each word, as `analyse` gives its morphemes."""
+        kept = list(words)
+        for word, tokens in zip(kept, self._load().tokenize(iter(kept), z_coda=False), strict=True):
+            yield pack(word, [(t.start, t.end, t.tag, t.form) for t in tokens])
 
     def _load(self) -> Any:
         """Kiwi takes seconds to load, so it loads at the first question; a fully cached training never asks one."""

@@ -100,4 +100,6 @@ def summary(log: dict[str, Any]) -> list[str]:
     if worst:
         named = ", ".join(f"{kind} {shares[kind]:.1%} of {log['boundaries'][kind]['n']:,}" for kind in worst)
         lines.append(f"boundaries swallowed most: {named}")
+    if "gaps" in log:
+        lines.append(f"gaps between eojeols inside a token: {log['gaps']['inside'] / max(1, log['gaps']['n']):.1%}")
     return lines

@@ -3,7 +3,7 @@
 This file adds: the curriculum. Joins are learnt in stages, first inside morphemes, then across them; the share of the
 vocabulary that each stage gets is the dial between "aligned" and "short". A stage is plain BPE over words that are cut
 where it may not join, and it starts from what run time would make of those words with the pieces so far, because at
-run time no cut is known.
+run time no cut is known. The last stage, where it is wanted, joins across eojeols (see `koktok.train.bpe_runs`).
 
 Counting is incremental: each pair keeps its count and the places where it stood. Only pairs over a falling threshold
 wait in the heap, because most pairs are never candidates.
@@ -21,16 +21,17 @@ import numpy as np
 
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segmented import Kind, SegmentedCounts
+from koktok.train.bpe_runs import learn_across
 from koktok.train.joins import Joiner
-from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, Vocab, spell
+from koktok.train.superword import SuperwordPolicy
+from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, Vocab, spell, unspell
 
-__all__ = ["BpeResult", "Stage", "curriculum", "parts_of", "train_bpe"]
+__all__ = ["BpeResult", "Learner", "Stage", "curriculum", "parts_of", "train_bpe"]
 
 Ties = Literal["pair", "hf", "spm"]
 
 _BATCH = 1 << 14  # pairs that enter the heap at a time; any number gives the same merges
 _REPORT = 256  # merges between two calls of on_progress
-_UNSPELL = {char: byte for byte, char in enumerate(BYTE_CHARS)}
 
 
 @dataclass(frozen=True)
@@ -159,8 +160,19 @@ def parts_of(
     return [part for part, _ in spelled], [n for _, n in spelled]
 
 
-class _Learner:
-    """Pieces and merges so far; a stage adds to them."""
+class Learner:
+    """Pieces and merges so far; a stage adds to them.
+
+    Attributes
+    ----------
+    letters : tuple of str
+        The alphabet; its indexes are the first symbols.
+    pieces : list of str
+        By symbol.
+    merges : list of (str, str)
+    spelled : bool
+        Whether pieces are spelled in bytes.
+    """
 
     def __init__(
         self,
@@ -180,19 +192,42 @@ class _Learner:
         self._ties = ties
         self._crosses = crosses
         self._taken = frozenset(taken)
-        self._spelled = spelled
+        self.spelled = spelled
 
     def learn(
         self, counts: SegmentedCounts, stage: Stage, until: int, lowest: int, on_progress: Callable[[int], None]
     ) -> dict[str, Any]:
         """Join until there are `until` merges or no pair stands `lowest` times."""
-        rows, n = parts_of(counts, stage.swallows, spell if self._spelled else str)
+        rows, n = parts_of(counts, stage.swallows, spell if self.spelled else str)
         joiner = Joiner(rows, n, self.letters)
-        # What run time makes of these parts with the pieces so far: BPE is its merges, replayed.
+        self.replay(joiner)
+        begun = len(self.merges)
+        made = self.grow(joiner, until, lowest, on_progress)
+        return {
+            "stage": stage.name,
+            "wanted": until - begun,
+            "merges": len(self.merges) - begun,
+            **made,
+            "parts": len(rows),
+            "tokens": joiner.tokens,
+        }
+
+    def replay(self, joiner: Joiner) -> None:
+        """What run time makes of the rows with the pieces so far: BPE is its merges, replayed."""
         for symbol, merge in enumerate(self._symbols, start=len(self.letters)):
             known = joiner.find(*merge)
             if known >= 0:
                 joiner.join(known, symbol)
+
+    def grow(
+        self,
+        joiner: Joiner,
+        until: int,
+        lowest: int,
+        on_progress: Callable[[int], None],
+        refuses: Callable[[int, str], bool] = lambda _pair, _text: False,
+    ) -> dict[str, int]:
+        """Join until there are `until` merges or no pair stands `lowest` times; `refuses` sees the pair and its text."""
         lefts, rights = joiner.left, joiner.right
         pieces, length = self.pieces, [len(piece) for piece in self.pieces]
 
@@ -210,12 +245,11 @@ class _Learner:
 
         queue = _Queue(joiner, key, fits, lowest)
         first = last = refused = 0
-        begun = len(self.merges)
         while len(self.merges) < until and (pair := queue.pop()) is not None:
             left, right = int(lefts[pair]), int(rights[pair])
             piece = pieces[left] + pieces[right]
-            refuse = piece in self._taken
-            if refuse or (self._crosses and self._crosses(_text(piece) if self._spelled else piece)):
+            text = unspell(piece) if self.spelled else piece
+            if piece in self._taken or (self._crosses and self._crosses(text)) or refuses(pair, text):
                 refused += 1
                 joiner.count[pair] = 0
                 continue
@@ -232,21 +266,11 @@ class _Learner:
             if len(self.merges) % _REPORT == 0:
                 on_progress(len(self.merges))
         on_progress(len(self.merges))
-        return {
-            "stage": stage.name,
-            "wanted": until - begun,
-            "merges": len(self.merges) - begun,
-            "first_count": first,
-            "last_count": last,
-            "refused": refused,
-            "parts": len(rows),
-            "tokens": joiner.tokens,
-        }
+        return {"first_count": first, "last_count": last, "refused": refused}
 
-
-def _text(spelled: str) -> str:
-    """Back to text; a part of a character becomes U+FFFD."""
-    return bytes(_UNSPELL[char] for char in spelled).decode(errors="replace")
+    def shrink(self, merges: int) -> None:
+        """Forget the merges behind so many."""
+        del self.merges[merges:], self._symbols[merges:], self.pieces[len(self.letters) + merges :]
 
 
 def train_bpe(
@@ -263,6 +287,9 @@ def train_bpe(
     max_length: int | None = None,
     crosses: Callable[[str], bool] | None = None,
     allow_fewer: bool = False,
+    runs: SegmentedCounts | None = None,
+    superwords: SuperwordPolicy | None = None,
+    documents: Sequence[int] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> BpeResult:
     """Train a BPE vocabulary.
@@ -295,6 +322,12 @@ def train_bpe(
         True for a piece that must never be made, for instance one that mixes scripts.
     allow_fewer : bool
         Return a smaller vocabulary, in place of an error, when the counts give no more.
+    runs : SegmentedCounts, optional
+        Runs of eojeols (see `koktok.train.superword.segment_runs`): a last stage joins across their spaces.
+    superwords : SuperwordPolicy, optional
+        What that stage may make, and its share of the pieces; what it cannot use goes back to the stages before it.
+    documents : sequence of int, optional
+        Documents that hold each run.
     on_progress : callable, optional
         Called with merges done and merges wanted.
 
@@ -328,9 +361,9 @@ def train_bpe(
         raise UsageError(f"min_count = {min_count}; wanted at least 1")
     if any(stage.share < 0 for stage in stages) or abs(sum(stage.share for stage in stages) - 1) > 1e-9:
         raise UsageError(f"the stages have the shares {[stage.share for stage in stages]}; wanted a sum of 1")
-    wide = [char for char in required if len(char) != 1]
-    if wide:
-        raise UsageError(f"required characters are single characters; got {wide[:5]}")
+    strange = [char for char in required if len(char) != 1]
+    if strange:
+        raise UsageError(f"required characters are single characters; got {strange[:5]}")
     if alphabet == "bytes":
         letters = sorted(BYTE_CHARS)
     else:
@@ -345,16 +378,35 @@ def train_bpe(
     spelled = alphabet == "bytes"
     # A piece that spells a special token or a byte piece would let user text reach its id.
     taken = {*specials, *(() if spelled else BYTE_PIECES)}
-    learner = _Learner(letters, ties, max_length or (48 if spelled else 16), crosses, taken, spelled=spelled)
-    log, share = [], 0.0
+    learner = Learner(letters, ties, max_length or (48 if spelled else 16), crosses, taken, spelled=spelled)
 
     def tell(done: int) -> None:
         if on_progress:
             on_progress(done, room)
 
-    for stage in stages:
-        share += stage.share
-        log.append(learner.learn(counts, stage, round(share * room), min_count, tell))
+    def learn(until: int) -> list[dict[str, Any]]:
+        log: list[dict[str, Any]] = []
+        share, begun = 0.0, len(learner.merges)
+        for stage in stages:
+            share += stage.share
+            log.append(learner.learn(counts, stage, begun + round(share * (until - begun)), min_count, tell))
+        return log
+
+    policy = superwords or SuperwordPolicy()
+    most = wide = 0 if runs is None else int(room * policy.share)
+    log = learn(room - wide)
+    while runs is not None:
+        inside = len(learner.merges)
+        across = learn_across(learner, runs, policy, min(inside + most, room), tell, documents)
+        joined = len(learner.merges) - inside
+        if joined < wide and inside == room - wide:
+            # Floors left places free: more merges inside eojeols take them, and this stage begins again behind those.
+            wide = joined
+            learner.shrink(inside)
+            log += learn(room - wide)
+            continue
+        log.append(across)
+        break
     if len(learner.merges) < room and not allow_fewer:
         reached = vocab_size - room + len(learner.merges)
         raise VocabSizeError(

@@ -75,10 +75,16 @@ class CandidatePolicy:
         """Characters of a piece without a syllable, at most."""
         return min(int(self.max_length * PLAIN), 255)
 
-    def takes(self, piece: str, n: float, runs: float) -> bool:
+    def takes(self, piece: str, n: float, runs: float, documents: float) -> bool:
         """True where a piece that crosses a space may be one."""
         rule = self.superwords
-        return rule is not None and n >= rule.min_count and runs >= rule.min_runs and rule.looks_right(piece)
+        return (
+            rule is not None
+            and n >= rule.min_count
+            and runs >= rule.min_runs
+            and documents >= rule.min_documents
+            and rule.looks_right(piece)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +123,12 @@ class Candidates:
         return tokens
 
 
-def mine(counts: SegmentedCounts, policy: CandidatePolicy, required: Collection[str] = ()) -> Candidates:
+def mine(
+    counts: SegmentedCounts,
+    policy: CandidatePolicy,
+    required: Collection[str] = (),
+    documents: NDArray[np.uint64] | None = None,
+) -> Candidates:
     """All candidates of counted words.
 
     Parameters
@@ -126,6 +137,8 @@ def mine(counts: SegmentedCounts, policy: CandidatePolicy, required: Collection[
     policy : CandidatePolicy
     required : collection of str
         Characters that must be pieces, also where the text has none of them.
+    documents : ndarray of uint64, optional
+        Documents that hold each word (or run); without them there is no floor of documents.
 
     Examples
     --------
@@ -138,6 +151,9 @@ def mine(counts: SegmentedCounts, policy: CandidatePolicy, required: Collection[
     sizes = np.fromiter(map(len, counts.words), dtype=np.int64, count=len(counts))
     word = np.repeat(np.arange(len(counts)), sizes)
     weight = counts.n.astype(np.float64)
+    # Where nobody counted documents, every word is in enough of them.
+    held = np.full(len(counts), np.inf) if documents is None else documents.astype(np.float64)
+    inner = policy.superwords is not None and policy.superwords.inner
     alphabet, char = _numbered(codes, [ord(c) for c in required if len(c) == 1])
     occurrences = np.bincount(char, weights=weight[word], minlength=len(alphabet)).astype(np.float64)
     needed = _required(alphabet, occurrences, policy, required)
@@ -173,15 +189,17 @@ def mine(counts: SegmentedCounts, policy: CandidatePolicy, required: Collection[
         whole = sums[start + k - 1] == sums[start]  # inside one morpheme
         edges = allowed[start] & allowed[start + k]
         across = gaps[place + k - 1] > gaps[place]
-        fine = np.where(across, whole & edges, (whole | edges) if policy.aligned else True)
+        fine = np.where(across, edges if inner else whole & edges, (whole | edges) if policy.aligned else True)
         of_place = of_place * fine
         n = np.bincount(number, weights=of_place, minlength=len(example))
         found: dict[str, int] = {}
         runs = np.bincount(number, weights=fine, minlength=len(example))
+        # A bin of inf * 0 would be nan: only what is fine is summed.
+        books = np.bincount(number[fine], weights=held[word[place[fine]]], minlength=len(example))
         enough = np.flatnonzero((n >= policy.min_count) & (runs >= policy.min_words))
         for i, p in zip(enough.tolist(), place[example[enough]].tolist(), strict=True):
             piece = text[p : p + k]
-            if crosses_space(piece) and not policy.takes(piece, n[i], runs[i]):
+            if crosses_space(piece) and not policy.takes(piece, n[i], runs[i], books[i]):
                 continue
             if policy.crosses is None or not policy.crosses(piece):
                 found[piece] = i

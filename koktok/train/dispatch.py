@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
 from koktok.errors import VocabSizeError
 from koktok.pretokenize import Pattern
 from koktok.recipe import Recipe, TrainRecipe
 from koktok.segmented import SegmentedCounts
 from koktok.train.account import account
 from koktok.train.alphabet import BASIC, KS_X_1001, MODERN_JAMO, alphabet_of
+from koktok.train.superword import SuperwordPolicy
 from koktok.vocab import BYTE_PIECES, Vocab
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["UNIGRAM_FLOORS", "Job", "Learnt", "relaxed", "train"]
 
@@ -50,6 +57,8 @@ class Job:
         Called with steps done and steps in all.
     runs : SegmentedCounts, optional
         Runs of words, where the recipe wants superwords.
+    run_documents : ndarray of uint64, optional
+        Documents that hold each run.
     """
 
     counts: SegmentedCounts
@@ -58,6 +67,7 @@ class Job:
     threads: int | None = None
     tell: Callable[[int, int], None] = lambda _done, _total: None
     runs: SegmentedCounts | None = None
+    run_documents: NDArray[np.uint64] | None = None
 
     @property
     def options(self) -> TrainRecipe:
@@ -69,19 +79,41 @@ class Job:
         """What every trainer takes."""
         return {"vocab_size": self.options.vocab_size, "specials": self.recipe.special_tokens}
 
+    @property
+    def superwords(self) -> SuperwordPolicy:
+        """Which pieces may cross spaces."""
+        return SuperwordPolicy(share=self.options.superwords, inner=self.options.inner_superwords)
+
+    @cached_property
+    def blocklist(self) -> Blocklist:
+        """What no piece may hold."""
+        personal = PERSONAL_DEFAULT if self.options.personal_data == "drop" else ()
+        return Blocklist(self.options.blocklist, personal)
+
+    def blocked(self, piece: str) -> bool:
+        """True for what the recipe does not want as a piece; single characters are the alphabet, and stay."""
+        return len(piece) > 1 and self.blocklist.refuses(piece) is not None
+
     def crosses(self, piece: str) -> bool:
-        """True for what no piece may spell: across a pre-token border, or a token that text must not reach."""
-        return piece in BYTE_PIECES or piece in self.recipe.special_tokens or self.pattern.crosses(piece)
+        """True for what no piece may spell: across a pre-token border, a token that text must not reach, a blocked word."""
+        return (
+            piece in BYTE_PIECES
+            or piece in self.recipe.special_tokens
+            or self.pattern.crosses(piece)
+            or self.blocked(piece)
+        )
 
     def alphabet(self, *, n_bytes: int = len(BYTE_PIECES)) -> tuple[str, ...]:
         """The characters that must be pieces, see `koktok.train.alphabet`."""
-        return alphabet_of(
+        rare = MODERN_JAMO if self.recipe.jamo == "fallback" else ""
+        found = alphabet_of(
             zip(self.counts.words, self.counts.n.tolist(), strict=True),
             vocab_size=self.options.vocab_size,
-            taken=n_bytes + len(self.recipe.special_tokens),
+            taken=n_bytes + len(self.recipe.special_tokens) + len(rare),
             coverage=self.options.character_coverage,
-            required=MODERN_JAMO if self.recipe.jamo else self.options.required,
+            required=MODERN_JAMO if self.recipe.spelled else self.options.required,
         )
+        return tuple(sorted({*found, *rare})) if rare else found
 
 
 @dataclass(frozen=True)
@@ -134,13 +166,12 @@ def relaxed(floors: Iterable[Any], attempt: Callable[[Any], Found]) -> Found:
 
 
 def _unigram(job: Job) -> tuple[Vocab, dict[str, Any]]:
-    from koktok.train.superword import SuperwordPolicy
     from koktok.train.unigram import train_unigram
 
     options, alphabet = job.options, job.alphabet()
     wide: dict[str, Any] = {}
     if job.runs is not None:
-        wide = {"runs": job.runs, "superwords": SuperwordPolicy(share=options.superwords)}
+        wide = {"runs": job.runs, "superwords": job.superwords, "run_documents": job.run_documents}
     trained = relaxed(
         UNIGRAM_FLOORS,
         lambda floor: train_unigram(
@@ -182,6 +213,9 @@ def _bpe(job: Job) -> tuple[Vocab, dict[str, Any]]:
     from koktok.train.bpe import curriculum, train_bpe
 
     spelled = job.options.model == "bpe-bytes"
+    wide: dict[str, Any] = {}
+    if job.runs is not None:
+        wide = {"runs": job.runs, "superwords": job.superwords, "documents": job.run_documents}
     result = train_bpe(
         job.counts,
         **job.common,
@@ -191,8 +225,9 @@ def _bpe(job: Job) -> tuple[Vocab, dict[str, Any]]:
         max_length=job.options.max_piece_length * (BYTES_PER_CHARACTER if spelled else 1),
         # Bytes at the edge of a piece are no characters yet, so a script cannot be told; and no rule is needed, because
         # words are pretokens already and no special token or byte piece can be spelled by a part of one.
-        crosses=None if spelled else job.crosses,
+        crosses=job.blocked if spelled else job.crosses,
         on_progress=job.tell,
+        **wide,
     )
     return result.vocab, {"stages": list(result.log)}
 
@@ -206,9 +241,12 @@ def _wordpiece(job: Job) -> tuple[Vocab, dict[str, Any]]:
     syllables = options.required == "ks-x-1001" or (
         options.required == "auto" and len(KS_X_1001) * 20 <= options.vocab_size
     )
-    listed = MODERN_JAMO if job.recipe.jamo else KS_X_1001 if syllables else ()
-    required = {*BASIC, *listed} - {" "}  # which the model drops
+    listed: tuple[str, ...] = KS_X_1001 if syllables and not job.recipe.spelled else ()
+    listed = (*listed, *MODERN_JAMO) if job.recipe.jamo else listed
     alphabet = None if spelled else job.alphabet(n_bytes=0)
+    # A syllable that lacks one of its two pieces would be taken apart in both places.
+    both = alphabet if alphabet and job.recipe.jamo == "fallback" else ()
+    required = {*BASIC, *listed, *both} - {" "}  # which the model drops
     result = relaxed(
         WORDPIECE_FLOORS,
         lambda floor: train_wordpiece(
@@ -219,7 +257,7 @@ def _wordpiece(job: Job) -> tuple[Vocab, dict[str, Any]]:
             required=() if spelled else required,
             min_count=floor,
             max_length=options.max_piece_length * (BYTES_PER_CHARACTER if spelled else 1),
-            crosses=None if spelled else job.crosses,
+            crosses=job.blocked if spelled else job.crosses,
             on_progress=job.tell,
         ),
     )
@@ -240,6 +278,7 @@ def _simple(job: Job) -> tuple[Vocab, dict[str, Any]]:
         characters=job.alphabet() if listed else None,
         required=() if listed or kind == "word" else basic,
         n=options.ngram,
+        crosses=job.blocked,
     )
     return vocab, {}
 
@@ -253,6 +292,7 @@ def _spm(job: Job) -> tuple[Vocab, dict[str, Any]]:
         model="bpe" if job.options.model == "bpe" else "unigram",
         alphabet=job.alphabet(),
         max_piece_length=job.options.max_piece_length,
+        crosses=job.blocked,
     )
     return vocab, {"model": job.options.model}
 

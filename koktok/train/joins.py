@@ -105,6 +105,22 @@ def _join(text, pairs, places, used, pair, joined):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
+def _standing(text, pairs, places, pair):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Where a pair stands now; ㅋㅋㅋ holds ㅋㅋ twice."""
+    symbol, behind, _, _ = text
+    lefts, rights, _, newest, length, _ = pairs
+    found = np.empty(length[pair], np.int32)
+    n, k = 0, newest[pair]
+    while k >= 0:
+        place, k = places[0][k], places[1][k]
+        second = behind[place]
+        if symbol[place] == lefts[pair] and second >= 0 and symbol[second] == rights[pair]:
+            found[n] = place
+            n += 1
+    return found[:n]
+
+
+@njit(cache=True)
 def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
     for pair in range(n):
         pairs[5][slot(pairs, pairs[0][pair], pairs[1][pair])] = pair
@@ -176,6 +192,11 @@ class Joiner:
     def tokens(self) -> int:
         """Running tokens."""
         return int(self.weight[self.symbol != -2].sum())
+
+    def standing(self, pair: int) -> NDArray[np.int32]:
+        """The places (of the rows, one behind the other) where a pair stands now."""
+        found: NDArray[np.int32] = _standing(self.text, self.pairs, self._places, pair)
+        return found
 
     def find(self, left: int, right: int) -> int:
         """The number of a pair, or -1."""

@@ -7,7 +7,7 @@ that the evaluation can show what subwords gain over them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from koktok.errors import UsageError, VocabSizeError
@@ -32,6 +32,7 @@ def train_simple(
     required: Iterable[str] = (),
     n: int = 2,
     min_count: int = 1,
+    crosses: Callable[[str], bool] | None = None,
     allow_fewer: bool = False,
 ) -> Vocab:
     """A vocabulary of the most frequent units; ties by string.
@@ -56,6 +57,8 @@ def train_simple(
         Longest n-gram.
     min_count : int
         Rarer units are left out; required characters stay.
+    crosses : callable, optional
+        True for a unit that is not wanted.
     allow_fewer : bool
         Return a smaller vocabulary, in place of an error, when the counts give no more.
 
@@ -102,6 +105,7 @@ def train_simple(
         and unit not in taken
         and FORBIDDEN not in unit
         and (kind == "word" or seen.issuperset(unit))
+        and not (crosses and crosses(unit))
     ][:room]
     if len(found) < room and not allow_fewer:
         reached = vocab_size - room + len(found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from koktok.errors import VocabSizeError
@@ -32,6 +32,7 @@ def train_spm(
     alphabet: Iterable[str],
     specials: Iterable[str] = (),
     max_piece_length: int = 16,
+    crosses: Callable[[str], bool] | None = None,
 ) -> Vocab:
     """A vocabulary by SentencePiece.
 
@@ -51,6 +52,9 @@ def train_spm(
         Special tokens; words that contain one are not trained on.
     max_piece_length : int
         In characters.
+    crosses : callable, optional
+        True for a piece that is not wanted. SentencePiece cannot be told, so where it made such pieces it is asked for
+        so many more, and they are left out afterwards.
 
     Raises
     ------
@@ -66,19 +70,24 @@ def train_spm(
     letters, reserved = sorted(set(alphabet)), tuple(specials)
     slots = vocab_size - len(BYTE_PIECES) - len(reserved)
     lines = list(_lines(counts, set(letters), (*reserved, *BYTE_PIECES)))
-    try:
-        rows = _run(lines, model, slots, letters, max_piece_length)
-    except _TooFewError:
+
+    def pieces(more: int) -> list[tuple[str, float]]:
         try:
-            rows = _run(
-                lines + [line.replace(DELIMITER, "") for line in lines], model, slots, letters, max_piece_length
-            )
+            return _run(lines, model, slots + more, letters, max_piece_length)
+        except _TooFewError:
+            uncut = [line.replace(DELIMITER, "") for line in lines]
+        try:
+            return _run(lines + uncut, model, slots + more, letters, max_piece_length)
         except _TooFewError as error:
-            most = error.most + vocab_size - slots
+            most = error.most + vocab_size - slots - more
             raise VocabSizeError(
                 f"the text has too few distinct pieces for a vocabulary of {vocab_size:,}; at most {most:,} are possible",
                 hint=f"--vocab-size {most}",
             ) from error
+
+    rows = pieces(0)
+    if crosses and (unwanted := sum(crosses(piece) for piece, _ in rows)):
+        rows = [row for row in pieces(2 * unwanted) if not crosses(row[0])]
     if model == "unigram":
         scores = dict(rows)
         worst = min(scores.values())

@@ -43,6 +43,10 @@ class SuperwordPolicy:
         Times that it must occur.
     min_runs : int
         Different runs that it must occur in: the floor against phrases that one document repeats.
+    min_documents : int
+        Documents (records; lines of plain text) that must hold it, where they were counted: the sum over its runs.
+    inner : bool
+        Whether cuts inside an eojeol may be swallowed (할 수 있는). They cost what they cost inside words.
     pattern : str
         What it must look like: by default Hangul and single spaces, so that no mark or number is glued to its neighbours.
     """
@@ -50,13 +54,15 @@ class SuperwordPolicy:
     share: float = 0.4
     min_count: int = 10
     min_runs: int = 6
+    min_documents: int = 8
+    inner: bool = False
     pattern: str = _PLAIN.pattern
 
     def __post_init__(self) -> None:
-        if self.min_count < 1 or self.min_runs < 1 or not 0 <= self.share <= 1:
+        if min(self.min_count, self.min_runs, self.min_documents) < 1 or not 0 <= self.share <= 1:
             raise UsageError(
-                f"superwords want floors of at least 1 and a share from 0 to 1; {self.min_count}, {self.min_runs} and "
-                f"{self.share} came"
+                f"superwords want floors of at least 1 and a share from 0 to 1; {self.min_count}, {self.min_runs}, "
+                f"{self.min_documents} and {self.share} came"
             )
 
     def looks_right(self, piece: str) -> bool:

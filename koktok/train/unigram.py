@@ -34,6 +34,9 @@ __all__ = ["PRESETS", "Point", "Trained", "train_unigram", "train_unigrams"]
 
 SUPERWORDS = SuperwordPolicy()
 
+FLOORS = (7, 5, 3, 2)
+"""Where `min_count` goes when it leaves too few candidates."""
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -54,6 +57,8 @@ class Point:
         How much more the boundaries of rare words weigh (see `Dials`).
     min_count, max_length, aligned
         Which substrings may become pieces (see `CandidatePolicy`).
+    per_id : float
+        Candidates that each id wants: where `min_count` leaves fewer, it is lowered along `FLOORS`.
     sharp : float
         The scores are trained on costs times this: high, and only the cheapest path is a good one.
     damping : float
@@ -70,6 +75,7 @@ class Point:
     min_count: int = 10
     max_length: int = 12
     aligned: bool = True
+    per_id: float = 0.0
     sharp: float = 3.0
     damping: float = 0.5
     epochs: int = crf.EPOCHS
@@ -91,10 +97,13 @@ PRESETS: dict[str, Point] = {
     # dial smooth: at 1.05 times SentencePiece's tokens F is .711 with rarity 0 (nu .95) and .750 with .3 (nu .3); .1 and
     # .5 lie under the curve of .2, .3 on it. Rarer candidates (min_count 5) help where cuts are never sold (aligned F
     # +.0035, same tokens) and cost `short` .2 % tokens.
-    "short": Point("short", mu=0.5, nu=0.2, rarity=0.2),
-    "balanced": Point("balanced", mu=0.5, nu=0.38, rarity=0.2),
+    # Candidates an id: at 64,000 `short` has .943 / F .531 with min_count 5 (3.4 an id) and .951 / .511 with 10 (1.8); at 32,000
+    # 10 leaves 3.6 and is best. With 2.1 MB and 16,000 ids 10 leaves 1.3 (1.994 tokens, F .589), 5 leaves 2.5 (1.932, .600), 3
+    # leaves 4.5 (1.946, .601); `aligned`: 5 gives 2.246, .842, and 3 gives 2.267, .853.
+    "short": Point("short", mu=0.5, nu=0.2, rarity=0.2, per_id=2.25),
+    "balanced": Point("balanced", mu=0.5, nu=0.38, rarity=0.2, per_id=2.25),
     # No cut is worth a token here, so rarity has nothing to say; rarer candidates keep rare stems whole.
-    "aligned": Point("aligned", mu=2.0, nu=2.0, rarity=0.0, min_count=5),
+    "aligned": Point("aligned", mu=2.0, nu=2.0, rarity=0.0, min_count=5, per_id=3.0),
 }
 """Fewest tokens; the default; truest cuts."""
 
@@ -132,6 +141,7 @@ def train_unigram(
     crosses: Callable[[str], bool] | None = None,
     runs: SegmentedCounts | None = None,
     superwords: SuperwordPolicy = SUPERWORDS,
+    run_documents: NDArray[np.uint64] | None = None,
     reserve: Mapping[str, float] | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -150,7 +160,7 @@ def train_unigram(
     preset : "short", "balanced" or "aligned"
         Where the dials that are None stand.
     lam, mu, nu, rarity, min_count, max_length, aligned
-        See `Point`.
+        See `Point`; a `min_count` that is named is not lowered.
     required : collection of str
         Characters that must be pieces.
     coverage : float
@@ -164,6 +174,8 @@ def train_unigram(
         and pieces may cross the spaces inside them.
     superwords : SuperwordPolicy
         Which pieces may, and what share of the pieces at most.
+    run_documents : ndarray of uint64, optional
+        Documents that hold each run, for the floor of documents.
     reserve : mapping of str to float, optional
         How scripts ("hangul", "latin", "other", see `script_of`) share the vocabulary: at least so much of all pieces,
         single characters counted, belongs to each; what is left goes where the cost says. Without it, all of it does.
@@ -196,6 +208,7 @@ def train_unigram(
         "nu": nu,
         "rarity": rarity,
         "min_count": min_count,
+        "per_id": None if min_count is None else 0.0,  # who names a floor gets that floor
         "max_length": max_length,
         "aligned": aligned,
     }
@@ -210,6 +223,7 @@ def train_unigram(
         crosses=crosses,
         runs=runs,
         superwords=superwords,
+        run_documents=run_documents,
         reserve=reserve,
         seed=seed,
         threads=threads,
@@ -229,6 +243,7 @@ def train_unigrams(
     crosses: Callable[[str], bool] | None = None,
     runs: SegmentedCounts | None = None,
     superwords: SuperwordPolicy = SUPERWORDS,
+    run_documents: NDArray[np.uint64] | None = None,
     reserve: Mapping[str, float] | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -255,21 +270,22 @@ def train_unigrams(
     clock = time.perf_counter()
     text = counts if runs is None else runs
     groups = {(point.max_length, point.aligned) for point in points}
-    mined = {
-        group: mine(
-            text,
-            CandidatePolicy(
-                min_count=min(p.min_count for p in points if (p.max_length, p.aligned) == group),
+    mined = {}
+    for group in sorted(groups):
+        here = [point for point in points if (point.max_length, point.aligned) == group]
+        wanted = max(point.per_id for point in here) * max(vocab_sizes)
+        for floor in _floors(min(point.min_count for point in here)):
+            policy = CandidatePolicy(
+                min_count=floor,
                 max_length=group[0],
                 aligned=group[1],
                 coverage=coverage,
                 crosses=crosses,
                 superwords=None if runs is None else superwords,
-            ),
-            required,
-        )
-        for group in sorted(groups)
-    }
+            )
+            mined[group] = mine(text, policy, required, None if runs is None else run_documents)
+            if len(mined[group].pieces) - mined[group].n_chars >= wanted:
+                break
     seconds["candidates"] = time.perf_counter() - clock
     steps = len(points) * len(vocab_sizes)
     results: dict[tuple[str, int], Trained] = {}
@@ -279,8 +295,12 @@ def train_unigrams(
             if on_progress:
                 on_progress("select", done, len(points))
             found = mined[point.max_length, point.aligned]
-            run = _Run(text, found, point, tuple(specials), seed, superwords.share, reserve or {})
-            pending += [(point, size, run, alive) for size, alive in run.select(vocab_sizes, pool).items()]
+            floors = {size: _lowered(point, found, size).min_count for size in vocab_sizes}
+            for floor in sorted(set(floors.values())):  # sizes of one floor are chosen one out of the other
+                sizes = [size for size in vocab_sizes if floors[size] == floor]
+                lowered = replace(point, min_count=floor)
+                run = _Run(text, found, lowered, tuple(specials), seed, superwords.share, reserve or {})
+                pending += [(point, size, run, alive) for size, alive in run.select(sizes, pool).items()]
         clock = time.perf_counter()
         fitted = pool.map(lambda job: job[2].fit(job[3]), pending)  # a fit is one thread's work
         for done, ((point, size, run, alive), score) in enumerate(zip(pending, fitted, strict=True), start=1):
@@ -291,6 +311,18 @@ def train_unigrams(
     for trained in results.values():
         trained.log["seconds"] = {**seconds, **trained.log["seconds"]}
     return results
+
+
+def _floors(highest: int) -> list[int]:
+    return [highest, *(floor for floor in FLOORS if floor < highest)]
+
+
+def _lowered(point: Point, found: Candidates, size: int) -> Point:
+    """The point with the highest floor that leaves it enough candidates, or the lowest that was looked for."""
+    n = found.n[found.n_chars :]
+    enough = (floor for floor in _floors(point.min_count) if (n >= floor).sum() >= point.per_id * size)
+    lowest = max(2, int(n.min(initial=2))) if point.per_id else point.min_count
+    return replace(point, min_count=next(enough, min(lowest, point.min_count)))
 
 
 class _Run:

@@ -47,10 +47,12 @@ def describe(
 ) -> dict[str, Any]:
     """Pieces by length and shape, tokens a word, and by kind of boundary how many there were and how many were swallowed.
 
+    Of runs also the gaps between their words, and how many of them lie inside a token.
+
     Parameters
     ----------
     counts, lattice
-        The words.
+        The words, or runs.
     score : ndarray of float64
         By candidate.
     vocab : Vocab
@@ -73,4 +75,18 @@ def describe(
         "boundaries": {
             kind.label: {"n": int(there[kind]), "swallowed": int(lost[kind])} for kind in Kind if there[kind]
         },
+        **_gaps(counts, cut),
     }
+
+
+def _gaps(counts: SegmentedCounts, cut: NDArray[np.bool_]) -> dict[str, dict[str, int]]:
+    """Gaps between eojeols, where there are runs of them, and how many lie inside a token."""
+    codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
+    sizes = np.fromiter(map(len, counts.words), dtype=np.int64, count=len(counts))
+    run = np.repeat(np.arange(len(counts)), sizes)
+    space = codes == ord(" ")
+    gap = np.flatnonzero(space[1:] & ~space[:-1] & (run[1:] == run[:-1])) + 1
+    if not len(gap):
+        return {}
+    node, n = gap + run[gap], counts.n.astype(np.float64)[run[gap]]  # the node before the space
+    return {"gaps": {"n": int(n.sum()), "inside": int((n * ~(cut[node] | cut[node + 1])).sum())}}

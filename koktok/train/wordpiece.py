@@ -18,7 +18,7 @@ from numba import njit
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segmented import Kind, SegmentedCounts
 from koktok.train.joins import Joiner, slot
-from koktok.vocab import BYTE_CHARS, FORBIDDEN, Vocab, spell
+from koktok.vocab import BYTE_CHARS, FORBIDDEN, ModelKind, Vocab, spell, unspell
 
 if TYPE_CHECKING:
     pass
@@ -120,17 +120,30 @@ class _Picker:
 
 
 def _rows(
-    counts: SegmentedCounts, swallows: Collection[Kind], order: Sequence[str], *, spelled: bool
+    counts: SegmentedCounts,
+    swallows: Collection[Kind],
+    order: Sequence[str],
+    guarded: Callable[[str], list[str]],
+    *,
+    spelled: bool,
 ) -> tuple[list[str], list[bool], list[int]]:
-    """Parts of words, whether each begins a word, and counts; words without their leading spaces unless bytes."""
+    """Parts of words, whether each begins a word, and counts; words without their leading spaces unless bytes.
+
+    What run time cuts at a `guard` is as many words here.
+    """
     found: Counter[tuple[str, bool]] = Counter()
     place = {word: i for i, word in enumerate(order)}
-    for word, cuts, n in sorted(counts.items(), key=lambda item: (place.get(item[0], len(order)), item[0])):
-        lead = 0 if spelled else len(word) - len(word.lstrip(" "))
-        inside = [cut.offset for cut in cuts if cut.kind not in swallows and cut.offset > lead]
-        for start, end in pairwise([lead, *inside, len(word)]):
-            part = word[start:end]
-            found[spell(part) if spelled else part, start == lead] += n
+    for whole, cuts, n in sorted(counts.items(), key=lambda item: (place.get(item[0], len(order)), item[0])):
+        at = 0
+        for word in guarded(whole):
+            lead = 0 if spelled else len(word) - len(word.lstrip(" "))
+            inside = [
+                cut.offset - at for cut in cuts if cut.kind not in swallows and lead < cut.offset - at < len(word)
+            ]
+            for start, end in pairwise([lead, *inside, len(word)]):
+                part = word[start:end]
+                found[spell(part) if spelled else part, start == lead] += n
+            at += len(word)
     kept = [key for key in found if key[0]]
     return [part for part, _ in kept], [head for _, head in kept], [found[key] for key in kept]
 
@@ -179,7 +192,7 @@ def train_wordpiece(
     max_length : int, optional
         Longest piece without "##"; the default is 16 characters or 48 bytes.
     crosses, allow_fewer, on_progress
-        As in `koktok.train.bpe.train_bpe`; `crosses` sees pieces without "##".
+        As in `koktok.train.bpe.train_bpe`; `crosses` sees the text of pieces, without "##".
 
     Raises
     ------
@@ -203,7 +216,9 @@ def train_wordpiece(
         raise UsageError(f"min_count = {min_count}; wanted at least 1")
     spelled = alphabet == "bytes"
     longest = max_length or (48 if spelled else 16)
-    rows, heads, n = _rows(counts, swallows, order if ties == "first" else (), spelled=spelled)
+    kind: ModelKind = "wordpiece-bytes" if spelled else "wordpiece"
+    guarded = Vocab.plain(kind, (), specials=specials).guarded
+    rows, heads, n = _rows(counts, swallows, order if ties == "first" else (), guarded, spelled=spelled)
     seen = {char for row in rows for char in row} if characters is None else set(characters)
     letters = sorted(BYTE_CHARS if spelled else (seen | set(required)) - {FORBIDDEN})
     joiner = Joiner(rows, n, letters, heads)
@@ -227,7 +242,8 @@ def train_wordpiece(
         piece = left + right.removeprefix(MARK)
         # A head may not look like a continued piece, nor any piece like a special token.
         clash = piece in specials or (piece.startswith(MARK) and not left.startswith(MARK))
-        if clash or (crosses and crosses(piece.removeprefix(MARK))):
+        bare_piece = piece.removeprefix(MARK)
+        if clash or (crosses and crosses(unspell(bare_piece) if spelled else bare_piece)):
             refused += 1
             joiner.count[pair] = 0
             continue
@@ -245,5 +261,5 @@ def train_wordpiece(
         )
     scores = [*made.values()] or [0.0]
     log = {"wanted": room, "merges": len(made), "first_score": scores[0], "last_score": scores[-1], "refused": refused}
-    vocab = Vocab.plain("wordpiece-bytes" if spelled else "wordpiece", [*bare, *made], specials=specials)
+    vocab = Vocab.plain(kind, [*bare, *made], specials=specials)
     return WordPieceResult(vocab, tuple(merges), ({**log, "tokens": joiner.tokens},))

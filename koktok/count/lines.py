@@ -1,100 +1,21 @@
-"""Lines to `Counts`: what every later stage works on, so that nothing is done per word that can be done per distinct word.
+"""Lines to words: what a word is, and counts of lines that are there already.
 
-This file adds: counting. A word (eojeol 어절) is a run of spaces and the run of other characters behind it, so the
+This file adds: the word. A word (eojeol 어절) is a run of spaces and the run of other characters behind it, so the
 words of a line join back to the line, and normalizing or pre-tokenizing the distinct words once is exact (law 11).
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
-import numpy as np
-
+from koktok.count.counts import Counts
 from koktok.errors import InputError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["Counts", "RunCounter", "WordCounter", "count_words", "words_of"]
+__all__ = ["RunCounter", "WordCounter", "count_words", "words_of"]
 
 _WORD = re.compile(r" *[^ ]+| +")
-
-
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """Distinct words with how often they occur, in code-point order (waist 1).
-
-    Counts merge commutatively: a count split over any number of shards equals the whole (law 8).
-
-    Parameters
-    ----------
-    words : tuple of str
-        Sorted by code point, distinct.
-    n : ndarray of uint64, shape (len(words),)
-        Occurrences of each.
-
-    Examples
-    --------
-    >>> Counts.from_mapping({" 집": 2, "집": 1}) + Counts.from_mapping({" 집": 3})
-    Counts(words=2, total=6)
-    """
-
-    words: tuple[str, ...]
-    n: NDArray[np.uint64]
-
-    @classmethod
-    def from_mapping(cls, mapping: Mapping[str, int]) -> Counts:
-        """Counts of a plain mapping of word to number; zeros are left out."""
-        words = tuple(sorted(word for word, n in mapping.items() if n > 0))
-        return cls(words, np.fromiter((mapping[word] for word in words), dtype=np.uint64, count=len(words)))
-
-    def __repr__(self) -> str:
-        return f"Counts(words={len(self.words)}, total={self.total})"
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Counts) and self.words == other.words and bool(np.array_equal(self.n, other.n))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __add__(self, other: Counts) -> Counts:
-        merged = Counter(self.as_dict())
-        merged.update(other.as_dict())
-        return Counts.from_mapping(merged)
-
-    @property
-    def total(self) -> int:
-        """Running words: the sum of all counts."""
-        return int(self.n.sum())
-
-    def items(self) -> Iterator[tuple[str, int]]:
-        """Pairs of word and count, in code-point order."""
-        return zip(self.words, self.n.tolist(), strict=True)
-
-    def as_dict(self) -> dict[str, int]:
-        """The counts as a plain dict."""
-        return dict(self.items())
-
-    def at_least(self, minimum: int) -> Counts:
-        """Only the words that occur `minimum` times or more."""
-        if minimum <= 1:
-            return self
-        keep = np.flatnonzero(self.n >= minimum)
-        return Counts(tuple(self.words[i] for i in keep.tolist()), self.n[keep])
-
-    def digest(self) -> str:
-        """First 16 hex digits of the SHA-256 of all words and counts: equal counts, equal digest."""
-        sha = hashlib.sha256()
-        for word, n in self.items():
-            sha.update(f"{word}\t{n}\0".encode())
-        return sha.hexdigest()[:16]
 
 
 def words_of(line: str) -> list[str]:

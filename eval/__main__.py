@@ -1,0 +1,124 @@
+"""The standing comparison: train every peer on the same text, measure, and write a dated report with signatures.
+
+    python -m eval quick
+    python -m eval full DATA [--size 32000] [--limit EOJEOLS] [--sample LINES] [--speed]
+
+`quick` needs nothing but the repository and takes less than a minute. `full` reads DATA (`text/`, `gold/`, `tokenizers/`).
+Trained peers and finished rows are kept in the work folder, so that a run that was stopped goes on where it was.
+The reports are eval/reports/DATE-SUITE.json, .md and .html; the same inputs give the same JSON, dates are in names only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import re
+import sys
+import time
+from pathlib import Path
+
+from eval.machine import machine
+from eval.peers import PEERS, train_peer
+from eval.suites import Suite
+from koktok.cache import cache_dir
+from koktok.console import Talk
+from koktok.metrics import Text
+from koktok.report import Report, to_html, to_markdown
+from koktok.report.markdown import summary
+from koktok.report.measure import Entry, Material, measure
+from koktok.report.schema import write
+
+HERE = Path(__file__).resolve().parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m eval", description=__doc__.split("\n")[0])
+    parser.add_argument("suite", choices=["quick", "full"])
+    parser.add_argument("data", type=Path, nargs="?", help="full: folder with text/, gold/ and tokenizers/")
+    parser.add_argument("--size", type=int, default=32_000, help="full: ids of every trained row")
+    parser.add_argument("--limit", type=int, help="full: at most so many eojeols a text and words a gold corpus")
+    parser.add_argument("--sample", type=int, default=500, help="full: lines for the measures that encode again")
+    parser.add_argument("--rows", default="", help="only rows whose name or spec matches this regular expression")
+    parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where trained peers and rows are kept")
+    parser.add_argument("--out", type=Path, default=HERE / "reports")
+    parser.add_argument("--date", default=datetime.date.today().isoformat(), help="in the names of the files")
+    parser.add_argument("--readme", action="store_true", help="also put the first table into eval/README.md")
+    parser.add_argument("-q", "--quiet", action="store_true")
+    given = parser.parse_args()
+    if (given.suite == "full") != (given.data is not None):
+        parser.error("`full` wants the folder DATA, and `quick` wants none")
+    clock = time.perf_counter()
+    report = run(_suite(given), given.work, rows=given.rows, quiet=given.quiet)
+    stem = f"{given.date}-{given.suite}"
+    write(given.out / f"{stem}.json", report.to_json())
+    write(given.out / f"{stem}.md", to_markdown(report))
+    print(write(given.out / f"{stem}.html", to_html(report)))
+    if given.readme:
+        into_readme(HERE / "README.md", report, stem)
+    idle = [row for row in report.rows if not row.ran]
+    print(
+        f"{len(report.rows) - len(idle)} rows, {len(idle)} not run, {time.perf_counter() - clock:.0f} s; {machine()}",
+        file=sys.stderr,
+    )
+    for row in idle:
+        print(f"not run: {row.name}: {row.why}", file=sys.stderr)
+
+
+def _suite(given: argparse.Namespace) -> Suite:
+    if given.suite == "quick":
+        from eval.suites.quick import suite
+
+        return suite()
+    from eval.suites.full import suite as full
+
+    return full(given.data, size=given.size, limit=given.limit, sample=given.sample)
+
+
+def run(suite: Suite, work: Path, *, rows: str = "", quiet: bool = False) -> Report:
+    """Train what is to be trained, then measure everything; only rows that match, where an expression is given."""
+    entries = []
+    with Talk(quiet=quiet) as talk:
+        chosen = [peer for peer in PEERS if re.search(rows, peer.name)]
+        for done, peer in enumerate(chosen):
+            talk("training", done, len(chosen))
+            try:
+                spec = train_peer(peer, suite.train, suite.size, work)
+            except Exception as error:  # a peer that cannot run is a row that says why
+                entries.append(Entry(peer.name, peer.name, "trained here", f"{type(error).__name__}: {error}"[:200]))
+                continue
+            entries.append(Entry(spec, peer.name, f"{spec.partition(':')[0]}:trained here"))
+        talk("training", len(chosen), len(chosen))
+        beside = [*suite.trivial, *suite.published]
+        entries += [entry for entry in beside if re.search(rows, entry.shown or entry.spec)]
+        material = Material(
+            text=Text.of(suite.held),
+            golds=suite.golds,
+            english=Text.of({"English": suite.english}) if suite.english else None,
+            code=Text.of({"code": suite.code}) if suite.code else None,
+            shown=suite.shown,
+        )
+        return measure(
+            entries,
+            material,
+            title=suite.title,
+            extended=suite.extended,
+            sample=suite.sample,
+            resamples=suite.resamples,
+            remarks=suite.remarks,
+            kept=work / "rows",
+            tell=talk,
+        )
+
+
+def into_readme(path: Path, report: Report, stem: str) -> None:
+    """Put the first table between the marks of the README."""
+    text = path.read_text(encoding="utf-8")
+    table = f"<!-- table -->\nFrom [reports/{stem}.md](reports/{stem}.md):\n\n{summary(report)}\n<!-- end of table -->"
+    fresh, times = re.subn(r"<!-- table -->.*?<!-- end of table -->", lambda _: table, text, count=1, flags=re.DOTALL)
+    if times != 1:
+        sys.exit(f"eval: `{path}` has no line `<!-- table -->` with `<!-- end of table -->` below it")
+    write(path, fresh)
+
+
+if __name__ == "__main__":
+    main()

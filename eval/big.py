@@ -1,0 +1,49 @@
+"""A gigabyte on a laptop: `balanced` with 32,000 pieces from 1 GB of raw text, beside peers that finish.
+
+    python -m eval.big DATA [--mb 1000] [--file FILE] [--mass 1] [--rows koktok,spm-sampled,hf] [--patience 3600]
+
+The text is DATA/text resampled so that Heaps' law of new words holds (eval/heaps.py says how, and its table is printed);
+`--file` keeps it, or takes it where it is there. Wanted: 20 minutes and 4 GB (10^9 bytes each), the analyser's processes
+among it, nothing cached. Peers get the same file with their own way for much text: SentencePiece reads a random 2,000,000
+lines (`--rows spm` lets it read all), Hugging Face reads everything, Kiwi's trainer (`--rows kiwi`) analyses everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from eval.growth import ROWS, table_of
+from eval.heaps import base_lines, sized
+from eval.machine import machine
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("data", help="folder with text/")
+    parser.add_argument("--mb", type=float, default=1000)
+    parser.add_argument("--file", type=Path, help="where the text is, or shall be kept")
+    parser.add_argument("--size", type=int, default=32_000)
+    parser.add_argument("--mass", type=float, default=1.0, help="koktok's --segment-mass")
+    parser.add_argument("--rows", default="koktok,spm-sampled,hf")
+    parser.add_argument("--patience", type=float, default=3600.0)
+    given = parser.parse_args()
+    print(machine(), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        file = given.file or Path(folder) / "big.txt"
+        if not file.is_file():
+            lines, table = sized(base_lines(Path(given.data)), int(given.mb * 1e6))
+            with file.open("w", encoding="utf-8") as out:
+                for i in range(0, len(lines), 10_000):
+                    out.write("\n".join(lines[i : i + 10_000]) + "\n")
+            del lines
+            print("\n".join(table), flush=True)
+        print(f"\nvocabulary {given.size:,}\n\n| text | trainer | s | peak MiB | |\n|---|---|---|---|---|", flush=True)
+        rows = [row for row, kind in ROWS.items() if kind in given.rows.split(",")]
+        label = f"{file.stat().st_size / 1e6:.0f} MB"
+        table_of(file, label, rows, given.size, given.mass, given.patience, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""How much has to be analysed, and what becomes of the rest: vocabularies from a head that Kiwi read and a tail that it did not.
+
+    python -m eval.mass DATA [--size 32000] [--masses 0.95,0.9,0.8] [--tails endings,model,dropped,whole]
+
+Text, held-out lines and gold cuts are those of eval.trainers. The head are the most frequent words that cover a share of the
+running ones. Words of the tail are cut by the endings of the head (what `--segment-mass` does), cut as a tokenizer trained
+on the head alone cuts them, left out, or left whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from eval import trainers
+from eval.machine import machine
+from koktok.build import prepare
+from koktok.count import count_words
+from koktok.normalize import Normalizer
+from koktok.pretokenize import Pattern
+from koktok.recipe import Recipe
+from koktok.segment import Policy, bare, segment_counts
+from koktok.segment.cache import CachedSegmenter
+from koktok.segment.tail import head_of
+from koktok.segment.workers import supervised
+from koktok.segmented import Cut, SegmentedCounts
+from koktok.tokenizer import Tokenizer
+from koktok.train.dispatch import Job, train
+
+POLICY, PATTERN = Policy.parse("morphemes"), Pattern(digits="single")
+
+
+def tokenizer_of(counts: SegmentedCounts, recipe: Recipe) -> Tokenizer:
+    return Tokenizer(recipe, train(Job(counts, recipe, PATTERN)).vocab, {})
+
+
+def without(whole: SegmentedCounts, head: set[str], tail: str, recipe: Recipe) -> SegmentedCounts:
+    """The words of the head with their cuts, those of the tail as `tail` says."""
+
+    def items(how: str, model: Tokenizer | None = None) -> Iterator[tuple[str, list[Cut], int]]:
+        for word, cuts, n in whole.items():
+            text = bare(word)
+            if not text or text in head:
+                yield word, cuts, n
+            elif how == "whole":
+                yield word, [], n
+            elif model is not None:
+                starts = {start for start, _ in model.encode(word).offsets}
+                yield word, [Cut(at) for at in sorted(starts) if word[:at].strip(" ")], n
+
+    if tail != "model":
+        return SegmentedCounts.from_items(items(tail))
+    model = tokenizer_of(SegmentedCounts.from_items(items("dropped")), recipe)
+    return SegmentedCounts.from_items(items("model", model))
+
+
+def row(name: str, tokenizer: Tokenizer, data: trainers.Data, analysed: int) -> None:
+    lines = [line for blocks in data.held.values() for block in blocks for line in block]
+    tokens = sum(len(tokenizer.encode(line).ids) for line in lines)
+    right = found = wanted = 0
+    for text, gold in data.gold:
+        starts = {start for start, _ in tokenizer.encode(text).offsets}
+        cuts = {p for p in starts if p and trainers.is_syllable(text[p - 1]) and trainers.is_syllable(text[p])}
+        right, found, wanted = right + len(cuts & gold), found + len(cuts), wanted + len(gold)
+    eojeols = sum(len(line.split()) for line in lines)
+    f1 = 2 * right / (found + wanted)
+    print(
+        f"| {name} | {analysed:,} | {tokens / eojeols:.4f} | {right / found:.3f} | {right / wanted:.3f} | {f1:.4f} |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("data", help="folder with text/ and gold/")
+    parser.add_argument("--size", type=int, default=32_000)
+    parser.add_argument("--masses", default="0.95,0.9,0.8")
+    parser.add_argument("--tails", default="endings,model,dropped,whole")
+    given = parser.parse_args()
+    recipe = Recipe.build({"train": {"vocab_size": given.size}, "holdout": 0.0})
+    data = trainers.read(Path(given.data), "ko_kaist-ud-dev.conllu")
+    counts = prepare(count_words(data.train), Normalizer(), PATTERN)
+    segmenter = CachedSegmenter(supervised("kiwi"))
+    whole = segment_counts(counts, segmenter, POLICY)
+    n: dict[str, int] = {}
+    for word, times in counts.items():
+        if text := bare(word):
+            n[text] = n.get(text, 0) + times
+    print(f"{machine()}\n\n| mass, tail | analysed | tokens/eojeol | P | R | F1 |\n|---|---|---|---|---|---|")
+    row("1", tokenizer_of(whole, recipe), data, len(n))
+    for mass in map(float, given.masses.split(",")):
+        head = head_of(n, mass)
+        for tail in given.tails.split(","):
+            cut = (
+                segment_counts(counts, segmenter, POLICY, mass=mass)
+                if tail == "endings"
+                else without(whole, set(head), tail, recipe)
+            )
+            row(f"{mass}, {tail}", tokenizer_of(cut, recipe), data, len(head))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Peers, trained on the same lines at the same size and kept on disk, so that an interrupted run goes on where it was.
+
+Each peer is a function that trains into a folder and returns a spec for `koktok.specs`. A folder is found again by the digest
+of everything that decides it: the lines, the size, the peer and the versions of the libraries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+__all__ = ["PEERS", "Peer", "digest_of", "train_peer"]
+
+Make = Callable[[Sequence[str], int, Path], str]
+"""Lines, vocabulary size and an empty folder to the spec of what was trained into it."""
+
+SPECIALS = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
+SUPERWORDS = 0.3
+"""At most this share of koktok's pieces crosses spaces in the rows that say so."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A row that is trained here.
+
+    Parameters
+    ----------
+    name : str
+        As the table shows it.
+    libraries : tuple of str
+        Whose versions decide the result.
+    make : callable
+    slow : bool
+        Takes minutes on some megabytes; left out of the quick suite.
+    """
+
+    name: str
+    libraries: tuple[str, ...]
+    make: Make
+    slow: bool = False
+
+
+def digest_of(lines: Sequence[str]) -> str:
+    """First 16 hex digits of the SHA-256 of the lines."""
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def train_peer(peer: Peer, lines: Sequence[str], size: int, work: Path) -> str:
+    """The spec of this peer on these lines; trained when it is not in the work folder.
+
+    The folder is made beside its place and renamed, so that one that is there is whole.
+    """
+    versions = {name: _version(name) for name in peer.libraries}
+    key = json.dumps([peer.name, size, digest_of(lines), versions, _source_of(peer)], sort_keys=True)
+    place = work / "peers" / hashlib.sha256(key.encode()).hexdigest()[:16]
+    told = place / "peer.json"
+    if not told.exists():
+        fresh = place.with_name(place.name + ".partial")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        clock = time.perf_counter()
+        spec = peer.make(lines, size, fresh)
+        seconds = time.perf_counter() - clock
+        kind, _, path = spec.partition(":")
+        told_of = {
+            "name": peer.name,
+            "kind": kind,
+            "path": Path(path).relative_to(fresh).as_posix(),
+            "seconds": seconds,
+        }
+        (fresh / "peer.json").write_text(json.dumps(told_of, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        shutil.rmtree(place, ignore_errors=True)
+        fresh.rename(place)
+        print(f"trained {peer.name}: {seconds:.1f} s", file=sys.stderr, flush=True)
+    found = json.loads(told.read_text(encoding="utf-8"))
+    return f"{found['kind']}:{place / found['path']}"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _source_of(peer: Peer) -> str:
+    """A digest of our own trainers for our own rows: their version does not change with every edit."""
+    if not peer.name.startswith("koktok"):
+        return ""
+    import koktok
+
+    files = sorted(Path(koktok.__file__).parent.glob("**/*.py"))
+    kept = [path for path in files if path.parts[-2] in ("train", "segment", "models") or path.name == "build.py"]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in kept)).hexdigest()[:16]
+
+
+# ── the peers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _sentencepiece(lines: Sequence[str], size: int, folder: Path, **options: object) -> str:
+    import sentencepiece as spm
+
+    path = folder / "tokenizer.model"
+    with path.open("wb") as file:
+        spm.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=file,
+            vocab_size=size,
+            normalization_rule_name="identity",  # its NFKC folds characters, which would look like fewer tokens
+            max_sentence_length=1 << 20,
+            num_threads=2,
+            minloglevel=2,
+            **options,
+        )
+    return f"sp:{path}"
+
+
+def _hf_bpe(lines: Sequence[str], size: int, folder: Path) -> str:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=SPECIALS, initial_alphabet=alphabet, show_progress=False
+    )
+    return _trained(tokenizer, trainer, lines, folder)
+
+
+def _hf_unigram(lines: Sequence[str], size: int, folder: Path) -> str:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=size, special_tokens=SPECIALS, unk_token="<unk>", show_progress=False)
+    return _trained(tokenizer, trainer, lines, folder)
+
+
+def _hf_wordpiece(lines: Sequence[str], size: int, folder: Path) -> str:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(strip_accents=False, lowercase=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=specials, show_progress=False)
+    return _trained(tokenizer, trainer, lines, folder)
+
+
+def _trained(tokenizer: object, trainer: object, lines: Sequence[str], folder: Path) -> str:
+    tokenizer.train_from_iterator(iter(lines), trainer=trainer, length=len(lines))  # type: ignore[attr-defined]
+    path = folder / "tokenizer.json"
+    tokenizer.save(str(path))  # type: ignore[attr-defined]
+    return f"hf:{path}"
+
+
+def _kiwi_bpe(lines: Sequence[str], size: int, folder: Path, *, morphemes: bool) -> str:
+    from kiwipiepy import Kiwi, bpe_trainer
+
+    path = folder / "tokenizer.json"
+    on: dict[str, object] = {f"pretokenize_{name}": morphemes for name in ("j", "e", "vcp", "xsv")}
+    on["kiwi"] = Kiwi(load_multi_dict=False, num_workers=2) if morphemes else None
+    bpe_trainer.train_bpe_tokenizer(str(path), iter(lines), size, num_workers=2, show_progress=False, **on)
+    return f"hf:{path}"
+
+
+def _kiwi_sw(lines: Sequence[str], size: int, folder: Path) -> str:
+    from kiwipiepy import Kiwi
+    from kiwipiepy.sw_tokenizer import SwTokenizer, SwTokenizerConfig
+
+    path = folder / "tokenizer.json"
+    kiwi = Kiwi(load_multi_dict=False, num_workers=2)
+    SwTokenizer.train(str(path), iter(lines), SwTokenizerConfig(), size, kiwi=kiwi, show_progress=False)
+    return f"kiwi-sw:{path}"
+
+
+def _koktok(lines: Sequence[str], size: int, folder: Path, **train: object) -> str:
+    from koktok import Recipe, train_tokenizer
+
+    recipe = Recipe().changed(holdout=0.0, train={"vocab_size": size, **train})
+    train_tokenizer(lines, recipe).tokenizer.save(folder / "tokenizer")
+    return f"koktok:{folder / 'tokenizer'}"
+
+
+def _peers() -> Iterator[Peer]:
+    spaces = {"split_by_unicode_script": False, "split_by_number": False}
+    for kind, label in (("unigram", "Unigram"), ("bpe", "BPE")):
+        make = partial(_sentencepiece, model_type=kind)
+        yield Peer(f"SentencePiece {label}, spaces only", ("sentencepiece",), partial(make, **spaces))
+        yield Peer(f"SentencePiece {label}, defaults", ("sentencepiece",), make)
+    yield Peer("HF byte-level BPE", ("tokenizers",), _hf_bpe)
+    yield Peer("HF Unigram", ("tokenizers",), _hf_unigram)
+    yield Peer("HF WordPiece", ("tokenizers",), _hf_wordpiece)
+    kiwi = ("kiwipiepy", "kiwipiepy_model")
+    yield Peer("Kiwi bpe_trainer", kiwi, partial(_kiwi_bpe, morphemes=False))
+    yield Peer("Kiwi bpe_trainer j e vcp xsv", kiwi, partial(_kiwi_bpe, morphemes=True))
+    yield Peer("Kiwi SwTokenizer", kiwi, _kiwi_sw, slow=True)
+    ours = ("koktok", *kiwi)
+    for preset in ("short", "balanced", "aligned"):
+        yield Peer(f"koktok {preset}", ours, partial(_koktok, preset=preset))
+    for preset in ("short", "balanced", "aligned"):
+        make = partial(_koktok, preset=preset, superwords=SUPERWORDS)
+        yield Peer(f"koktok {preset}, superwords", ours, make, slow=True)
+
+
+PEERS = tuple(_peers())
+"""In the order of the table; the first is the reference of paired comparisons."""

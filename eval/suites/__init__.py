@@ -1,0 +1,71 @@
+"""The suites, a file each: what is trained, on what, and what it is measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from koktok.gold import GoldCorpus
+from koktok.report.measure import Entry
+from koktok.report.schema import Sentence
+
+__all__ = ["Suite", "kiwi_gold"]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One comparison.
+
+    Parameters
+    ----------
+    title : str
+    train : sequence of str
+        What every peer is trained on.
+    size : int
+        Vocabulary size of what is trained here.
+    held : mapping of str to sequence of str
+        Domain to lines; none of them is trained on.
+    golds : sequence of GoldCorpus
+    published : sequence of Entry
+        What is measured as it is, behind the trained rows.
+    shown : sequence of Sentence
+        Sentences of corpora/mini, for the page.
+    remarks : sequence of str
+    extended : bool
+    sample, resamples : int
+    english, code : sequence of str, optional
+    """
+
+    title: str
+    train: Sequence[str]
+    size: int
+    held: Mapping[str, Sequence[str]]
+    golds: Sequence[GoldCorpus]
+    published: Sequence[Entry]
+    shown: Sequence[Sentence]
+    remarks: Sequence[str] = ()
+    extended: bool = True
+    sample: int = 500
+    resamples: int = 1000
+    english: Sequence[str] | None = None
+    code: Sequence[str] | None = None
+    trivial: Sequence[Entry] = field(
+        default=(Entry("syllables"), Entry("eojeols"), Entry("bytes"), Entry("kiwi"), Entry("mecab-ko"))
+    )
+
+
+def kiwi_gold(name: str, lines: Sequence[str]) -> GoldCorpus:
+    """What Kiwi says of lines that nobody annotated: silver, and its own teacher's view of koktok."""
+    from kiwipiepy import Kiwi
+
+    kiwi = Kiwi(load_multi_dict=False)
+    sentences = []
+    for line, tokens in zip(lines, kiwi.tokenize(iter(lines)), strict=True):
+        words, at = [], 0
+        for form in line.split():
+            start = line.index(form, at)
+            at = start + len(form)
+            inside = [token for token in tokens if start <= token.start < at]
+            words.append((form, [t.form for t in inside], [t.tag for t in inside], start > 0))
+        sentences.append(words)
+    return GoldCorpus.of(name, sentences, human=False)

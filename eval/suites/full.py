@@ -1,0 +1,129 @@
+"""`full`: every trainable peer on the same text at the same size, and every published vocabulary as it is.
+
+DATA is a folder with `text/` (lines, plain or gzipped), `gold/` and, where there is one, `tokenizers/` (a folder a vocabulary).
+Training text, held-out blocks and left-out files are those of `eval.trainers`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import sys
+import unicodedata
+from pathlib import Path
+
+from eval.bilingual import docstrings, lines_of
+from eval.suites import Suite, kiwi_gold
+from eval.suites.quick import MINI
+from eval.trainers import BLOCK, CAP, HELD, LEFT_OUT
+from koktok.gold import GoldCorpus, read_gold
+from koktok.report.measure import Entry, showcase
+from koktok.specs import package_names
+
+__all__ = ["GOLDS", "suite"]
+
+GOLDS = (
+    "ko_kaist-ud-dev.conllu",
+    "ko_ksl-ud-dev.conllu",
+    "ko_gsd-ud-dev.conllu",
+    "klue-dp-dev.part80.tsv",
+    "jhe-koen-dev.ko.pos",
+)
+"""The first is the headline: human, large, and independent of every analyser here."""
+
+BESIDE = 200_000
+"""Characters of English and of code, each: enough for three digits."""
+
+
+def suite(data: Path, *, size: int, limit: int | None, sample: int) -> Suite:
+    cap = min(limit or CAP, CAP)
+    train, held = split(data / "text", cap)
+    golds = [read_gold(data / "gold" / name) for name in GOLDS if (data / "gold" / name).exists()]
+    if not golds:
+        sys.exit(f"eval: `{data / 'gold'}` has none of {', '.join(GOLDS)}")
+    if limit:
+        golds = [_first(gold, limit) for gold in golds]
+    modern = [p.read_text(encoding="utf-8").splitlines() for p in sorted(MINI.glob("*.txt")) if p.stem != "oldhangul"]
+    ours = kiwi_gold("corpora/mini, by Kiwi", [line for lines in modern for line in lines])
+    english, code = beside()
+    eojeols = sum(len(line.split()) for line in train)
+    return Suite(
+        title=f"koktok eval full: {size:,} ids trained on {eojeols:,} eojeols, and published vocabularies as they are",
+        train=train,
+        size=size,
+        held=held,
+        golds=golds,
+        published=[*_published(data / "tokenizers"), *(Entry(f"package:{name}") for name in package_names())],
+        shown=showcase([], 8, 0, [ours]),
+        remarks=(
+            f"Rows with a name like “SentencePiece …”, “HF …”, “Kiwi …” and “koktok …” are trained here on the same {len(train):,} lines "
+            f"({eojeols:,} eojeols of {len(held)} texts, at most {cap:,} of each) at {size:,} ids, SentencePiece with identity normalization. "
+            "The texts below are blocks held out from the same files: in-domain for these rows, not for the published vocabularies, "
+            "which keep their own size and normalization.",
+            "English and code are docstrings and sources of this Python's standard library.",
+            "Sentences shown are of corpora/mini, with Kiwi's boundaries.",
+        ),
+        sample=sample,
+        english=english,
+        code=code,
+    )
+
+
+def split(folder: Path, cap: int) -> tuple[list[str], dict[str, list[str]]]:
+    """Training lines, and held-out lines by file: at most `cap` eojeols a file, blocks of lines by hash."""
+    paths = sorted(path for path in folder.glob("*.txt*") if path.name.split(".")[0] not in LEFT_OUT)
+    if not paths:
+        sys.exit(f"eval: `{folder}` holds no text; give the folder that holds text/ and gold/")
+    train: list[str] = []
+    held: dict[str, list[str]] = {}
+    for path in paths:
+        name, seen = path.name.split(".")[0], 0
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+            for i, raw in enumerate(file):
+                line = unicodedata.normalize("NFC", raw.rstrip("\n"))
+                seen += len(line.split())
+                if seen > cap:
+                    break
+                if line.strip():
+                    digest = hashlib.sha256(f"{name}:{i // BLOCK}".encode()).hexdigest()
+                    (held.setdefault(name, []) if int(digest, 16) % HELD == 0 else train).append(line)
+    return train, held
+
+
+def beside() -> tuple[list[str], list[str]]:
+    """English prose and Python code that every machine with this Python has."""
+    english: list[str] = []
+    code: list[str] = []
+    for path in sorted(Path(os.__file__).parent.glob("*.py")):
+        source = path.read_text(encoding="utf-8", errors="replace")
+        english += lines_of(docstrings(source))
+        code += lines_of(source)
+        if min(sum(map(len, english)), sum(map(len, code))) > BESIDE:
+            break
+    return _head(english), _head(code)
+
+
+def _head(lines: list[str]) -> list[str]:
+    total = 0
+    for k, line in enumerate(lines):
+        total += len(line)
+        if total > BESIDE:
+            return lines[:k]
+    return lines
+
+
+def _first(gold: GoldCorpus, limit: int) -> GoldCorpus:
+    """The first sentences, for runs at a reduced size; the digest says that it is a part."""
+    kept, words = [], 0
+    for sentence in gold.sentences:
+        words += len(sentence.text.split())
+        if words > limit:
+            break
+        kept.append(sentence)
+    digest = hashlib.sha256(f"{gold.digest}:{limit}".encode()).hexdigest()[:16]
+    return GoldCorpus(f"{gold.name}, first {limit:,} words", gold.human, kept, words, gold.skipped, digest)
+
+
+def _published(folder: Path) -> list[Entry]:
+    return [Entry(str(path), shown=f"tokenizers/{path.name}") for path in sorted(folder.glob("*")) if path.is_dir()]

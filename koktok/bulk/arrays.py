@@ -1,0 +1,106 @@
+"""`TokenArray`: the ids of many documents in one flat array, with the places where each document begins and ends.
+
+This file adds: the shape that everything in bulk has. Two numpy arrays hold a gigabyte of text as well as a line, slice
+without a copy, and lie on a disk as they lie in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from koktok.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["TokenArray", "id_type"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenArray:
+    """Ids of documents, one after the other.
+
+    Parameters
+    ----------
+    ids : ndarray of uint16 or uint32, shape (tokens,)
+    offsets : ndarray of int64, shape (documents + 1,)
+        Document i is ``ids[offsets[i]:offsets[i + 1]]``.
+
+    Examples
+    --------
+    >>> tokens = TokenArray(np.array([5, 6, 7], np.uint16), np.array([0, 2, 3]))
+    >>> len(tokens), tokens[0], [ids.tolist() for ids in tokens]
+    (2, array([5, 6], dtype=uint16), [[5, 6], [7]])
+    """
+
+    ids: NDArray[Any]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> NDArray[Any]:
+        """The ids of document `i`, a view; from the end where `i` is negative."""
+        n = len(self)
+        if not -n <= i < n:
+            raise IndexError(f"document {i} of {n}")
+        i %= n
+        return self.ids[self.offsets[i] : self.offsets[i + 1]]
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        for i in range(len(self)):
+            yield self[i]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TokenArray)
+            and np.array_equal(self.ids, other.ids)
+            and np.array_equal(self.offsets, other.offsets)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def joined(cls, parts: list[TokenArray], dtype: Any) -> TokenArray:
+        """Many arrays as one, in their order.
+
+        Examples
+        --------
+        >>> one = TokenArray(np.array([5, 6], np.uint16), np.array([0, 2]))
+        >>> TokenArray.joined([one, one], np.uint16).offsets.tolist()
+        [0, 2, 4]
+        """
+        if len(parts) == 1:
+            return parts[0]
+        starts = np.cumsum([0, *(len(part.ids) for part in parts)])
+        offsets = [np.zeros(1, np.int64), *(part.offsets[1:] + at for part, at in zip(parts, starts, strict=False))]
+        return cls(np.concatenate([np.empty(0, dtype), *(part.ids for part in parts)]), np.concatenate(offsets))
+
+
+def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:
+    """The numpy type for the ids of a vocabulary: uint16 where they fit, else uint32, or the one that was asked for.
+
+    Raises
+    ------
+    UsageError
+        When the wanted type is no integer type, or too small for the vocabulary.
+
+    Examples
+    --------
+    >>> id_type(32_000), id_type(100_000), id_type(32_000, "int64")
+    (dtype('uint16'), dtype('uint32'), dtype('int64'))
+    """
+    if wanted is None:
+        return np.dtype(np.uint16 if size <= 1 << 16 else np.uint32)
+    try:
+        chosen = np.dtype(wanted)
+    except TypeError:
+        chosen = np.dtype(object)
+    if chosen.kind not in "iu" or np.iinfo(chosen).max < size - 1:
+        raise UsageError(f"dtype = {wanted!r} cannot hold the ids 0 to {size - 1}", hint='dtype="uint32"')
+    found: np.dtype[Any] = chosen
+    return found

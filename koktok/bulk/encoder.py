@@ -1,0 +1,269 @@
+"""`Encoder`: texts to ids by the gigabyte: units, a table of those that were solved, and solvers for those that were not.
+
+This file adds: the road of a block of text. Its units are cut and hashed, looked up, the new ones solved (plain ones as
+they stand, the others after the normalizer and the pattern themselves), and their ids written out in order. Compiled
+code does all of it without the lock of the interpreter, on as many threads as there are tables; a document's ids depend
+on nothing but the document, so neither the number of threads nor what the tables hold can change them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numba import njit
+
+from koktok import jamo
+from koktok.bulk.arrays import TokenArray, id_type
+from koktok.bulk.marks import NOT_PLAIN, cuts_of, marks_of
+from koktok.bulk.solve import Solver
+from koktok.bulk.table import TABLE_BYTES, Table, expand, heads_of
+from koktok.bulk.texts import Texts
+from koktok.bulk.units import cut_units
+from koktok.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from koktok.tokenizer import Tokenizer
+
+__all__ = ["Encoder"]
+
+_ROOM = 1 << 16  # units a block: some 700 KB of text, whose records stay in the second cache until they are written out
+_BATCH = 1 << 21  # characters of text handed to a thread at once
+_DOCUMENTS = 1 << 14
+
+
+class Encoder:
+    """A tokenizer, ready for bulk; keeps what it solved from call to call.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+    table_bytes : int
+        Bound of the table of one thread.
+
+    Examples
+    --------
+    >>> from koktok import Recipe, Tokenizer
+    >>> from koktok.vocab import Vocab
+    >>> encoder = Encoder(Tokenizer(Recipe(), Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5})))
+    >>> [ids.tolist() for ids in encoder(["가나가", "", "나"])]
+    [[257, 256], [], [258]]
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, table_bytes: int = TABLE_BYTES) -> None:
+        self.tokenizer = tokenizer
+        self.table_bytes = table_bytes
+        self._marks = marks_of(tokenizer.normalizer)
+        if tokenizer.vocab.guard:  # what may begin a special token is looked at twice
+            self._marks = self._marks.copy()
+            self._marks[[ord(token[0]) for token in tokenizer.vocab.specials]] = NOT_PLAIN
+        self._cuts = cuts_of(tokenizer.pattern)
+        self._grouped = tokenizer.pattern.digits == "groups"
+        self._solver = Solver.of(tokenizer.vocab, letters=tokenizer.recipe.spelled)
+        self._idle: deque[Table] = deque()  # a thread takes a table and gives it back; both are atomic
+
+    def forget(self) -> None:
+        """Empty the tables: what follows is as slow, and takes as little memory, as at first."""
+        self._idle.clear()
+
+    def __reduce__(self) -> tuple[type[Encoder], tuple[Tokenizer]]:
+        return Encoder, (self.tokenizer,)  # another process solves for itself
+
+    def __call__(
+        self,
+        texts: Any,
+        *,
+        threads: int | None = None,
+        dtype: Any = None,
+        allowed_special: Collection[str] | Literal["all"] = (),
+        before: Sequence[int] = (),
+        after: Sequence[int] = (),
+    ) -> TokenArray:
+        """Ids of many documents; see `Tokenizer.encode_ids`.
+
+        Parameters
+        ----------
+        texts, threads, dtype, allowed_special
+            As there.
+        before, after : sequence of int
+            Ids that every document begins and ends with.
+        """
+        found = self.stream(
+            texts, threads=threads, dtype=dtype, allowed_special=allowed_special, before=before, after=after
+        )
+        return TokenArray.joined([tokens for _, tokens in found], id_type(self.tokenizer.vocab.size, dtype))
+
+    def stream(
+        self,
+        texts: Any,
+        *,
+        threads: int | None = None,
+        dtype: Any = None,
+        allowed_special: Collection[str] | Literal["all"] = (),
+        before: Sequence[int] = (),
+        after: Sequence[int] = (),
+    ) -> Iterator[tuple[Texts, TokenArray]]:
+        """The same, a part at a time, in order, each with its texts: for more text than memory holds."""
+        chosen = id_type(self.tokenizer.vocab.size, dtype)
+        edges = (np.asarray(before, np.int32), np.asarray(after, np.int32))
+        batches = Texts.batches(texts, _BATCH, _DOCUMENTS, *self._cutter(allowed_special))
+
+        def work(batch: Texts) -> tuple[Texts, TokenArray]:
+            return batch, self._encode(batch, chosen, *edges)
+
+        return _in_order(work, batches, workers_of(threads))
+
+    def _cutter(self, allowed: Collection[str] | Literal["all"]) -> tuple[Any, ...]:
+        if not allowed:
+            return ()
+        self.tokenizer._parts("", allowed)  # refuses what is no special token, also where no text comes
+        return (lambda text: self.tokenizer._parts(text, allowed)), self.tokenizer.vocab.special_ids
+
+    def _encode(
+        self, texts: Texts, dtype: np.dtype[Any], before: NDArray[np.int32], after: NDArray[np.int32]
+    ) -> TokenArray:
+        try:
+            table = self._idle.pop()
+        except IndexError:
+            table = Table(self.table_bytes)
+        try:
+            return self._with(table, texts, dtype, before, after)
+        finally:
+            self._idle.append(table)
+
+    def _with(
+        self, table: Table, texts: Texts, dtype: np.dtype[Any], before: NDArray[np.int32], after: NDArray[np.int32]
+    ) -> TokenArray:
+        data, n = texts.data, len(texts)
+        room = min(_ROOM, texts.size + 1)
+        begins, ends, hashes = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+        plain = np.empty(room, np.bool_)
+        closes = np.zeros(n, np.int64)
+        state = np.array([0, -1, 0, 0])
+        offsets = np.zeros(n + 1, np.int64)
+        out, used = np.empty(texts.size // 5 + 16, dtype), 0
+        while state[0] < n:
+            first = int(state[0])
+            found = cut_units(
+                data, texts.begins, texts.ends, state, self._marks, self._cuts, self._grouped,
+                begins, ends, hashes, plain, closes,
+            )  # fmt: skip
+            where, jobs = table.look_up(data, begins[:found], ends[:found], hashes[:found])
+            solved = self._solve(data, begins, ends, plain, jobs)
+            table.keep(where, jobs, *solved)
+            heads = np.empty(found, np.int64)
+            wanted = used + int(heads_of(where, table.records, solved[2], heads))
+            if wanted + 2 > len(out):
+                out = np.concatenate([out[:used], np.empty(max(wanted + 2, 2 * len(out)) - used, dtype)])
+            expand(where, heads, table.ids, *solved, out, used, closes, first, int(state[0]), offsets)
+            used = wanted
+        if len(before) or len(after) or texts.specials is not None:
+            return _arranged(out[:used], offsets, texts, before, after)
+        return TokenArray(out[:used], offsets)
+
+    def _solve(
+        self,
+        data: NDArray[np.uint8],
+        begins: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        plain: NDArray[np.bool_],
+        jobs: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+        """Ids of units, and for each unit its first one and how many."""
+        easy = plain[jobs]
+        ids, offsets = self._solver(data, begins[jobs[easy]], ends[jobs[easy]])
+        if easy.all():
+            return ids, offsets[:-1], np.diff(offsets)
+        firsts, counts = np.empty(len(jobs), np.int64), np.empty(len(jobs), np.int64)
+        firsts[easy], counts[easy] = offsets[:-1], np.diff(offsets)
+        normalizer, pattern = self.tokenizer.normalizer, self.tokenizer.pattern
+        vocab, letters = self.tokenizer.vocab, self.tokenizer.recipe.spelled
+        pretokens: list[bytes] = []
+        upto = [0]
+        for k in jobs[~easy]:
+            unit = data[begins[k] : ends[k]].tobytes().decode()
+            for pretoken in pattern.pretokenize(normalizer(unit)):
+                parts = vocab.guarded(jamo.split(pretoken) if letters else pretoken)
+                pretokens += [part.encode() for part in parts]
+            upto.append(len(pretokens))
+        places = np.cumsum([0, *map(len, pretokens)])
+        more, offsets = self._solver(np.frombuffer(b"".join(pretokens), np.uint8), places[:-1], places[1:])
+        unit_offsets = offsets[np.array(upto)]
+        firsts[~easy], counts[~easy] = unit_offsets[:-1] + len(ids), np.diff(unit_offsets)
+        return np.concatenate([ids, more]), firsts, counts
+
+
+def _arranged(
+    ids: NDArray[Any], offsets: NDArray[np.int64], texts: Texts, before: NDArray[np.int32], after: NDArray[np.int32]
+) -> TokenArray:
+    """The parts of documents put together, with their special tokens, and what stands before and after each."""
+    closes = np.arange(1, len(texts) + 1) if texts.closes is None else texts.closes
+    specials = np.full(len(texts), -1, np.int32) if texts.specials is None else texts.specials
+    edges = len(closes) * (len(before) + len(after))
+    out = np.empty(len(ids) + int((specials >= 0).sum()) + edges, ids.dtype)
+    ends = np.zeros(len(closes) + 1, np.int64)
+    _arrange(ids, offsets, specials, closes, before, after, out, ends)
+    return TokenArray(out, ends)
+
+
+@njit(nogil=True, cache=True)
+def _arrange(  # type: ignore[no-untyped-def]
+    ids, offsets, specials, closes, before, after, out, ends
+):  # pragma: no cover - compiled
+    used, part = 0, 0
+    for document in range(len(closes)):
+        for i in before:
+            out[used] = i
+            used += 1
+        while part < closes[document]:
+            if specials[part] >= 0:
+                out[used] = specials[part]
+                used += 1
+            for at in range(offsets[part], offsets[part + 1]):
+                out[used] = ids[at]
+                used += 1
+            part += 1
+        for i in after:
+            out[used] = i
+            used += 1
+        ends[document + 1] = used
+
+
+def workers_of(threads: int | None) -> int:
+    """How many threads: as many as the process may use cores, where none are named.
+
+    Raises
+    ------
+    UsageError
+        For less than one.
+    """
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if threads < 1:
+        raise UsageError(f"threads = {threads}; wanted at least 1", hint="threads=1")
+    return threads
+
+
+def _in_order(
+    work: Callable[[Texts], tuple[Texts, TokenArray]], batches: Iterator[Texts], workers: int
+) -> Iterator[tuple[Texts, TokenArray]]:
+    """Results in the order of the batches; at most two batches a thread are waiting."""
+    first = list(islice(batches, 2))
+    if workers == 1 or len(first) < 2:  # a thread costs more than so little text
+        yield from map(work, chain(first, batches))
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Future[tuple[Texts, TokenArray]]] = deque()
+        for batch in chain(first, batches):
+            waiting.append(pool.submit(work, batch))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

@@ -1,0 +1,380 @@
+"""Token files for pre-training: flat ids that are mapped into memory, with the borders of documents, in shards.
+
+This file adds: a run that may be killed. Shards are written one after the other under temporary names into a folder
+beside the target; what is finished is noted, and the same command goes on behind it, if the text is still the same. The
+folder gets its name when all of it is there.
+
+A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.corpus.read_documents` gives
+them, or a whole file. No document lies in two shards: a shard ends with the document that brings it to `shard_tokens`.
+
+========= ==========================================================================================================
+format    what a shard is
+========= ==========================================================================================================
+``npy``   ``shard-00000.npy``: the ids; ``shard-00000.offsets.npy``: where documents begin and end (int64, one more than
+          there are documents). ``numpy.load(path, mmap_mode="r")``.
+``bin``   ``shard-00000.bin``: nothing but the ids, little-endian, as nanoGPT reads them
+          (``numpy.memmap(path, dtype="uint16")``); ``shard-00000.idx``: the index of Megatron-LM's ``IndexedDataset``, a
+          sequence and a document for each document. That format knows no uint32: wider ids are int32.
+``arrow`` ``shard-00000.arrow``: an Arrow IPC file with one column ``ids`` (large_list of integers), a row a document.
+========= ==========================================================================================================
+
+``manifest.json`` says what made the ids (digest of the tokenizer, version of koktok), from what (digest of every
+source), and what lies in each shard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from koktok.bulk.arrays import TokenArray, id_type
+from koktok.corpus import ReadReport, Source, read_documents
+from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
+from koktok.export.file import write_file
+
+if TYPE_CHECKING:
+    from koktok.tokenizer import Tokenizer
+
+__all__ = ["Documents", "Format", "TokenFiles", "write_token_files"]
+
+Format = Literal["npy", "arrow", "bin"]
+Documents = Literal["records", "files"]
+Tell = Callable[[str, int, int | None], None]
+
+LAYOUT = 1
+"""Version of the folder."""
+
+SHARD_TOKENS = 1 << 26
+"""A shard of 16-bit ids is then 128 MiB, which is also what a run holds in memory."""
+
+_MEGATRON_TYPES = {"uint16": 8, "int32": 4}
+_NOTES = "progress.json"
+_SKIPPED = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFiles:
+    """A folder that `write_token_files` wrote; its shards are mapped, not read.
+
+    Parameters
+    ----------
+    folder : Path
+    manifest : dict
+        The content of manifest.json.
+    """
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: str | Path) -> TokenFiles:
+        """The folder at a path.
+
+        Raises
+        ------
+        ArtifactError
+            When it is no folder of token files, or of a newer koktok.
+        """
+        path = Path(folder)
+        try:
+            manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+            layout = manifest["layout"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ArtifactError(
+                f"`{path}` holds no token files: {error}",
+                hint="koktok encode TOKENIZER FILES --format npy --out FOLDER",
+            ) from error
+        if layout != LAYOUT:
+            raise ArtifactError(
+                f"`{path}` has layout {layout}; this koktok reads {LAYOUT}", hint="pip install -U koktok"
+            )
+        return cls(path, manifest)
+
+    def __len__(self) -> int:
+        return len(self.manifest["shards"])
+
+    def __iter__(self) -> Iterator[TokenArray]:
+        return map(self.shard, range(len(self)))
+
+    def shard(self, i: int) -> TokenArray:
+        """The ids of a shard and the borders of its documents."""
+        stem = self.folder / self.manifest["shards"][i]["name"]
+        match self.manifest["format"]:
+            case "npy":
+                return TokenArray(
+                    np.load(stem.with_suffix(".npy"), mmap_mode="r"),
+                    np.load(stem.with_suffix(".offsets.npy"), mmap_mode="r"),
+                )
+            case "bin":
+                size = self.manifest["shards"][i]["tokens"]
+                dtype = np.dtype(self.manifest["dtype"]).newbyteorder("<")
+                empty = np.empty(0, dtype)
+                ids = np.memmap(stem.with_suffix(".bin"), dtype, "r", shape=(size,)) if size else empty
+                return TokenArray(ids, _read_index(stem.with_suffix(".idx")))
+            case _:
+                pa = _pyarrow()
+                with pa.memory_map(str(stem.with_suffix(".arrow"))) as file:
+                    column = pa.ipc.open_file(file).get_batch(0).column(0)
+                return TokenArray(column.values.to_numpy(), column.offsets.to_numpy())
+
+
+def write_token_files(
+    tokenizer: Tokenizer,
+    sources: Source | Sequence[Source],
+    out: str | Path,
+    *,
+    format: Format = "npy",  # noqa: A002
+    shard_tokens: int = SHARD_TOKENS,
+    documents: Documents = "records",
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+    threads: int | None = None,
+    report: ReadReport | None = None,
+    tell: Tell | None = None,
+) -> TokenFiles:
+    """Encode sources into a folder; goes on where a run that was stopped has left off.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+    sources : Source or sequence of Source
+    out : str or Path
+        A folder that is not there yet, or empty.
+    format : {"npy", "arrow", "bin"}
+        See the module.
+    shard_tokens : int
+        A shard ends with the document that brings it to this many ids.
+    documents : {"records", "files"}
+        What a document is: a line or record, or a file.
+    before, after : sequence of str
+        Special tokens around every document.
+    threads : int, optional
+        The default is one for each core; the files are the same for any number.
+    report : ReadReport, optional
+        Filled in while reading.
+    tell : callable, optional
+        Called with ("encode", bytes read, all bytes or None).
+
+    Raises
+    ------
+    UsageError
+        When something else is at that place, or another run has left its shards there.
+    InputError
+        When the text cannot be read, or is not what the finished shards were made from.
+    MissingExtraError
+        For Arrow without pyarrow.
+    """
+    if format not in get_args(Format):
+        raise UsageError(f"`{format}` is no format of token files", hint=f"--format {' or '.join(get_args(Format))}")
+    if shard_tokens < 1:
+        raise UsageError(f"shard_tokens = {shard_tokens}; wanted at least 1", hint=f"--shard-tokens {SHARD_TOKENS}")
+    if format == "arrow":
+        _pyarrow()
+    target = Path(out)
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise UsageError(f"there is something at `{target}`", hint="--out NEW-FOLDER")
+    sources = [sources] if isinstance(sources, Source) else list(sources)
+    dtype = id_type(tokenizer.vocab.size)
+    if format == "bin" and dtype == np.uint32:
+        dtype = np.dtype(np.int32)
+    run = {
+        "layout": LAYOUT,
+        "format": format,
+        "dtype": dtype.name,
+        "documents": documents,
+        "before": list(before),
+        "after": list(after),
+        "shard_tokens": shard_tokens,
+        "tokenizer": tokenizer.vocab.digest(),
+        "recipe": tokenizer.recipe.model_dump(mode="json", exclude_defaults=True),
+        "koktok": version("koktok"),
+        "sources": [source.name for source in sources],
+    }
+    work = target.absolute().parent / f".{target.name}.partial"
+    shards = _begun(work, run)
+    report = report or ReadReport()
+    texts = _documents(sources, documents, report, tell)
+    _skip(texts, shards, work)
+    ids = tokenizer.vocab.special_ids
+    for token in (*before, *after):
+        if token not in ids:
+            raise InputError(f"{token!r} is no special token; there are {', '.join(ids) or 'none'}")
+    stream = tokenizer.bulk_encoder.stream(
+        texts, threads=threads, dtype=dtype, before=[ids[t] for t in before], after=[ids[t] for t in after]
+    )
+    held: list[TokenArray] = []
+    size, digest = 0, hashlib.sha256()
+
+    def close() -> None:
+        nonlocal held, size, digest
+        tokens = TokenArray.joined(held or [TokenArray(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
+        name = f"shard-{len(shards):05d}"
+        _WRITERS[format](work / name, tokens)
+        shards.append({"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()})
+        write_file(work / _NOTES, json.dumps({"run": run, "shards": shards}).encode())
+        held, size, digest = [], 0, hashlib.sha256()
+
+    for batch, tokens in stream:
+        at = 0
+        while at < len(tokens):
+            # The first document that brings the shard to its size is its last.
+            wanted = tokens.offsets[at] + shard_tokens - size
+            last = min(int(np.searchsorted(tokens.offsets, wanted)), len(tokens))
+            last = max(last, at + 1)
+            begin, end = int(tokens.offsets[at]), int(tokens.offsets[last])
+            held.append(TokenArray(tokens.ids[begin:end], tokens.offsets[at : last + 1] - begin))
+            digest.update(batch.content(at, last))
+            size += end - begin
+            if size >= shard_tokens:
+                close()
+            at = last
+    if held or not shards:
+        close()
+    manifest = {
+        **run,
+        "tokens": sum(shard["tokens"] for shard in shards),
+        "text_sha256": report.digests,
+        "bad_lines": report.bad_lines,
+        "shards": shards,
+    }
+    text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+    write_file(work / "manifest.json", text.encode())
+    (work / _NOTES).unlink()
+    if target.exists():
+        target.rmdir()
+    work.rename(target)
+    return TokenFiles(target, manifest)
+
+
+def _begun(work: Path, run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The shards that an earlier run of the same kind has finished."""
+    try:
+        notes = json.loads((work / _NOTES).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        shutil.rmtree(work, ignore_errors=True)  # not even one shard was finished
+        work.mkdir(parents=True)
+        return []
+    if notes["run"] != run:
+        other = ", ".join(sorted(key for key in run if notes["run"].get(key) != run[key]))
+        raise UsageError(
+            f"`{work}` holds {len(notes['shards'])} shards of another run; what differs: {other}",
+            hint=f"rm -r {work}",
+        )
+    shards: list[dict[str, Any]] = notes["shards"]
+    kept = {shard["name"] for shard in shards}
+    for file in work.iterdir():
+        if file.name != _NOTES and file.name.split(".")[0] not in kept:
+            file.unlink()  # of the shard at which the run was stopped
+    return shards
+
+
+def _skip(texts: Iterator[str], shards: list[dict[str, Any]], work: Path) -> None:
+    """Read over the documents of finished shards, and see that they are those that were encoded."""
+    for shard in shards:
+        digest, left = hashlib.sha256(), shard["documents"]
+        while left and (some := list(islice(texts, min(left, _SKIPPED)))):
+            digest.update("".join(f"{text}\0" for text in some).encode())
+            left -= len(some)
+        if left or digest.hexdigest() != shard["text_sha256"]:
+            raise InputError(
+                f"the text is not the one that {shard['name']} in `{work}` was made from", hint=f"rm -r {work}"
+            )
+
+
+def _documents(sources: list[Source], documents: Documents, report: ReadReport, tell: Tell | None) -> Iterator[str]:
+    def on_progress(done: int, total: int | None) -> None:
+        if tell:
+            tell("encode", done, total)
+
+    if documents == "records":
+        yield from read_documents(sources, report=report, on_progress=on_progress)
+        return
+    for source in sources:
+        digest = hashlib.sha256()
+        for path in source.paths:
+            one = ReadReport()
+            text = "\n".join(read_documents(Source(source.name, (path,), field=source.field), report=one))
+            digest.update(f"{text}\n".encode())
+            report.files += 1
+            report.bytes += one.bytes
+            report.lines += one.lines
+            report.bad_lines += one.bad_lines
+            report.bad_places += one.bad_places
+            yield text
+        report.digests[source.name] = digest.hexdigest()
+
+
+def _write_npy(stem: Path, tokens: TokenArray) -> None:
+    def ids(path: Path) -> None:
+        with path.open("wb") as file:
+            np.save(file, tokens.ids)
+
+    def offsets(path: Path) -> None:
+        with path.open("wb") as file:
+            np.save(file, tokens.offsets)
+
+    write_file(stem.with_suffix(".npy"), ids)
+    write_file(stem.with_suffix(".offsets.npy"), offsets)
+
+
+def _write_bin(stem: Path, tokens: TokenArray) -> None:
+    little = tokens.ids.astype(tokens.ids.dtype.newbyteorder("<"), copy=False)
+    write_file(stem.with_suffix(".bin"), lambda path: _append(path, little.data))
+    # Megatron-LM, megatron/core/datasets/indexed_dataset.py: magic, version, type, number of sequences, of entries of the
+    # last table; lengths (int32), byte offsets (int64), and with which sequence each document ends (int64, from 0).
+    n = len(tokens)
+    lengths = np.diff(tokens.offsets)
+    places = tokens.offsets[:-1] * tokens.ids.dtype.itemsize
+    head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, _MEGATRON_TYPES[tokens.ids.dtype.name], n, n + 1)
+    body = (lengths.astype("<i4"), places.astype("<i8"), np.arange(n + 1).astype("<i8"))
+    write_file(stem.with_suffix(".idx"), head + b"".join(part.tobytes() for part in body))
+
+
+def _append(path: Path, content: Any) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+
+
+def _read_index(path: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
+    data = path.read_bytes()
+    _, _, n, _ = struct.unpack_from("<QBQQ", data, 9)
+    lengths = np.frombuffer(data, "<i4", n, 9 + struct.calcsize("<QBQQ"))
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def _write_arrow(stem: Path, tokens: TokenArray) -> None:
+    pa = _pyarrow()
+    column = pa.LargeListArray.from_arrays(pa.array(tokens.offsets), pa.array(tokens.ids))
+    batch = pa.record_batch([column], ["ids"])
+
+    def write(path: Path) -> None:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+            writer.write_batch(batch)
+
+    write_file(stem.with_suffix(".arrow"), write)
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.ipc
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet") from None
+    return pyarrow
+
+
+_WRITERS: dict[str, Callable[[Path, TokenArray], None]] = {
+    "npy": _write_npy,
+    "bin": _write_bin,
+    "arrow": _write_arrow,
+}

@@ -1,0 +1,223 @@
+"""The pieces of a vocabulary as a trie in a double array (Aoe 1989): a step is one load and one comparison.
+
+This file adds: the step. A node is a place in `cells`; its cell holds where its children are laid out, and whose child it
+is. From node n with symbol s one goes to ``base(n) + s`` if the cell there says that it is a child of n. Symbols are the
+characters of the pieces, numbered, or bytes where the vocabulary spells bytes; the node of a single symbol is the
+symbol's own number, so that a walk begins without a look-up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from koktok.models.wordpiece import MARK
+from koktok.vocab import BYTE_CHARS, SCORE_STEP, Vocab
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["BYTEWISE", "NO_PIECE", "Trie", "step"]
+
+BYTEWISE = ("bpe-bytes", "wordpiece-bytes")
+
+NO_PIECE = 1
+"""The value of a node where no piece ends; scores are at most 0."""
+
+_PARENT = 0xFFFFFFFF
+_FACTOR, _SHIFT = np.uint64(0x2545F4914F6CDD1D), np.uint64(32)  # unsigned: overflow is defined
+_TRIES = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trie:
+    """What compiled code needs to read pieces.
+
+    Parameters
+    ----------
+    symbols : ndarray of int32
+        Number of each code point (or byte), 0 where no piece has it. It is the node of that symbol alone, too.
+    cells : ndarray of int64
+        Of each node where its children are (upper half) and its parent (lower half; 0 is none).
+    inside : int
+        The node from which WordPiece's continued pieces start; 0 elsewhere.
+    ids : ndarray of int32, shape (nodes,)
+        The piece that ends at a node, or -1.
+    values : ndarray of int64, shape (nodes,)
+        Its score in steps of `SCORE_STEP`, so that sums are exact, or `NO_PIECE`.
+    depths : ndarray of int32, shape (nodes,)
+        Symbols from the start.
+    texts, offsets : ndarray
+        The symbols of all pieces, one after the other.
+    """
+
+    symbols: NDArray[np.int32]
+    cells: NDArray[np.int64]
+    inside: int
+    ids: NDArray[np.int32]
+    values: NDArray[np.int64]
+    depths: NDArray[np.int32]
+    texts: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, vocab: Vocab) -> Trie:
+        """The trie of a vocabulary.
+
+        Examples
+        --------
+        >>> trie = Trie.of(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))
+        >>> first = int(trie.symbols[ord("가")])
+        >>> int(trie.ids[step(trie.cells, first, int(trie.symbols[ord("나")]))])
+        257
+        """
+        sizes = np.fromiter(map(len, vocab.pieces), np.int64, len(vocab.pieces))
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        chars = np.frombuffer("".join(vocab.pieces).encode("utf-32-le"), np.uint32)
+        symbols = np.zeros(0x110000, np.int32)
+        if vocab.kind in BYTEWISE:
+            symbols[np.array([ord(char) for char in BYTE_CHARS])] = np.arange(1, 257)
+            texts, symbols = symbols[chars], np.arange(1, 257, dtype=np.int32)
+        else:
+            # The commonest first: small numbers keep the children of a node close together.
+            alphabet, times = np.unique(chars, return_counts=True)
+            symbols[alphabet[np.argsort(-times, kind="stable")]] = np.arange(1, len(alphabet) + 1)
+            texts = symbols[chars]
+        marked = vocab.kind in ("wordpiece", "wordpiece-bytes")
+        mark = int(symbols[ord(MARK[0])]) if marked else 0
+        n_symbols = int(symbols.max(initial=0))
+        nodes, parents, steps, ends = _nodes(texts, offsets, n_symbols, mark, len(MARK))
+        cells, places = _lay_out(parents[:nodes], steps[:nodes], n_symbols)
+        ids, depths = np.full(len(cells), -1, np.int32), np.zeros(len(cells), np.int32)
+        values = np.full(len(cells), NO_PIECE, np.int64)
+        scores = np.rint(np.array(vocab.scores or np.zeros(len(sizes))) / SCORE_STEP).astype(np.int64)
+        _label(parents[:nodes], places, ends, vocab.n_bytes, scores, n_symbols, ids, values, depths)
+        return cls(symbols, cells, n_symbols + 1 if marked else 0, ids, values, depths, texts, offsets)
+
+    @property
+    def depth(self) -> int:
+        """Symbols of the longest piece."""
+        return int(self.depths.max(initial=1))
+
+
+@njit(nogil=True, cache=True)
+def step(cells, node, symbol):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The node behind a node and a symbol, or 0."""
+    at = (cells[node] >> 32) + symbol
+    return at if cells[at] & _PARENT == node else np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def _nodes(texts, offsets, n_symbols, mark, mark_size):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Number the nodes: 1 to `n_symbols` those of single symbols, then the inside, then the others as they come.
+
+    Returns their number, the parent of each, the symbol that leads to it, and of every piece its node, and its node behind
+    the inside (0: it is no continued piece).
+    """
+    most = n_symbols + 2 + len(texts) * (2 if mark else 1)
+    parents, steps = np.zeros(most, np.int64), np.zeros(most, np.int64)
+    ends = np.zeros((len(offsets) - 1, 2), np.int64)
+    # A hash table of (parent, symbol): node; a typed dict of Numba's would take half a second to load.
+    room = 4
+    while room < 2 * most:
+        room *= 2
+    table = np.zeros(room, np.int64)
+    used = n_symbols + 2
+    for p in range(len(offsets) - 1):
+        begin, end = offsets[p], offsets[p + 1]
+        marked = mark > 0 and end - begin > mark_size
+        for i in range(mark_size if marked else 0):
+            marked = marked and texts[begin + i] == mark
+        for again in range(2 if marked else 1):
+            node = np.int64(n_symbols + 1 if again else texts[begin])
+            for at in range(begin + (mark_size if again else 1), end):
+                symbol = np.int64(texts[at])
+                place = np.int64((np.uint64(node * (n_symbols + 1) + symbol) * _FACTOR) >> _SHIFT) & (room - 1)
+                while table[place] != 0 and (parents[table[place]] != node or steps[table[place]] != symbol):
+                    place = (place + 1) & (room - 1)
+                if table[place] == 0:
+                    parents[used], steps[used] = node, symbol
+                    table[place] = used
+                    used += 1
+                node = table[place]
+            ends[p, again] = node
+    return used, parents, steps, ends
+
+
+@njit(nogil=True, cache=True)
+def _lay_out(parents, steps, n_symbols):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Give every node a place; those with most children choose first, and only children fill the gaps."""
+    nodes = len(parents)
+    counts = np.zeros(nodes + 1, np.int64)
+    for node in range(n_symbols + 2, nodes):
+        counts[parents[node]] += 1
+    starts = np.zeros(nodes + 2, np.int64)
+    for node in range(nodes):
+        starts[node + 1] = starts[node] + counts[node]
+    children, filled = np.empty(max(nodes, 1), np.int64), starts.copy()
+    for node in range(n_symbols + 2, nodes):
+        children[filled[parents[node]]] = node
+        filled[parents[node]] += 1
+    room = 2 * nodes + 4 * n_symbols + 16
+    cells, free = np.zeros(room, np.int64), np.ones(room, np.bool_)
+    free[: n_symbols + 2] = False
+    places = np.arange(nodes)  # right for 0, the single symbols and the inside; the others follow
+    low = scan = end = n_symbols + 2
+    last_count = np.int64(0)
+    order = np.argsort(-counts[:nodes], kind="mergesort")
+    for parent in order:
+        count = counts[parent]
+        if count == 0:
+            break
+        mine = children[starts[parent] : starts[parent + 1]]
+        least, largest = np.int64(n_symbols + 1), np.int64(0)
+        for child in mine:
+            least, largest = min(least, steps[child]), max(largest, steps[child])
+        while not free[low]:
+            low += 1
+        if count != last_count:
+            last_count, scan = count, low
+        base, at, tries = np.int64(-1), max(low, scan), 0
+        while base < 0:
+            if free[at]:
+                base = at - least
+                for child in mine:
+                    if not free[base + steps[child]]:
+                        base = np.int64(-1)
+                        break
+                tries += 1
+            at += 1
+            if at + n_symbols + 2 >= len(cells):
+                more = len(cells)
+                cells = np.concatenate((cells, np.zeros(more, np.int64)))
+                free = np.concatenate((free, np.ones(more, np.bool_)))
+        if tries > _TRIES:  # what was too full for this one is too full for the next, which has as many children
+            scan = at - 1
+        for child in mine:
+            places[child] = base + steps[child]
+            free[places[child]] = False
+        end = max(end, int(base + largest + 1))
+        counts[parent] = -1 - base
+    for node in range(1, nodes):
+        laid = -1 - counts[node] if counts[node] < 0 else 0
+        cells[places[node]] = (laid << 32) | (places[parents[node]] if node > n_symbols + 1 else 0)
+    return cells[: end + n_symbols + 2].copy(), places
+
+
+@njit(nogil=True, cache=True)
+def _label(  # type: ignore[no-untyped-def]
+    parents, places, ends, first_id, scores, n_symbols, ids, values, depths
+):  # pragma: no cover - compiled
+    for node in range(1, len(parents)):
+        if node <= n_symbols:
+            depths[node] = 1
+        elif node > n_symbols + 1:
+            depths[places[node]] = depths[places[parents[node]]] + 1
+    for p in range(len(ends)):
+        for node in ends[p]:
+            if node > 0:
+                ids[places[node]] = first_id + p
+                values[places[node]] = scores[p]

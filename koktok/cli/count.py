@@ -1,0 +1,127 @@
+"""`koktok count` and `koktok count merge`: counts as files of their own, so that one reading serves many trainings."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from koktok.cli.options import Field, sources_of
+from koktok.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from koktok.count.files import About
+    from koktok.count.rows import Rows
+
+__all__ = ["count"]
+
+Out = Annotated[Path, typer.Option("--out", "-o", help="Parquet file to write.", show_default=False)]
+MinCount = Annotated[int, typer.Option(min=1, help="Words that come less often are left out.")]
+EngineName = Annotated[str, typer.Option(help="koktok | duckdb: who sums.")]
+
+
+def count(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files, folders, globs, `corpus:NAME`, `-`; or the word merge and count files.", show_default=False
+        ),
+    ],
+    out: Out,
+    runs: Annotated[bool, typer.Option("--runs", help="Count runs of words too, for superwords.")] = False,
+    min_count: MinCount = 1,
+    holdout: Annotated[float, typer.Option(min=0, max=1, help="Share of lines counted apart, to measure on.")] = 0.05,
+    field: Field = None,
+    engine: EngineName = "koktok",
+    threads: Annotated[int | None, typer.Option(help="Threads that count. [all]")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No talk on stderr.")] = False,
+) -> None:
+    """Count the words of text into a Parquet file that `koktok train` takes in place of the text.
+
+    A count that is killed goes on from where it was: finished shards lie in OUT.parts until the file is there.
+    `koktok count merge A.parquet B.parquet -o C.parquet` adds counts; files with runs beside them are merged with those.
+    """
+    if out.suffix != ".parquet":
+        raise UsageError(f"`--out {out}` is no .parquet file; counts are kept as Parquet", hint=f"-o {out}.parquet")
+    from koktok.console import Talk
+
+    with Talk(quiet=quiet) as talk:
+        if paths[0] == "merge":
+            _merge(paths[1:], out, min_count=min_count, engine=engine, threads=threads, talk=talk)
+        else:
+            sources = sources_of(paths, field, [], quiet=quiet)
+            _count(sources, out, runs, min_count, holdout, engine, threads, talk)
+
+
+def _count(
+    sources: Any,
+    out: Path,
+    runs: bool,  # noqa: FBT001 - called in one place
+    min_count: int,
+    holdout: float,
+    engine: str,
+    threads: int | None,
+    talk: Any,
+) -> None:
+    from koktok.count.engine import engine_for
+    from koktok.count.files import About, Counted
+    from koktok.reading import read_shards
+
+    summing = engine_for(engine, threads)
+    folder = out.with_name(f"{out.name}.parts")
+    with read_shards(sources, holdout=holdout, runs=runs, threads=threads, folder=folder, tell=talk) as found:
+        told = found.report
+        if told.bad_lines:
+            talk.note(f"{told.bad_lines} undecodable lines left out: {', '.join(told.bad_places)}")
+        if found.told.found:
+            talk.note(f"{found.told.found} of {found.told.found + found.told.counted} shards were there already")
+        counted = tuple(
+            sorted((Counted(n, d, found.lines[n], holdout) for n, d in told.digests.items()), key=lambda c: c.name)
+        )
+        tables: list[tuple[Path, list[Rows], About]] = [(out, found.words, About("words", counted))]
+        if runs:
+            from koktok.count.files import runs_file
+
+            tables.append((runs_file(out), found.runs, About("runs", counted)))
+        _write(tables, summing, min_count, talk)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _merge(files: list[str], out: Path, *, min_count: int, engine: str, threads: int | None, talk: Any) -> None:
+    from koktok.count.engine import engine_for
+    from koktok.count.files import about, read_counts, runs_file
+
+    if len(files) < 2:
+        raise UsageError(
+            "a merge wants two count files or more", hint="koktok count merge A.parquet B.parquet -o C.parquet"
+        )
+    talk("merge", 0, None)
+    given = [Path(file) for file in files]
+    wide = [runs_file(file) for file in given]
+    tables = []
+    for target, parts in ((out, given), (runs_file(out), wide if all(file.is_file() for file in wide) else [])):
+        told = [(file, about(file)) for file in parts]
+        if strange := [file for file, said in told if said is None]:
+            raise InputError(f"`{strange[0]}` is no count file", hint="koktok count TEXT ... -o counts.parquet")
+        if told:
+            whole = told[0][1]
+            for _, said in told[1:]:
+                assert whole is not None
+                assert said is not None
+                whole = whole + said
+            assert whole is not None
+            tables.append((target, read_counts(parts), whole))
+    _write(tables, engine_for(engine, threads), min_count, talk)
+
+
+def _write(tables: Any, engine: Any, min_count: int, talk: Any) -> None:
+    from koktok.count.files import write_counts
+
+    for file, shards, said in tables:
+        talk("sum", 0, None)
+        dropped = write_counts(file, engine.parts(shards), said, min_count=min_count)
+        if min_count > 1:
+            talk.note(f"{file.name}: {dropped} occur less than {min_count} times and were left out")
+        print(file)

@@ -1,0 +1,231 @@
+"""Tokenizers as files of other libraries, and back: `koktok export` and `koktok import`."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from koktok.cli.options import Folder
+from koktok.cli.train import CHAT, STYLE, TEMPLATE
+from koktok.errors import UsageError
+
+if TYPE_CHECKING:
+    from koktok.tokenizer import Tokenizer
+
+
+class Format(StrEnum):
+    """What `koktok export` writes."""
+
+    hf = "hf"
+    hf_kiwi = "hf-kiwi"
+    spm = "spm"
+    tiktoken = "tiktoken"
+    gguf = "gguf"
+
+
+FOLDERS = (Format.hf, Format.hf_kiwi)
+"""What is a koktok tokenizer itself."""
+
+TO = "hf, hf-kiwi (asks Kiwi at run time) and tiktoken: a folder. spm and gguf: a file."
+
+
+def export(
+    tokenizer: Folder,
+    to: Annotated[Format, typer.Option(help=TO, show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder or file to write.", show_default=False)],
+    style: Annotated[str | None, typer.Option(help=f"hf: {STYLE}")] = None,
+    template: Annotated[str | None, typer.Option(help=f"hf: {TEMPLATE}")] = None,
+    chat_template: Annotated[str | None, typer.Option(help=f"hf: {CHAT}")] = None,
+    model_max_length: Annotated[int | None, typer.Option(help="hf: longest input in tokens.")] = None,
+    padding_side: Annotated[str | None, typer.Option(help="hf: left | right.")] = None,
+    pad_to_multiple: Annotated[int | None, typer.Option(help="hf: reserved slots up to a multiple, e.g. 64.")] = None,
+    user_defined: Annotated[
+        list[str] | None, typer.Option(help="spm: a special token that SentencePiece shall find in text.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="tiktoken, gguf: what it is called. [name of the folder]")] = None,
+) -> None:
+    """Write a tokenizer for another library; says what that library does differently."""
+    from koktok.export.folder import MARK
+    from koktok.tokenizer import Tokenizer
+
+    if out.exists() and out.resolve() == tokenizer.resolve():
+        raise UsageError("`--out` is the tokenizer itself; it would be replaced", hint=f"--out {out}-{to.value}")
+    if to not in FOLDERS and (out / MARK).is_file():
+        raise UsageError(f"the folder `{out}` holds a koktok tokenizer, which would be lost", hint="--out NEW-NAME")
+    looks: dict[str, Any] = {
+        "style": style,
+        "template": template,
+        "chat_template": chat_template,
+        "model_max_length": model_max_length,
+        "padding_side": padding_side,
+        "pad_to_multiple": pad_to_multiple,
+    }
+    looks = {option: value for option, value in looks.items() if value is not None}
+    idle = [*looks] if to not in FOLDERS else []
+    idle += ["user_defined"] if user_defined and to is not Format.spm else []
+    idle += ["name"] if name and to not in (Format.tiktoken, Format.gguf) else []
+    if idle:
+        option = f"--{idle[0].replace('_', '-')}"
+        raise UsageError(f"`{option}` does nothing with `--to {to.value}`", hint="koktok export --help")
+    if name and Path(name).name != name:
+        raise UsageError(f"`--name {name}` is no name of a file", hint=f"--name {Path(name).name or 'mine'}")
+    loaded = Tokenizer.load(tokenizer)
+    called = name or tokenizer.resolve().name
+    match to:
+        case Format.hf:
+            said = _hf(loaded, out, looks)
+        case Format.hf_kiwi:
+            said = _hf_kiwi(loaded, out, looks)
+        case Format.spm:
+            said = _spm(loaded, out, user_defined or [])
+        case Format.tiktoken:
+            said = _tiktoken(loaded, out, called)
+        case Format.gguf:
+            said = _gguf(loaded, out, called)
+    for line in said:
+        print(f"note: {line}", file=sys.stderr)
+    print(out)
+
+
+def _hf(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
+    from koktok.export import hf
+    from koktok.export.folder import write_folder
+    from koktok.importing import ImportedTokenizer, hf_files
+    from koktok.importing.conversion import agreement
+    from koktok.importing.imported import PROBES
+
+    if isinstance(tokenizer, ImportedTokenizer):
+        if looks:
+            raise UsageError("styles are for koktok's own tokenizers; an imported one keeps its special tokens")
+        files = hf_files(tokenizer)
+        different = agreement(tokenizer, files)
+        write_folder(out, files)
+        same = f"{len(PROBES) - len(different)} of {len(PROBES)} hard texts get the same ids as from the source"
+        return [same, *(f"other ids for {probe!r}" for probe in different[:5])]
+    if looks:
+        from koktok.export.styles import chat_template_of, restyle
+
+        looks["chat_template"] = chat_template_of(looks.get("chat_template"))
+        tokenizer = restyle(tokenizer, **looks)
+    reason = hf.why_not(tokenizer.vocab)
+    if reason:
+        raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
+    tokenizer.save(out)
+    return []
+
+
+def _hf_kiwi(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
+    from koktok.export.styles import chat_template_of, restyle
+    from koktok.importing import ImportedTokenizer
+    from koktok.integrations.runtime import save_with_kiwi
+
+    if isinstance(tokenizer, ImportedTokenizer):
+        raise UsageError("an imported tokenizer was trained without an analyser", hint="koktok train TEXT --out FOLDER")
+    if looks:
+        looks["chat_template"] = chat_template_of(looks.get("chat_template"))
+        tokenizer = restyle(tokenizer, **looks)
+    save_with_kiwi(tokenizer, out)
+    return [
+        "where it is loaded it asks Kiwi: pip install 'koktok[transformers]'",
+        "load: `import koktok.integrations.transformers`, then AutoTokenizer; or AutoTokenizer with trust_remote_code=True",
+    ]
+
+
+def _spm(tokenizer: Tokenizer, out: Path, user_defined: list[str]) -> list[str]:
+    from koktok.export.file import write_file
+    from koktok.export.sentencepiece import differences, model_proto
+    from koktok.importing import ImportedTokenizer
+    from koktok.importing.engines import SentencePieceEngine
+
+    if isinstance(tokenizer, ImportedTokenizer):
+        if not isinstance(tokenizer.engine, SentencePieceEngine):
+            raise UsageError(
+                f"this was imported from what {tokenizer.engine.library} runs, and is no SentencePiece model"
+            )
+        if user_defined:
+            raise UsageError("`--user-defined` is for koktok's own tokenizers")
+        write_file(out, tokenizer.engine.data)
+        return []
+    jamo = bool(tokenizer.recipe.jamo)
+    data = model_proto(
+        tokenizer.vocab, tokenizer.pattern, normalizer=tokenizer.normalizer, jamo=jamo, user_defined=user_defined
+    )
+    write_file(out, data)
+    return [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
+
+
+def _tiktoken(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
+    from dataclasses import replace
+
+    from koktok.export.folder import write_folder
+    from koktok.export.tiktoken import files, ranks_of
+    from koktok.importing import ImportedTokenizer
+    from koktok.importing.engines import TiktokenEngine
+
+    if isinstance(tokenizer, ImportedTokenizer):
+        if not isinstance(tokenizer.engine, TiktokenEngine):
+            raise UsageError(f"this was imported from what {tokenizer.engine.library} runs, and has no ranks")
+        write_folder(out, files(replace(tokenizer.engine.ranks, name=name)))
+        return []
+    ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
+    write_folder(out, files(ranks, tokenizer.normalizer.signature()))
+    return ["tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
+
+
+def _gguf(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
+    from koktok.export import gguf
+    from koktok.importing import ImportedTokenizer, gguf_table
+
+    if isinstance(tokenizer, ImportedTokenizer):
+        table = gguf_table(tokenizer)
+        gguf.write(table, out, name=name)
+        return [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
+    table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, jamo=bool(tokenizer.recipe.jamo))
+    gguf.write(table, out, name=name)
+    return [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
+
+
+def import_(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A SentencePiece .model, tokenizer.json, vocab.txt, tiktoken ranks, or their folder.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder to write.", show_default=False)],
+    pattern: Annotated[
+        str | None, typer.Option(help="Ranks: gpt2, cl100k_base, o200k_base, llama3, qwen2, or a regex.")
+    ] = None,
+    special: Annotated[list[str] | None, typer.Option(help="Ranks: TOKEN=ID, a special token.")] = None,
+    lowercase: Annotated[bool | None, typer.Option(help="vocab.txt: fold case and strip accents.")] = None,
+) -> None:
+    """Read a foreign tokenizer into a folder that every verb takes; its ids stay its library's."""
+    from koktok.export.folder import check_target
+    from koktok.importing import ImportedTokenizer, import_tokenizer
+    from koktok.importing.imported import PROBES
+
+    check_target(out)
+    if out.exists() and file.is_dir() and out.resolve() == file.resolve():
+        raise UsageError("`--out` is the folder that is read", hint=f"--out {out}-koktok")
+    specials: dict[str, int] = {}
+    for item in special or []:
+        token, _, number = item.rpartition("=")
+        if not token or not number.isdecimal():
+            raise UsageError(f"`--special {item}` wants TOKEN=ID", hint="--special '<|endoftext|>=100257'")
+        specials[token] = int(number)
+    tokenizer = import_tokenizer(file, pattern=pattern, specials=specials or None, lowercase=lowercase)
+    tokenizer.save(out)
+    if isinstance(tokenizer, ImportedTokenizer):
+        print(f"kept as it is, run by {tokenizer.engine.library}; {tokenizer.vocab.size:,} ids", file=sys.stderr)
+        print(f"{tokenizer.exact} of {len(PROBES)} hard texts come back as they were", file=sys.stderr)
+        if tokenizer.reachable:
+            named = ", ".join(tokenizer.reachable[:5])
+            print(f"warning: text that spells {named} becomes that special token: it is a piece, too", file=sys.stderr)
+    else:
+        print(f"koktok's own {tokenizer.vocab.kind}; {tokenizer.vocab.size:,} ids", file=sys.stderr)
+    print(out)

@@ -1,0 +1,259 @@
+"""Any tokenizer examined: `koktok report`, `diff` and `doctor`."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from koktok.cli.options import Field, lines_of_paths
+from koktok.errors import KoktokError
+
+if TYPE_CHECKING:
+    from koktok.diff import Difference
+    from koktok.doctor import Diagnosis
+    from koktok.gold import GoldCorpus
+
+SPEC = "koktok:DIR hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN kiwi-sw:FILE package:NAME kiwi mecab-ko syllables, or a path."
+
+Spec = Annotated[str, typer.Argument(help=f"A tokenizer: {SPEC}", show_default=False)]
+Texts = Annotated[list[str] | None, typer.Option("--text", help="File, folder, glob or corpus:NAME; may be repeated.")]
+Gold = Annotated[list[Path] | None, typer.Option(help="Gold morphemes: CoNLL-U, KLUE-DP or Sejong; may be repeated.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+class FailOn(StrEnum):
+    """From which severity on `doctor` ends with 1."""
+
+    note = "note"
+    warning = "warning"
+    error = "error"
+    never = "never"
+
+
+def doctor(
+    spec: Spec,
+    text: Texts = None,
+    blocklist: Annotated[
+        Path | None, typer.Option(help="Words that no piece may hold, a line each: word, =word, !word, /regex/.")
+    ] = None,
+    examples: Annotated[int, typer.Option(min=0, help="How many pieces a finding shows.")] = 10,
+    fail_on: Annotated[FailOn, typer.Option(help="End with 1 from this severity on.")] = FailOn.error,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    field: Field = None,
+    quiet: Quiet = False,
+) -> None:
+    """Audit a vocabulary: unreachable, broken and doubled pieces, junk, personal data, and which Korean it covers.
+
+    Ends with 0 where nothing as grave as --fail-on was found, and with 1 otherwise.
+    """
+    from koktok.blocklist import Blocklist
+    from koktok.console import Talk
+    from koktok.doctor import SEVERITIES, diagnose
+    from koktok.specs import open_spec
+
+    blocked = Blocklist.load(blocklist) if blocklist else None
+    lines = [*lines_of_paths(text, field)] if text else None
+    with Talk(quiet=quiet) as talk:
+        found = diagnose(open_spec(spec), lines, blocklist=blocked, examples=examples, tell=talk)
+    if as_json:
+        print(found.to_json(), end="")
+    else:
+        _show_diagnosis(found)
+    gravest = found.gravest()
+    if gravest and fail_on != FailOn.never and SEVERITIES.index(gravest) >= SEVERITIES.index(fail_on.value):
+        raise typer.Exit(1)
+
+
+def _show_diagnosis(found: Diagnosis) -> None:
+    from koktok.console import table
+
+    print(f"{found.name}: {found.size:,} ids, digest {found.digest}\n")
+    rows = [
+        [name, f"{value:,.0f}" if value > 1 or not value else f"{value:.1%}"] for name, value in found.facts.items()
+    ]
+    rows += [
+        [f"pieces in {script}", f"{count:,} ({count / found.size:.1%})"] for script, count in found.scripts.items()
+    ]
+    table("What it holds", ["", ""], rows)
+    print(f"\nlongest: {'  '.join(map(_visible, found.longest))}\n")
+    for finding in found.findings:
+        print(f"{finding.severity}: {finding.count:,} {finding.title} [{finding.check}]")
+        for i, piece, why in finding.examples:
+            print(f"    {'' if i < 0 else i:>7}  {_visible(piece)}{f'  ({_printable(why)})' if why else ''}")
+    if not found.findings:
+        print("nothing found")
+    ways = {"blocklist": "--blocklist FILE", "unused": "--text FILE"}
+    for check in found.not_checked:
+        print(f"not checked: {check} (give `{ways[check]}`)")
+
+
+def _visible(piece: str) -> str:
+    return _printable(piece).replace(" ", "▁")
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+
+
+def diff(
+    a: Spec,
+    b: Spec,
+    text: Texts = None,
+    gold: Gold = None,
+    words: Annotated[int, typer.Option(min=0, help="How many changed words are listed.")] = 30,
+    lines: Annotated[int, typer.Option(min=0, help="How many changed lines are listed.")] = 5,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    field: Field = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show where two tokenizers cut the same text differently; standard input without --text.
+
+    Ends like `diff`: 0 the same, 1 different, 2 trouble.
+    """
+    from koktok.console import Talk
+    from koktok.diff import difference
+    from koktok.specs import open_spec
+
+    try:
+        corpora = _golds(gold)
+        sentences = [*lines_of_paths(text, field)]
+        with Talk(quiet=quiet) as talk:
+            found = difference(
+                open_spec(a), open_spec(b), sentences, gold=corpora, words=words, examples=lines, seed=seed, tell=talk
+            )
+    except KoktokError as error:
+        error.exit_code = 2  # as `diff` does, so that 1 always means "different"
+        raise
+    if as_json:
+        print(found.to_json(), end="")
+    else:
+        _show_difference(found)
+    if not found.same:
+        raise typer.Exit(1)
+
+
+def _show_difference(found: Difference) -> None:
+    from koktok.console import table
+
+    for mark, side in (("A", found.a), ("B", found.b)):
+        size = f"{side.size:,} ids" if side.size else "open vocabulary"
+        print(f"{mark}: {side.name} ({size}), {side.tokens:,} tokens, {side.fertility:.3f} an eojeol")
+    change, low, high = found.fertility_difference
+    print(f"B - A: {change:+.4f} tokens an eojeol, 95 % interval [{low:+.4f}, {high:+.4f}]")
+    print(f"lines cut differently: {found.lines_changed:,} of {found.lines:,}")
+    print(f"eojeols cut differently: {found.eojeols_changed:,} of {found.eojeols:,}")
+    print(f"cuts inside eojeols that only A makes: {found.only_a:,}; that only B makes: {found.only_b:,}")
+    if found.lines_same_cuts_other_ids:
+        print(f"lines with the same tokens and other ids: {found.lines_same_cuts_other_ids:,}")
+    for verdict in found.judged:
+        print(
+            f"{verdict.gold} ({verdict.standing}): F1 A {verdict.f1_a:.3f}, B {verdict.f1_b:.3f}; where only A cuts it is right "
+            f"{verdict.only_a_right:,} times of {verdict.only_a:,}, where only B cuts {verdict.only_b_right:,} of {verdict.only_b:,}"
+        )
+    if found.words:
+        print()
+        rows = [[item.word, f"{item.times:,}", item.a, item.b] for item in found.words]
+        table("Words cut differently, by frequency", ["eojeol", "times", "A", "B"], rows)
+    for item in found.examples:
+        print(f"\nline {item.number}\n< {item.a}\n> {item.b}")
+
+
+def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
+    """Lines by file; each file is a domain, named by its stem."""
+    from koktok.corpus import Source
+
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        for file in Source.of(path, field=field).paths:
+            stem = Path(file).name.split(".")[0]
+            same = sum(name.split("#")[0] == stem for name in found)
+            found[f"{stem}#{same + 1}" if same else stem] = [*lines_of_paths([str(file)], field)]
+    return found
+
+
+def _golds(paths: list[Path] | None) -> list[GoldCorpus]:
+    if not paths:
+        return []
+    from koktok.gold import read_gold
+
+    return [read_gold(path) for path in paths]
+
+
+def report(
+    specs: Annotated[
+        list[str], typer.Argument(help=f"Tokenizers, `NAME=SPEC` to name a row: {SPEC}", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for report.json, .md, .html.", show_default=False)],
+    text: Texts = None,
+    gold: Gold = None,
+    reference: Annotated[str | None, typer.Option(help="Compare with this one. [the first that runs]")] = None,
+    english: Annotated[list[str] | None, typer.Option(help="English text, measured beside.")] = None,
+    code: Annotated[list[str] | None, typer.Option(help="Source code, measured beside.")] = None,
+    parallel: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="KO EN", help="The same lines in Korean and English.")
+    ] = None,
+    extended: Annotated[
+        bool, typer.Option("--extended", help="Also round trip, robustness, reachability: minutes a tokenizer.")
+    ] = False,
+    sample: Annotated[int, typer.Option(min=1, help="Lines for the extended measures.")] = 2000,
+    sentences: Annotated[int, typer.Option(min=0, help="Sentences that the page shows.")] = 6,
+    resamples: Annotated[int, typer.Option(min=0, help="Of the bootstrap; 0 draws no intervals.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap and of the sentences shown.")] = 0,
+    speed: Annotated[
+        bool, typer.Option("--speed", help="Also write speed.json, which is never the same twice.")
+    ] = False,
+    title: Annotated[str, typer.Option(help="Heading of the report.")] = "Korean tokenizers",
+    field: Field = None,
+    quiet: Quiet = False,
+) -> None:
+    """Measure tokenizers on Korean text and gold morphemes: JSON, Markdown and one HTML page with plots.
+
+    The same inputs give the same bytes. A tokenizer that cannot run is a row that says why.
+    """
+    from koktok.console import Talk
+    from koktok.metrics import Parallel, Text
+    from koktok.report import to_html, to_markdown
+    from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase
+    from koktok.report.page import check_extra
+    from koktok.report.schema import write
+
+    check_extra()
+    korean = Text.of(_domains(text, field)) if text else None
+    corpora = _golds(gold)
+    both = Parallel(*([*lines_of_paths([path], field)] for path in parallel)) if parallel else None
+    material = Material(
+        text=korean,
+        golds=corpora,
+        parallel=both,
+        english=Text.of(_domains(english, field)) if english else None,
+        code=Text.of(_domains(code, field)) if code else None,
+        shown=showcase(korean.lines if korean else [], sentences, seed, corpora),
+    )
+    with Talk(quiet=quiet) as talk:
+        found = measure(
+            entries_of(specs),
+            material,
+            title=title,
+            reference=reference,
+            extended=extended,
+            sample=sample,
+            resamples=resamples,
+            seed=seed,
+            tell=talk,
+        )
+    write(out / "report.json", found.to_json())
+    write(out / "report.md", to_markdown(found))
+    write(out / "report.html", to_html(found))
+    if speed:
+        with Talk(quiet=quiet) as talk:
+            timed = measure_speed(entries_of(specs), korean.lines if korean else [], tell=talk)
+        write(out / "speed.json", timed.to_json())
+    for row in found.rows:
+        if not row.ran:
+            print(f"not run: {row.name}: {row.why}", file=sys.stderr)
+    print(out / "report.html")

@@ -1,0 +1,51 @@
+"""`koktok metrics`: what each figure of a report means."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+__all__ = ["metrics"]
+
+
+def metrics(
+    which: Annotated[
+        str | None, typer.Argument(help="A number (M10) or a name (fertility); all by default.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what each metric is: definition, unit, which way is better, source, pitfalls."""
+    from dataclasses import asdict
+
+    from koktok.metrics import describe
+    from koktok.metrics import metrics as known
+
+    found = describe(which) if which else list(known().values())
+    if as_json:
+        rows = [{key: value for key, value in asdict(m).items() if key != "value"} for m in found]
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+    elif which:
+        for m in found:
+            print(f"{m.id} {m.name}: {m.title} ({m.title_ko})")
+            print(f"  {m.unit}, {BETTER[m.better]}; needs {m.needs}")
+            for label in ("definition", "source", "pitfalls"):
+                print(f"  {label.capitalize()}: {getattr(m, label)}")
+            print()
+    else:
+        from koktok.console import table
+
+        table("", ["id", "name", "title", "unit", "better", "needs"], [_row(m) for m in found])
+
+
+BETTER = {
+    "higher": "higher is better",
+    "lower": "lower is better",
+    "none": "a description, not a score",
+    "one": "the nearer to 1, the better",
+}
+
+
+def _row(m: object) -> list[str]:
+    return [str(getattr(m, key)) for key in ("id", "name", "title", "unit", "better", "needs")]

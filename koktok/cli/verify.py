@@ -1,0 +1,87 @@
+"""`koktok verify`: is this folder what it says it is? A table, or JSON, and an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from koktok.cli.options import Field, Folder, lines_of_paths
+
+if TYPE_CHECKING:
+    from koktok.verify import Report
+
+
+def verify(
+    tokenizer: Folder,
+    paths: Annotated[
+        list[str] | None, typer.Argument(help="Text to prove it on; koktok's own small corpus by default.")
+    ] = None,
+    exports: Annotated[
+        list[Path] | None, typer.Option("--with", help="Folder of an export that must give the same ids; repeatable.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Look at the first so many lines only.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Lines for the slow checks, spread over the text. [20000]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    field: Field = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Prove a tokenizer on your text: loss, equal ids in every format, offsets, batches, streams, special tokens, saving."""
+    import os
+
+    from koktok.console import Talk
+    from koktok.verify import SAMPLE
+    from koktok.verify import verify as check
+
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # it would say that there is no PyTorch
+    lines = islice(_lines(paths, field), limit)
+    with Talk(quiet=quiet) as talk:
+        report = check(tokenizer, lines, exports=exports or (), sample=sample or SAMPLE, tell=talk)
+    if as_json:
+        print(report.to_json())
+    else:
+        _show(report)
+    raise typer.Exit(0 if report.passed else 1)
+
+
+def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:
+    """Lines of files, standard input where that is asked for, or of corpora/mini."""
+    from koktok.cli.options import sources_of
+    from koktok.corpus import read_lines
+
+    if not paths or any(path.startswith("corpus:") for path in paths):
+        return read_lines(sources_of(paths or ["corpus:mini"], field, [], quiet=True))
+    return lines_of_paths(paths, field)
+
+
+def _show(report: Report) -> None:
+    from koktok.console import stderr, table
+
+    rows = [
+        (
+            finding.check,
+            finding.outcome if finding.outcome == "not run" else finding.outcome.upper(),
+            f"{finding.looked:,}" if finding.looked else "",
+            f"{finding.wrong:,}" if finding.looked else "",
+        )
+        for finding in report.findings
+    ]
+    title = f"{report.folder}: {report.tokenizer}, {report.lines:,} lines, {report.characters:,} characters"
+    table(title, ("check", "outcome", "looked at", "wrong"), rows)
+    if report.losses:
+        losses = [(loss.rule, loss.characters, f"{loss.times:,}", loss.example) for loss in report.losses]
+        table("\nwhat decode(encode(x)) changes", ("rule", "characters", "times", "most often"), losses)
+    talk = stderr()
+    for finding in report.findings:
+        if finding.outcome != "pass":
+            talk.print(f"{finding.check}: {finding.said}", markup=False)
+        if finding.note:
+            talk.print(f"{finding.check}: {finding.note}", markup=False)
+        for example in finding.examples:
+            talk.print(f"    {example}", markup=False)
+    talk.print("all checks passed" if report.passed else "FAILED", markup=False)

@@ -1,0 +1,152 @@
+"""What a training will take, from a look at its text: the numbers behind `koktok train --dry-run`.
+
+This file adds: the look. Up to `LOOK` bytes of text are really counted (seconds), a share of each source; beyond them new
+words come as Heaps' law says, its exponent fitted to the first half of the look against all of it. Words that come k
+times keep their share of all words. Memory and time are linear in what the counts say, with the constants below.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from koktok.corpus import Source, read_batches
+from koktok.count import Counts
+from koktok.count.engine import total
+from koktok.count.files import about
+from koktok.count.prepared import prepare
+from koktok.count.shards import Shards
+from koktok.normalize import Folds, Normalizer
+from koktok.pretokenize import Pattern
+from koktok.reading import read_shards
+from koktok.recipe import Recipe
+from koktok.waist import MANY_WORDS, MOST_WORDS
+
+__all__ = ["Estimate", "estimate"]
+
+LOOK = 48 << 20
+
+COUNTING, PER_WORD = 500e6, 170.0
+TRAINING, PER_TRAINED = 235e6, 1630.0
+"""Bytes while words are counted, by distinct words, and while they are trained on, by those that come often enough; the
+larger sum is the peak. Fitted to 17, 20 and 66 MB of text, within 10 %."""
+
+ANALYSED = 10_000
+"""Distinct words that one process of Kiwi 0.24 reads in a second."""
+
+ANALYSER = 375e6
+"""Bytes of one process of Kiwi."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What to expect.
+
+    Parameters
+    ----------
+    eojeols : int
+        Running words that are trained on.
+    distinct : int
+        Distinct words among them.
+    trained : int
+        Distinct pre-tokens that come often enough.
+    minimum : int
+        How often that is.
+    memory : float
+        Bytes of this process.
+    analysers : int
+        Processes of the analyser beside it, 375 MB each while they run.
+    seconds : float
+        Of the analyser, where nothing is cached.
+    counted : float
+        Share of the text that was really counted.
+    """
+
+    eojeols: int
+    distinct: int
+    trained: int
+    minimum: int
+    memory: float
+    analysers: int
+    seconds: float
+    counted: float
+
+
+def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None = None) -> Estimate:
+    """Look at the text and say what a training takes.
+
+    Raises
+    ------
+    KoktokError
+        As `koktok.reading.read`.
+    """
+    if any(about(file) for source in sources for file in source.paths):
+        with read_shards(sources, holdout=recipe.holdout, threads=threads) as found:
+            raw, half, times = Counts.from_rows(total(found.words)), None, 1.0
+    else:
+        raw, half, times = _looked(sources, recipe.holdout, threads)
+    normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
+    pattern = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
+    counts = prepare(raw, normalizer, pattern)
+    power = 1.0
+    if half is not None and times > 1 and 0 < len(half) < len(raw):
+        power = math.log(len(raw) / len(half)) / math.log(raw.total / half.total)
+    growth = times**power
+    minimum = recipe.train.min_count or _minimum(counts, growth)
+    trained = int(growth * np.count_nonzero(counts.n >= minimum))
+    distinct = int(len(raw) * growth)
+    analysed = trained if recipe.segment.segmenter != "whitespace" else 0
+    processes = (threads or os.cpu_count() or 1) if analysed else 0
+    return Estimate(
+        int(raw.total * times),
+        distinct,
+        trained,
+        minimum,
+        max(COUNTING + PER_WORD * distinct, TRAINING + PER_TRAINED * trained),
+        processes,
+        analysed / (ANALYSED * max(1, processes)),
+        1 / times,
+    )
+
+
+def _minimum(counts: Counts, growth: float) -> int:
+    """`koktok.waist.usual_minimum` of counts that grow so much."""
+    if len(counts) * growth <= MANY_WORDS:
+        return 1
+    times = np.bincount(np.minimum(counts.n, 1000).astype(np.int64))
+    as_many = times[::-1].cumsum()[::-1] * growth  # words that come k times or more
+    return max(2, int(np.argmax(as_many <= MOST_WORDS)))
+
+
+def _looked(sources: Sequence[Source], holdout: float, threads: int | None) -> tuple[Counts, Counts, float]:
+    """Counts of the look and of its first half, and how much more text there is."""
+    sizes = [sum(file.stat().st_size for file in source.paths if file.is_file()) for source in sources]
+    read = [0] * len(sources)
+    halves: list[list[list[str]]] = [[], []]
+    for i, source in enumerate(sources):
+
+        def on_progress(done: int, _total: int | None, i: int = i) -> None:
+            read[i] = done
+
+        share = LOOK * sizes[i] / max(1, sum(sizes))
+        for batch in _some(read_batches(source, on_progress=on_progress), share):
+            halves[0].append(batch[: (len(batch) + 1) // 2])
+            halves[1].append(batch[(len(batch) + 1) // 2 :])
+    with Shards(holdout=holdout, threads=threads) as shards:
+        first, _ = shards.count(halves[0], name="first")
+        rest, _ = shards.count(filter(None, halves[1]), name="rest")
+        half, whole = total(first), total([*first, *rest])
+    times = max(1.0, sum(sizes) / max(1, sum(read)))
+    return Counts.from_rows(whole), Counts.from_rows(half), times
+
+
+def _some(batches: Iterator[list[str]], size: float) -> Iterator[list[str]]:
+    for batch in batches:
+        yield batch
+        size -= len("".join(batch).encode())
+        if size <= 0:
+            return

@@ -1,0 +1,21 @@
+"""Gold morphemes to cuts: treebanks and Sejong-style files, read into sentences with legal and fused borders.
+
+This folder adds: honesty about the gold. Only the treebanks whose morphemes people annotated are called human; words
+whose annotation contradicts itself are masked, counted and never scored.
+"""
+
+from koktok.gold.align import Alignment, surface_cuts
+from koktok.gold.corpus import KINDS, Cut, GoldCorpus, Morpheme, Sentence, kind_of
+from koktok.gold.readers import read_gold
+
+__all__ = [
+    "KINDS",
+    "Alignment",
+    "Cut",
+    "GoldCorpus",
+    "Morpheme",
+    "Sentence",
+    "kind_of",
+    "read_gold",
+    "surface_cuts",
+]

@@ -1,0 +1,202 @@
+"""A gold corpus: sentences with morphemes, legal cuts, fused borders, and the words that are not scored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from koktok.gold.align import TOLERATED, surface_cuts
+
+__all__ = ["KINDS", "Cut", "GoldCorpus", "Morpheme", "Sentence", "kind_of", "word_class"]
+
+KINDS: Final = ("N|J", "V|E", "E|E", "*|XS/VCP", "N|N", "other")
+"""Kinds of border: noun and particle, verb and ending, ending and ending, before a suffix or the copula, compound."""
+
+
+def word_class(tag: str) -> str:
+    """Noun, verb, particle …: what the Kaist and the Sejong tag sets have in common.
+
+    Examples
+    --------
+    >>> [word_class(tag) for tag in ("ncn", "NNG", "pvg", "jp", "VCP", "ecs", "EF", "xsv", "SL")]
+    ['N', 'N', 'V', 'VCP', 'VCP', 'E', 'E', 'XS', 'S']
+    """
+    upper = tag.upper()
+    if upper in ("JP", "VCP", "VCN"):
+        return "VCP"
+    if upper.startswith(("XS", "XR", "XP")):
+        return "N" if upper == "XR" else upper[:2]
+    if upper[:1] == "P":  # the Kaist tag set calls verbs and adjectives predicates: pvg, paa, px
+        return "V"
+    return upper[:1] if upper[:1] in ("N", "V", "J", "E", "M", "I", "S", "F") else "other"
+
+
+def kind_of(left: str, right: str) -> str:
+    """The kind of the border between two tags, one of `KINDS`.
+
+    Examples
+    --------
+    >>> kind_of("ncn", "jco"), kind_of("VV", "EP"), kind_of("EP", "EF"), kind_of("NNG", "XSV"), kind_of("XSV", "EC")
+    ('N|J', 'V|E', 'E|E', '*|XS/VCP', 'V|E')
+    """
+    a, b = word_class(left), word_class(right)
+    if b in ("XS", "VCP"):
+        return "*|XS/VCP"
+    if b == "E":
+        return "E|E" if a == "E" else "V|E" if a in ("V", "VCP", "XS") else "other"
+    if b == "J":
+        return "N|J" if a in ("N", "XS", "S", "F") else "other"
+    return "N|N" if (a, b) == ("N", "N") else "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Morpheme:
+    """A morpheme and the code points of the sentence in which it has a part; start == end where it left no trace."""
+
+    form: str
+    tag: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A border between morphemes: an offset (of a fused one: its syllable) and its kind."""
+
+    at: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the gold.
+
+    Parameters
+    ----------
+    text : str
+        NFC.
+    morphemes : tuple of Morpheme
+        Of the words that are scored.
+    cuts, fused : tuple of Cut
+        Borders between two Hangul syllables, and borders inside one.
+    masked : tuple of (int, int)
+        Words that are not scored.
+    """
+
+    text: str
+    morphemes: tuple[Morpheme, ...]
+    cuts: tuple[Cut, ...]
+    fused: tuple[Cut, ...]
+    masked: tuple[tuple[int, int], ...]
+
+
+Word = tuple[str, Sequence[str], Sequence[str], bool]
+"""Form, morphemes, tags, and whether a space stands before it."""
+
+
+@dataclass(frozen=True)
+class GoldCorpus:
+    """Sentences and what is known of their annotation.
+
+    Parameters
+    ----------
+    name : str
+    human : bool
+        Whether people annotated the morphemes; everything else is silver.
+    sentences : list of Sentence
+    words : int
+    skipped : Counter
+        Reason to number of words that are not scored.
+    digest : str
+        Of the file.
+    """
+
+    name: str
+    human: bool
+    sentences: list[Sentence]
+    words: int
+    skipped: Counter[str] = field(default_factory=Counter)
+    digest: str = ""
+
+    @property
+    def label(self) -> str:
+        """What to call it: human or silver."""
+        return "human" if self.human else "silver"
+
+    @property
+    def coverage(self) -> float:
+        """The share of words that are scored."""
+        return 1 - sum(self.skipped.values()) / self.words if self.words else 0.0
+
+    @property
+    def reachable(self) -> float:
+        """The share of all borders that lie at the edge of a syllable: the recall that whole syllables can have."""
+        cuts = sum(len(sentence.cuts) for sentence in self.sentences)
+        fused = sum(len(sentence.fused) for sentence in self.sentences)
+        return cuts / (cuts + fused) if cuts + fused else 0.0
+
+    @classmethod
+    def of(cls, name: str, sentences: Sequence[Sequence[Word]], *, human: bool, digest: str = "") -> GoldCorpus:
+        """A corpus from words with their morphemes and tags.
+
+        Examples
+        --------
+        >>> words = [("집에서", ["집", "에서"], ["NNG", "JKB"], False), ("갔다", ["가", "았", "다"], ["VV", "EP", "EF"], True)]
+        >>> gold = GoldCorpus.of("tiny", [words], human=True)
+        >>> gold.sentences[0].text, [(c.at, c.kind) for c in gold.sentences[0].cuts]
+        ('집에서 갔다', [(1, 'N|J'), (5, 'E|E')])
+        >>> [(c.at, c.kind) for c in gold.sentences[0].fused], round(gold.reachable, 3)
+        ([(4, 'V|E')], 0.667)
+        """
+        skipped: Counter[str] = Counter()
+        made = []
+        total = 0
+        for words in sentences:
+            text = ""
+            morphemes: list[Morpheme] = []
+            cuts: list[Cut] = []
+            fused: list[Cut] = []
+            masked: list[tuple[int, int]] = []
+            for form, forms, tags, spaced in words:
+                text += " " if spaced and text else ""
+                at = len(text)
+                text += form
+                total += 1
+                reason = _reason(form, forms, tags)
+                if not reason:
+                    found = surface_cuts(form, forms)
+                    reason = "morphemes do not fit the form" if found.cost > TOLERATED else ""
+                if reason:
+                    skipped[reason] += 1
+                    masked.append((at, at + len(form)))
+                    continue
+                morphemes += [
+                    Morpheme(m, tag, at + a, at + b) for m, tag, (a, b) in zip(forms, tags, found.spans, strict=True)
+                ]
+                cuts += [
+                    Cut(at + p, kind_of(tags[k], tags[k + 1]))
+                    for p, k in found.cuts
+                    if _syllable(form[p - 1]) and _syllable(form[p])
+                ]
+                fused += [Cut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in found.fused]
+            made.append(Sentence(text, tuple(morphemes), tuple(cuts), tuple(fused), tuple(masked)))
+        return cls(name, human, made, total, skipped, digest or _digest(made))
+
+
+def _syllable(char: str) -> bool:
+    return "가" <= char <= "힣"
+
+
+def _reason(form: str, forms: Sequence[str], tags: Sequence[str]) -> str:
+    if len(forms) != len(tags):
+        return "morphemes and tags differ in number"
+    if not forms or not form or not all(forms):
+        return "an empty morpheme"
+    return ""
+
+
+def _digest(sentences: Sequence[Sentence]) -> str:
+    return hashlib.sha256(repr(sentences).encode()).hexdigest()[:16]

@@ -1,0 +1,35 @@
+"""(lines, tokenizer, gold) → scores: a file a family, and every definition in the docstring of its function.
+
+This folder adds: sums per line before anything else. Values, domains, intervals and paired tests all come from the same
+tables of counts, so that a metric over shards is the metric over the whole, and no figure travels without a signature.
+"""
+
+from koktok.metrics.boundaries import GoldPage
+from koktok.metrics.page import Page, Text, Tokens, cuts_of
+from koktok.metrics.probe import Labelled
+from koktok.metrics.registry import Metric, describe, metrics
+from koktok.metrics.scores import Parallel, Scores, compare, score
+from koktok.metrics.speed import Speed, speed
+from koktok.metrics.statistics import Difference, Statistics, Table, Value
+
+__all__ = [
+    "Difference",
+    "GoldPage",
+    "Labelled",
+    "Metric",
+    "Page",
+    "Parallel",
+    "Scores",
+    "Speed",
+    "Statistics",
+    "Table",
+    "Text",
+    "Tokens",
+    "Value",
+    "compare",
+    "cuts_of",
+    "describe",
+    "metrics",
+    "score",
+    "speed",
+]

@@ -1,0 +1,104 @@
+"""The tables that encode again: samples of the text, other texts, the vocabulary itself."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from koktok.metrics.counts import columns as count_columns
+from koktok.metrics.fidelity import probes, round_trip
+from koktok.metrics.language_model import ngram_table, segmentation_entropy
+from koktok.metrics.page import BLOCK, Page, Text, Tokens
+from koktok.metrics.probe import Labelled, probe
+from koktok.metrics.robustness import contexts, noise
+from koktok.metrics.statistics import Table
+from koktok.metrics.vocabulary import vocabulary_counts
+from koktok.specs.subject import Subject
+
+if TYPE_CHECKING:
+    from koktok.metrics.scores import Parallel
+
+__all__ = ["other_texts", "packed", "sampled"]
+
+
+def other_texts(
+    subject: Subject,
+    *,
+    parallel: Parallel | None,
+    english: Text | None,
+    code: Text | None,
+    labelled: Labelled | None,
+) -> dict[str, Table]:
+    """Tables of parallel, English, program and labelled text, as far as they came."""
+    tables = {}
+    if parallel is not None:
+        tokens = np.diff(subject.encode(parallel.korean).indptr)
+        other = np.diff(subject.encode(parallel.other).indptr)
+        share = np.divide(tokens, other, out=np.zeros(len(tokens)), where=other > 0)
+        columns = {"tokens": tokens, "other_tokens": other, "premium": share, "pairs": (other > 0).astype(np.int64)}
+        tables["parallel"] = Table(columns, np.arange(len(tokens), dtype=np.int64) // BLOCK)
+    for name, text in (("english", english), ("code", code)):
+        if text is not None and len(text):
+            page = Page(text.lines)
+            tables[name] = Table(
+                count_columns(page, Tokens(page, subject.encode(text.lines))), text.blocks, text.domains
+            )
+    if labelled is not None:
+        tables["probe"] = probe(subject, labelled)
+    return tables
+
+
+def packed(subject: Subject, text: Text) -> Table | None:
+    """Bits of the ids and bytes of gzip and zstd, a row a domain; None for an open vocabulary."""
+    if subject.size is None:
+        return None
+    tokens = np.diff(subject.encode(text.lines).indptr)
+    rows: list[dict[str, float]] = []
+    for k in range(len(text.names)):
+        which = np.flatnonzero(text.domains == k)
+        if not len(which):
+            continue
+        raw = "\n".join(text.lines[i] for i in which).encode()
+        row = {"id_bits": float(tokens[which].sum() * np.log2(subject.size)), "gzip": float(len(zlib.compress(raw, 9)))}
+        try:
+            import zstandard
+        except ImportError:
+            pass
+        else:
+            row["zstd"] = float(len(zstandard.ZstdCompressor(level=19).compress(raw)))
+        rows.append(row)
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return Table(columns, np.zeros(len(rows), dtype=np.int64))
+
+
+def sampled(
+    subject: Subject, text: Text | None, *, sample: int, seed: int, tell: Callable[[str, int, int], None] | None
+) -> tuple[dict[str, Table], dict[str, Any]]:
+    """Tables of a sample of the text, and of the vocabulary."""
+
+    def one(row: dict[str, float]) -> Table:
+        return Table({k: np.array([v], dtype=np.float64) for k, v in row.items()}, np.zeros(1, dtype=np.int64))
+
+    tables: dict[str, Table | None] = {}
+    counted, passed = probes(subject)
+    tables["probes"] = one(counted)
+    steps = 6
+    tables["vocabulary"] = one(vocabulary_counts(subject))
+    if text is not None and len(text):
+        few = text.sample(sample, seed)
+        work: list[tuple[str, Callable[[], Table | None]]] = [
+            ("round_trip", lambda: round_trip(subject, few)),
+            ("noise", lambda: noise(subject, few, seed=seed)),
+            ("contexts", lambda: contexts(subject, few, seed=seed)),
+            ("entropy", lambda: segmentation_entropy(subject, few)),
+            ("ngram", lambda: ngram_table(subject, text.sample(10 * sample, seed))),
+            ("packed", lambda: packed(subject, text.sample(10 * sample, seed))),
+        ]
+        for number, (name, make) in enumerate(work):
+            tables[name] = make()
+            if tell:
+                tell(f"{name} {subject.name}", number + 1, steps)
+    return {name: table for name, table in tables.items() if table is not None}, {"probes": passed}

@@ -1,0 +1,125 @@
+"""Whether text comes back: round trips of lines and of a fixed list of difficult strings."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any, Final
+
+import numpy as np
+
+from koktok.metrics.page import Text
+from koktok.metrics.registry import metric, ratio
+from koktok.metrics.statistics import Table
+from koktok.specs.subject import Subject
+
+__all__ = ["PROBES", "probes", "round_trip"]
+
+PROBES: Final = (
+    ("NFD", unicodedata.normalize("NFD", "한국어는 어렵다")),
+    ("compatibility jamo", "ㅋㅋㅋ ㅠㅠ ㄱㄱ ㅇㅋ"),
+    ("conjoining jamo", "\u1112\u1161 \u11ab"),
+    ("old Hangul", "나랏말\u110a\u119e미 \u1112\u119e\u11ab글"),
+    ("Hanja", "大韓民國 憲法"),
+    ("compatibility Hanja", "\uf90a \uf9d1"),
+    ("emoji", "👨\u200d👩\u200d👧\u200d👦 👍🏽 🇰🇷 🏳️\u200d🌈"),
+    ("fullwidth", "ＡＢＣ１２３！？　～"),
+    ("compatibility signs", "㈜ ㎏ ㎡ ½ ① … ‼"),
+    ("ideographic space", "하늘\u3000바다"),
+    ("no-break space", "하늘\u00a0바다"),
+    ("zero-width space", "하늘\u200b바다"),
+    ("runs of spaces", "하늘   바다  "),
+    ("leading space", "  하늘"),
+    ("tab", "하늘\t바다"),
+    ("newline", "하늘\n바다\r\n산"),
+    ("control characters", "하늘\x00\x07바다"),
+    ("rare syllables", "뷁 똠 햏 쀍 갃"),
+    ("quotes and dashes", "“하늘” ‘바다’ — – ·"),
+    ("metaspace", "▁하늘 ▁"),
+    ("byte piece", "<0xEA><0xB0><0x80>"),
+    ("control token", "</s> [UNK] <|endoftext|>"),
+    ("Latin with marks", "café naïve Ünïcödé"),
+    ("other scripts", "Привет こんにちは สวัสดี العربية"),
+)
+"""Category and text; each must come back."""
+
+
+def round_trip(subject: Subject, text: Text) -> Table | None:
+    """Whether each line comes back: exactly, but for normalization, but for runs of white space."""
+    kept = np.zeros((3, len(text)), dtype=np.int64)
+    for part in text.batches():
+        lines = text.lines[part]
+        rows = subject.encode(lines)
+        for k, line in enumerate(lines):
+            ids = rows.ids[rows.indptr[k] : rows.indptr[k + 1]].tolist()
+            back = subject.decode(ids)
+            if back is None:
+                return None
+            kept[:, part.start + k] = _same(back, line)
+    one = np.ones(len(text), dtype=np.int64)
+    columns = {"lines": one, "strict": kept[0], "nfc": kept[1], "spaces": kept[2]}
+    return Table(columns, text.blocks, text.domains)
+
+
+def _same(back: str, text: str) -> tuple[bool, bool, bool]:
+    composed = unicodedata.normalize("NFC", back) == unicodedata.normalize("NFC", text)
+    loose = unicodedata.normalize("NFC", " ".join(back.split())) == unicodedata.normalize("NFC", " ".join(text.split()))
+    return back == text, composed, loose
+
+
+def probes(subject: Subject) -> tuple[dict[str, float], dict[str, bool | None]]:
+    """Counts over `PROBES`, and which categories came back (up to canonical equivalence)."""
+    found: dict[str, bool | None] = {}
+    strict = 0
+    for name, text in PROBES:
+        rows = subject.encode([text])
+        back = subject.decode(rows.ids.tolist())
+        found[name] = None if back is None else _same(back, text)[1]
+        strict += back == text
+    passed = sum(bool(ok) for ok in found.values())
+    asked = sum(ok is not None for ok in found.values())
+    return {"probes": asked, "probes_nfc": passed, "probes_strict": strict}, found
+
+
+@metric("M23a", ko="왕복 일치 (엄격)", unit="share", better="higher", needs="sample", table="round_trip")
+def round_trip_strict(s: Any) -> Any:
+    """Lines that come back exactly.
+
+    Definition: lines with decode(encode(line)) == line / lines of the sample.
+    Source: common practice.
+    Pitfalls: lines are NFC; see M23d for what is hard. None where a library has no decoder.
+    """
+    return ratio(s["strict"], s["lines"])
+
+
+@metric("M23b", ko="왕복 일치 (NFC)", unit="share", better="higher", needs="sample", table="round_trip")
+def round_trip_nfc(s: Any) -> Any:
+    """Lines that come back up to canonical equivalence.
+
+    Definition: lines with NFC(decode(encode(line))) == line / lines of the sample.
+    Source: common practice.
+    Pitfalls: as M23a.
+    """
+    return ratio(s["nfc"], s["lines"])
+
+
+@metric("M23c", ko="왕복 일치 (공백 제외)", unit="share", better="higher", needs="sample", table="round_trip")
+def round_trip_spaces(s: Any) -> Any:
+    """Lines that come back but for runs of white space.
+
+    Definition: as M23b after joining the eojeols of both sides by one space.
+    Source: common practice.
+    Pitfalls: WordPiece still fails around punctuation, where it puts spaces.
+    """
+    return ratio(s["spaces"], s["lines"])
+
+
+@metric("M23d", ko="어려운 문자열 왕복", unit="share", better="higher", needs="sample", table="probes")
+def round_trip_probes(s: Any) -> Any:
+    """Difficult strings that come back.
+
+    Definition: of a fixed list (NFD, jamo, old Hangul, emoji, spaces, control characters …) those that come back up to
+    canonical equivalence / all.
+    Source: this suite; which ones failed stands in the details.
+    Pitfalls: one string a category.
+    """
+    return ratio(s["probes_nfc"], s["probes"])

@@ -1,0 +1,218 @@
+"""How well the tokens can be predicted: an n-gram model in bits per character, and how sure a Unigram model is.
+
+Bits per character compare across vocabularies, perplexity per token does not. Interpolated Kneser-Ney with one discount
+an order, by sorted arrays of integers: seconds for a million tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from koktok.metrics.page import Text
+from koktok.metrics.registry import Floats, metric, ratio
+from koktok.metrics.statistics import Table
+from koktok.specs.subject import Ints, Subject, running
+
+__all__ = ["kneser_ney", "ngram_table", "segmentation_entropy"]
+
+Line = Sequence[int] | Ints
+
+ORDER: Final = 5
+"""Tokens in an n-gram where the order is fixed."""
+
+CONTEXT: Final = 8
+"""Characters that the context is worth where the order is chosen by them."""
+
+HELD: Final = 5
+"""Every fifth block is held out."""
+
+UNKNOWN_BITS: Final = 16
+"""What each character inside an unknown token costs besides: it has to be told by other means."""
+
+
+def kneser_ney(train: Sequence[Line], test: Sequence[Line], *, order: int, size: int) -> list[Floats]:
+    """Bits of each token of each test line, its end included.
+
+    Parameters
+    ----------
+    train, test : sequence of sequences of int
+        Lines of ids below `size`.
+    order : int
+        At least 1.
+    size : int
+        Of the vocabulary: what no count tells is spread evenly over it.
+
+    Examples
+    --------
+    >>> bits = kneser_ney([[0, 1]] * 9, [[0, 1], [1, 1]], order=2, size=2)
+    >>> bool(bits[0].sum() < bits[1].sum()), [len(line) for line in bits]
+    (True, [3, 3])
+    """
+    end, begin, width = size, size + 1, size + 2
+
+    def stream(lines: Sequence[Line]) -> tuple[Ints, Ints]:
+        parts, places, at = [], [], 0
+        for line in lines:
+            parts.append(np.concatenate([np.full(order - 1, begin), np.asarray(line, dtype=np.int64), [end]]))
+            places.append(np.arange(at + order - 1, at + len(parts[-1])))
+            at += len(parts[-1])
+        if not parts:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return np.concatenate(parts).astype(np.int64), np.concatenate(places)
+
+    (seen, at), (asked, asked_at) = stream(train), stream(test)
+    word, question = seen[at], asked[asked_at]
+    # Contexts of growing length, numbered by (number of the shorter one, token before it).
+    contexts, questions = [np.zeros(len(at), dtype=np.int64)], [np.zeros(len(asked_at), dtype=np.int64)]
+    for k in range(1, order):
+        keys = contexts[-1] * width + seen[at - k]
+        known, number = np.unique(keys, return_inverse=True)
+        contexts.append(number)
+        questions.append(_find(known, np.where(questions[-1] < 0, -1, questions[-1] * width + asked[asked_at - k])))
+    p = np.full(len(question), 1 / (size + 1))
+    tables = []
+    keys = contexts[-1] * width + word
+    grams, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    for k in range(order - 1, -1, -1):
+        tables.append((k, grams, counts))
+        if k:  # how many different tokens stand before each shorter n-gram, in place of how often it stands
+            grams, again, counts = np.unique(
+                contexts[k - 1][first] * width + word[first], return_index=True, return_counts=True
+            )
+            first = first[again]
+    for k, grams, counts in reversed(tables):
+        if not len(grams):
+            continue
+        ones, twos = int((counts == 1).sum()), int((counts == 2).sum())
+        discount = ones / (ones + 2 * twos) if ones else 0.5
+        context = grams // width
+        total = np.bincount(context, weights=counts)
+        kinds = np.bincount(context)
+        known = questions[k] >= 0
+        c = np.where(known, questions[k], 0)
+        found = _find(grams, np.where(known, c * width + question, -1))
+        count = np.where(found >= 0, counts[np.maximum(found, 0)], 0)
+        mixed = (np.maximum(count - discount, 0) + discount * kinds[c] * p) / total[c]
+        p = np.where(known, mixed, p)
+    bits = -np.log2(p)
+    ends = running([len(line) + 1 for line in test])
+    return [bits[a:b] for a, b in pairwise(ends)]
+
+
+def _find(known: Ints, wanted: Ints) -> Ints:
+    """Where each wanted key stands among the sorted known ones; −1 where it does not."""
+    if not len(known):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[at] == wanted, at, -1)
+
+
+def ngram_table(subject: Subject, text: Text) -> Table | None:
+    """Bits of the held-out lines, for a fixed order and for one that is worth `CONTEXT` characters; None for few lines."""
+    if len(text) < HELD:
+        return None
+    rows = subject.encode(text.lines)
+    ids = [rows.ids[a:b] for a, b in pairwise(rows.indptr)]
+    held = text.blocks % HELD == HELD - 1
+    if held.all() or not held.any():
+        held = np.arange(len(text)) % HELD == HELD - 1
+    train = [row for row, out in zip(ids, held, strict=True) if not out]
+    which = np.flatnonzero(held)
+    size = subject.size or int(rows.ids.max(initial=0)) + 1
+    test = [ids[k] for k in which]
+    chars = np.array([len(text.lines[k]) for k in which], dtype=np.int64)
+    lost = np.zeros(len(which))
+    if subject.unknown_ids:
+        for n, k in enumerate(which):
+            row = rows[int(k)]
+            bad = np.isin(row.ids, list(subject.unknown_ids))
+            lost[n] = UNKNOWN_BITS * float((row.spans[bad, 1] - row.spans[bad, 0]).sum())
+    per_token = float(chars.sum()) / max(1, sum(map(len, test)))
+    equal = min(7, max(2, 1 + round(CONTEXT / per_token)))
+    columns: dict[str, Any] = {"chars": chars}
+    for name, order in (("fixed", ORDER), ("equal", equal)):
+        bits = kneser_ney(train, test, order=order, size=size)
+        columns[f"bits_{name}"] = np.array([float(b.sum()) for b in bits]) + lost
+    return Table(columns, text.blocks[which], text.domains[which])
+
+
+def segmentation_entropy(subject: Subject, text: Text) -> Table | None:
+    """Bits of the posterior over segmentations of each line; None where the model is no Unigram that we can ask."""
+    scores = subject.unigram()
+    if scores is None:
+        return None
+    longest, unknown = max(map(len, scores), default=1), 3 * min(scores.values(), default=0.0) - 10
+    solved: dict[str, float] = {}
+    found = []
+    for line in text.lines:
+        words = subject.words(line)
+        for word in words:
+            if word not in solved:
+                solved[word] = lattice_entropy(word, scores, longest, unknown)
+        found.append(sum(solved[word] for word in words))
+    chars = np.array([len(line) for line in text.lines], dtype=np.int64)
+    return Table({"entropy": np.array(found), "chars": chars}, text.blocks, text.domains)
+
+
+def lattice_entropy(word: str, scores: Mapping[str, float], longest: int, unknown: float) -> float:
+    """Bits of the distribution over all segmentations of a word, each as likely as exp(sum of its scores).
+
+    Examples
+    --------
+    >>> lattice_entropy("가나", {"가": -1.0, "나": -1.0, "가나": -2.0}, 2, -9.0)
+    1.0
+    """
+    log_z = [0.0] + [-math.inf] * len(word)  # of all ways to each place
+    mean = [0.0] * (len(word) + 1)  # of their scores
+    for end in range(1, len(word) + 1):
+        ways = []
+        for start in range(max(0, end - longest), end):
+            score = scores.get(word[start:end], unknown if end == start + 1 else None)
+            if score is not None:
+                ways.append((log_z[start] + score, mean[start] + score))
+        top = max(z for z, _ in ways)
+        weights = [math.exp(z - top) for z, _ in ways]
+        log_z[end] = top + math.log(sum(weights))
+        mean[end] = sum(w * m for w, (_, m) in zip(weights, ways, strict=True)) / sum(weights)
+    return round((log_z[-1] - mean[-1]) / math.log(2), 10)
+
+
+@metric("X2a", ko="n-gram 언어 모형 (5-gram)", unit="bits/char", better="lower", needs="sample", table="ngram")
+def ngram_bits(s: Any) -> Any:
+    """Bits per character of a token 5-gram model.
+
+    Definition: −Σ log₂ p(token) / code points of the held-out fifth of the sample's blocks, ends of lines included as
+    tokens; interpolated Kneser-Ney trained on the rest; 16 bits more for each character inside an unknown token.
+    Source: Kneser and Ney 1995; bits per character as in Mielke 2019.
+    Pitfalls: five long tokens see more text than five short ones: read it beside X2b. Small samples favour small
+    vocabularies. The other segmentations of a line are not summed over, so it is an upper bound.
+    """
+    return ratio(s["bits_fixed"], s["chars"])
+
+
+@metric("X2b", ko="n-gram 언어 모형 (같은 글자 문맥)", unit="bits/char", better="lower", needs="sample", table="ngram")
+def ngram_bits_equal(s: Any) -> Any:
+    """Bits per character of an n-gram model with a context of about 8 characters.
+
+    Definition: as X2a with order 1 + round(8 / characters per token), between 2 and 7.
+    Source: this suite.
+    Pitfalls: the order is a whole number, so contexts are equal only roughly.
+    """
+    return ratio(s["bits_equal"], s["chars"])
+
+
+@metric("M29", ko="분할 엔트로피", unit="bits/char", better="none", needs="sample", table="entropy")
+def segmentation_entropy_per_char(s: Any) -> Any:
+    """Entropy of the segmentation.
+
+    Definition: entropy of the Unigram posterior over all segmentations of a line / its code points, scores taken as
+    log-probabilities.
+    Source: Kudo 2018.
+    Pitfalls: tells whether subword regularization has room, not quality; Unigram models of koktok and SentencePiece only.
+    """
+    return ratio(s["entropy"], s["chars"])

@@ -1,0 +1,269 @@
+"""Text and its tokens as flat arrays, so that a metric is a few vector operations whatever the number of tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from koktok.errors import InputError
+from koktok.specs.spans import code_points
+from koktok.specs.subject import Ints, Rows, running
+
+__all__ = ["Page", "Text", "Tokens", "cuts_of"]
+
+Mask = npt.NDArray[np.bool_]
+
+SPACES: Final = np.array(sorted(ord(c) for c in map(chr, range(0x3001)) if c.isspace()), dtype=np.uint32)
+"""What `str.split` splits on; the last of them is U+3000."""
+
+BLOCK: Final = 20
+"""Lines that are resampled together: sentences of one document resemble each other."""
+
+BATCH: Final = 1 << 20
+"""Characters that are measured at once."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Lines in NFC, each with its domain and its block.
+
+    Parameters
+    ----------
+    lines : list of str
+    domains, blocks : ndarray of int64, shape (lines,)
+        Numbers into `names`, and of the block that a line is resampled with.
+    names : tuple of str
+        Of the domains.
+
+    Examples
+    --------
+    >>> text = Text.of({"news": ["하늘이 맑다"], "talk": ["응", "그래"]})
+    >>> len(text.lines), text.domains.tolist(), text.names
+    (3, [0, 1, 1], ('news', 'talk'))
+    """
+
+    lines: list[str]
+    domains: Ints
+    blocks: Ints
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, domains: Mapping[str, Sequence[str]]) -> Text:
+        """Lines by domain; empty lines are left out.
+
+        Raises
+        ------
+        InputError
+            When a bare `str` comes in place of lines.
+        """
+        lines: list[str] = []
+        where: list[int] = []
+        blocks: list[int] = []
+        block = 0
+        for k, (name, given) in enumerate(domains.items()):
+            if isinstance(given, str):
+                raise InputError(f"one `str` came where the lines of `{name}` were wanted")
+            kept = [unicodedata.normalize("NFC", line) for line in given if line.strip()]
+            lines += kept
+            where += [k] * len(kept)
+            blocks += [block + i // BLOCK for i in range(len(kept))]
+            block += -(-len(kept) // BLOCK)
+        return cls(lines, np.array(where, dtype=np.int64), np.array(blocks, dtype=np.int64), tuple(domains))
+
+    @classmethod
+    def read(cls, paths: Sequence[str | Path]) -> Text:
+        """Lines of files, folders or globs; every file is a domain."""
+        from koktok.corpus import Source, read_lines
+
+        found: dict[str, list[str]] = {}
+        for path in paths:
+            for file in Source.of(str(path)).paths:
+                stem = Path(file).name.split(".")[0]
+                same = sum(name.split("#")[0] == stem for name in found)
+                found[f"{stem}#{same + 1}" if same else stem] = list(read_lines(Source.of(str(file))))
+        return cls.of(found)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hex digits over the lines and where the domains begin."""
+        whole = hashlib.sha256("\n".join(self.lines).encode("utf-8", "surrogatepass"))
+        whole.update(repr((self.names, np.bincount(self.domains, minlength=len(self.names)).tolist())).encode())
+        return whole.hexdigest()[:16]
+
+    def take(self, which: Ints) -> Text:
+        """These lines only, in this order, with their blocks."""
+        return Text([self.lines[k] for k in which], self.domains[which], self.blocks[which], self.names)
+
+    def sample(self, size: int, seed: int = 0) -> Text:
+        """At most so many lines, spread over all domains; the same for the same seed."""
+        if size >= len(self):
+            return self
+        rng = np.random.default_rng(seed)
+        return self.take(np.sort(rng.choice(len(self), size=size, replace=False)).astype(np.int64))
+
+    def batches(self) -> Iterator[slice]:
+        """Slices of about `BATCH` characters."""
+        start = total = 0
+        for k, line in enumerate(self.lines):
+            total += len(line)
+            if total >= BATCH:
+                yield slice(start, k + 1)
+                start, total = k + 1, 0
+        if start < len(self):
+            yield slice(start, len(self))
+
+
+class Page:
+    """Lines as one array of code points, with what every metric asks of them.
+
+    Parameters
+    ----------
+    lines : sequence of str
+        NFC.
+
+    Examples
+    --------
+    >>> page = Page(["하늘이 맑다", "응"])
+    >>> page.eojeol_starts.tolist(), page.eojeol_ends.tolist(), page.eojeol_lines.tolist()
+    ([0, 4, 6], [3, 6, 7], [0, 0, 1])
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self.line_starts = running([len(line) for line in lines])
+        self.codes = code_points("".join(lines))
+        self.hangul: Mask = (self.codes >= 0xAC00) & (self.codes <= 0xD7A3)
+        self.space: Mask = (self.codes <= 0x3000) & np.isin(self.codes, SPACES)
+        solid = ~self.space
+        first = np.zeros(len(self.codes) + 1, dtype=bool)
+        first[self.line_starts] = True  # an eojeol ends with its line
+        before = np.concatenate([[False], solid[:-1]]) if len(solid) else solid
+        after = np.concatenate([solid[1:], [False]]) if len(solid) else solid
+        self.eojeol_starts: Ints = np.flatnonzero(solid & (~before | first[:-1]))
+        self.eojeol_ends: Ints = np.flatnonzero(solid & (~after | first[1:])) + 1
+        self.eojeol_lines: Ints = np.searchsorted(self.line_starts, self.eojeol_starts, side="right") - 1
+        # Two lines may start at one place when a line is empty; the right one is the last of them, as searched above.
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @cached_property
+    def bytes_per_char(self) -> Ints:
+        """UTF-8 bytes of each character."""
+        c = self.codes
+        return 1 + (c > 0x7F).astype(np.int64) + (c > 0x7FF) + (c > 0xFFFF)
+
+    @cached_property
+    def hangul_before(self) -> Ints:
+        """How many Hangul syllables stand before each place."""
+        return running(self.hangul.astype(np.int64))
+
+    @cached_property
+    def inner(self) -> Mask:
+        """Places between two Hangul syllables of one eojeol, shape (characters + 1,)."""
+        found = np.zeros(len(self.codes) + 1, dtype=bool)
+        if len(self.codes):
+            found[1:-1] = self.hangul[1:] & self.hangul[:-1]
+            found[self.line_starts] = False
+        return found
+
+    def per_line(self, mask: npt.NDArray[np.generic]) -> Ints:
+        """Sums over the characters (or places) of each line."""
+        total = running(mask[: len(self.codes)].astype(np.int64))
+        return total[self.line_starts[1:]] - total[self.line_starts[:-1]]
+
+    def per_eojeol_line(self, mask: npt.NDArray[np.generic]) -> Ints:
+        """Sums over the eojeols of each line."""
+        return np.bincount(self.eojeol_lines, weights=mask.astype(np.float64), minlength=len(self)).astype(np.int64)
+
+
+class Tokens:
+    """The tokens of a page, and where they begin, end and run across.
+
+    Parameters
+    ----------
+    page : Page
+    rows : Rows
+    """
+
+    def __init__(self, page: Page, rows: Rows) -> None:
+        self.page, self.rows = page, rows
+
+    @cached_property
+    def per_line(self) -> Ints:
+        """Tokens of each line."""
+        return np.diff(self.rows.indptr)
+
+    @cached_property
+    def _solid(self) -> Mask:
+        return self.rows.ends > self.rows.starts
+
+    @cached_property
+    def _all(self) -> bool:
+        return bool(self._solid.all())
+
+    @cached_property
+    def started(self) -> Ints:
+        """How many tokens start before each place, shape (characters + 1,); tokens without characters apart."""
+        return self._running(self.rows.starts if self._all else self.rows.starts[self._solid], after=True)
+
+    @cached_property
+    def ended(self) -> Ints:
+        """How many tokens end at or before each place."""
+        return self._running(self.rows.ends if self._all else self.rows.ends[self._solid], after=False)
+
+    def _running(self, places: Ints, *, after: bool) -> Ints:
+        size = len(self.page.codes) + 1
+        counted = np.bincount(places, minlength=size)
+        total = np.cumsum(counted)
+        return total - counted if after else total
+
+    @cached_property
+    def crossed(self) -> Mask:
+        """Places that lie strictly inside a token."""
+        return self.started > self.ended
+
+    @cached_property
+    def cuts(self) -> Mask:
+        """Places where a token starts or ends and that no token crosses."""
+        size = len(self.page.codes) + 1
+        edge = np.zeros(size, dtype=bool)
+        solid = slice(None) if self._all else self._solid
+        edge[self.rows.starts[solid]] = True
+        edge[self.rows.ends[solid]] = True
+        return edge & ~self.crossed
+
+    def over(self, starts: Ints, ends: Ints) -> Ints:
+        """How many tokens have a character in common with each span."""
+        found: Ints = self.started[ends] - self.ended[starts]
+        return found
+
+    def per_line_of(self, mask: npt.NDArray[np.generic]) -> Ints:
+        """Sums over the tokens of each line."""
+        total = running(mask.astype(np.int64))
+        return total[self.rows.indptr[1:]] - total[self.rows.indptr[:-1]]
+
+
+def cuts_of(rows: Rows, lines: Sequence[str]) -> list[list[int]]:
+    """The places of each line where a token starts or ends and that no token crosses.
+
+    Examples
+    --------
+    >>> from koktok.specs import open_spec
+    >>> cuts_of(open_spec("eojeols").encode(["하늘이 맑다"]), ["하늘이 맑다"])
+    [[3, 4]]
+    """
+    cuts = Tokens(Page(lines), rows).cuts
+    starts = rows.line_starts
+    return [(np.flatnonzero(cuts[starts[k] + 1 : starts[k + 1]]) + 1).tolist() for k in range(len(lines))]

@@ -1,0 +1,265 @@
+"""The same text, slightly other: without spaces, with typing errors, decomposed; and the same word in other places."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from koktok.metrics.page import Page, Text, Tokens
+from koktok.metrics.registry import f_score, metric, ratio
+from koktok.metrics.statistics import Table
+from koktok.specs.subject import Subject
+
+__all__ = ["PERTURBATIONS", "contexts", "noise"]
+
+Edit = tuple[str, list[int]]
+"""The new line, and for each of its characters the place in the old line that it came unchanged from, or −1."""
+
+CONTEXTS: Final = ("", "그 ", "(", "“")
+"""What stands before a word: the start of a line, another word, a bracket, a quotation mark."""
+
+LEADS, VOWELS, TAILS = 19, 21, 28
+
+KEYS: Final = ("ㅂㅈㄷㄱㅅㅛㅕㅑㅐㅔ", "ㅁㄴㅇㄹㅎㅗㅓㅏㅣ", "ㅋㅌㅊㅍㅠㅜㅡ")
+LEAD_LETTERS: Final = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
+VOWEL_LETTERS: Final = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
+
+
+def _no_spaces(line: str, _: np.random.Generator) -> Edit:
+    kept = [k for k, char in enumerate(line) if not char.isspace()]
+    return "".join(line[k] for k in kept), kept
+
+
+def _all_spaces(line: str, _: np.random.Generator) -> Edit:
+    text, where = [], []
+    for k, char in enumerate(line):
+        text.append(char)
+        where.append(k)
+        if k + 1 < len(line) and _syllable(char) and _syllable(line[k + 1]):
+            text.append(" ")
+            where.append(-1)
+    return "".join(text), where
+
+
+def _some_spaces(line: str, rng: np.random.Generator) -> Edit:
+    text, where = [], []
+    draws = rng.random(len(line))
+    for k, char in enumerate(line):
+        if char == " " and draws[k] < 0.2:
+            continue
+        text.append(char)
+        where.append(k)
+        if k + 1 < len(line) and _syllable(char) and _syllable(line[k + 1]) and draws[k] < 0.06:
+            text.append(" ")
+            where.append(-1)
+    return "".join(text), where
+
+
+def _per_syllable(change: Callable[[int, np.random.Generator], str], share: float) -> Callable[..., Edit]:
+    """Syllables replaced by what `change` makes of their number in the block, each with this probability."""
+
+    def edit(line: str, rng: np.random.Generator) -> Edit:
+        text, where = [], []
+        for k, (char, draw) in enumerate(zip(line, rng.random(len(line)), strict=True)):
+            new = change(ord(char) - 0xAC00, rng) if _syllable(char) and draw < share else char
+            text.append(new)
+            where += [k if new == char else -1] * len(new)
+        return "".join(text), where
+
+    return edit
+
+
+def _typo(code: int, rng: np.random.Generator) -> str:
+    """One letter of the syllable becomes its neighbour on the keyboard."""
+    lead, vowel, tail = code // 588, code // 28 % 21, code % 28
+    if rng.random() < 0.5:
+        lead = LEAD_LETTERS.find(_neighbour(LEAD_LETTERS[lead], LEAD_LETTERS, rng))
+    else:
+        vowel = VOWEL_LETTERS.find(_neighbour(VOWEL_LETTERS[vowel], VOWEL_LETTERS, rng))
+    return chr(0xAC00 + (lead * VOWELS + vowel) * TAILS + tail)
+
+
+def _neighbour(letter: str, allowed: str, rng: np.random.Generator) -> str:
+    for row in KEYS:
+        if (at := row.find(letter)) >= 0:
+            near = [row[k] for k in (at - 1, at + 1) if 0 <= k < len(row) and row[k] in allowed]
+            return near[int(rng.integers(len(near)))] if near else letter
+    return letter
+
+
+def _drop(code: int, _: np.random.Generator) -> str:
+    """The final consonant is left out; a syllable without one stays."""
+    return chr(0xAC00 + code - code % 28)
+
+
+HOMOPHONES: Final = dict(zip("되돼됐왜외웬않낫데대에의", "돼되됬외왜왠안낳대데의에", strict=True))
+
+
+def _homophone(code: int, _: np.random.Generator) -> str:
+    char = chr(0xAC00 + code)
+    return HOMOPHONES.get(char, char)
+
+
+def _laughter(line: str, _: np.random.Generator) -> Edit:
+    """Runs of ㅋ, ㅎ, ㅠ, ㅜ become five letters longer; a line without any gets ㅋㅋㅋㅋㅋ at its end."""
+    text, where = [], []
+    for k, char in enumerate(line):
+        text.append(char)
+        where.append(k)
+        if char in "ㅋㅎㅠㅜ" and (k + 1 == len(line) or line[k + 1] != char):
+            text += [char] * 5
+            where += [-1] * 5
+    if len(text) == len(line):
+        text += "ㅋㅋㅋㅋㅋ"
+        where += [-1] * 5
+    return "".join(text), where
+
+
+def _nfd(line: str, _: np.random.Generator) -> Edit:
+    text, where = [], []
+    for k, char in enumerate(line):
+        parts = unicodedata.normalize("NFD", char)
+        text.append(parts)
+        where += [k] + [-2] * (len(parts) - 1)  # −2: goes with the character before
+    return "".join(text), where
+
+
+def _syllable(char: str) -> bool:
+    return "가" <= char <= "힣"
+
+
+PERTURBATIONS: Final[dict[str, Callable[[str, np.random.Generator], Edit]]] = {
+    "all_spaces": _all_spaces,
+    "drop": _per_syllable(_drop, 0.1),
+    "homophone": _per_syllable(_homophone, 1.0),
+    "laughter": _laughter,
+    "nfd": _nfd,
+    "no_spaces": _no_spaces,
+    "some_spaces": _some_spaces,
+    "typo": _per_syllable(_typo, 0.1),
+}
+"""Ways to change a line."""
+
+
+def noise(subject: Subject, text: Text, *, seed: int = 0) -> Table:
+    """Counts of each line, before and after each perturbation; cuts compared where both neighbours are unchanged."""
+    page = Page(text.lines)
+    tokens = Tokens(page, subject.encode(text.lines))
+    columns = {
+        "tokens": tokens.per_line,
+        "eojeols": np.bincount(page.eojeol_lines, minlength=len(page)).astype(np.int64),
+    }
+    for number, (name, edit) in enumerate(PERTURBATIONS.items()):
+        rng = np.random.default_rng([seed, number])
+        edits = [edit(line, rng) for line in text.lines]
+        lines = [line for line, _ in edits]
+        after_page = Page(lines)
+        after = Tokens(after_page, subject.encode(lines))
+        old = np.array([k for _, where in edits for k in where], dtype=np.int64)
+        old = np.where(old >= 0, old + np.repeat(page.line_starts[:-1], np.diff(after_page.line_starts)), old)
+        starts = np.flatnonzero(old >= 0)  # new places of unchanged characters
+        before, here = old[starts[:-1]], old[starts[1:]]
+        joined = (here == before + 1) & (old[starts[1:] - 1] != -1) & page.inner[here]
+        places, old_places = starts[1:][joined], here[joined]
+        a, b = tokens.cuts[old_places], after.cuts[places]
+        line = np.searchsorted(page.line_starts, old_places, side="right") - 1
+
+        def of(mask: Any, line: Any = line) -> Any:
+            return np.bincount(line, weights=mask, minlength=len(page)).astype(np.int64)
+
+        columns[f"{name}_tokens"] = after.per_line
+        columns[f"{name}_both"], columns[f"{name}_cuts"] = of(a & b), of(a) + of(b)
+    return Table(columns, text.blocks, text.domains)
+
+
+def contexts(subject: Subject, text: Text, *, words: int = 2000, seed: int = 0) -> Table:
+    """For distinct eojeols of Hangul: whether the cuts inside differ between `CONTEXTS`; a row a word."""
+    forms = sorted(
+        {word for line in text.lines for word in line.split() if len(word) > 1 and all(map(_syllable, word))}
+    )
+    rng = np.random.default_rng(seed)
+    if len(forms) > words:
+        forms = [forms[k] for k in np.sort(rng.choice(len(forms), size=words, replace=False))]
+    inside = []
+    for context in CONTEXTS:
+        lines = [context + form for form in forms]
+        page = Page(lines)
+        cuts = Tokens(page, subject.encode(lines)).cuts
+        starts = page.line_starts
+        inside.append([cuts[starts[k] + len(context) + 1 : starts[k + 1]].tobytes() for k in range(len(forms))])
+    differ = np.array([len(set(row)) > 1 for row in zip(*inside, strict=True)], dtype=np.int64)
+    quoted = np.array([len(set(row)) > 1 for row in zip(*inside[1:], strict=True)], dtype=np.int64)
+    size = np.arange(len(forms), dtype=np.int64)
+    return Table({"words": np.ones(len(forms), dtype=np.int64), "differ": differ, "differ_inside": quoted}, size)
+
+
+@metric("M25a", ko="문맥에 따라 달라지는 분할", unit="share", better="lower", needs="sample", table="contexts")
+def context_change(s: Any) -> Any:
+    """Words whose cuts depend on the place.
+
+    Definition: distinct eojeols of the sample whose inner cuts differ between the start of a line, behind another word,
+    behind a bracket and behind a quotation mark / all.
+    Source: Sun et al. 2023 (consistency).
+    Pitfalls: pieces with a leading space make the start of a line special; M25b leaves it out.
+    """
+    return ratio(s["differ"], s["words"])
+
+
+@metric("M25b", ko="문맥에 따라 달라지는 분할 (줄 안)", unit="share", better="lower", needs="sample", table="contexts")
+def context_change_inside(s: Any) -> Any:
+    """Words whose cuts depend on the place, the start of a line left out.
+
+    Definition: as M25a without the start of a line.
+    Source: as M25a.
+    Pitfalls: as M25a.
+    """
+    return ratio(s["differ_inside"], s["words"])
+
+
+NAMES: Final = {
+    "all_spaces": ("a", "every pair of syllables parted by a space", "모든 음절을 띄어 쓰기"),
+    "drop": ("b", "a final consonant dropped in a tenth of the syllables", "받침 탈락"),
+    "homophone": ("c", "되/돼, 데/대, 에/의 … exchanged", "동음 철자 혼동"),
+    "laughter": ("d", "ㅋㅋ and ㅠㅠ lengthened, or added", "ㅋㅋ 늘이기"),
+    "nfd": ("e", "NFD", "NFD"),
+    "no_spaces": ("f", "no spaces", "띄어쓰기 없음"),
+    "some_spaces": ("g", "a fifth of the spaces lost, some wrong ones put in", "띄어쓰기 오류"),
+    "typo": ("h", "a neighbouring key in a tenth of the syllables", "자판 오타"),
+}
+
+
+def _register(name: str, letter: str, what: str, ko: str) -> None:
+    def stability(s: Any) -> Any:
+        return f_score(s[f"{name}_both"], s[f"{name}_cuts"], 0)
+
+    def change(s: Any) -> Any:
+        return ratio(s[f"{name}_tokens"] - s["tokens"], s["eojeols"])
+
+    stability.__name__, change.__name__ = f"stability_{name}", f"fertility_change_{name}"
+    stability.__doc__ = f"""Cuts that stay: {what}.
+
+    Definition: F1 of the cuts before against the cuts after, at places between two Hangul syllables that are both
+    unchanged and still neighbours.
+    Source: kiwi-farm and KOMBO for the kinds of noise; the measure is this suite's.
+    Pitfalls: not defined where no two syllables stay neighbours; a tokenizer that never cuts, or always, is stable.
+    """
+    change.__doc__ = f"""Tokens more per eojeol: {what}.
+
+    Definition: (tokens after − tokens before) / eojeols before.
+    Source: as M26 of the same letter.
+    Pitfalls: lines that grow must cost more; compare tokenizers, not perturbations.
+    """
+    if name != "all_spaces":  # no two syllables stay neighbours there
+        metric(f"M26{letter}1", ko=f"{ko}: 분할 유지", unit="share", better="higher", needs="sample", table="noise")(
+            stability
+        )
+    metric(f"M26{letter}2", ko=f"{ko}: 토큰 증가", unit="tokens/eojeol", better="lower", needs="sample", table="noise")(
+        change
+    )
+
+
+for _name, (_letter, _what, _ko) in NAMES.items():
+    _register(_name, _letter, _what, _ko)

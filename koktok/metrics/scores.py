@@ -1,0 +1,369 @@
+"""`score`: one tokenizer on a text and on gold, every metric of it with an interval and a signature."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, Final
+
+import numpy as np
+
+from koktok.errors import UsageError
+from koktok.gold import GoldCorpus
+from koktok.metrics import boundaries, counts, unknowns
+from koktok.metrics.distribution import GROUPS, Histogram, counted, lengths
+from koktok.metrics.page import Page, Text, Tokens
+from koktok.metrics.probe import Labelled
+from koktok.metrics.registry import Metric, metrics
+from koktok.metrics.statistics import (
+    T_975,
+    Difference,
+    Statistics,
+    Table,
+    Value,
+    interval,
+    jackknife,
+    paired,
+    resample,
+)
+from koktok.specs.subject import Ints, Subject
+
+__all__ = ["FORMAT", "Parallel", "Scores", "compare", "score"]
+
+FORMAT: Final = 1
+"""Version of what `Scores.as_dict` gives."""
+
+Tell = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Lines that say the same in two languages.
+
+    Parameters
+    ----------
+    korean, other : list of str
+        Line by line.
+    """
+
+    korean: list[str]
+    other: list[str]
+
+    def __post_init__(self) -> None:
+        if len(self.korean) != len(self.other):
+            raise UsageError(f"parallel text wants as many lines on both sides; {len(self.korean)}, {len(self.other)}")
+
+
+@dataclass
+class Scores:
+    """The figures of one tokenizer.
+
+    Parameters
+    ----------
+    subject : dict
+        Spec, name, size, digest, libraries, notes.
+    values : dict of str to Value
+        By name of the metric; those of gold also as NAME@GOLD for each gold corpus.
+    domains : dict of str to dict of str to Value
+    trivial : dict of str to dict of str to float
+        For each gold corpus what stands beside every boundary score.
+    histograms : dict of str to list of int
+    details : dict
+        What is no number: which difficult strings came back.
+    signature : dict
+    statistics : Statistics
+    """
+
+    subject: dict[str, Any]
+    values: dict[str, Value]
+    domains: dict[str, dict[str, Value]]
+    trivial: dict[str, dict[str, float]]
+    histograms: dict[str, list[int]]
+    details: dict[str, Any]
+    signature: dict[str, Any]
+    statistics: Statistics = field(repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: the same inputs give the same bytes when keys are sorted."""
+        return {
+            "details": self.details,
+            "domains": {
+                domain: {name: value.as_dict() for name, value in sorted(row.items())}
+                for domain, row in self.domains.items()
+            },
+            "format": FORMAT,
+            "histograms": self.histograms,
+            "signature": self.signature,
+            "subject": self.subject,
+            "trivial": {
+                name: {k: Value(v).as_dict()["value"] for k, v in row.items()} for name, row in self.trivial.items()
+            },
+            "values": {name: value.as_dict() for name, value in sorted(self.values.items())},
+        }
+
+
+def _text_statistics(subject: Subject, text: Text, reference: Subject | None, tell: Tell | None) -> Statistics:
+    """Tables of a text, batch by batch."""
+    parts: list[dict[str, Ints]] = []
+    histogram = np.zeros((GROUPS, subject.size or 1), dtype=np.int64)
+    batches = list(text.batches())
+    for number, part in enumerate(batches):
+        lines = text.lines[part]
+        page = Page(lines)
+        tokens = Tokens(page, subject.encode(lines))
+        found = counts.columns(page, tokens) | unknowns.columns(page, tokens, subject)
+        if reference is not None:
+            found["reference_tokens"] = np.diff(reference.encode(lines).indptr)
+        parts.append(found)
+        ids = tokens.rows.ids
+        size = max(histogram.shape[1], int(ids.max(initial=-1)) + 1)
+        if size > histogram.shape[1]:
+            histogram = np.pad(histogram, ((0, 0), (0, size - histogram.shape[1])))
+        line_of = np.repeat(np.arange(len(lines)), tokens.per_line)
+        histogram += counted(ids, line_of, text.blocks[part], size)
+        if tell:
+            tell(f"score {subject.name}", number + 1, len(batches))
+    columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    size = subject.size or histogram.shape[1]
+    if subject.size is not None:
+        columns["id_bits"] = columns["tokens"] * float(np.log2(size))
+    return Statistics({"text": Table(columns, text.blocks, text.domains)}, histogram)
+
+
+def score(
+    subject: Subject,
+    text: Text | None = None,
+    *,
+    gold: Sequence[GoldCorpus | boundaries.GoldPage] = (),
+    reference: Subject | None = None,
+    parallel: Parallel | None = None,
+    english: Text | None = None,
+    code: Text | None = None,
+    labelled: Labelled | None = None,
+    extended: bool = False,
+    sample: int = 2000,
+    resamples: int = 1000,
+    seed: int = 0,
+    tell: Tell | None = None,
+) -> Scores:
+    """Measure a tokenizer.
+
+    Parameters
+    ----------
+    subject : Subject
+    text : Text, optional
+        For fertility, unknowns and the distribution of ids.
+    gold : sequence of GoldCorpus or GoldPage
+        For boundary scores; the first human one gives the headline. A `GoldPage` can be made once for many subjects.
+    reference : Subject, optional
+        For normalized sequence length.
+    parallel, english, code, labelled : optional
+        Text for parity, for fertility beside the Korean, and for the linear probe.
+    extended : bool
+        Also the metrics that encode again: round trips, noise, contexts, consistency, reach of the vocabulary, n-grams.
+    sample : int
+        Lines for the extended metrics (ten times as many for n-grams).
+    resamples, seed : int
+        Of the bootstrap.
+    tell : callable, optional
+        Progress.
+
+    Raises
+    ------
+    UsageError
+        When there is neither text nor gold.
+
+    Examples
+    --------
+    >>> from koktok.specs import open_spec
+    >>> scores = score(open_spec("syllables"), Text.of({"news": ["하늘이 맑다", "비가 온다"]}), resamples=10)
+    >>> scores.values["fertility"].value
+    2.25
+    """
+    if text is None and not gold:
+        raise UsageError("neither text nor gold came, so there is nothing to measure")
+    from koktok.metrics import extended as more
+
+    statistics = Statistics({})
+    histograms: dict[str, list[int]] = {}
+    details: dict[str, Any] = {}
+    if text is not None and len(text):
+        statistics = _text_statistics(subject, text, reference, tell)
+        if statistics.histogram is not None:
+            histograms = dict(lengths(statistics.histogram, subject))
+    pages = [page if isinstance(page, boundaries.GoldPage) else boundaries.GoldPage(page) for page in gold]
+    trivial = {}
+    for page in pages:
+        name = page.gold.name
+        table, tokens = boundaries.boundary_table(subject, page)
+        statistics.tables[f"gold@{name}"] = table
+        statistics.tables[f"types@{name}"] = _one({"boundary_f1_types": boundaries.by_type(tokens, page)})
+        trivial[name] = boundaries.trivial_rows(page)
+        if extended:
+            from koktok.metrics.consistency import consistency
+
+            statistics.tables[f"consistency@{name}"] = _one(consistency(subject, page, tokens, seed=seed))
+    statistics.tables |= more.other_texts(subject, parallel=parallel, english=english, code=code, labelled=labelled)
+    if extended:
+        tables, details = more.sampled(subject, text, sample=sample, seed=seed, tell=tell)
+        statistics.tables |= tables
+    domains = _domains(statistics, text, resamples, seed)
+    if len(domains) > 1:
+        _across(statistics, domains)
+    values = _values(statistics, subject, [page.gold for page in pages], resamples, seed)
+    signature = {
+        "format": FORMAT,
+        "gold": {page.gold.name: {"digest": page.gold.digest, "label": page.gold.label} for page in pages},
+        "libraries": dict(
+            sorted({**subject.libraries, "koktok": version("koktok"), "numpy": version("numpy")}.items())
+        ),
+        "normalization": "NFC",
+        "reference": None if reference is None else {"digest": reference.digest, "spec": reference.name},
+        "resamples": resamples,
+        "sample": sample if extended else None,
+        "seed": seed,
+        "text": None if text is None else text.digest,
+        "tokenizer": subject.digest,
+    }
+    about = {
+        "digest": subject.digest,
+        "libraries": dict(sorted(subject.libraries.items())),
+        "name": subject.name,
+        "notes": list(subject.notes),
+        "size": subject.size,
+        "spec": subject.spec,
+    }
+    return Scores(about, values, domains, trivial, histograms, details, signature, statistics)
+
+
+def _one(row: dict[str, float]) -> Table:
+    """A table of one row, which has no interval."""
+    return Table({k: np.array([v], dtype=np.float64) for k, v in row.items()}, np.zeros(1, dtype=np.int64))
+
+
+def _of_table(known: dict[str, Metric], table: str) -> list[Metric]:
+    return [m for m in known.values() if m.table == table]
+
+
+def _measure(table: Table, wanted: Sequence[Metric], resamples: int, seed: int, rows: Any = None) -> dict[str, Value]:
+    """Values and intervals of the metrics whose columns the table has."""
+    sums = table.sums(rows)
+    usable = []
+    for m in wanted:
+        try:
+            usable.append((m, float(m.value(sums))))
+        except KeyError:
+            continue
+    if not usable:
+        return {}
+    units = table.by_unit(rows)
+    drawn = resample(units, resamples, seed) if resamples > 1 and len(next(iter(units.values()))) > 1 else None
+    n = len(table) if rows is None else int(rows.sum())
+    found = {}
+    for m, value in usable:
+        low, high = interval(np.asarray(m.value(drawn), dtype=np.float64)) if drawn is not None else (None, None)
+        found[m.name] = Value(value, low, high, n)
+    return found
+
+
+def _domains(statistics: Statistics, text: Text | None, resamples: int, seed: int) -> dict[str, dict[str, Value]]:
+    if text is None or "text" not in statistics.tables or len(text.names) < 2:
+        return {}
+    wanted = _of_table(metrics(), "text")
+    return {
+        name: _measure(statistics.tables["text"], wanted, resamples, seed, text.domains == k)
+        for k, name in enumerate(text.names)
+        if (text.domains == k).any()
+    }
+
+
+def _across(statistics: Statistics, domains: dict[str, dict[str, Value]]) -> None:
+    """The row from which the spread over domains is computed."""
+    found = [row["fertility"].value for row in domains.values()]
+    sums = statistics.tables["text"].sums()
+    row = {"fertility_max": max(found), "fertility_min": min(found)}
+    statistics.tables["domains"] = _one(row | {"fertility": float(sums["tokens"] / sums["eojeols"])})
+
+
+def _values(
+    statistics: Statistics, subject: Subject, gold: Sequence[GoldCorpus], resamples: int, seed: int
+) -> dict[str, Value]:
+    known = metrics()
+    values: dict[str, Value] = {}
+    headline = next((g.name for g in gold if g.human), gold[0].name if gold else "")
+    for name, table in statistics.tables.items():
+        base, _, corpus = name.partition("@")
+        found = _measure(table, _of_table(known, base), resamples, seed)
+        values |= {f"{key}@{corpus}" if corpus else key: value for key, value in found.items()}
+        if corpus and corpus == headline:
+            values |= found
+    if statistics.histogram is not None and statistics.histogram.any():
+        whole = statistics.histogram.sum(axis=0)
+        for m in _of_table(known, "histogram"):
+            if m.name.endswith("utilisation") and subject.size is None:
+                continue
+
+            def of(counts_of: Any, m: Metric = m) -> float:
+                return float(m.value(Histogram(counts_of, subject.size)))
+
+            low, high = jackknife(list(statistics.histogram), of, whole) if resamples > 1 else (None, None)
+            values[m.name] = Value(of(whole), low, high, int(whole.sum()))
+    return values
+
+
+def _paired_histograms(first: Scores, second: Scores, m: Metric) -> Difference:
+    """The same groups of blocks left out on both sides, one after the other."""
+    sides = [(scores.statistics.histogram, scores.subject["size"]) for scores in (first, second)]
+    (a, a_size), (b, b_size) = sides
+    if a is None or b is None or first.signature["text"] != second.signature["text"]:
+        raise UsageError(f"`{m.name}` was not measured on the same text for both")
+    width = a.shape[1]
+    both = np.concatenate([a, b], axis=1)
+
+    def difference(counts_of: Any) -> float:
+        return float(m.value(Histogram(counts_of[:width], a_size)) - m.value(Histogram(counts_of[width:], b_size)))
+
+    whole = both.sum(axis=0)
+    low, high = jackknife(list(both), difference, whole)
+    here = difference(whole)
+    p = float("nan")
+    if low is not None and high is not None and high > low:
+        n = int((both.sum(axis=1) > 0).sum())
+        error = (high - low) / 2 / T_975[min(n - 2, len(T_975) - 1)]
+        p = math.erfc(abs(here) / error / math.sqrt(2))  # the normal curve for the tails of t: a little too small
+    return Difference(here, low, high, p, GROUPS)
+
+
+def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000, seed: int = 0) -> Difference:
+    """First minus second on the same lines, with a paired bootstrap interval.
+
+    Parameters
+    ----------
+    first, second : Scores
+    name : str
+        A metric; of gold also NAME@GOLD.
+
+    Raises
+    ------
+    UsageError
+        When one of them has no such figure, or they are not of the same lines.
+    """
+    bare, _, corpus = name.partition("@")
+    m = metrics().get(bare)
+    if m is None:
+        raise UsageError(f"`{bare}` is no metric", hint="koktok metrics")
+    table = m.table
+    if table == "histogram":
+        return _paired_histograms(first, second, m)
+    if table in ("gold", "types", "consistency"):
+        human = [g for g, about in first.signature["gold"].items() if about["label"] == "human"]
+        table = f"{table}@{corpus or next(iter(human or first.signature['gold']), '')}"
+    sides = [scores.statistics.tables.get(table) for scores in (first, second)]
+    if sides[0] is None or sides[1] is None:
+        raise UsageError(f"`{name}` was not measured for both")
+    same = first.signature["text"] == second.signature["text"] if table == "text" else True
+    if not same:
+        raise UsageError("the two were not measured on the same text")
+    return paired(sides[0], sides[1], m.value, resamples=resamples, seed=seed)

@@ -1,0 +1,108 @@
+"""Throughput, latency and memory: apart from all other figures, because they change from run to run."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from koktok.metrics.registry import metric
+from koktok.specs.subject import Subject
+
+__all__ = ["Speed", "speed"]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What a run took.
+
+    Parameters
+    ----------
+    encode_mb_s, decode_mb_s : float
+        UTF-8 megabytes a second, in batches; decode is None without a decoder.
+    single_mb_s : float
+        Line by line.
+    p50_ms, p99_ms : float
+        Latency of a line of about a kilobyte.
+    load_ms : float
+        Opening the vocabulary.
+    peak_mb : float
+        Peak memory of the process so far, so measure one tokenizer a process where it matters.
+    """
+
+    encode_mb_s: float
+    decode_mb_s: float | None
+    single_mb_s: float
+    p50_ms: float
+    p99_ms: float
+    load_ms: float
+    peak_mb: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def speed(open_subject: Callable[[], Subject], lines: Sequence[str], *, repeats: int = 3) -> Speed:
+    """Time a tokenizer; the best of the repeats counts, the first of which warms caches.
+
+    Parameters
+    ----------
+    open_subject : callable
+        Opens it, so that loading is timed too.
+    lines : sequence of str
+    repeats : int
+    """
+    clock = time.perf_counter
+    began = clock()
+    subject = open_subject()
+    load = clock() - began
+    size = sum(len(line.encode()) for line in lines) / 1e6
+    times = []
+    for _ in range(repeats):
+        began = clock()
+        rows = subject.encode(lines)
+        times.append(clock() - began)
+    few = list(lines[: max(1, min(len(lines), 2000))])
+    began = clock()
+    for line in few:
+        subject.encode([line])
+    single = sum(len(line.encode()) for line in few) / 1e6 / (clock() - began)
+    kilobytes = _kilobytes(lines)
+    latency = []
+    for text in kilobytes:
+        began = clock()
+        subject.encode([text])
+        latency.append(1000 * (clock() - began))
+    decode = None
+    ids = [rows.ids[a:b].tolist() for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)]
+    if ids and subject.decode(ids[0]) is not None:
+        began = clock()
+        for row in ids:
+            subject.decode(row)
+        decode = size / (clock() - began)
+    p50, p99 = np.percentile(latency, [50, 99])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Speed(size / min(times), decode, single, float(p50), float(p99), 1000 * load, peak)
+
+
+def _kilobytes(lines: Sequence[str], most: int = 200) -> list[str]:
+    """Texts of about 340 characters, which is a kilobyte of Hangul."""
+    text = " ".join(lines)[: 340 * most]
+    return [text[k : k + 340] for k in range(0, max(len(text) - 339, 1), 340)] or [" "]
+
+
+@metric("M28", ko="처리 속도", unit="MB/s", better="higher", needs="speed", table="speed")
+def throughput(s: Any) -> Any:
+    """Throughput of encoding.
+
+    Definition: UTF-8 megabytes a second in batches through the adapter of this suite, best of three; beside it stand
+    decoding, single lines, latency of a kilobyte (p50, p99), loading and peak memory.
+    Source: common practice.
+    Pitfalls: noisy and of one machine; adapters that derive spans cost a part of it. Never in the signed figures.
+    """
+    return s["encode_mb_s"]

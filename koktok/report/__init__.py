@@ -1,0 +1,13 @@
+"""Rows to JSON, Markdown and one self-contained HTML page.
+
+This folder adds: everything that a reader of figures sees. `Report` is the rows; each rendering comes from them alone, so the
+three can never disagree.
+"""
+
+from __future__ import annotations
+
+from koktok.report.markdown import to_markdown
+from koktok.report.page import to_html
+from koktok.report.schema import Report, Speed
+
+__all__ = ["Report", "Speed", "to_html", "to_markdown"]

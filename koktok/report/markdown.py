@@ -1,0 +1,155 @@
+"""`to_markdown`: the tables of a report for a README or a pull request, figures beside intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from koktok.report.rows import columns_of, differences, on_front, shown, shown_interval
+from koktok.report.schema import Cell, Measure, Report
+
+__all__ = ["summary", "to_markdown"]
+
+ARROWS = {"lower": " ↓", "higher": " ↑", "one": " →1", "none": ""}
+
+
+def to_markdown(report: Report) -> str:
+    r"""The report as Markdown; rows that did not run say why.
+
+    Examples
+    --------
+    >>> fertility = Measure(key="fertility", title="tokens/eojeol", title_ko="", unit="", better="lower", definition="")
+    >>> from koktok.report.schema import Cell, Row
+    >>> rows = [
+    ...     Row(number=1, name="a|b", spec="hf:a", family="hf", vocab_size=8000, scores={"fertility": Cell(value=2)}),
+    ...     Row(number=2, name="c", spec="hf:c", family="hf", why="no such file"),
+    ... ]
+    >>> base = {"title": "Mini", "seed": 0, "resamples": 0, "libraries": {}, "texts": [], "golds": []}
+    >>> print(to_markdown(Report(**base, measures=[fertility], rows=rows)))  # doctest: +ELLIPSIS
+    # Mini
+    <BLANKLINE>
+    | # | tokenizer | ids | tokens/eojeol ↓ |
+    |---:|---|---:|---:|
+    | 1 | a\|b | 8,000 | 2.000 |
+    | 2 | c | – | not run: no such file |
+    ...
+    """
+    parts = [f"# {report.title}"]
+    parts += [f"> {remark}" for remark in report.remarks]
+    parts += ["`" + report.command + "`"] if report.command else []
+    parts.append(summary(report))
+    if report.golds:
+        heads = ["#", "tokenizer", *(f"{gold.name} ({gold.standing})" for gold in report.golds)]
+        parts += [
+            "## Morpheme boundaries: F1 (precision, recall)",
+            _table(heads, "rl" + "r" * len(report.golds), _by_gold(report)),
+        ]
+    if len(report.texts) > 1:
+        heads = ["#", "tokenizer", *(text.name for text in report.texts)]
+        parts += ["## Tokens per eojeol, by text", _table(heads, "rl" + "r" * len(report.texts), _by_text(report))]
+    compared, by_row = differences(report)
+    if compared:
+        known = {measure.key: measure.title for measure in report.measures}
+        heads = ["#", "tokenizer", *(known.get(key, key) for key in compared)]
+        rows = (
+            [str(row.number), row.name, *(_signed(by_row[row.number].get(key)) for key in compared)]
+            for row in report.rows
+            if row.number in by_row
+        )
+        parts += [f"## Paired differences from {report.reference}", _table(heads, "rl" + "r" * len(compared), rows)]
+    parts += ["## Data", _table(["text", "lines", "eojeols", "bytes", "SHA-256"], "lrrrl", _texts(report))]
+    if report.golds:
+        parts.append(
+            _table(
+                [
+                    "gold",
+                    "standing",
+                    "sentences",
+                    "words",
+                    "skipped",
+                    "coverage",
+                    "syllables F1",
+                    "reachable recall",
+                    "SHA-256",
+                ],
+                "llrrrrrrl",
+                _golds(report),
+            )
+        )
+    parts += ["## Notes and signatures", "\n".join(_signatures(report)) or "none"]
+    return "\n\n".join(parts) + "\n"
+
+
+def summary(report: Report) -> str:
+    """The first table alone, with what its marks mean."""
+    front = {row.number for row in on_front(report)}
+    columns = columns_of(report)
+    heads = ["#", "tokenizer", "ids", *(measure.title + ARROWS[measure.better] for measure in columns)]
+    table = _table(heads, "rlr" + "r" * len(columns), _rows(report, columns, front))
+    told = "★ on the Pareto front of tokens per eojeol and boundary F1. In brackets: 95 % bootstrap intervals."
+    return f"{table}\n\n{told}" if front else table
+
+
+def _rows(report: Report, columns: Sequence[Measure], front: set[int]) -> Iterable[list[str]]:
+    for row in report.rows:
+        size = f"{row.vocab_size:,}" if row.vocab_size else "–"
+        name = row.name + (" ★" if row.number in front else "")
+        if not row.ran:
+            yield [str(row.number), name, size, f"not run: {row.why}", *[""] * (len(columns) - 1)]
+            continue
+        cells = []
+        for measure in columns:
+            cell = row.scores.get(measure.key)
+            cells.append(" ".join(filter(None, [shown(cell, measure), shown_interval(cell, measure)])))
+        yield [str(row.number), name, size, *cells]
+
+
+def _by_gold(report: Report) -> Iterable[list[str]]:
+    for row in report.rows:
+        if row.golds:
+            cells = []
+            for gold in report.golds:
+                found = row.golds.get(gold.name, {})
+                three = [found.get(f"boundary_{part}") for part in ("f1", "precision", "recall")]
+                text = [f"{cell.value:.3f}" if cell else "–" for cell in three]
+                cells.append(f"{text[0]} ({text[1]}, {text[2]})" if three[0] else "–")
+            yield [str(row.number), row.name, *cells]
+
+
+def _by_text(report: Report) -> Iterable[list[str]]:
+    for row in report.rows:
+        if row.domains:
+            cells = [row.domains.get(text.name, {}).get("fertility") for text in report.texts]
+            yield [str(row.number), row.name, *(f"{cell.value:.3f}" if cell else "–" for cell in cells)]
+
+
+def _signed(cell: Cell | None) -> str:
+    if cell is None:
+        return "–"
+    known = cell.low is not None and cell.high is not None
+    return f"{cell.value:+.4f}" + (f" [{cell.low:+.4f}, {cell.high:+.4f}]" if known else "")
+
+
+def _texts(report: Report) -> Iterable[list[str]]:
+    return ([t.name, f"{t.lines:,}", f"{t.eojeols:,}", f"{t.bytes:,}", f"`{t.digest}`"] for t in report.texts)
+
+
+def _golds(report: Report) -> Iterable[list[str]]:
+    for g in report.golds:
+        figures = [f"{g.sentences:,}", f"{g.words:,}", f"{g.skipped:,}"]
+        shares = [f"{g.coverage:.4f}", f"{g.syllables_f1:.3f}", f"{g.reachable_recall:.3f}"]
+        yield [g.name, g.standing, *figures, *shares, f"`{g.digest}`"]
+
+
+def _signatures(report: Report) -> Iterable[str]:
+    for row in report.rows:
+        if row.ran:
+            notes = "".join(f"; {note}" for note in row.notes)
+            yield f"{row.number}. {row.name} (`{row.spec}`{notes}): `{row.signature}`"
+
+
+def _table(heads: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> str:
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+    rule = "|" + "|".join("---:" if side == "r" else "---" for side in sides) + "|"
+    return "\n".join([line(heads), rule, *map(line, rows)])

@@ -1,0 +1,388 @@
+"""`measure`: specs and text in, `Report` out.
+
+This file adds: the loop over tokenizers. One that cannot run becomes a row that says why; a row that is done can be kept on
+disk, so that a long run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from koktok.errors import KoktokError, UsageError
+from koktok.report.schema import Cell, Comparison, Report, Row, Sentence, Speed, SpeedRow, write
+from koktok.report.scored import gold_info, measures_of, row_of, texts_of
+
+if TYPE_CHECKING:
+    from koktok.gold import GoldCorpus
+    from koktok.metrics import Parallel, Scores, Text
+    from koktok.specs import Subject
+
+__all__ = ["Entry", "Material", "entries_of", "measure", "measure_speed", "showcase"]
+
+COMPARED: Final = ("fertility", "boundary_f1")
+"""Measures whose paired difference from the reference is drawn."""
+
+SPEED_BYTES: Final = 200_000
+SHOWN_LENGTH: Final = (12, 70)
+"""Sentences of so many characters fit on one line of the page."""
+
+Tell = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A tokenizer to measure.
+
+    Parameters
+    ----------
+    spec : str
+        What `koktok.specs.open_spec` opens.
+    name : str
+        What tables call it; the subject's own name where it is empty.
+    shown : str
+        What stands in place of the spec in the report, for vocabularies that lie in a work folder.
+    why : str
+        Why it cannot run, where that is known before.
+    """
+
+    spec: str
+    name: str = ""
+    shown: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What tokenizers are measured on.
+
+    Parameters
+    ----------
+    text : Text, optional
+    golds : sequence of GoldCorpus
+    parallel : Parallel, optional
+        The same lines in Korean and English.
+    english, code : Text, optional
+        Text beside the Korean.
+    shown : sequence of Sentence
+        Sentences of the page; their tokens are filled in.
+    """
+
+    text: Text | None = None
+    golds: Sequence[GoldCorpus] = ()
+    parallel: Parallel | None = None
+    english: Text | None = None
+    code: Text | None = None
+    shown: Sequence[Sentence] = field(default=())
+
+
+class _Done(BaseModel):
+    """A measured row as it is kept on disk."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    row: Row
+    differences: dict[str, Cell]
+    tokens: list[list[tuple[int, int]]]
+    measures: list[str]
+
+
+def entries_of(words: Sequence[str]) -> list[Entry]:
+    """Specs as typed on a command line; `NAME=SPEC` names a row.
+
+    Examples
+    --------
+    >>> [(entry.name, entry.spec) for entry in entries_of(["hf:a=b/tokenizer.json", "ours=koktok:my-tokenizer"])]
+    [('', 'hf:a=b/tokenizer.json'), ('ours', 'koktok:my-tokenizer')]
+    """
+    found = []
+    for word in words:
+        named = re.fullmatch(r"([^:/=]+)=(.+)", word)
+        found.append(Entry(named[2], named[1]) if named else Entry(word))
+    return found
+
+
+def showcase(texts: Sequence[str], count: int, seed: int, golds: Sequence[GoldCorpus] = ()) -> list[Sentence]:
+    """Sentences to look at, drawn by seed: from the first gold corpus, or from the text where there is none."""
+    low, high = SHOWN_LENGTH
+    if golds:
+        gold = golds[0]
+        fitting = [s for s in gold.sentences if low <= len(s.text) <= high and not s.masked]
+        chosen = random.Random(seed).sample(fitting, min(count, len(fitting)))
+        return [
+            Sentence(text=s.text, gold=[c.at for c in s.cuts], standing=f"{gold.name}, {gold.label}") for s in chosen
+        ]
+    lines = [line for line in dict.fromkeys(texts) if low <= len(line) <= high and re.search("[가-힣]", line)]
+    return [Sentence(text=line) for line in random.Random(seed).sample(lines, min(count, len(lines)))]
+
+
+def measure(
+    entries: Sequence[Entry],
+    material: Material,
+    *,
+    title: str = "koktok report",
+    command: str = "",
+    reference: str | None = None,
+    extended: bool = False,
+    sample: int = 2000,
+    resamples: int = 1000,
+    seed: int = 0,
+    remarks: Sequence[str] = (),
+    kept: Path | None = None,
+    tell: Tell | None = None,
+) -> Report:
+    """Measure every entry on the same material.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+    material : Material
+    title, command : str
+        What stands above the tables.
+    reference : str, optional
+        Spec of the tokenizer that others are compared with; the first entry that runs where it is None.
+    extended : bool
+        Also the measures that encode again: round trip, robustness, reachability, and so on, on `sample` lines.
+    resamples, seed : int
+        Of the bootstrap.
+    remarks : sequence of str
+        Told above the tables.
+    kept : Path, optional
+        Folder of finished rows.
+    tell : callable, optional
+        Progress: stage, done, total.
+
+    Raises
+    ------
+    UsageError
+        When nothing is to be measured, or the reference cannot run.
+    """
+    if not entries:
+        raise UsageError(
+            "a report wants at least one tokenizer", hint="koktok report kiwi my-tokenizer --text FILE --out DIR"
+        )
+    if material.text is None and not material.golds:
+        raise UsageError("a report wants text or gold morphemes", hint="--text FILE, or --gold FILE")
+    opened = [_opened(entry) for entry in entries]
+    against = _opened(Entry(reference)) if reference else next((s for s in opened if not isinstance(s, str)), None)
+    if isinstance(against, str):
+        raise UsageError(f"the reference `{reference}` cannot run: {against}")
+    run = _Run(material, against, extended, sample, resamples, seed, kept, tell or _silent)
+    rows: list[Row] = []
+    comparisons: list[Comparison] = []
+    tokens: list[dict[int, list[tuple[int, int]]]] = [{} for _ in material.shown]
+    measured: set[str] = set()
+    for number, (entry, subject, name) in enumerate(
+        zip(entries, opened, _names(entries, opened), strict=True), start=1
+    ):
+        run.tell(f"measuring {len(entries)} tokenizers", number - 1, len(entries))
+        row = Row(number=number, name=name, spec=entry.shown or entry.spec, family=_family(entry.spec))
+        if isinstance(subject, str):
+            rows.append(row.model_copy(update={"why": subject}))
+            continue
+        try:
+            done = run.one(subject)
+        except Exception as error:  # a foreign library may raise anything; its row says what, and the others go on
+            why = f"{type(error).__name__}: {error}".split("\n")[0]
+            rows.append(row.model_copy(update={"why": why, "vocab_size": subject.size}))
+            continue
+        rows.append(done.row.model_copy(update=row.model_dump(include={"number", "name", "spec", "family"})))
+        measured.update(done.measures)
+        for spans, found in zip(tokens, done.tokens, strict=True):
+            spans[number] = found
+        if subject is not against:
+            comparisons += [Comparison(measure=key, row=number, difference=c) for key, c in done.differences.items()]
+    run.tell(f"measuring {len(entries)} tokenizers", len(entries), len(entries))
+    return Report(
+        title=title,
+        command=command,
+        seed=seed,
+        resamples=resamples,
+        libraries={"koktok": version("koktok")},
+        measures=measures_of(measured),
+        texts=texts_of(material.text),
+        golds=[gold_info(page) for page in run.pages],
+        rows=rows,
+        reference=_name_of(against, entries, opened) if comparisons else "",
+        comparisons=comparisons,
+        sentences=[s.model_copy(update={"tokens": t}) for s, t in zip(material.shown, tokens, strict=True)],
+        remarks=[*remarks],
+    )
+
+
+class _Run:
+    """What stays the same from row to row."""
+
+    def __init__(
+        self,
+        material: Material,
+        against: Subject | None,
+        extended: bool,  # noqa: FBT001
+        sample: int,
+        resamples: int,
+        seed: int,
+        kept: Path | None,
+        tell: Tell,
+    ) -> None:
+        from koktok.metrics import GoldPage
+
+        self.material, self.against, self.kept, self.tell = material, against, kept, tell
+        self.pages = [GoldPage(gold) for gold in material.golds]
+        self.options: dict[str, Any] = {"extended": extended, "sample": sample, "resamples": resamples, "seed": seed}
+        self._reference: Scores | None = None
+
+    def one(self, subject: Subject) -> _Done:
+        """The row of one tokenizer, from the cache where it is there."""
+        place = self.kept / f"{self._key(subject)}.json" if self.kept else None
+        if place and place.exists():
+            return _Done.model_validate_json(place.read_text(encoding="utf-8"))
+        done = self._measured(subject)
+        if place:
+            write(place, done.model_dump_json())
+        return done
+
+    def _measured(self, subject: Subject) -> _Done:
+        from koktok.metrics import compare
+
+        scores = self._scores(subject)
+        differences: dict[str, Cell] = {}
+        if self.against is not None and subject is not self.against:
+            if self._reference is None:
+                self._reference = self._scores(self.against)
+            for key in COMPARED:
+                if key in scores.values and key in self._reference.values:
+                    found = compare(
+                        scores, self._reference, key, resamples=self.options["resamples"], seed=self.options["seed"]
+                    )
+                    if math.isfinite(found.value):
+                        differences[key] = Cell(value=found.value, low=found.low, high=found.high)
+        shown = subject.encode([sentence.text for sentence in self.material.shown])
+        return _Done(
+            row=row_of(subject, scores),
+            differences=differences,
+            tokens=[[(int(a), int(b)) for a, b in shown[k].spans] for k in range(len(self.material.shown))],
+            measures=sorted({name.split("@")[0] for name in scores.values}),
+        )
+
+    def _scores(self, subject: Subject) -> Scores:
+        from koktok.metrics import score
+
+        material = self.material
+        return score(
+            subject,
+            material.text,
+            gold=self.pages,
+            reference=self.against,
+            parallel=material.parallel,
+            english=material.english,
+            code=material.code,
+            tell=None,
+            **self.options,
+        )
+
+    def _key(self, subject: Subject) -> str:
+        material = self.material
+        both = material.parallel
+        beside = [material.english and material.english.digest, material.code and material.code.digest]
+        beside += [hashlib.sha256(repr((both.korean, both.other)).encode()).hexdigest()] if both else []
+        what = [
+            [subject.spec, subject.name, subject.digest, subject.libraries, subject.notes],
+            self.against and [self.against.name, self.against.digest],
+            material.text and material.text.digest,
+            [gold.digest for gold in material.golds],
+            beside,
+            [sentence.text for sentence in material.shown],
+            self.options,
+            _source_digest(),
+        ]
+        return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()[:24]
+
+
+def _silent(stage: str, done: int, total: int | None) -> None:
+    """Say nothing."""
+
+
+@cache
+def _source_digest() -> str:
+    """Of the code that makes the figures, so that a kept row is forgotten when a metric changes."""
+    package = Path(__file__).parent.parent
+    files = [path for room in ("metrics", "specs", "gold") for path in sorted((package / room).glob("*.py"))]
+    files.append(package / "report" / "scored.py")
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
+def _opened(entry: Entry) -> Subject | str:
+    """The tokenizer, or why there is none."""
+    from koktok.specs import open_spec
+
+    if entry.why:
+        return entry.why
+    try:
+        return open_spec(entry.spec)
+    except KoktokError as error:
+        return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def _names(entries: Sequence[Entry], opened: Sequence[Subject | str]) -> list[str]:
+    """A name a row, made distinct by a number behind it."""
+    found: list[str] = []
+    for entry, subject in zip(entries, opened, strict=True):
+        name = entry.name or (entry.spec if isinstance(subject, str) else subject.name)
+        same = sum(other.split("#")[0] == name for other in found)
+        found.append(f"{name}#{same + 1}" if same else name)
+    return found
+
+
+def _name_of(against: Subject | None, entries: Sequence[Entry], opened: Sequence[Subject | str]) -> str:
+    if against is None:
+        return ""
+    return next((name for name, s in zip(_names(entries, opened), opened, strict=True) if s is against), against.name)
+
+
+def _family(spec: str) -> str:
+    from koktok.specs import parse_spec
+
+    try:
+        return parse_spec(spec)[0]
+    except KoktokError:
+        return "unknown"
+
+
+def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell | None = None) -> Speed:
+    """Throughput, latency and memory of every entry that runs, on at most 200 kB of the text.
+
+    Peak memory is that of the process so far: measure one tokenizer a process where it matters.
+    """
+    import os
+    import platform
+
+    from koktok.metrics import speed
+    from koktok.specs import open_spec
+
+    opened = [_opened(entry) for entry in entries]
+    names, total = _names(entries, opened), 0
+    kept: list[str] = []
+    for line in lines:
+        total += len(line.encode())
+        if total > SPEED_BYTES and kept:
+            break
+        kept.append(line)
+    rows = []
+    for number, (entry, subject, name) in enumerate(zip(entries, opened, names, strict=True), start=1):
+        (tell or _silent)("timing", number - 1, len(entries))
+        if isinstance(subject, str):
+            continue
+        found = speed(lambda spec=entry.spec: open_spec(spec), kept).as_dict()  # type: ignore[misc]
+        rows.append(SpeedRow(number=number, name=name, scores={k: v for k, v in found.items() if v is not None}))
+    return Speed(machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", rows=rows)

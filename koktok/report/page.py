@@ -1,0 +1,192 @@
+"""`to_html`: one self-contained page, English and Korean, that loads nothing from anywhere.
+
+This file adds: what the template shows, worked out from the rows. The template holds no arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from koktok.errors import MissingExtraError
+from koktok.report.charts import Bar, Line, Point, bars, lines, points, stacked
+from koktok.report.rows import columns_of, differences, on_front, outliers, shown, shown_interval
+from koktok.report.schema import Cell, Report, Row, Sentence
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["Span", "check_extra", "spans_of", "to_html"]
+
+HERE: Final = Path(__file__).parent
+
+LENGTHS: Final = (
+    ("no syllable", "음절 없음"),
+    ("1", "1음절"),
+    ("2", "2음절"),
+    ("3", "3음절"),
+    ("4", "4음절"),
+    ("5 or more", "5음절 이상"),
+)
+OPEN_DOMAINS: Final = 4
+"""So many charts of domains stand open; the others unfold, or forty tokenizers on twenty texts make a page nobody scrolls."""
+
+
+OPEN_LINES: Final = 80
+"""Sentences stand open until they fill so many lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of characters of one token between two marks.
+
+    Parameters
+    ----------
+    text : str
+    colour : int
+        Which background, a number that grows with each token; -1 for characters that are in no token.
+    edge : str
+        What stands at the left end: "" (none), "start" (the line or a word begins), "hit" (a token and a morpheme begin),
+        "over" (only a token begins), "miss" (only a morpheme begins), "cut" (a token begins; nobody knows the morphemes).
+    """
+
+    text: str
+    colour: int
+    edge: str
+
+
+def spans_of(text: str, tokens: Sequence[tuple[int, int]], gold: Sequence[int] | None) -> list[Span]:
+    """A line as coloured runs, with a mark wherever a token or a gold morpheme begins.
+
+    Examples
+    --------
+    >>> [(s.text, s.colour, s.edge) for s in spans_of("집에 갔다", [(0, 2), (2, 4), (4, 5)], [1, 4])]
+    [('집', 0, 'start'), ('에', 0, 'miss'), (' ', 1, 'start'), ('갔', 1, 'start'), ('다', 2, 'hit')]
+    """
+    covered = {p for a, b in tokens for p in range(a, b)}
+    crossed = {p for a, b in tokens for p in range(a + 1, b)}
+    starts = {a for a, _ in tokens} - crossed
+    marks = set(gold or ())
+    spaces = {i for i, char in enumerate(text) if char.isspace()}
+    edges = sorted(({0, len(text)} | starts | marks | spaces | {i + 1 for i in spaces}) & set(range(len(text) + 1)))
+    found, colour = [], -1
+    for a, b in pairwise(edges):
+        colour += a in starts
+        if a in spaces or a == 0 or a - 1 in spaces:
+            edge = "start"
+        elif a in marks:
+            edge = "hit" if a in starts else "miss"
+        else:
+            edge = ("cut" if gold is None else "over") if a in starts else ""
+        found.append(Span(text[a:b], colour if a in covered else -1, edge))
+    return found
+
+
+def check_extra() -> None:
+    """Fail before the measuring and not after it, where jinja2 is not installed.
+
+    Raises
+    ------
+    MissingExtraError
+        With the line to type.
+    """
+    _environment()
+
+
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise MissingExtraError("jinja2", "report") from error
+    return Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def to_html(report: Report) -> str:
+    """The whole page.
+
+    Raises
+    ------
+    MissingExtraError
+        When jinja2 is not installed.
+    """
+    environment = _environment()
+    ran = [row for row in report.rows if row.ran]
+    page = environment.get_template("page.html.j2").render(
+        report=report,
+        columns=columns_of(report),
+        differences=differences(report),
+        outside=[row for row in ran if row.number in outliers(report)],
+        front={row.number for row in on_front(report)},
+        ran=ran,
+        shown=shown,
+        shown_interval=shown_interval,
+        scatter=_scatter(report),
+        families=sorted({row.family for row in ran}),
+        domains=_domains(report),
+        open_domains=OPEN_DOMAINS,
+        open_sentences=max(1, OPEN_LINES // max(1, len(ran))),
+        lengths=stacked([(r.number, r.name, _six(r.lengths)) for r in ran if r.lengths], LENGTHS),
+        ranks=lines(
+            [Line(r.number, r.name, r.ranks, r.family) for r in ran if len(r.ranks) > 1],
+            ("rank of the token", "토큰의 빈도 순위"),
+            ("share of all tokens", "전체 토큰에서 차지하는 비율"),
+        ),
+        sentences=[(s, _rows_of(s, report.rows)) for s in report.sentences],
+        spans_of=spans_of,
+        style=(HERE / "page.css").read_text(encoding="utf-8"),
+        script=(HERE / "page.js").read_text(encoding="utf-8"),
+    )
+    return page if page.endswith("\n") else page + "\n"
+
+
+def _interval(cell: Cell) -> tuple[float, float] | None:
+    return None if cell.low is None or cell.high is None else (cell.low, cell.high)
+
+
+def _scatter(report: Report) -> str:
+    front, far = {row.number for row in on_front(report)}, outliers(report)
+    marks = []
+    for row in report.rows:
+        if row.number in far:
+            continue
+        x, y = row.scores.get("fertility"), row.scores.get("boundary_f1")
+        if x and y:
+            best = row.number in front
+            marks.append(Point(row.number, row.name, x.value, y.value, row.family, best, _interval(x), _interval(y)))
+    if not marks:
+        return ""
+    return points(marks, ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1", "형태소 경계 F1"))
+
+
+def _domains(report: Report) -> list[tuple[str, str]]:
+    """A chart of fertility for each text."""
+    found, far = [], outliers(report)
+    for text in report.texts:
+        values = []
+        for row in report.rows:
+            if row.number in far:
+                continue
+            cell = row.domains.get(text.name, {}).get("fertility")
+            if cell:
+                values.append(Bar(row.number, row.name, cell.value, _interval(cell), row.family))
+        if values:
+            found.append((text.name, bars(values)))
+    return found
+
+
+def _six(shares: Sequence[float]) -> list[float]:
+    """Shares of tokens with no syllable, 1, 2, 3, 4, and more."""
+    return [*shares[:5], *[0.0] * (5 - len(shares)), sum(shares[5:])]
+
+
+def _rows_of(sentence: Sentence, rows: Sequence[Row]) -> list[tuple[Row, list[Span], int]]:
+    return [
+        (row, spans_of(sentence.text, sentence.tokens[row.number], sentence.gold), len(sentence.tokens[row.number]))
+        for row in rows
+        if row.number in sentence.tokens
+    ]

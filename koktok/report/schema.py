@@ -1,0 +1,242 @@
+"""What a report says, typed and versioned: the rows first, and every rendering from them.
+
+This file adds: `Report` and its JSON. The same inputs give the same bytes, so neither dates nor seconds are in it; speed
+is in a file of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from koktok.errors import ArtifactError
+
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "Cell",
+    "Comparison",
+    "GoldInfo",
+    "Measure",
+    "Report",
+    "Row",
+    "Sentence",
+    "Speed",
+    "SpeedRow",
+    "TextInfo",
+]
+
+FORMAT: Final = "koktok-report"
+SPEED_FORMAT: Final = "koktok-speed"
+VERSION: Final = 1
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Cell(_Frozen):
+    """A figure with its 95 % interval, where one was drawn."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Measure(_Frozen):
+    """A column: what is measured, in which unit, which way is better, and where the definition stands."""
+
+    key: str
+    title: str
+    title_ko: str
+    unit: str
+    better: Literal["lower", "higher", "one", "none"]
+    definition: str
+    source: str = ""
+    pitfall: str = ""
+
+
+class TextInfo(_Frozen):
+    """A text that was measured on; `name` is its domain."""
+
+    name: str
+    lines: int
+    eojeols: int
+    characters: int
+    bytes: int
+    digest: str
+
+
+class GoldInfo(_Frozen):
+    """A file of gold morphemes; `standing` says whether people made them.
+
+    `syllables_f1` is what one token per syllable scores, `reachable_recall` what no token of whole syllables can exceed.
+    """
+
+    name: str
+    standing: str
+    sentences: int
+    words: int
+    skipped: int
+    digest: str
+    coverage: float = 1.0
+    syllables_f1: float = 0.0
+    reachable_recall: float = 1.0
+
+
+class Row(_Frozen):
+    """A tokenizer. One that could not run has `why` and no figures."""
+
+    number: int
+    name: str
+    spec: str
+    family: str
+    vocab_size: int | None = None
+    why: str = ""
+    notes: list[str] = []
+    signature: str = ""
+    scores: dict[str, Cell] = {}
+    domains: dict[str, dict[str, Cell]] = {}
+    golds: dict[str, dict[str, Cell]] = {}
+    lengths: list[float] = []
+    ranks: list[tuple[float, float]] = []
+
+    @property
+    def ran(self) -> bool:
+        """Whether there are figures."""
+        return not self.why
+
+
+class Comparison(_Frozen):
+    """A paired difference from the reference on the same blocks of lines: the row's value minus the reference's."""
+
+    measure: str
+    row: int
+    difference: Cell
+
+
+class Sentence(_Frozen):
+    """A text, its gold cuts (None where there are none), and the tokens of each row, by number, as spans."""
+
+    text: str
+    gold: list[int] | None = None
+    standing: str = ""
+    tokens: dict[int, list[tuple[int, int]]] = {}
+
+
+class Report(_Frozen):
+    """Everything that the Markdown and the page show.
+
+    Examples
+    --------
+    >>> report = Report(title="t", seed=0, resamples=0, libraries={}, measures=[], texts=[], golds=[], rows=[])
+    >>> Report.from_json(report.to_json()) == report
+    True
+    """
+
+    format: Literal["koktok-report"] = FORMAT
+    version: int = VERSION
+    title: str
+    command: str = ""
+    seed: int
+    resamples: int
+    libraries: dict[str, str]
+    measures: list[Measure]
+    texts: list[TextInfo]
+    golds: list[GoldInfo]
+    rows: list[Row]
+    reference: str = ""
+    comparisons: list[Comparison] = []
+    sentences: list[Sentence] = []
+    remarks: list[str] = []
+
+    def to_json(self) -> str:
+        """Deterministic JSON, a final newline included; figures with at most nine digits behind the point."""
+        return _dumped(self.model_dump(mode="json"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """The report of `to_json`.
+
+        Raises
+        ------
+        ArtifactError
+            When it is no report, or of another version.
+        """
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise ArtifactError(f"a report is JSON, and this is not: {error}") from error
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ArtifactError(f"this JSON is no report of koktok: it has no `format: {FORMAT}`")
+        if data.get("version") != VERSION:
+            raise ArtifactError(
+                f"this report has version {data.get('version')!r}, this koktok reads version {VERSION}",
+                hint="pip install --upgrade koktok",
+            )
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise ArtifactError(f"this report is broken: {error}") from error
+
+    def measure(self, key: str) -> Measure | None:
+        """The column of this name, if it was measured."""
+        return next((measure for measure in self.measures if measure.key == key), None)
+
+
+class SpeedRow(_Frozen):
+    """Seconds and memory of one tokenizer, each the best of several passes."""
+
+    number: int
+    name: str
+    scores: dict[str, float]
+
+
+class Speed(_Frozen):
+    """Throughput, apart from the report because it is never the same twice."""
+
+    format: Literal["koktok-speed"] = SPEED_FORMAT
+    version: int = VERSION
+    machine: str
+    rows: list[SpeedRow]
+
+    def to_json(self) -> str:
+        """JSON; not deterministic, as its figures are not."""
+        return _dumped(self.model_dump(mode="json"))
+
+
+def write(path: Path, text: str) -> Path:
+    """Write under a temporary name, then rename: a reader never sees half a report."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(path.name + ".partial")
+    fresh.write_text(text, encoding="utf-8", newline="\n")
+    fresh.replace(path)
+    return path
+
+
+def _dumped(data: Any) -> str:
+    """A line a key, and in lists a line an item: small enough to commit, and `git diff` shows which rows changed."""
+    lines = []
+    for key, value in _rounded(data).items():
+        if isinstance(value, list) and value:
+            items = ",\n  ".join(json.dumps(item, ensure_ascii=False, allow_nan=False) for item in value)
+            lines.append(f"{json.dumps(key)}: [\n  {items}\n ]")
+        else:
+            lines.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}")
+    return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
+def _rounded(data: Any) -> Any:
+    if isinstance(data, float):
+        if not math.isfinite(data):
+            raise ArtifactError(f"a report holds finite figures, and {data} came")
+        return round(data, 9)
+    if isinstance(data, dict):
+        return {key: _rounded(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_rounded(value) for value in data]
+    return data

@@ -1,0 +1,150 @@
+"""Scores of the metrics as rows of a report: figures, histograms, signatures.
+
+This file adds: what is left out (figures that are undefined) and what is thinned (curves of a hundred thousand ranks).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from koktok.report.schema import Cell, GoldInfo, Measure, Row, TextInfo
+
+if TYPE_CHECKING:
+    from koktok.metrics import GoldPage, Metric, Scores, Text, Value
+    from koktok.specs import Subject
+
+__all__ = ["gold_info", "measures_of", "row_of", "texts_of"]
+
+CURVE_POINTS: Final = 48
+BY_DOMAIN: Final = ("fertility", "nsl", "chars_per_token", "unknown_eojeols", "fallback_bytes")
+"""What is told for each text apart; all measures of all texts would be megabytes."""
+
+
+def _cell(value: Value) -> Cell | None:
+    if not math.isfinite(value.value):
+        return None
+    bounds = (value.low, value.high)
+    sure = all(bound is not None and math.isfinite(bound) for bound in bounds)
+    return Cell(value=value.value, low=value.low if sure else None, high=value.high if sure else None)
+
+
+def _cells(values: Mapping[str, Value]) -> dict[str, Cell]:
+    found = {name: _cell(value) for name, value in sorted(values.items())}
+    return {name: cell for name, cell in found.items() if cell is not None}
+
+
+def row_of(subject: Subject, scores: Scores) -> Row:
+    """A row of figures, without its number and family."""
+    cells = _cells(scores.values)
+    golds: dict[str, dict[str, Cell]] = {}
+    for name, cell in cells.items():
+        key, at, gold = name.partition("@")
+        if at:
+            golds.setdefault(gold, {})[key] = cell
+    lengths = [float(n) for n in scores.histograms.get("syllables_per_token", [])]
+    return Row(
+        number=0,
+        name=subject.name,
+        spec=subject.spec,
+        family="",
+        vocab_size=subject.size,
+        notes=list(subject.notes),
+        signature=_signature(scores.signature),
+        scores={name: cell for name, cell in cells.items() if "@" not in name},
+        domains={
+            name: _cells({key: value for key, value in values.items() if key in BY_DOMAIN})
+            for name, values in scores.domains.items()
+        },
+        golds=golds,
+        lengths=[n / sum(lengths) for n in lengths] if sum(lengths) else [],
+        ranks=_curve(scores),
+    )
+
+
+def _signature(parts: Mapping[str, Any]) -> str:
+    """Parts of a signature in one line, as sacrebleu writes them: `key:value|key:value`."""
+
+    def spelled(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return ",".join(f"{key}={spelled(item)}" for key, item in sorted(value.items()))
+        return ",".join(map(spelled, value)) if isinstance(value, list | tuple) else str(value)
+
+    return "|".join(f"{key}:{spelled(value)}" for key, value in parts.items() if value not in (None, "", [], {}))
+
+
+def _curve(scores: Scores) -> list[tuple[float, float]]:
+    """Rank and share of types, at ranks evenly spread over the logarithm."""
+    ranks, counts = (scores.histograms.get(name, []) for name in ("frequency_rank", "frequency"))
+    histogram = scores.statistics.histogram
+    total = 0 if histogram is None else int(histogram.sum())
+    if len(ranks) < 2 or not total:
+        return []
+    wanted = {round(ranks[-1] ** (k / (CURVE_POINTS - 1))) for k in range(CURVE_POINTS)}
+    nearest = sorted({min(range(len(ranks)), key=lambda k: abs(ranks[k] - rank)) for rank in wanted})
+    return [(float(ranks[k]), counts[k] / total) for k in nearest]
+
+
+def measures_of(keys: set[str]) -> list[Measure]:
+    """The definitions of these measures, in the order of the registry."""
+    from koktok.metrics import metrics
+
+    known: Mapping[str, Metric] = metrics()
+    return [
+        Measure(
+            key=name,
+            title=metric.title,
+            title_ko=metric.title_ko,
+            unit=metric.unit,
+            better=metric.better,
+            definition=metric.definition,
+            source=metric.source,
+            pitfall=metric.pitfalls,
+        )
+        for name, metric in known.items()
+        if name in keys
+    ]
+
+
+def texts_of(text: Text | None) -> list[TextInfo]:
+    """Size and digest of each domain of a text."""
+    if text is None:
+        return []
+    by_domain: list[list[str]] = [[] for _ in text.names]
+    for line, domain in zip(text.lines, text.domains.tolist(), strict=True):
+        by_domain[domain].append(line)
+    return [
+        TextInfo(
+            name=name,
+            lines=len(lines),
+            eojeols=sum(len(line.split()) for line in lines),
+            characters=sum(map(len, lines)),
+            bytes=sum(len(line.encode()) for line in lines),
+            digest=hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16],
+        )
+        for name, lines in zip(text.names, by_domain, strict=True)
+    ]
+
+
+def gold_info(page: GoldPage) -> GoldInfo:
+    """Size, digest and standing of a gold corpus, and the rows that stand beside every score on it."""
+    from koktok.metrics.boundaries import trivial_rows
+
+    gold, trivial = page.gold, trivial_rows(page)
+    return GoldInfo(
+        name=gold.name,
+        standing=gold.label,
+        sentences=len(gold.sentences),
+        words=gold.words,
+        skipped=sum(gold.skipped.values()),
+        digest=gold.digest,
+        coverage=gold.coverage,
+        syllables_f1=_finite(trivial["syllables_f1"]),
+        reachable_recall=_finite(trivial["reachable_recall"]),
+    )
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else 0.0

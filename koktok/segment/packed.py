@@ -1,0 +1,55 @@
+"""Analyses as short strings: what the cache keeps, what worker processes send, and what equal cuts are recognised by.
+
+This file adds: the packed row, a morpheme a line as `start end tag form`, the form only where it is not the surface. Most
+words share their row with thousands of others, so its cuts are found once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from koktok.segment.boundaries import Morpheme
+
+if TYPE_CHECKING:
+    from koktok.segment import Segmenter
+
+__all__ = ["pack", "packed_rows", "unpack"]
+
+
+def pack(word: str, morphemes: Iterable[tuple[int, int, str, str]]) -> str:
+    r"""A row of the morphemes of one word; no morphemes are the empty row.
+
+    Examples
+    --------
+    >>> pack("갔다", [Morpheme(0, 1, "VV", "가"), Morpheme(1, 2, "EF", "다")])
+    '0 1 VV 가\n1 2 EF '
+    """
+    return "\n".join([f"{a} {b} {tag} {'' if form == word[a:b] else form}" for a, b, tag, form in morphemes])
+
+
+def unpack(word: str, row: str) -> tuple[Morpheme, ...]:
+    r"""The morphemes of a row.
+
+    Examples
+    --------
+    >>> unpack("집에", "0 1 NNG \n1 2 JKB ")
+    (Morpheme(start=0, end=1, tag='NNG', form='집'), Morpheme(start=1, end=2, tag='JKB', form='에'))
+    """
+    morphemes = []
+    for line in row.split("\n") if row else ():
+        start, end, tag, form = line.split(" ", 3)
+        a, b = int(start), int(end)
+        morphemes.append(Morpheme(a, b, tag, form or word[a:b]))
+    return tuple(morphemes)
+
+
+def packed_rows(segmenter: Segmenter, words: Iterable[str]) -> Iterator[str]:
+    """Rows of any segmenter, in the order of the words; from one that has rows already they come as they are."""
+    ready = getattr(segmenter, "packed", None)
+    if ready is not None:
+        yield from ready(words)
+        return
+    asked = list(words)
+    for word, morphemes in zip(asked, segmenter.analyse(asked), strict=True):
+        yield pack(word, morphemes)

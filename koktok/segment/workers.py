@@ -1,0 +1,292 @@
+"""An analyser in processes of its own: all cores, and a word that kills or stalls it costs that word and no more.
+
+This file adds: supervision. Processes, because half of the time goes into turning what Kiwi found into Python objects,
+which threads do one at a time; each sends finished rows instead. At most four batches a process wait. A batch whose
+process died, stalled or raised is asked again word by word in a fresh one: the word that does it again is quarantined
+(no cuts), told, and the run goes on. Order and rows do not depend on the number of processes.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from koktok.errors import AnalyserError
+from koktok.segment import Segmenter, segmenter_for
+from koktok.segment.boundaries import Morpheme
+from koktok.segment.child import receive, send
+from koktok.segment.packed import unpack
+
+__all__ = ["BATCH", "LOADING", "Workers", "supervised"]
+
+BATCH = 256
+"""Words in a frame: 20 ms of Kiwi, so that the ends of a run are even and a dead process takes little with it."""
+
+LOADING = 300.0
+"""Seconds that an analyser may take to load."""
+
+MORE = 24
+"""Batches asked before another process starts: loading Kiwi takes a second and 375 MB, and pays from there."""
+
+GIVE_UP = 1000
+"""Quarantined words at which the analyser is called broken."""
+
+
+class _DiedError(Exception):
+    """The process ended, was ended for stalling, or told of an error."""
+
+
+class _Child:
+    """One process; started at the first question, and again after each death."""
+
+    def __init__(self, factory: str, options: Mapping[str, Any]) -> None:
+        self._analyser = (factory, dict(options))
+        self._process: subprocess.Popen[bytes] | None = None
+        self.peak = 0
+
+    def ask(self, words: list[str], patience: float) -> list[str]:
+        """The rows of these words.
+
+        Raises
+        ------
+        _DiedError
+            When the process did not answer with rows.
+        AnalyserError
+            When the analyser could not even be loaded.
+        """
+        if self._process is None:
+            self._start()
+        kind, rows = self._answer(words, patience)
+        if kind != "rows":
+            raise _DiedError(str(rows))
+        return list(rows)
+
+    def _start(self) -> None:
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from koktok.segment.child import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
+        try:
+            kind, message = self._answer(self._analyser, LOADING)
+        except _DiedError as error:
+            kind, message = "error", str(error)
+        if kind != "ready":
+            self.end()
+            raise AnalyserError(f"the analyser could not be loaded in a process of its own: {message}")
+
+    def _answer(self, question: Any, patience: float) -> Any:
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stalled = threading.Event()
+
+        def end() -> None:
+            stalled.set()
+            process.kill()
+
+        timer = threading.Timer(patience, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            send(process.stdin, question)
+            return receive(process.stdout)
+        except (EOFError, OSError, ValueError) as error:
+            self.end()
+            how = f"no answer in {patience:g} s" if stalled.is_set() else f"exit code {process.returncode}"
+            raise _DiedError(how) from error
+        finally:
+            timer.cancel()
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        self.peak = max(self.peak, _peak_of(process.pid))
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+
+class Workers:
+    """A segmenter that asks another one, somewhere safe.
+
+    Parameters
+    ----------
+    inner : Segmenter
+        Gives the signature; is never asked.
+    factory : str
+        What a process calls for its analyser, `module:name`.
+    options : mapping
+        Keywords for it, plain values.
+    processes : int, optional
+        All cores by default.
+    patience : float
+        Seconds for a batch, and for a single word of a batch that failed.
+
+    Attributes
+    ----------
+    quarantined : dict of str to str
+        Words that the analyser could not do, and what happened.
+
+    Examples
+    --------
+    >>> from koktok.segment import Whitespace
+    >>> workers = Workers(Whitespace(), "koktok.segment:Whitespace", {}, processes=1)
+    >>> list(workers.analyse(["집에", "집"])), workers.quarantined
+    ([(), ()], {})
+    >>> workers.close()
+    """
+
+    def __init__(
+        self,
+        inner: Segmenter,
+        factory: str,
+        options: Mapping[str, Any],
+        *,
+        processes: int | None = None,
+        patience: float = 60.0,
+    ) -> None:
+        self.inner = inner
+        self.quarantined: dict[str, str] = {}
+        self._patience = patience
+        self._children = [_Child(factory, options) for _ in range(processes or os.cpu_count() or 1)]
+        self._idle: queue.LifoQueue[_Child] = queue.LifoQueue()
+        self._working = self._asked = 0
+        self._stopping = threading.Event()
+        self._closing = weakref.finalize(self, _end_all, self._children)
+
+    def signature(self) -> str:
+        """The analyser's own: where it runs changes nothing."""
+        return self.inner.signature()
+
+    @property
+    def peak(self) -> int:
+        """Bytes of memory that the processes had at most, each at its own time; 0 where the system does not tell."""
+        return sum(child.peak for child in self._children)
+
+    def close(self) -> None:
+        """End all processes; a later question starts them again."""
+        _end_all(self._children)
+
+    def notes(self) -> list[str]:
+        """What a user should know of the words that failed."""
+        some = [f"{word[:30]!r} ({how})" for word, how in sorted(self.quarantined.items())]
+        if not some:
+            return []
+        more = f" and {len(some) - 5} more" if len(some) > 5 else ""
+        return [f"the analyser failed on {len(some)} words, which have no cuts: {', '.join(some[:5])}{more}"]
+
+    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+        """The morphemes of each word; errors as `packed`."""
+        stream = iter(words)
+        while some := list(islice(stream, 64 * BATCH)):
+            yield from map(unpack, some, self.packed(some))
+
+    def packed(self, words: Iterable[str]) -> Iterator[str]:
+        """The rows of each word, in order.
+
+        Raises
+        ------
+        AnalyserError
+            When the analyser cannot be loaded, or fails on a thousand words.
+        """
+        stream = iter(words)
+        waiting: deque[Future[list[str]]] = deque()
+        pool = ThreadPoolExecutor(len(self._children))
+        finished = False
+        try:
+            while batch := list(islice(stream, BATCH)):
+                if self._working < min(len(self._children), 1 + self._asked // MORE):
+                    self._idle.put(self._children[self._working])
+                    self._working += 1
+                self._asked += 1
+                waiting.append(pool.submit(self._rows, batch))
+                if len(waiting) >= 4 * len(self._children):
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+            finished = True
+        finally:
+            if not finished:  # interrupted, or failed: nothing that still runs is wanted
+                self._stopping.set()
+                for future in waiting:
+                    future.cancel()
+                self.close()
+            pool.shutdown(wait=True, cancel_futures=True)
+            self._stopping.clear()
+
+    def _rows(self, batch: list[str]) -> list[str]:
+        child = self._idle.get()
+        try:
+            try:
+                return child.ask(batch, self._patience)
+            except _DiedError:
+                if self._stopping.is_set():
+                    raise
+                return [self._row(child, word) for word in batch]
+        finally:
+            self._idle.put(child)
+
+    def _row(self, child: _Child, word: str) -> str:
+        """The row of one word of a batch that failed."""
+        try:
+            return child.ask([word], self._patience)[0]
+        except _DiedError as error:
+            self.quarantined[word] = str(error)
+            if len(self.quarantined) >= GIVE_UP:
+                raise AnalyserError(
+                    f"the analyser failed on {GIVE_UP:,} words, the last one {word[:40]!r}: {error}",
+                    hint="--segmenter whitespace, or another version of the analyser",
+                ) from error
+            return ""
+
+
+def _peak_of(process: int) -> int:
+    # Not the usage that wait4 gives: that remembers the size of the parent that forked.
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM")), 0)
+
+
+def _end_all(children: Iterable[_Child]) -> None:
+    for child in children:
+        child.end()
+
+
+def supervised(name: str, *, user_dictionary: str | None = None, processes: int | None = None) -> Segmenter:
+    """A segmenter by name, in processes of its own; `whitespace` needs none.
+
+    Raises
+    ------
+    KoktokError
+        As `koktok.segment.segmenter_for`.
+    """
+    inner = segmenter_for(name, user_dictionary=user_dictionary)
+    match name:
+        case "kiwi":
+            options = {"user_dictionary": user_dictionary, "threads": 1}
+            return Workers(inner, "koktok.segment.kiwi:KiwiSegmenter", options, processes=processes)
+        case "mecab":
+            return Workers(inner, "koktok.segment.mecab:MecabSegmenter", {}, processes=processes)
+    return inner

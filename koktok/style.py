@@ -1,0 +1,402 @@
+"""Styles: which special tokens a tokenizer has, what part each plays, and what stands around a text that a model reads.
+
+This file adds: what users of a model family expect. A style names the special tokens as that family spells them, the
+roles that transformers asks for (`bos_token`, `mask_token`, ...), the template around a text and a pair of texts, the
+sides of padding and truncation, and the longest input. Pieces know nothing of it: special tokens stand behind them, so
+a trained tokenizer changes its style without a new training.
+
+The families, and where their ways were read: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), GPT-2 with the padding
+token of GPT-NeoX, Llama 3, T5 with its sentinels in falling order at the very end, as the span-corruption scripts count
+them. Chat templates: ChatML and Llama 3, without tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from koktok.errors import ArtifactError, RecipeError
+from koktok.vocab import WITH_UNKNOWN, Vocab
+
+__all__ = [
+    "CHAT_TEMPLATES",
+    "DEFAULT_SPECIALS",
+    "NO_LIMIT",
+    "ROLES",
+    "STYLES",
+    "TEMPLATES",
+    "WORDPIECE_SPECIALS",
+    "Side",
+    "Style",
+    "StyleName",
+    "TemplateName",
+    "changed",
+    "chat_template",
+    "fill",
+    "joined",
+    "reserved_slots",
+    "style_for",
+    "tokens_of",
+]
+
+StyleName = Literal["plain", "bert", "roberta", "gpt", "llama", "t5"]
+TemplateName = Literal["none", "bos", "eos", "bos-eos", "cls-sep", "cls-sep-sep"]
+Side = Literal["left", "right"]
+
+DEFAULT_SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+
+WORDPIECE_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+"""What stands in place of `DEFAULT_SPECIALS` for WordPiece: the names that every reader of BERT's models looks for."""
+
+NO_LIMIT = int(1e30)
+"""What transformers itself writes where a model has no maximum length."""
+
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "pad_token": ("<pad>", "[PAD]", "<|padding|>", "<|finetune_right_pad_id|>"),
+    "unk_token": ("<unk>", "[UNK]"),
+    "bos_token": ("<s>", "<bos>", "<|begin_of_text|>"),
+    "eos_token": ("</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>"),
+    "cls_token": ("[CLS]", "<cls>"),
+    "sep_token": ("[SEP]", "<sep>"),
+    "mask_token": ("<mask>", "[MASK]"),
+}
+"""Which special token plays which role for transformers, by the spellings that readers know: the roles of `plain`."""
+
+TEMPLATES: Mapping[TemplateName, tuple[str, str]] = {
+    "none": ("A", "A B:1"),
+    "bos": ("bos A", "bos A bos:1 B:1"),
+    "eos": ("A eos", "A eos B eos"),
+    "bos-eos": ("bos A eos", "bos A eos bos:1 B:1 eos:1"),
+    "cls-sep": ("cls A sep", "cls A sep B:1 sep:1"),
+    "cls-sep-sep": ("cls A sep", "cls A sep sep B sep"),
+}
+"""What stands around one text and around two; a number behind a colon is the `token_type_id`, else 0."""
+
+_UNKNOWN_IN_SENTENCEPIECE = ("unigram", "unigram-em", "bpe")
+# The sentencepiece library loads no model without an unknown token, though with byte fallback nothing becomes it.
+
+
+@dataclass(frozen=True)
+class Style:
+    """Everything about special tokens that is no id.
+
+    Parameters
+    ----------
+    specials : tuple of str
+        Special tokens in the order of their ids.
+    roles : mapping of str to str
+        Role of transformers (`bos_token` ...) to token.
+    template : str
+        Name of one of `TEMPLATES`.
+    model_max_length : int
+        Longest input in tokens; transformers warns above it, and cuts there when asked to truncate.
+    padding_side, truncation_side : "left" or "right"
+    token_types : bool
+        Whether a model of the family takes `token_type_ids`.
+    lstrip : tuple of str
+        Tokens that take the white space before them: behind a mask stands a word *with* its space.
+    tail : tuple of str
+        Special tokens whose ids must be the last ones of all.
+    chat_template : str
+        Jinja source, or nothing.
+    """
+
+    specials: tuple[str, ...]
+    roles: Mapping[str, str]
+    template: TemplateName = "none"
+    model_max_length: int = NO_LIMIT
+    padding_side: Side = "right"
+    truncation_side: Side = "right"
+    token_types: bool = False
+    lstrip: tuple[str, ...] = ()
+    tail: tuple[str, ...] = ()
+    chat_template: str = field(default="", repr=False)
+
+    def around(self, *, pair: bool = False) -> list[tuple[str, int]]:
+        """The template as (token, type id); the texts are "A" and "B".
+
+        Raises
+        ------
+        ArtifactError
+            When no special token has a role that the template wants.
+
+        Examples
+        --------
+        >>> style_for("bert").around()
+        [('[CLS]', 0), ('A', 0), ('[SEP]', 0)]
+        >>> style_for("bert").around(pair=True)[-2:]
+        [('B', 1), ('[SEP]', 1)]
+        """
+        found = []
+        for item in TEMPLATES[self.template][pair].split():
+            name, _, kind = item.partition(":")
+            if name not in ("A", "B"):
+                if f"{name}_token" not in self.roles:
+                    raise ArtifactError(
+                        f"the template `{self.template}` wants a {name}_token, and no special token plays that role",
+                        hint=f"--specials with one of {', '.join(ROLES[f'{name}_token'])}, or --template none",
+                    )
+                name = self.roles[f"{name}_token"]
+            found.append((name, int(kind or 0)))
+        return found
+
+    @property
+    def frame(self) -> tuple[list[str], list[str]]:
+        """The special tokens before and behind one text."""
+        tokens = [token for token, _ in self.around()]
+        at = tokens.index("A")
+        return tokens[:at], tokens[at + 1 :]
+
+
+def _roles(**tokens: str) -> dict[str, str]:
+    return {f"{role}_token": token for role, token in tokens.items()}
+
+
+STYLES: Mapping[StyleName, Style] = {
+    "plain": Style(DEFAULT_SPECIALS, {}),
+    "bert": Style(
+        WORDPIECE_SPECIALS,
+        _roles(pad="[PAD]", unk="[UNK]", cls="[CLS]", sep="[SEP]", mask="[MASK]"),
+        template="cls-sep",
+        model_max_length=512,
+        token_types=True,
+    ),
+    "roberta": Style(
+        ("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
+        _roles(bos="<s>", pad="<pad>", eos="</s>", unk="<unk>", cls="<s>", sep="</s>", mask="<mask>"),
+        template="cls-sep-sep",
+        model_max_length=512,
+        lstrip=("<mask>",),
+    ),
+    "gpt": Style(
+        ("<|endoftext|>", "<|padding|>"),
+        # A padding token of its own: a collator leaves padding out of the loss, and `pad_token = eos_token` would leave
+        # out every end of text with it.
+        _roles(bos="<|endoftext|>", eos="<|endoftext|>", unk="<|endoftext|>", pad="<|padding|>"),
+        model_max_length=1024,
+    ),
+    "llama": Style(
+        ("<|begin_of_text|>", "<|end_of_text|>", "<|finetune_right_pad_id|>"),
+        _roles(bos="<|begin_of_text|>", eos="<|end_of_text|>", pad="<|finetune_right_pad_id|>"),
+        template="bos",
+        padding_side="left",
+    ),
+    "t5": Style(
+        ("<pad>", "</s>", "<unk>"),
+        _roles(pad="<pad>", eos="</s>", unk="<unk>"),
+        template="eos",
+        model_max_length=512,
+        tail=tuple(f"<extra_id_{i}>" for i in reversed(range(100))),
+    ),
+}
+
+CHAT_TEMPLATES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "chatml": (
+        ("<|im_start|>", "<|im_end|>"),
+        "{%- for message in messages %}"
+        "{{- '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
+        "{%- endfor %}"
+        "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}",
+    ),
+    "llama-3": (
+        ("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
+        "{{- bos_token }}"
+        "{%- for message in messages %}"
+        "{{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' }}"
+        "{{- message['content'] | trim + '<|eot_id|>' }}"
+        "{%- endfor %}"
+        "{%- if add_generation_prompt %}"
+        "{{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}"
+        "{%- endif %}",
+    ),
+}
+"""Chat templates by name: the special tokens that they need, and the Jinja source."""
+
+
+def chat_template(name: str) -> str:
+    """Jinja source of a preset, or the text itself where it is a template.
+
+    Raises
+    ------
+    RecipeError
+        When it is neither.
+
+    Examples
+    --------
+    >>> chat_template("chatml")[:33]
+    '{%- for message in messages %}{{-'
+    >>> chat_template("chatlm")
+    Traceback (most recent call last):
+        ...
+    koktok.errors.RecipeError: the chat template 'chatlm' is neither a preset nor a Jinja template
+    hint: --chat-template chatml | llama-3 | FILE
+    """
+    if not name or "{" in name:
+        return name
+    if name not in CHAT_TEMPLATES:
+        raise RecipeError(
+            f"the chat template {name[:40]!r} is neither a preset nor a Jinja template",
+            hint=f"--chat-template {' | '.join(CHAT_TEMPLATES)} | FILE",
+        )
+    return CHAT_TEMPLATES[name][1]
+
+
+def tokens_of(style: StyleName, model: str = "unigram", chat: str = "") -> tuple[str, ...]:
+    """The special tokens that a style and a chat template bring, without the tail.
+
+    Parameters
+    ----------
+    style : str
+    model : str
+        An unknown token is added where this model wants one and the style has none.
+    chat : str
+        Preset or Jinja source; the tokens of a template of your own are yours to list.
+
+    Examples
+    --------
+    >>> tokens_of("gpt", "bpe-bytes", "chatml")
+    ('<|endoftext|>', '<|padding|>', '<|im_start|>', '<|im_end|>')
+    >>> tokens_of("gpt", "unigram")[-1], tokens_of("plain", "wordpiece")[0]
+    ('<unk>', '[PAD]')
+    """
+    own = (
+        WORDPIECE_SPECIALS if style == "plain" and model in ("wordpiece", "wordpiece-bytes") else STYLES[style].specials
+    )
+    wanted = style != "plain" and (model in WITH_UNKNOWN or model in _UNKNOWN_IN_SENTENCEPIECE)
+    unknown = ("<unk>",) if wanted and not set(ROLES["unk_token"]) & set(own) else ()
+    talk = CHAT_TEMPLATES[chat][0] if chat in CHAT_TEMPLATES else ()
+    return tuple(dict.fromkeys((*own, *unknown, *talk)))
+
+
+def joined(given: Iterable[str], style: StyleName, model: str, chat: str) -> tuple[str, ...]:
+    """The special tokens of a style and a chat template, with those that a user gave.
+
+    The style's come first; of `plain`, which has no opinion, the user's.
+
+    Examples
+    --------
+    >>> joined(["<tool>"], "bert", "bpe", "")[-2:], joined(["<unk>", "<x>"], "plain", "bpe", "chatml")
+    (('[MASK]', '<tool>'), ('<unk>', '<x>', '<|im_start|>', '<|im_end|>'))
+    """
+    usual = (DEFAULT_SPECIALS, WORDPIECE_SPECIALS)
+    own, mine = tokens_of(style, model, chat), tuple(given)
+    if mine in usual:
+        mine = ()
+    elif style == "plain":
+        own, mine = mine, tuple(token for token in own if not any(token in tokens for tokens in usual))
+    return tuple(dict.fromkeys((*own, *mine)))
+
+
+def changed(
+    specials: tuple[str, ...], before: tuple[StyleName, str, str], after: tuple[StyleName, str, str]
+) -> tuple[str, ...]:
+    """The special tokens when style, model and chat template have changed: the old ones go, a user's own stay.
+
+    Examples
+    --------
+    >>> changed(("</s>", "<tool>"), ("plain", "bpe", ""), ("t5", "bpe", ""))
+    ('<pad>', '</s>', '<unk>', '<tool>')
+    """
+    if before == after or after[0] not in STYLES:
+        return specials
+    old = tokens_of(*before)
+    if before[::2] == after[::2] and set(old) - set(specials):
+        return specials  # a list of the user's own
+    rest = (token for token in specials if token not in old)
+    return tuple(dict.fromkeys((*tokens_of(*after), *rest)))
+
+
+def style_for(
+    name: StyleName,
+    specials: Iterable[str] | None = None,
+    *,
+    template: TemplateName | None = None,
+    chat: str = "",
+    model_max_length: int | None = None,
+    padding_side: Side | None = None,
+    truncation_side: Side | None = None,
+) -> Style:
+    """A style as it is for the special tokens that are there, with a user's own wishes.
+
+    Parameters
+    ----------
+    name : str
+    specials : iterable of str, optional
+        All special tokens; the style's own where it is left out.
+    template, model_max_length, padding_side, truncation_side : optional
+        In place of the style's.
+    chat : str
+        Preset or Jinja source.
+
+    Examples
+    --------
+    >>> style_for("plain", ["<pad>", "</s>"], template="eos").frame
+    ([], ['</s>'])
+    """
+    base = STYLES[name]
+    tokens = tokens_of(name) if specials is None else tuple(specials)
+    roles = {role: next((token for token in known if token in tokens), "") for role, known in ROLES.items()}
+    if name != "plain":
+        roles = {role: base.roles.get(role, "") for role in roles}
+        if "<unk>" in tokens:
+            roles["unk_token"] = "<unk>"
+    changes = {
+        "template": template,
+        "model_max_length": model_max_length,
+        "padding_side": padding_side,
+        "truncation_side": truncation_side,
+    }
+    return replace(
+        base,
+        specials=tokens,
+        roles={role: token for role, token in roles.items() if token in tokens},
+        chat_template=chat_template(chat),
+        **{key: value for key, value in changes.items() if value is not None},  # type: ignore[arg-type]
+    )
+
+
+def reserved_slots(n: int, taken: Iterable[str] = (), *, first: int = 0) -> tuple[str, ...]:
+    """Names of `n` slots that are kept free, counted from `first`; a name that is taken is passed over.
+
+    Examples
+    --------
+    >>> reserved_slots(2, first=1)
+    ('<|reserved_1|>', '<|reserved_2|>')
+    """
+    names: list[str] = []
+    i, used = first, set(taken)
+    while len(names) < n:
+        name = f"<|reserved_{i}|>"
+        i += 1
+        if name not in used:
+            names.append(name)
+    return tuple(names)
+
+
+def fill(vocab: Vocab, multiple: int, tail: Sequence[str] = ()) -> Vocab:
+    """The vocabulary with reserved slots up to the next multiple of a size: matrix products like rows in 64s.
+
+    Parameters
+    ----------
+    vocab : Vocab
+    multiple : int
+        1 changes nothing.
+    tail : sequence of str
+        Special tokens that stay at the end.
+
+    Examples
+    --------
+    >>> filled = fill(Vocab.bpe("가나", [], specials=("</s>", "<x>")), 64, tail=("<x>",))
+    >>> filled.size, filled.specials[:2], filled.specials[-1]
+    (320, ('</s>', '<|reserved_0|>'), '<x>')
+    """
+    missing = -vocab.size % multiple
+    if not missing:
+        return vocab
+    head = tuple(token for token in vocab.specials if token not in tail)
+    slots = reserved_slots(missing, {*vocab.specials, *vocab.pieces})
+    return replace(vocab, specials=(*head, *slots, *(token for token in vocab.specials if token in tail)))
+
+
+assert set(STYLES) == set(get_args(StyleName))

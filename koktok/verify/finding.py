@@ -1,0 +1,144 @@
+"""What a check found: the shape of every row of a report, and the tally that a check keeps while it looks.
+
+This file adds: one rule. A check looks at texts one by one, says of each whether it is as it must be, and keeps a few that
+are not; a check that cannot run says why, and is no failure.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+__all__ = ["Finding", "Loss", "Report", "Tally", "shown"]
+
+EXAMPLES = 3
+LONGEST = 80
+
+Outcome = Literal["pass", "fail", "not run"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row of the report.
+
+    Parameters
+    ----------
+    check : str
+    outcome : "pass", "fail" or "not run"
+    looked, wrong : int
+        How many texts (pieces, files) were looked at, and how many were not as they must be.
+    said : str
+        What was checked, or why not.
+    note : str
+        What the user should know besides.
+    examples : tuple of str
+        The first few that are wrong.
+    """
+
+    check: str
+    outcome: Outcome
+    looked: int = 0
+    wrong: int = 0
+    said: str = ""
+    note: str = ""
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What `decode(encode(x))` changes, by rule and by class of character.
+
+    Parameters
+    ----------
+    rule : str
+        A rule of the normalizer (`nfc`, `zero_width`, ...), or what a model that is not lossless does: `unknown`,
+        `dropped`, `space added`.
+    characters : str
+        Class of what was there before.
+    times : int
+    example : str
+        Before → after, the most frequent one.
+    """
+
+    rule: str
+    characters: str
+    times: int
+    example: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings about a folder.
+
+    Examples
+    --------
+    >>> Report("my-tokenizer", findings=(Finding("loads", "pass"), Finding("ids: x.gguf", "not run"))).passed
+    True
+    """
+
+    folder: str
+    tokenizer: str = ""
+    lines: int = 0
+    characters: int = 0
+    findings: tuple[Finding, ...] = ()
+    losses: tuple[Loss, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """True where no check failed; what could not run is no failure."""
+        return all(finding.outcome != "fail" for finding in self.findings)
+
+    def to_json(self) -> str:
+        """The report as JSON."""
+        content: dict[str, Any] = asdict(self)
+        return json.dumps({"passed": self.passed, **content}, ensure_ascii=False, indent=1)
+
+
+@dataclass
+class Tally:
+    """A check while it looks.
+
+    Examples
+    --------
+    >>> tally = Tally("even")
+    >>> for n in (2, 3):
+    ...     tally.see(n % 2 == 0, "{} is odd", n)
+    >>> tally.finding()
+    Finding(check='even', outcome='fail', looked=2, wrong=1, said='', note='', examples=('3 is odd',))
+    """
+
+    check: str
+    said: str = ""
+    looked: int = 0
+    wrong: int = 0
+    examples: list[str] = field(default_factory=list)
+    note: str = ""
+    hindered: str = ""
+
+    def see(self, good: bool, wrong: str, *values: Any) -> None:  # noqa: FBT001
+        """Count one text; where it is bad, `wrong` with the values in its braces is the example."""
+        self.looked += 1
+        if not good:
+            self.wrong += 1
+            if len(self.examples) < EXAMPLES:
+                self.examples.append(wrong.format(*map(shown, values)))
+
+    def finding(self) -> Finding:
+        """What was found so far."""
+        if self.hindered:
+            return Finding(self.check, "not run", said=self.hindered)
+        outcome: Outcome = "fail" if self.wrong else "pass"
+        return Finding(self.check, outcome, self.looked, self.wrong, self.said, self.note, tuple(self.examples))
+
+
+def shown(value: Any) -> str:
+    r"""A text or a list of ids, short enough for a line of a report.
+
+    Examples
+    --------
+    >>> print(shown("가\n"), shown([1, 2, 3]))
+    '가\n' [1, 2, 3]
+    """
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

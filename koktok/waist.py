@@ -1,0 +1,171 @@
+"""Counted words to segmented ones: everything that stands before a trainer (waist 2).
+
+This file adds: `to_waist`. Normalize and pre-tokenize the distinct words, leave out the rare, cut the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from koktok.corpus import Source
+from koktok.count import Counts
+from koktok.count.prepared import prepare
+from koktok.errors import UsageError
+from koktok.normalize import Folds, Normalizer
+from koktok.pretokenize import Pattern
+from koktok.reading import Reading, Tell, read, silent
+from koktok.recipe import Recipe
+from koktok.segment import Policy, Segmenter, segment_counts
+from koktok.segment.cache import CachedSegmenter
+from koktok.segment.workers import Workers, supervised
+from koktok.segmented import SegmentedCounts
+from koktok.train.superword import known_parts, segment_runs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Waist", "cut_words", "prepare_runs", "runs_with_documents", "timed", "to_waist", "usual_minimum"]
+
+MOST_WORDS = 1_000_000
+"""At most so many words are trained on by default, all that come k times or more with the least such k: the memory of a
+training goes into its distinct words, 1.6 KB each."""
+
+MANY_WORDS = 500_000
+"""From here on words that came once are left out by default: in 77 MB of text they are 995,000 of 1,399,000 distinct words
+and 14 % of the running ones, and no piece that matters hangs on them."""
+
+
+@dataclass(frozen=True)
+class Waist:
+    """Everything that stands before a trainer.
+
+    Parameters
+    ----------
+    reading : Reading
+    counts : Counts
+        Normalized pre-tokens, rare ones left out.
+    segmented : SegmentedCounts
+        The same with their cuts.
+    normalizer : Normalizer
+    pattern : Pattern
+        What no piece may cross.
+    segmenter : Segmenter
+    seconds : dict of str to float
+        Wall time by stage.
+    notes : list of str
+        What was left out, and why.
+    analyser_peak : int
+        Bytes that the analyser's processes had at most, together.
+    """
+
+    reading: Reading
+    counts: Counts
+    segmented: SegmentedCounts
+    normalizer: Normalizer
+    pattern: Pattern
+    segmenter: Segmenter
+    seconds: dict[str, float]
+    notes: list[str] = field(default_factory=list)
+    analyser_peak: int = 0
+
+
+def to_waist(
+    text: Sequence[Source] | Iterable[Any],
+    recipe: Recipe,
+    *,
+    user_dictionary: str | None = None,
+    cache: Path | bool | None = None,
+    threads: int | None = None,
+    tell: Tell = silent,
+) -> Waist:
+    """Text to segmented counts; parameters and errors as `train_tokenizer`."""
+    if recipe.spelled and recipe.segment.mass < 1:
+        raise UsageError("in jamo every word is analysed", hint="--segment-mass 1")
+    seconds: dict[str, float] = {}
+    notes: list[str] = []
+    peak = 0
+    with timed(seconds, "read"):
+        reading = read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0, threads=threads, tell=tell)
+    normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
+    pattern = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
+    with timed(seconds, "normalize"):
+        tell("normalize", 0, None)
+        counts = prepare(reading.train, normalizer, pattern)
+        least = recipe.train.min_count or usual_minimum(counts)
+        counts, dropped = counts.pruned(least)
+    if dropped.words:
+        if not recipe.train.min_count:  # what the closing table's SentencePiece is trained on
+            reading = replace(reading, train=reading.train.at_least(least))
+        notes.append(f"words that occur less than {least} times are not trained on: {dropped}")
+    workers = supervised(recipe.segment.segmenter, user_dictionary=user_dictionary, processes=threads)
+    segmenter: Segmenter = workers
+    if cache is not False and recipe.segment.segmenter != "whitespace":
+        segmenter = CachedSegmenter(segmenter, cache if isinstance(cache, Path) else None)
+    with timed(seconds, "segment"):
+        cut = cut_words(counts, recipe, segmenter, tell)
+    if isinstance(workers, Workers):
+        workers.close()  # each has 375 MB of dictionary, which the trainer may want
+        notes += workers.notes()
+        peak = workers.peak
+    wide = replace(pattern, superwords=recipe.train.superwords > 0)
+    return Waist(reading, counts, cut, normalizer, wide, segmenter, seconds, notes, peak)
+
+
+def usual_minimum(counts: Counts) -> int:
+    """How often a word must come to be trained on, where nobody says."""
+    if len(counts) <= MANY_WORDS:
+        return 1
+    most_frequent_left_out = np.sort(counts.n)[-MOST_WORDS - 1] if len(counts) > MOST_WORDS else 1
+    return max(2, int(most_frequent_left_out) + 1)
+
+
+def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) -> SegmentedCounts:
+    """The cuts that a recipe asks for."""
+    return segment_counts(
+        counts,
+        segmenter,
+        Policy.parse(recipe.segment.policy),
+        as_jamo=recipe.spelled,
+        mass=recipe.segment.mass,
+        on_progress=lambda done, n: tell("segment", done, n),
+    )
+
+
+def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: SegmentedCounts) -> SegmentedCounts:
+    """Raw runs to the second table of waist 2: normalized, cut where the pattern cuts, with the cuts of their words."""
+    return runs_with_documents(runs, normalizer, pattern, words)[0]
+
+
+def runs_with_documents(
+    runs: Counts, normalizer: Normalizer, pattern: Pattern, words: SegmentedCounts
+) -> tuple[SegmentedCounts, NDArray[np.uint64] | None]:
+    """The second table of waist 2, and how many documents hold each run (the sum over its raw forms)."""
+    known = set(words.words)
+    total: Counter[str] = Counter()
+    held: Counter[str] = Counter()
+    documents = np.zeros_like(runs.n) if runs.documents is None else runs.documents
+    for (run, n), in_documents in zip(runs.items(), documents.tolist(), strict=True):
+        for chunk in pattern.pretokenize(normalizer(run)):
+            for part in known_parts(chunk, known):
+                total[part] += n
+                held[part] += in_documents
+    found = segment_runs(Counts.from_mapping(total), words)
+    if runs.documents is None:
+        return found, None
+    return found, np.array([held[run] for run in found.words], np.uint64)
+
+
+@contextmanager
+def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Note the wall time of a stage."""
+    begun = time.perf_counter()
+    yield
+    seconds[stage] = round(time.perf_counter() - begun, 2)

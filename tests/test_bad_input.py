@@ -1,0 +1,264 @@
+"""Whatever comes in wrong is named: one error of our tree, never a traceback of something else, never a wrong answer."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import MODELS
+
+from koktok import KoktokError, Recipe, Source, Tokenizer, train_tokenizer
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.vocab import Vocab
+
+Trained = Callable[..., Path]
+
+NO_TEXT = [
+    None,
+    3,
+    float("nan"),
+    b"a",
+    bytearray(b"a"),
+    ["a"],
+    [["a"]],
+    ("a",),
+    {"a": 1},
+    object(),
+    "\ud800",
+    "가\udfff나",
+]
+NO_TEXTS = [None, 3, "가나다", b"a", {"a": 1}, object(), [None], [3], [b"a"], [["a"]], ["가", "\ud800"]]
+NO_IDS = [
+    None, 3, "가", "12", b"\x01", bytearray(b"\x01"), object(), {"a": 1}, [None], [1.5], ["1"], [b"1"], [[1, 2]], [-1],
+    [10**9], [2**70], np.array([[1]]), np.array([1.0]), np.array(["1"]),
+]  # fmt: skip
+NO_ID = [None, "가", b"1", 1.5, [1], -1, 10**9, 2**70, np.array([1]), np.float64(1)]
+NO_PATH = [None, 3, b"folder", ["folder"], "", "a\0b"]
+VALUES = {
+    "encode": (lambda t, bad: t.encode(bad), NO_TEXT),
+    "normalize": (lambda t, bad: t.normalize(bad), NO_TEXT),
+    "sample": (lambda t, bad: t.sample(bad, alpha=0.1, seed_or_rng=0), NO_TEXT),
+    "n_best": (lambda t, bad: t.n_best(bad, 2), NO_TEXT),
+    "encode_batch": (lambda t, bad: t.encode_batch(bad), NO_TEXTS),
+    "encode_ids": (lambda t, bad: t.encode_ids(bad), NO_TEXTS),
+    "decode": (lambda t, bad: t.decode(bad), NO_IDS),
+    "decode_ids": (lambda t, bad: t.decode_ids(bad), NO_IDS),
+    "decode_batch": (lambda t, bad: t.decode_batch(bad), [None, 3, "가", b"1", [3], ["가"], [[None]], [["1"]], [[-1]], [[10**9]]]),
+    "stream": (lambda t, bad: t.stream().push(bad), NO_ID),
+    "allowed_special": (lambda t, bad: t.encode("가", allowed_special=bad), [None, 3, "some", [None], ["<eos>"], [["</s>"]]]),
+    "n": (lambda t, bad: t.n_best("가", bad), [None, 0, -1, 1.5, "2"]),
+    "alpha": (lambda t, bad: t.sample("가", alpha=bad, seed_or_rng=0), [None, -1, "a", float("nan"), float("inf")]),
+    "seed": (lambda t, bad: t.sample("가", alpha=0.1, seed_or_rng=bad), ["a", -1, 1.5]),
+    "save": (lambda t, bad: t.save(bad), NO_PATH),
+    "load": (lambda t, bad: type(t).load(bad), [*NO_PATH, "/none/such"]),
+    "Tokenizer": (lambda t, bad: type(t)(*bad), [(None, None), (Recipe(), None), (Recipe(), "가"), ({}, Vocab.bpe("가", []))]),
+    "Source.of": (lambda _, bad: Source.of(bad), [*NO_PATH[:-1], "/none/such"]),
+    "train_tokenizer": (lambda _, bad: train_tokenizer(bad, SMALL), [*NO_TEXTS, [], [""]]),
+    "recipe": (lambda _, bad: train_tokenizer(["가나다"], bad), [3, "recipe", {"train": 1}]),
+    "Recipe.build": (
+        lambda _, bad: Recipe.build(bad),
+        [None, 3, "a", [1], {"x": 1}, {1: 2}, {"format": 2}, {"train": 3}, {"train": None}, {"special": 3},
+         {"train": {"vocab_size": "x"}}, {"train": {"vocab_size": -1}}, {"train": {"vocab_size": float("nan")}}],
+    ),
+    "Recipe.from_toml": (lambda _, bad: Recipe.from_toml(bad), [None, 3, b"a", "a", "[x]", "[recipe]\nx = 1", "recipe = 3"]),
+    "Recipe.load": (lambda _, bad: Recipe.load(bad), [None, 3, b"x", "/none/such"]),
+    "Recipe.changed": (lambda _, bad: Recipe().changed(**bad), [{"x": 1}, {"train": 3}, {"train": {"x": 1}}, {"holdout": 2}]),
+    "Vocab": (
+        lambda _, bad: Vocab.bpe("가", bad[0], specials=bad[1]),
+        [([3], []), ([""], []), (["\ud800"], []), ([], [3]), ([], [""]), ([], ["\ud800"]), ([], ["a", "a"]), (["나다"], [])],
+    ),
+    "Vocab.unigram": (lambda _, bad: Vocab.unigram(bad), [{"가": float("nan")}, {"가": float("inf")}, {"": -1.0}, {"\ud800": -1.0}]),
+}  # fmt: skip
+"""By name: a call, and what must not come in."""
+
+SMALL = Recipe().changed(train={"vocab_size": 300})
+CASES = [(name, i) for name, (_, bad) in VALUES.items() for i in range(len(bad))]
+
+
+@pytest.mark.parametrize(("name", "i"), CASES, ids=[f"{name}-{VALUES[name][1][i]!r:.30}" for name, i in CASES])
+def test_every_call_names_what_came(name: str, i: int, trained: Trained) -> None:
+    call, bad = VALUES[name]
+    with pytest.raises(KoktokError) as caught:
+        call(Tokenizer.load(trained()), bad[i])
+    assert len(caught.value.message) > 15
+    assert "Traceback" not in str(caught.value)
+
+
+@pytest.mark.parametrize("model", ["bpe", "bpe-bytes", "wordpiece", "word", "syllable", "ngram", "jamo model"])
+def test_every_kind_refuses_the_same(model: str, trained: Trained) -> None:
+    tokenizer = Tokenizer.load(trained(**MODELS[model]))
+    for bad in NO_TEXT:
+        with pytest.raises(InputError):
+            tokenizer.encode(bad)  # type: ignore[arg-type]
+    for bad in NO_IDS:
+        with pytest.raises(InputError):
+            tokenizer.decode(bad)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        tokenizer.sample("가", alpha=1.0, seed_or_rng=0)
+
+
+def test_one_bad_text_in_a_batch_costs_nothing_else(trained: Trained) -> None:
+    """The tokenizer is as it was: nothing of the failed call stays in its tables."""
+    tokenizer = Tokenizer.load(trained())
+    expected = [encoding.ids for encoding in tokenizer.encode_batch(["가나다", "라마"])]
+    for call in (tokenizer.encode_batch, tokenizer.encode_ids):
+        with pytest.raises(InputError):
+            call(["가나다", "\ud800", "라마"])
+    assert [encoding.ids for encoding in tokenizer.encode_batch(["가나다", "라마"])] == expected
+    assert [row.tolist() for row in tokenizer.encode_ids(["가나다", "라마"])] == expected
+
+
+@pytest.fixture
+def folder(trained: Trained, tmp_path: Path) -> Callable[..., Path]:
+    def copy(model: str) -> Path:
+        return Path(shutil.copytree(trained(**MODELS[model]), tmp_path / model.replace(" ", "-"), dirs_exist_ok=True))
+
+    return copy
+
+
+DECISIVE = ("koktok.toml", "tokenizer.json", "vocab.json")
+
+
+@pytest.mark.parametrize("model", ["unigram", "bpe", "wordpiece", "word", "morpheme"])
+def test_a_torn_file_is_refused(model: str, folder: Callable[..., Path]) -> None:
+    place = folder(model)
+    for name in DECISIVE:
+        if not (place / name).exists():
+            continue
+        whole = (place / name).read_bytes()
+        for share in (0.0, 0.1, 0.5, 0.9, 0.999):
+            (place / name).write_bytes(whole[: int(len(whole) * share)])
+            with pytest.raises(ArtifactError):
+                Tokenizer.load(place)
+        (place / name).unlink()
+        with pytest.raises(ArtifactError):
+            Tokenizer.load(place)
+        (place / name).write_bytes(whole)
+    Tokenizer.load(place)
+
+
+@pytest.mark.parametrize("model", ["unigram", "bpe", "wordpiece", "morpheme"])
+def test_a_flipped_bit_is_refused_or_changes_no_id(model: str, folder: Callable[..., Path], mini: list[str]) -> None:
+    """What `load` reads is held by the digest; the rest of the file (a description, a decoder) is for others to read."""
+    place = folder(model)
+    tokenizer = Tokenizer.load(place)
+    expected = [tokenizer.encode(line).ids for line in mini[:20]]
+    drawn = random.Random(0)
+    refused = 0
+    for name in DECISIVE:
+        if not (place / name).exists():
+            continue
+        whole = (place / name).read_bytes()
+        for _ in range(40):
+            at, bit = drawn.randrange(len(whole)), 1 << drawn.randrange(8)
+            (place / name).write_bytes(whole[:at] + bytes((whole[at] ^ bit,)) + whole[at + 1 :])
+            try:
+                broken = Tokenizer.load(place)
+            except ArtifactError:
+                refused += 1
+                continue
+            assert broken.vocab == tokenizer.vocab
+            if broken.recipe == tokenizer.recipe:
+                assert [broken.encode(line).ids for line in mini[:20]] == expected
+        (place / name).write_bytes(whole)
+    assert refused > 20
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("tokenizer.json", "[]"),
+        ("tokenizer.json", "null"),
+        ("tokenizer.json", '{"model": null, "added_tokens": []}'),
+        ("tokenizer.json", '{"model": {"type": "Unigram", "vocab": 3}, "added_tokens": []}'),
+        ("tokenizer.json", '{"model": {"type": ["Unigram"], "vocab": []}, "added_tokens": []}'),
+        ("tokenizer.json", '{"model": {"type": "Unigram", "vocab": [["a", "b"]]}, "added_tokens": []}'),
+        ("tokenizer.json", '{"model": {"type": "Unigram", "vocab": [["\\ud800", -1.0]]}, "added_tokens": []}'),
+        ("tokenizer.json", '{"model": {"type": "Unigram", "vocab": [["a", NaN]]}, "added_tokens": []}'),
+        ("tokenizer.json", "[" * 100_000),
+        ("koktok.toml", "recipe = 3"),
+        ("koktok.toml", "signature = 3"),
+        ("koktok.toml", "[signature]\nkind = 3"),
+        ("koktok.toml", "[recipe.train]\nvocab_size = 'many'"),
+        ("koktok.toml", "\0"),
+    ],
+)
+def test_files_of_another_shape_are_refused(name: str, content: str, folder: Callable[..., Path]) -> None:
+    place = folder("unigram")
+    (place / name).write_text(content)
+    with pytest.raises(ArtifactError):
+        Tokenizer.load(place)
+
+
+def test_a_folder_of_a_newer_version_says_so(folder: Callable[..., Path]) -> None:
+    """Also where its recipe has keys that nobody knows yet."""
+    place = folder("unigram")
+    toml = (place / "koktok.toml").read_text(encoding="utf-8")
+    toml = re.sub("^format = 1$", 'format = 2\nlater = "key"', toml, flags=re.M)
+    (place / "koktok.toml").write_text(toml, encoding="utf-8")
+    with pytest.raises(
+        ArtifactError, match=r"has format 2, and this koktok reads format 1\nhint: pip install -U koktok"
+    ):
+        Tokenizer.load(place)
+
+
+WATCH = """
+import sys
+folder = sys.argv[1]
+def watch(event, args):
+    if event in ("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "pickle.find_class", "marshal.loads.user"):
+        raise SystemExit(f"ran {event} {args}")
+    if event == "exec" and folder in getattr(args[0], "co_filename", ""):
+        raise SystemExit(f"ran {args[0].co_filename}")
+    if event == "open" and isinstance(args[0], str) and args[0].startswith(folder) and args[0].endswith((".py", ".pkl")):
+        raise SystemExit(f"opened {args[0]}")
+from koktok import Tokenizer
+import koktok.export.hf, koktok.export.plain, koktok.bulk
+sys.addaudithook(watch)
+tokenizer = Tokenizer.load(folder)
+print(tokenizer.decode(tokenizer.encode("가나다").ids))
+"""
+
+
+@pytest.mark.parametrize("model", ["unigram", "wordpiece", "ngram"])
+def test_loading_runs_no_code_of_the_folder(model: str, folder: Callable[..., Path], tmp_path: Path) -> None:
+    place = folder(model)
+    trap = f"open({str(tmp_path / 'sprung')!r}, 'w').close()"
+    for name in ("tokenizer.py", "__init__.py", "tokenization_koktok.py", "koktok.py", "sitecustomize.py"):
+        (place / name).write_text(trap)
+    (place / "tokenizer.pkl").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+    (place / "chat_template.jinja").write_text("{{ ''.__class__.__mro__[1].__subclasses__() }}")
+    if (place / "tokenizer_config.json").exists():
+        config = json.loads((place / "tokenizer_config.json").read_text())
+        config["auto_map"] = {"AutoTokenizer": ["tokenizer.Trap", "tokenizer.Trap"]}
+        (place / "tokenizer_config.json").write_text(json.dumps(config))
+    done = subprocess.run([sys.executable, "-c", WATCH, place], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == "가나다", done.stderr
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_the_command_line_gives_one_line_and_a_code(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("1 2 999999\n")
+    for words in (
+        ["encode", tmp_path / "none"],
+        ["decode", trained(), tmp_path / "ids.txt"],
+        ["verify", trained(), tmp_path / "none.txt"],
+    ):
+        done = subprocess.run([sys.executable, "-m", "koktok", *map(str, words)], capture_output=True, text=True)
+        assert done.returncode == 1
+        assert done.stderr.startswith("error: ")
+        assert "Traceback" not in done.stderr
+
+
+def test_errors_are_caught_by_their_root_and_by_pythons_own_kind() -> None:
+    for kind in (InputError, UsageError, ArtifactError):
+        assert issubclass(kind, KoktokError)
+        assert issubclass(kind, ValueError)

@@ -1,0 +1,297 @@
+"""Bulk: the same ids and texts as one by one, on every input, for every kind of model, with any number of threads."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import MODELS
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import korean_text
+
+from koktok import Recipe, Tokenizer
+from koktok.bulk import Encoder, TokenArray
+from koktok.bulk.marks import _INERT, NOT_PLAIN, REPEATED, cuts_of, marks_of
+from koktok.bulk.table import LONGEST
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.normalize import Folds, Normalizer
+from koktok.pretokenize import Pattern
+from koktok.vocab import Vocab
+
+Trained = Callable[..., Path]
+
+RECIPES: dict[str, dict[str, Any]] = {
+    **MODELS,
+    "jamo bpe-bytes": {"jamo": True, "train": {"model": "bpe-bytes", "vocab_size": 1500}},
+    "jamo wordpiece": {"jamo": True, "train": {"model": "wordpiece", "vocab_size": 1500}},
+    "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
+    "rare jamo": {"jamo": "fallback"},
+    "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},
+    "digits": {"pretokenize": {"digits": "single"}, "normalize": {"fullwidth": True, "compatibility": True}},
+    "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "lone_jamo": True, "repeats": 2}},
+    "superwords": {"train": {"superwords": 0.1}},
+}
+WITHOUT_HF = ("ngram", "morpheme")
+
+
+@pytest.fixture(scope="module", params=RECIPES)
+def tokenizer(request: pytest.FixtureRequest, trained: Trained) -> Tokenizer:
+    return Tokenizer.load(trained(**RECIPES[request.param]))
+
+
+@given(texts=st.lists(korean_text(), max_size=5))
+def test_ids_are_those_of_encode(tokenizer: Tokenizer, texts: list[str]) -> None:
+    tokens = tokenizer.encode_ids(texts)
+    assert [ids.tolist() for ids in tokens] == [tokenizer.encode(text).ids for text in texts]
+    assert tokens.ids.dtype == np.uint16
+    assert tokenizer.decode_ids(tokens) == [tokenizer.decode(ids.tolist()) for ids in tokens]
+
+
+def test_mini_is_encoded_as_by_tokenizers(tokenizer: Tokenizer, mini: list[str], tmp_path: Path) -> None:
+    tokens = tokenizer.encode_ids(mini, threads=1)
+    assert [ids.tolist() for ids in tokens] == [tokenizer.encode(line).ids for line in mini]
+    if tokenizer.vocab.kind not in WITHOUT_HF:
+        from tokenizers import Tokenizer as Foreign
+
+        foreign = Foreign.from_file(str(tokenizer.save(tmp_path / "out") / "tokenizer.json"))
+        foreign.encode_special_tokens = True
+        assert [found.ids for found in foreign.encode_batch(mini)] == [ids.tolist() for ids in tokens]
+    assert tokenizer.decode_ids(tokens, threads=1) == [tokenizer.decode(ids.tolist()) for ids in tokens]
+
+
+@given(texts=st.lists(korean_text(), max_size=3))
+def test_special_tokens_are_found_where_they_are_allowed(trained: Trained, texts: list[str]) -> None:
+    tokenizer = Tokenizer.load(trained())
+    texts = [*texts, "<s>가</s></s> <mask>", "<s>", ""]
+    tokens = tokenizer.encode_ids(texts, allowed_special="all", before=["<s>"], after=["</s>", "<pad>"])
+    ids = tokenizer.vocab.special_ids
+    for text, found in zip(texts, tokens, strict=True):
+        inner = tokenizer.encode(text, allowed_special="all").ids
+        assert found.tolist() == [ids["<s>"], *inner, ids["</s>"], ids["<pad>"]]
+    assert tokenizer.decode_ids(tokens, skip_special_tokens=True) == [
+        tokenizer.decode(found.tolist(), skip_special_tokens=True) for found in tokens
+    ]
+    with pytest.raises(InputError, match="'<x>' is no special token"):
+        tokenizer.encode_ids(texts, after=["<x>"])
+    with pytest.raises(InputError, match="'<x>' is no special token"):
+        tokenizer.encode_ids([], allowed_special=["<x>"])
+
+
+@given(rows=st.lists(st.lists(st.integers(0, 699), max_size=12), max_size=4), skip=st.booleans())
+def test_any_ids_decode_as_by_decode(tokenizer: Tokenizer, rows: list[list[int]], skip: bool) -> None:
+    """Ids that no text gives, too: torn bytes, continued words in front, special tokens anywhere."""
+    size = tokenizer.vocab.size
+    rows = [[i if i < 300 else size - 1 - i % 300 for i in row] for row in rows]
+    expected = [tokenizer.decode(row, skip_special_tokens=skip) for row in rows]
+    assert tokenizer.decode_batch(rows, skip_special_tokens=skip) == expected
+    flat = np.array([i for row in rows for i in row], np.uint32)
+    offsets = np.cumsum([0, *map(len, rows)])
+    assert tokenizer.decode_ids(flat, offsets, skip_special_tokens=skip) == expected
+
+
+def test_a_piece_of_text_crosses_every_border(
+    trained: Trained, mini: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of few units, batches of few characters, a table that is always full: the ids are the same."""
+    import koktok.bulk.encoder as module
+
+    tokenizer = Tokenizer.load(trained(**RECIPES["scripts"]))
+    texts = [*mini[:300], "", "1234567890" * 20, "가\u200b나 1\u200b234567", "ㅋ" * 500, "\x00a\x00", " " * 100]
+    expected = [tokenizer.encode(text).ids for text in texts]
+    for room, batch, table_bytes, threads in ((3, 1 << 21, 0, 1), (64, 50, 1 << 20, 3), (1, 1, 0, 2)):
+        monkeypatch.setattr(module, "_ROOM", room)
+        monkeypatch.setattr(module, "_BATCH", batch)
+        monkeypatch.setattr(module, "_DOCUMENTS", 7)
+        encoder = Encoder(tokenizer, table_bytes=table_bytes)
+        assert [ids.tolist() for ids in encoder(texts, threads=threads)] == expected
+        assert [ids.tolist() for ids in encoder(iter(texts), threads=threads)] == expected
+
+
+def test_the_table_stays_within_its_bound(trained: Trained) -> None:
+    tokenizer = Tokenizer.load(trained())
+    rng = random.Random(0)
+    encoder = Encoder(tokenizer, table_bytes=1 << 22)
+    for _ in range(20):
+        encoder(
+            ["".join(chr(rng.randrange(0xAC00, 0xD7A4)) for _ in range(3)) + f" {i}" for i in range(10_000)], threads=1
+        )
+        assert max(table.nbytes for table in encoder._idle) <= 1 << 22
+
+
+def test_units_that_hash_alike_do_not_mix(trained: Trained, mini: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An adversary may find such units: they cost time within a bound, and no id."""
+    import koktok.bulk.encoder as module
+
+    tokenizer = Tokenizer.load(trained())
+    real = module.cut_units
+
+    def alike(*given: Any) -> int:
+        found = real(*given)
+        given[9][:found] = 7
+        return int(found)
+
+    monkeypatch.setattr(module, "cut_units", alike)
+    tokens = Encoder(tokenizer)(mini[:200], threads=1)
+    assert [ids.tolist() for ids in tokens] == [tokenizer.encode(line).ids for line in mini[:200]]
+
+
+def test_arrow_strings_are_read_where_they_lie(trained: Trained, mini: list[str]) -> None:
+    pa = pytest.importorskip("pyarrow")
+    tokenizer = Tokenizer.load(trained())
+    expected = tokenizer.encode_ids(mini)
+    array = pa.array(mini)
+    for given_as in (
+        array,
+        array.cast(pa.large_string()),
+        pa.chunked_array([mini[:10], [], mini[10:]]),
+        pa.array(["x", *mini])[1:],
+        array.dictionary_encode(),
+    ):
+        assert tokenizer.encode_ids(given_as) == expected
+    assert tokenizer.encode_ids(array, allowed_special="all") == tokenizer.encode_ids(mini, allowed_special="all")
+    assert tokenizer.encode_ids(pa.array([], pa.string())) == tokenizer.encode_ids([])
+    with pytest.raises(InputError, match="1 nulls came among the texts"):
+        tokenizer.encode_ids(pa.array(["가", None]))
+    with pytest.raises(InputError, match="an Arrow array of int64 came"):
+        tokenizer.encode_ids(pa.array([1]))
+    torn = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xea")]
+    )
+    with pytest.raises(InputError, match="not UTF-8"):
+        tokenizer.encode_ids(torn)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("가나다", r"one `str` came where texts were wanted\nhint: tokenizer.encode_ids\(\[text\]\)"),
+        (b"abc", "one `bytes` came where texts were wanted"),
+        (["가", 3], "a `int` came where a text"),
+        (["가", "\ud800"], r"a lone surrogate U\+D800"),
+        (["\0", "\ud800"], r"a lone surrogate U\+D800"),
+        (3, "a `int` came where texts were wanted"),
+    ],
+)
+def test_what_is_no_text_is_refused(trained: Trained, texts: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Tokenizer.load(trained()).encode_ids(texts)
+
+
+def test_wrong_options_are_refused(trained: Trained) -> None:
+    tokenizer = Tokenizer.load(trained())
+    with pytest.raises(UsageError, match="dtype = 'uint8' cannot hold the ids 0 to 2299"):
+        tokenizer.encode_ids(["가"], dtype="uint8")
+    with pytest.raises(UsageError, match="dtype = 'float' cannot hold"):
+        tokenizer.encode_ids(["가"], dtype="float")
+    with pytest.raises(UsageError, match="threads = 0"):
+        tokenizer.encode_ids(["가"], threads=0)
+    assert tokenizer.encode_ids(["가"], dtype=np.int64).ids.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("ids", "offsets", "message"),
+    [
+        ([2300], [0, 1], r"the id 2300 is outside the vocabulary \(0 to 2299\)"),
+        ([-1], [0, 1], "the id -1 is outside"),
+        ([0.5], [0, 1], "an array of float64 came where ids"),
+        ([1, 2], [0, 3], "flat ids and rising offsets"),
+        ([1, 2], [0, 2, 1], "the offsets of documents go back"),
+        ([[1]], [0, 1], "flat ids and rising offsets"),
+    ],
+)
+def test_wrong_ids_are_refused(trained: Trained, ids: Any, offsets: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Tokenizer.load(trained()).decode_ids(np.array(ids), np.array(offsets))
+
+
+def test_a_token_array_is_a_sequence_of_documents() -> None:
+    tokens = TokenArray(np.array([5, 6, 7], np.uint16), np.array([0, 2, 2, 3]))
+    assert [ids.tolist() for ids in tokens] == [[5, 6], [], [7]]
+    assert tokens[-1].tolist() == [7]
+    assert tokens == TokenArray(tokens.ids.copy(), tokens.offsets.copy())
+    with pytest.raises(IndexError, match="document 3 of 3"):
+        tokens[3]
+
+
+@pytest.mark.parametrize(
+    "folds",
+    [
+        Folds(),
+        Folds(zero_width=False),
+        Folds(fullwidth=True, spaces=True, quotes=True, dashes=True, halfwidth_jamo=True, compatibility=True),
+        Folds(lone_jamo=True, repeats=1),
+        Folds(repeats=3),
+    ],
+)
+def test_plain_characters_are_normal_beside_anything(folds: Folds) -> None:
+    """Every plain character, between neighbours that compose, move or are dropped."""
+    normalizer = Normalizer(folds)
+    marks = marks_of(normalizer)
+    plain = [chr(c) for c in np.flatnonzero((marks & 15) != NOT_PLAIN)]
+    assert len(plain) > 40_000
+    assert all(any(a <= ord(c) <= b for a, b in _INERT) for c in plain)
+    for char in plain:
+        if not marks[ord(char)] & REPEATED:
+            assert normalizer(char * 5) == char * 5
+    for other in ("", "\u0301", "e\u0323\u0301", "\u1100", "\u1161", "\u11a8", "\u1100\u119e", "\u3099", "\u200b", "½"):
+        # Between what is not plain on both sides, and a bar that keeps what follows from the character's own mark.
+        edge = normalizer("|" + other)
+        single = [char for char in plain if not marks[ord(char)] & REPEATED]
+        assert normalizer("".join("|" + other + char for char in single)) == "".join(edge + char for char in single)
+
+
+@given(text=korean_text())
+def test_safe_cuts_do_not_show(text: str) -> None:
+    """What lies between two safe cuts is normalized and cut alone as in its text."""
+    normalizer = Normalizer(Folds(repeats=2, spaces=True, lone_jamo=True, compatibility=True))
+    marks = marks_of(normalizer)
+    for pattern in (Pattern(), Pattern(split="scripts", digits="single"), Pattern(superwords=True)):
+        cuts = cuts_of(pattern)
+        units = [""]
+        for before, char in itertools.pairwise(["\0", *text]):
+            if units[-1] and cuts[16 * int(marks[ord(before)] & 15) + int(marks[ord(char)] & 15)]:
+                units.append("")
+            units[-1] += char
+        whole = pattern.pretokenize(normalizer(text))
+        assert [word for unit in units for word in pattern.pretokenize(normalizer(unit))] == whole
+
+
+def test_long_units_and_short_ones_meet_at_the_limit(tokenizer: Tokenizer) -> None:
+    texts = [char * n for char in ("가", "a", "ㅋ", "1", "é", "😀") for n in range(LONGEST // 3 - 2, LONGEST // 2)]
+    assert [ids.tolist() for ids in tokenizer.encode_ids(texts)] == [tokenizer.encode(text).ids for text in texts]
+
+
+def test_a_small_vocabulary_of_any_scores() -> None:
+    """Ties, and scores that favour many short pieces."""
+    rng = random.Random(1)
+    for _ in range(30):
+        pieces = {
+            "".join(rng.choice("가나 ") for _ in range(rng.randint(1, 4))): -rng.randint(0, 6) / 2 for _ in range(12)
+        }
+        pieces = {"가": -1.0, "나": -1.0, " ": -1.0} | pieces
+        tokenizer = Tokenizer(Recipe(), Vocab.unigram(pieces))
+        texts = ["".join(rng.choice("가나 é") for _ in range(rng.randint(0, 30))) for _ in range(50)]
+        assert [ids.tolist() for ids in tokenizer.encode_ids(texts)] == [tokenizer.encode(text).ids for text in texts]
+
+
+def test_a_sealed_file_is_not_checked_and_any_other_is(trained: Trained, tmp_path: Path) -> None:
+    """Loading skips the checks of a vocabulary only where the file is to the byte what koktok wrote."""
+    first = Tokenizer.load(trained())
+    folder = first.save(tmp_path / "out")
+    again = Tokenizer.load(folder)
+    assert (again.vocab, again.signature) == (first.vocab, first.signature)
+    file = folder / "tokenizer.json"
+    file.write_text(json.dumps(json.loads(file.read_text()), ensure_ascii=False))  # another layout, the same content
+    assert Tokenizer.load(folder).vocab == first.vocab
+    content = json.loads(file.read_text())
+    content["model"]["vocab"][-1][1] -= 1.0
+    file.write_text(json.dumps(content))
+    with pytest.raises(ArtifactError, match="not the one that koktok.toml was written with"):
+        Tokenizer.load(folder)

@@ -1,0 +1,144 @@
+"""The standing comparison: suites, peers that are kept, reports with dates in their names only."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import MINI, ROOT
+
+from eval import __main__ as runner
+from eval.peers import PEERS, Peer, train_peer
+from eval.suites.full import split
+from eval.suites.full import suite as full
+from eval.suites.quick import suite as quick
+from koktok.report import Report
+from koktok.specs import open_spec
+
+LINES = [line for path in sorted(MINI.glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def evaluate(*words: object, seed: str = "0") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "eval", *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONHASHSEED": seed, "NO_COLOR": "1"},
+    )
+
+
+def test_every_peer_of_the_issue_is_there() -> None:
+    names = [peer.name for peer in PEERS]
+    assert len(names) == len(set(names))
+    for wanted in (
+        "Unigram, spaces",
+        "Unigram, def",
+        "BPE, spaces",
+        "BPE, def",
+        "HF byte-level",
+        "HF Unigram",
+        "HF WordPiece",
+    ):
+        assert any(wanted in name for name in names)
+    for wanted in ("bpe_trainer", "SwTokenizer", "koktok short", "koktok balanced", "koktok aligned", "superwords"):
+        assert any(wanted in name for name in names)
+
+
+def test_a_trained_peer_is_kept_and_a_failed_one_leaves_nothing(tmp_path: Path) -> None:
+    calls = []
+
+    def make(lines: object, size: int, folder: Path) -> str:
+        calls.append(size)
+        (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n가\n", encoding="utf-8")
+        if size == 13:
+            raise RuntimeError("no")
+        return f"wordpiece:{folder / 'vocab.txt'}"
+
+    peer = Peer("made", ("koktok",), make)
+    first = train_peer(peer, LINES, 5, tmp_path)
+    assert first == train_peer(peer, LINES, 5, tmp_path)
+    assert open_spec(first).size == 5
+    assert train_peer(peer, LINES[:-1], 5, tmp_path) != first
+    assert calls == [5, 5]
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no"):
+            train_peer(peer, LINES, 13, tmp_path)
+    assert calls == [5, 5, 13, 13]
+
+
+def test_nothing_that_is_measured_was_trained_on() -> None:
+    suite = quick()
+    held = {line for lines in suite.held.values() for line in lines}
+    assert len(held) > 200
+    assert len(suite.train) > 600
+    assert not held & set(suite.train)
+    assert {sentence.text for sentence in suite.shown} <= held
+
+
+def test_a_peer_that_fails_is_a_row_that_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> str:
+        raise OSError("the disk is full")
+
+    broken = Peer("broken", (), fail)
+    monkeypatch.setattr(runner, "PEERS", (next(peer for peer in PEERS if "BPE, spaces" in peer.name), broken))
+    report = runner.run(quick(), tmp_path, rows="BPE|broken", quiet=True)
+    assert [row.name for row in report.rows[:2]] == ["SentencePiece BPE, spaces only", "broken"]
+    assert report.rows[0].ran
+    assert report.rows[1].why == "OSError: the disk is full"
+    assert str(tmp_path) not in report.to_json()
+
+
+def test_the_verb_writes_three_files_and_the_same_json_again(tmp_path: Path) -> None:
+    words = ("quick", "--rows", "BPE, spaces|HF byte|syllables", "-q")
+    done = [
+        evaluate(*words, "--work", tmp_path / f"w{day}", "--out", tmp_path / day, "--date", day, seed=day[-1])
+        for day in ("2031-01-01", "2031-01-02")
+    ]
+    assert [one.returncode for one in done] == [0, 0], done[0].stderr
+    assert {path.name for path in (tmp_path / "2031-01-01").iterdir()} == {
+        f"2031-01-01-quick.{ending}" for ending in ("json", "md", "html")
+    }
+    one, two = ((tmp_path / day / f"{day}-quick.json").read_bytes() for day in ("2031-01-01", "2031-01-02"))
+    assert one == two
+    report = Report.from_json(one.decode())
+    assert all(row.signature for row in report.rows if row.ran)
+    assert {sentence.text for sentence in report.sentences} <= set(LINES)
+    assert evaluate("full").returncode == 2
+    assert "wants the folder DATA" in evaluate("full").stderr
+
+
+def test_the_readme_takes_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text("before\n<!-- table -->\nold\n<!-- end of table -->\nafter\n", encoding="utf-8")
+    report = Report(title="t", seed=0, resamples=0, libraries={}, measures=[], texts=[], golds=[], rows=[])
+    runner.into_readme(path, report, "2031-01-01-full")
+    text = path.read_text(encoding="utf-8")
+    assert "old" not in text
+    assert re.search(
+        r"before\n<!-- table -->\nFrom \[reports/2031-01-01-full.md\].*<!-- end of table -->\nafter\n", text, re.S
+    )
+    assert "<!-- table -->" in (ROOT / "eval" / "README.md").read_text(encoding="utf-8")
+
+
+def test_full_reads_a_folder_and_keeps_blocks_apart(tmp_path: Path) -> None:
+    for name in ("text", "gold", "tokenizers/one"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "text" / "mini.txt").write_text("\n".join(LINES), encoding="utf-8")
+    rows = ["# text = 집에", "1\t집에\t집+에\tNOUN\tncn+jca\t_\t0\troot\t_\t_", ""]
+    (tmp_path / "gold" / "ko_kaist-ud-dev.conllu").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    train, held = split(tmp_path / "text", 10**6)
+    assert len(train) + sum(map(len, held.values())) == len(LINES)
+    assert not set(train) & {line for lines in held.values() for line in lines}
+    found = full(tmp_path, size=2300, limit=2000, sample=10)
+    assert sum(len(line.split()) for line in found.train) <= 2000
+    assert next(entry.shown for entry in found.published) == "tokenizers/one"
+    assert len(found.published) > 8
+    assert found.golds[0].human
+    assert {sentence.text for sentence in found.shown} <= set(LINES)
+    with pytest.raises(SystemExit, match="holds no text"):
+        full(tmp_path / "gold", size=1, limit=None, sample=1)

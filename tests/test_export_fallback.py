@@ -1,0 +1,167 @@
+"""The middle way: syllables whole, jamo for those without a piece; the same in every library."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import strategies as ks
+from hypothesis import given
+from hypothesis import strategies as st
+from test_jamo import BESIDE, SYLLABLES
+
+from koktok import Recipe, Tokenizer, jamo
+from koktok.bulk import Encoder
+from koktok.errors import RecipeError
+from koktok.export.sentencepiece import charsmap
+from koktok.jamo import FallbackNormalizer
+from koktok.normalize import Folds, Normalizer
+from koktok.vocab import Vocab
+
+KNOWN = [*SYLLABLES[::5], "한글"]
+
+
+@pytest.fixture(scope="module")
+def normalizer() -> FallbackNormalizer:
+    return FallbackNormalizer(Folds(), KNOWN)
+
+
+@pytest.fixture(scope="module")
+def hf(normalizer: FallbackNormalizer) -> Any:
+    from tokenizers import Tokenizer as HuggingFace
+    from tokenizers.models import BPE
+
+    blank = json.loads(HuggingFace(BPE()).to_str())
+    blank["normalizer"] = normalizer.to_hf()
+    return HuggingFace.from_str(json.dumps(blank)).normalizer
+
+
+@pytest.fixture(scope="module")
+def spm(normalizer: FallbackNormalizer) -> Any:
+    from sentencepiece import SentencePieceProcessor
+    from sentencepiece import sentencepiece_model_pb2 as proto
+
+    def load(table: bytes) -> Any:
+        model = proto.ModelProto()
+        for piece, kind in (("<unk>", 2), ("가", 1)):
+            model.pieces.add(piece=piece, score=0.0, type=kind)
+        model.normalizer_spec.precompiled_charsmap = table
+        model.normalizer_spec.add_dummy_prefix = model.normalizer_spec.escape_whitespaces = False
+        model.normalizer_spec.remove_extra_whitespaces = False
+        return SentencePieceProcessor(model_proto=model.SerializeToString()).Normalize
+
+    return load(charsmap(normalizer, jamo=True)), load(jamo.charsmap(back=True))
+
+
+@given(ks.korean_text())
+def test_laws(text: str) -> None:
+    normalizer = FallbackNormalizer(Folds(), KNOWN)
+    once = normalizer(text)
+    assert normalizer(once) == once
+    assert jamo.join(once) == Normalizer()(text)
+    assert unicodedata.normalize("NFD", once) == unicodedata.normalize("NFD", Normalizer()(text))
+    assert not {*once} & {*SYLLABLES} - {*KNOWN}
+    aligned = normalizer.align(text)
+    assert aligned.normal == once
+    assert len(aligned.starts) == len(aligned.ends) == len(once)
+    assert all(0 <= a < b <= len(text) for a, b in zip(aligned.starts, aligned.ends, strict=True))
+    assert list(aligned.starts) == sorted(aligned.starts)
+
+
+def test_a_rare_syllable_keeps_what_it_can(normalizer: FallbackNormalizer) -> None:
+    # KNOWN holds 가, not 각, and one open syllable in five.
+    assert "각" not in KNOWN
+    assert normalizer("각") == "가\u11a8"
+    opened = next(s for s in SYLLABLES[::28] if s not in KNOWN)
+    assert normalizer(opened) == jamo.split(opened)
+    assert FallbackNormalizer(Folds(), SYLLABLES).to_hf() == Normalizer().to_hf()
+
+
+def test_same_in_tokenizers_for_every_syllable_beside_what_misleads(hf: Any, normalizer: FallbackNormalizer) -> None:
+    for other in BESIDE:
+        text = "\n".join(f"{other}{s}{other}" for s in SYLLABLES)
+        assert hf.normalize_str(text) == normalizer(text), repr(other)
+
+
+@given(text=ks.korean_text())
+def test_same_in_tokenizers_and_sentencepiece(hf: Any, spm: Any, normalizer: FallbackNormalizer, text: str) -> None:
+    normal = normalizer(text)
+    assert hf.normalize_str(text) == normal
+    forward, back = spm
+    normal = normal.replace("\0", "")
+    assert forward(normal) == normal
+    assert forward(jamo.join(normal)) == normal
+    assert back(normal) == jamo.join(normal)
+
+
+def test_sentencepiece_knows_every_syllable(spm: Any, normalizer: FallbackNormalizer) -> None:
+    forward, back = spm
+    for i in range(0, len(SYLLABLES), 500):
+        text = "".join(SYLLABLES[i : i + 500])
+        assert forward(text) == forward(unicodedata.normalize("NFD", text)) == normalizer(text)
+        assert back(normalizer(text)) == text
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe", "wordpiece", "syllable"])
+def ours(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Tokenizer:
+    size = {"wordpiece": 4000, "syllable": 1800}.get(request.param, 2300)
+    return Tokenizer.load(trained(jamo="fallback", train={"model": request.param, "vocab_size": size}))
+
+
+@given(data=st.data())
+def test_any_syllable_has_pieces(ours: Tokenizer, data: st.DataObject) -> None:
+    text = data.draw(st.text(st.sampled_from([*SYLLABLES, " "]), min_size=1, max_size=9))
+    found = ours.encode(text)
+    assert not {ours.vocab.special_ids.get("[UNK]"), *range(ours.vocab.n_bytes)} & {*found.ids}
+    assert all(0 <= a < b <= len(text) for a, b in found.offsets)
+    if ours.lossless:
+        assert ours.decode(found.ids) == ours.normalize(text) == text
+        stream = ours.stream()
+        assert "".join(map(stream.push, found.ids)) + stream.finish() == text
+        assert next(ids.tolist() for ids in ours.encode_ids([text, text[::-1]])) == found.ids
+
+
+def test_the_same_in_bulk(ours: Tokenizer, mini: list[str]) -> None:
+    texts = [*mini[::9], *("".join(SYLLABLES[i : i + 40]) + " 가" for i in range(0, len(SYLLABLES), 40))]
+    encoder = Encoder(ours)
+    assert [ids.tolist() for ids in encoder(texts)] == [ours.encode(text).ids for text in texts]
+    if ours.lossless:
+        assert ours.decode_ids(ours.encode_ids(texts)) == texts
+
+
+def test_two_normalizers_are_equal_only_with_the_same_syllables(normalizer: FallbackNormalizer) -> None:
+    """What is compiled for one is kept, and must not be given to another."""
+    assert normalizer != Normalizer() != normalizer
+    assert normalizer != FallbackNormalizer(Folds(), ["가"])
+    again = pickle.loads(pickle.dumps(normalizer))
+    assert again == normalizer
+    assert hash(again) == hash(normalizer)
+
+
+def test_only_rare_syllables_are_taken_apart(ours: Tokenizer, mini: list[str]) -> None:
+    seen = [piece for line in mini for piece in ours.encode(line).pieces]
+    in_jamo = sum(any("\u1100" <= char <= "\u11ff" for char in piece) for piece in seen)
+    assert in_jamo < len(seen) / 50
+    assert ours.encode("뎠다").pieces != ours.encode("뎌다").pieces
+    assert ours.normalize("뎠다") == "뎠다"
+
+
+def test_what_has_bytes_anyway_is_refused() -> None:
+    for model in ("bpe-bytes", "wordpiece-bytes", "word", "ngram", "morpheme"):
+        with pytest.raises(RecipeError, match="jamo for rare syllables are for unigram"):
+            Recipe().changed(jamo="fallback", train={"model": model})
+    with pytest.raises(RecipeError, match="`jamo` is 'sometimes': wanted true, false"):
+        Recipe().changed(jamo="sometimes")
+    assert Recipe.from_toml("[recipe]\njamo = true").spelled
+    assert not Recipe.from_toml('[recipe]\njamo = "fallback"').spelled
+    assert Recipe().changed(jamo="fallback", train={"superwords": 0.2}).train.superwords == 0.2
+
+
+def test_pieces_of_wordpiece_want_both_places() -> None:
+    vocab = Vocab.plain("wordpiece", ["가", "##가", "나"], specials=["[UNK]"])
+    assert vocab.whole_characters == {"가"}

@@ -1,0 +1,195 @@
+"""GGUF: what is written is read back, and llama.cpp itself (where a binding is installed) gives our ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from llama_cpp import llama_cpp_ids
+
+from koktok import Tokenizer
+from koktok.errors import ArtifactError, UsageError
+from koktok.export.gguf import (
+    BYTE,
+    CONTROL,
+    NORMAL,
+    UNKNOWN,
+    Table,
+    notes,
+    read,
+    table_of,
+    why_not,
+    write,
+)
+from koktok.export.sentencepiece import charsmap
+from koktok.normalize import Folds, Normalizer
+from koktok.pretokenize import Pattern
+from koktok.vocab import Vocab
+
+pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
+MODELS = {"unigram": ("unigram", "t5"), "bpe": ("bpe", "llama"), "syllable": ("syllable", "llama")}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def tokenizer(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Tokenizer:
+    return Tokenizer.load(
+        trained(train={"model": request.param, "vocab_size": 1800 if request.param == "syllable" else 2300})
+    )
+
+
+def make(tokenizer: Tokenizer) -> Table:
+    return table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
+
+
+@pytest.fixture(scope="module")
+def written(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(make(tokenizer), tmp_path_factory.mktemp("gguf") / "a.gguf")
+
+
+@pytest.fixture(scope="module")
+def back(written: Path) -> Table:
+    return read(written)
+
+
+def test_what_is_written_is_read_back(tokenizer: Tokenizer, written: Path, back: Table, tmp_path: Path) -> None:
+    table = make(tokenizer)
+    assert back == table
+    assert write(table, tmp_path / "b.gguf").read_bytes() == written.read_bytes()
+    assert [file.name for file in (*written.parent.iterdir(), *tmp_path.iterdir())] == ["a.gguf", "b.gguf"]
+
+
+def test_every_piece_score_and_type(tokenizer: Tokenizer, back: Table) -> None:
+    vocab, table = tokenizer.vocab, back
+    assert table.model == MODELS[vocab.kind][1]
+    assert tuple(token.replace("▁", " ") for token in table.tokens) == vocab.tokens
+    assert not any(" " in token for token in table.tokens)  # llama.cpp looks for ▁
+    pieces = slice(256, 256 + len(vocab.pieces))
+    if vocab.kind == "unigram":
+        assert table.scores[pieces] == vocab.scores
+        assert table.charsmap == charsmap(tokenizer.normalizer)
+    else:
+        assert list(table.scores[pieces]) == sorted(set(table.scores[pieces]), reverse=True)
+    assert set(table.types[:256]) == {BYTE}
+    assert set(table.types[pieces]) == {NORMAL}
+    specials = dict(zip(vocab.specials, table.types[pieces.stop :], strict=True))
+    assert specials.pop("<unk>") == UNKNOWN
+    assert set(specials.values()) == {CONTROL}
+    assert table.roles == {
+        role: vocab.special_ids[token]
+        for role, token in (("bos", "<s>"), ("eos", "</s>"), ("mask", "<mask>"), ("pad", "<pad>"), ("unk", "<unk>"))
+    }
+    assert not table.add_space_prefix
+    assert not table.remove_extra_whitespaces
+
+
+SPECIALS = ("<unk>", "</s>")
+
+
+@pytest.mark.parametrize(
+    ("vocab", "pattern", "message"),
+    [
+        (Vocab.bpe_bytes([], specials=SPECIALS), Pattern(), "patterns that are built into it"),
+        (Vocab.plain("wordpiece", ["가"], specials=("[UNK]",)), Pattern(), "no wordpiece model that gives the same"),
+        (Vocab.bpe("가", [], specials=SPECIALS), Pattern(digits="groups"), "digits in threes from the right"),
+        (Vocab.bpe("가 나", ["가 나"], specials=SPECIALS), Pattern(), "'가 나' crosses a pre-token border"),
+        (Vocab.bpe("가", [], specials=("</s>",)), Pattern(), "wants an unknown token"),
+        (Vocab.bpe("가", [], specials=("<unk>",)), Pattern(), "wants an end-of-sequence token"),
+    ],
+)
+def test_what_llama_cpp_cannot_run_says_why(vocab: Vocab, pattern: Pattern, message: str) -> None:
+    with pytest.raises(ArtifactError, match=message):
+        table_of(vocab, pattern, Normalizer())
+
+
+def test_the_way_out_is_named() -> None:
+    with pytest.raises(ArtifactError) as caught:
+        table_of(Vocab.bpe_bytes([], specials=SPECIALS), Pattern(), Normalizer())
+    assert caught.value.hint == "koktok train TEXT --model bpe --out FOLDER"
+    assert "conjoining jamo" in why_not(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), jamo=True)
+
+
+def test_roles_without_a_token_are_not_left_to_chance() -> None:
+    """llama.cpp's own defaults would be ids of bytes."""
+    assert table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer()).roles == {
+        "bos": 258,
+        "eos": 258,
+        "pad": 258,
+        "unk": 257,
+    }
+
+
+def test_notes_say_what_differs() -> None:
+    unigram = table_of(Vocab.unigram({"가": -1.0}, specials=SPECIALS), Pattern(), Normalizer())
+    said = "\n".join(notes(unigram, Normalizer(Folds(repeats=2))))
+    assert "no byte fallback" in said
+    assert "`repeats` is not applied" in said
+    bpe = "\n".join(notes(table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer())))
+    assert "no byte fallback" not in bpe
+    assert "no normalizer" in bpe
+
+
+class TestBadInput:
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        vocab = Vocab.bpe(map(chr, range(0xAC00, 0xAD00)), [], specials=SPECIALS)
+        return write(table_of(vocab, Pattern(), Normalizer()), tmp_path / "a.gguf")
+
+    @pytest.mark.parametrize("size", [0, 3, 20, 400, 3000])
+    def test_cut_short(self, file: Path, size: int) -> None:
+        file.write_bytes(file.read_bytes()[:size])
+        with pytest.raises(ArtifactError, match="is no GGUF with a vocabulary"):
+            read(file)
+
+    def test_not_there_or_something_else(self, file: Path) -> None:
+        with pytest.raises(ArtifactError, match="is no GGUF with a vocabulary"):
+            read(file.with_name("none"))
+        file.write_bytes(b"PK" + file.read_bytes())
+        with pytest.raises(ArtifactError, match="is no GGUF with a vocabulary"):
+            read(file)
+
+    def test_a_folder_in_its_place(self, file: Path) -> None:
+        with pytest.raises(UsageError, match="is a folder"):
+            write(read(file), file.parent)
+
+    def test_a_failure_leaves_what_was_there(self, file: Path) -> None:
+        before = file.read_bytes()
+        table = read(file)
+        object.__setattr__(table, "tokens", (*table.tokens[:-1], "\ud800"))
+        with pytest.raises(UnicodeEncodeError):
+            write(table, file)
+        assert file.read_bytes() == before
+        assert list(file.parent.iterdir()) == [file]
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"tokens": ("a", "a")}, "the token 'a' is empty or stands there twice"),
+            ({"tokens": ("a", "")}, "the token '' is empty"),
+            ({"types": (1,)}, "2 tokens came with 1 types and 0 scores"),
+            ({"roles": {"eos": 2}}, "the id 2 of `eos` is outside the vocabulary"),
+        ],
+    )
+    def test_tables_that_llama_cpp_would_refuse(self, change: dict[str, object], message: str) -> None:
+        good = {"model": "llama", "pre": "default", "tokens": ("a", "b"), "scores": (), "types": (1, 1), "roles": {}}
+        with pytest.raises(ArtifactError, match=message):
+            Table(**good | change)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_llama_cpp_itself(tokenizer: Tokenizer, mini: list[str], tmp_path: Path) -> None:
+    table, unknown = make(tokenizer), tokenizer.vocab.special_ids["<unk>"]
+    raw = [*mini, " 두  칸 ", "\t표\n두 줄\r\n", "\u1112\u1161\u11ab\u1100\u1173\u11af 가\u200b나", "<0x0A></s>é漢字🙂"]
+    lines = [line for line in raw if line and "▁" not in line]
+    if table.model == "llama":
+        lines = [tokenizer.normalize(line) for line in lines]
+    found = llama_cpp_ids(write(table, tmp_path / "a.gguf"), lines)
+    lost = 0
+    for line, ids in zip(lines, found, strict=True):
+        ours = tokenizer.encode(line).ids
+        if any(i < 256 for i in ours) and table.model == "t5":
+            lost += 1
+            folded = [unknown if i < 256 else i for i in ours]
+            ours = [i for at, i in enumerate(folded) if i != unknown or not at or folded[at - 1] != unknown]
+        assert ids == ours, line
+    assert lost < len(lines) / 10

@@ -1,0 +1,184 @@
+"""tiktoken: the same ids as `Tokenizer` on normalized text, the same text back, and no folder that is only half right."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import korean_text
+
+from koktok import Tokenizer
+from koktok.errors import ArtifactError
+from koktok.export.folder import write_folder
+from koktok.export.tiktoken import Ranks, files, load, ranks_from_text, ranks_of, why_not
+from koktok.models.bpe import ByteBpeModel
+from koktok.pretokenize import Pattern
+from koktok.vocab import BYTE_CHARS, Vocab
+
+tiktoken = pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
+BYTES = {bytes([i]): i for i in range(256)}
+
+
+@pytest.fixture(scope="module", params=["eojeol", "scripts"])
+def tokenizer(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Tokenizer:
+    recipe = {} if request.param == "eojeol" else {"pretokenize": {"split": "scripts", "digits": "groups"}}
+    return Tokenizer.load(trained(train={"model": "bpe-bytes"}, **recipe))
+
+
+@pytest.fixture(scope="module")
+def ranks(tokenizer: Tokenizer) -> Ranks:
+    return ranks_of(tokenizer.vocab, tokenizer.pattern)
+
+
+@pytest.fixture(scope="module")
+def encoding(ranks: Ranks) -> Any:
+    return ranks.encoding()
+
+
+def test_ids_are_ranks(tokenizer: Tokenizer, ranks: Ranks) -> None:
+    assert list(ranks.ranks.values()) == list(range(len(ranks.ranks)))
+    assert max(ranks.specials.values()) == tokenizer.vocab.size - 1
+    assert ranks.encoding().n_vocab == tokenizer.vocab.size
+
+
+@given(text=korean_text())
+def test_the_same_ids_on_any_normal_text(tokenizer: Tokenizer, encoding: Any, text: str) -> None:
+    normal, ours = tokenizer.normalize(text), tokenizer.encode(text).ids
+    assert encoding.encode_ordinary(normal) == ours
+    assert encoding.decode(ours) == tokenizer.decode(ours) == normal
+
+
+@given(st.data())
+def test_any_ids_decode_to_the_same_text(tokenizer: Tokenizer, encoding: Any, data: st.DataObject) -> None:
+    ids = data.draw(st.lists(st.integers(0, tokenizer.vocab.size - 1), max_size=12))
+    assert encoding.decode(ids) == tokenizer.decode(ids)
+
+
+def test_the_same_ids_on_every_line_of_mini(tokenizer: Tokenizer, encoding: Any, mini: list[str]) -> None:
+    for line in mini:
+        assert encoding.encode_ordinary(tokenizer.normalize(line)) == tokenizer.encode(line).ids
+
+
+def test_special_tokens(tokenizer: Tokenizer, encoding: Any) -> None:
+    text = "가</s>나<pad>"
+    assert encoding.encode(text, allowed_special="all") == tokenizer.encode(text, allowed_special="all").ids
+    assert encoding.encode(text, disallowed_special=()) == tokenizer.encode(text).ids
+
+
+MERGES = st.lists(st.sampled_from("ab"), min_size=2, max_size=5).map("".join)
+
+
+@given(merged=st.lists(MERGES, unique=True, max_size=12), text=st.text(st.sampled_from("ab"), max_size=12))
+def test_ranks_of_joined_pieces_are_tiktokens_rule(merged: list[str], text: str) -> None:
+    """Any list of pieces, in any order, that tiktoken may run at all; the pretoken is the whole text."""
+    vocab = Vocab.bpe_bytes(merged)
+    ours = ByteBpeModel(vocab).encode(text)[0]
+    if why_not(vocab):
+        return
+    ranks = {bytes(BYTE_CHARS.index(char) for char in piece): i for i, piece in enumerate(vocab.pieces)}
+    assert Ranks("any", r"(?s:.+)", ranks, {}).encoding().encode(text) == ours
+
+
+def test_a_piece_that_tiktoken_would_read_as_a_word_is_refused() -> None:
+    """Joins never reach "abcd": "bc" comes before "ab" and "cd", and nothing joins to it."""
+    assert why_not(Vocab.bpe_bytes(["ab", "abc", "abcd"])) == ""
+    assert "'abcd' is not what its own bytes join to" in why_not(Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]))
+    with pytest.raises(ArtifactError, match="would take it for a whole word"):
+        ranks_of(Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]), Pattern())
+
+
+@pytest.mark.parametrize(
+    ("vocab", "jamo", "message"),
+    [
+        (Vocab.unigram({"가": -1.0}), False, "byte-level BPE only, and this is unigram"),
+        (Vocab.bpe("가", []), False, "byte-level BPE only, and this is bpe"),
+        (Vocab.bpe_bytes([]), True, "cannot take syllables apart"),
+    ],
+)
+def test_what_tiktoken_cannot_run_says_why(vocab: Vocab, jamo: bool, message: str) -> None:
+    with pytest.raises(ArtifactError, match=message) as caught:
+        ranks_of(vocab, Pattern(), jamo=jamo)
+    assert "--model bpe-bytes" in caught.value.hint
+
+
+class TestFolder:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        ranks = ranks_of(Vocab.bpe_bytes(["ê°", "ê°Ģ"], specials=["</s>"]), Pattern(), "tiny")
+        return write_folder(tmp_path / "out", files(ranks, "nfc"))
+
+    def test_there_and_back(self, folder: Path) -> None:
+        ranks = load(folder)
+        assert ranks.encoding().encode("가</s>", allowed_special="all") == [257, 258]
+        assert files(ranks, "nfc") == {file.name: file.read_text() for file in folder.iterdir()}
+
+    def test_tiktokens_own_loader_reads_it(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+        spec = json.loads((folder / "tiktoken.json").read_text())
+        from tiktoken.load import load_tiktoken_bpe
+
+        read = load_tiktoken_bpe(str(folder / spec["ranks"]), spec["sha256"])
+        assert read == load(folder).ranks
+        encoding = tiktoken.Encoding(
+            spec["name"], pat_str=spec["pat_str"], mergeable_ranks=read, special_tokens=spec["special_tokens"]
+        )
+        assert encoding.n_vocab == spec["n_vocab"] == 259
+
+    @pytest.mark.parametrize("name", ["tiny.tiktoken", "tiktoken.json"])
+    def test_missing_or_cut_short(self, folder: Path, name: str) -> None:
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(ArtifactError, match=r"is no tiktoken export|is not the file that"):
+            load(folder)
+        (folder / name).unlink()
+        with pytest.raises(ArtifactError, match="is no tiktoken export") as caught:
+            load(folder)
+        assert caught.value.hint
+
+    def test_of_a_newer_format(self, folder: Path) -> None:
+        spec = json.loads((folder / "tiktoken.json").read_text())
+        (folder / "tiktoken.json").write_text(json.dumps(spec | {"format": 2}))
+        with pytest.raises(ArtifactError, match="has format 2; this koktok reads 1"):
+            load(folder)
+
+    def test_ids_twice_in_a_folder(self, folder: Path) -> None:
+        spec = json.loads((folder / "tiktoken.json").read_text())
+        (folder / "tiktoken.json").write_text(json.dumps(spec | {"special_tokens": {"</s>": 0}}))
+        with pytest.raises(ArtifactError, match=r"the id 0 of '</s>' is that of b'!', too"):
+            load(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("IQ== 0\nIg==\n", "line 2 of `x` is no base64, space, rank: 'Ig=='"),
+        ("IQ== 0\n\nI!== 1\n", "line 3 of `x`"),
+        ("IQ== zero\n", "line 1 of `x`"),
+        ("IQ== 0\nIQ== 1\n", r"gives the piece b'!' a second time"),
+        ("", "holds no ranks"),
+    ],
+)
+def test_bad_ranks_name_the_line(text: str, message: str) -> None:
+    with pytest.raises(ArtifactError, match=message):
+        ranks_from_text(text, "x")
+
+
+def test_bad_tables() -> None:
+    with pytest.raises(ArtifactError, match="no piece for 1 of the 256 bytes, first 0xFF"):
+        Ranks("x", ".", {piece: i for piece, i in BYTES.items() if i < 255}, {})
+    with pytest.raises(ArtifactError, match="the id -1 of b'ab' is negative"):
+        Ranks("x", ".", BYTES | {b"ab": -1}, {})
+    with pytest.raises(ArtifactError, match="tiktoken refuses `x`"):
+        Ranks("x", "(", BYTES, {}).encoding()
+
+
+def test_the_same_bytes_every_time(ranks: Ranks, tokenizer: Tokenizer) -> None:
+    again = ranks_of(tokenizer.vocab, tokenizer.pattern)
+    assert files(again) == files(ranks)
+    assert ranks.digest() == hashlib.sha256(ranks.text().encode()).hexdigest()

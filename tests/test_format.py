@@ -1,0 +1,93 @@
+"""Law 10: a folder that was saved once loads for ever, with the same ids. The folders are tests/folders/v*-*/.
+
+They are never written anew: where this test fails, users' folders fail. A new format gets folders of its own beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import shutil
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import tokenizers
+from conftest import ROOT
+
+from koktok import Tokenizer
+from koktok.recipe import FORMAT
+from koktok.vocab import ModelKind
+
+FOLDERS = sorted((ROOT / "tests" / "folders").glob("v*-*"))
+
+
+@pytest.fixture(scope="module", params=FOLDERS, ids=lambda path: path.name)
+def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The folder as a user has it, and what it must give."""
+    folder = tmp_path_factory.mktemp("saved") / request.param.name
+    shutil.copytree(request.param, folder)
+    for packed in folder.glob("*.xz"):
+        packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
+        packed.unlink()
+    golden = json.loads((folder / "golden.json").read_text(encoding="utf-8"))
+    (folder / "golden.json").unlink()
+    return folder, golden
+
+
+def check(tokenizer: Tokenizer, golden: dict[str, Any]) -> None:
+    vocab = tokenizer.vocab
+    assert (vocab.kind, vocab.size, vocab.digest()) == (golden["kind"], golden["size"], golden["digest"])
+    assert tokenizer.lossless == golden["lossless"]
+    for row in golden["texts"]:
+        encoding = tokenizer.encode(row["text"])
+        assert encoding.ids == row["ids"]
+        assert [list(span) for span in encoding.offsets] == row["offsets"]
+        assert tokenizer.decode(row["ids"]) == row["decoded"]
+        assert tokenizer.encode(row["text"], allowed_special="all").ids == row["special"]
+        assert tokenizer.encode(row["text"], add_special_tokens=True).ids == row["around"]
+
+
+def test_it_loads_with_the_same_ids(saved: tuple[Path, dict[str, Any]]) -> None:
+    folder, golden = saved
+    check(Tokenizer.load(folder), golden)
+
+
+def test_many_at_once_are_the_same_ids(saved: tuple[Path, dict[str, Any]]) -> None:
+    folder, golden = saved
+    tokenizer = Tokenizer.load(folder)
+    rows = golden["texts"]
+    assert [ids.tolist() for ids in tokenizer.encode_ids([row["text"] for row in rows])] == [row["ids"] for row in rows]
+    assert tokenizer.decode_batch([row["ids"] for row in rows]) == [row["decoded"] for row in rows]
+    stream = tokenizer.stream()
+    for row in rows:
+        assert "".join([*map(stream.push, row["ids"]), stream.finish()]) == row["decoded"]
+
+
+def test_saved_again_it_gives_the_same_ids(saved: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    folder, golden = saved
+    check(Tokenizer.load(Tokenizer.load(folder).save(tmp_path / "again")), golden)
+
+
+def test_its_tokenizer_json_gives_the_same_ids(saved: tuple[Path, dict[str, Any]]) -> None:
+    folder, golden = saved
+    if not (folder / "tokenizer.json").exists():
+        assert golden["kind"] in ("ngram", "morpheme")
+        return
+    theirs = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    for row in golden["texts"]:
+        theirs.encode_special_tokens = True
+        assert theirs.encode(row["text"], add_special_tokens=False).ids == row["ids"]
+        assert theirs.decode(row["ids"], skip_special_tokens=False) == row["decoded"]
+        theirs.encode_special_tokens = False
+        assert theirs.encode(row["text"], add_special_tokens=False).ids == row["special"]
+
+
+def test_there_is_a_folder_of_every_kind_in_this_format() -> None:
+    kinds = {
+        json.loads((folder / "golden.json").read_text())["kind"]
+        for folder in FOLDERS
+        if folder.name.startswith(f"v{FORMAT}-")
+    }
+    assert kinds == set(get_args(ModelKind))
+    assert sum(file.stat().st_size for folder in FOLDERS for file in folder.iterdir()) < 500_000

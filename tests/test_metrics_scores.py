@@ -1,0 +1,394 @@
+"""Scores as a whole: shards add up, intervals and paired tests, signatures, the same bytes, and the registry."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import korean_text
+
+from koktok.errors import InputError, UsageError
+from koktok.gold import GoldCorpus
+from koktok.metrics import (
+    Labelled,
+    Page,
+    Parallel,
+    Statistics,
+    Table,
+    Text,
+    Tokens,
+    compare,
+    describe,
+    metrics,
+    score,
+    speed,
+)
+from koktok.metrics.fidelity import PROBES
+from koktok.metrics.robustness import PERTURBATIONS
+from koktok.metrics.statistics import Value, jackknife, paired, resample
+from koktok.metrics.vocabulary import reachable
+from koktok.metrics.wordlists import ENDINGS, NOUNS, VERBS
+from koktok.specs import Subject, open_spec
+from koktok.specs.trivial import OpenVocabulary
+
+GOLD = GoldCorpus.of(
+    "own",
+    [[("집에서", ["집", "에서"], ["NNG", "JKB"], False), ("왔다", ["오", "았", "다"], ["VV", "EP", "EF"], True)]] * 30
+    + [[("바다가", ["바다", "가"], ["NNG", "JKS"], False), ("바다는", ["바다", "는"], ["NNG", "JX"], True)]] * 30,
+    human=True,
+)
+
+
+@pytest.fixture(scope="module")
+def subject(trained: Callable[..., Path]) -> Subject:
+    return open_spec(str(trained()))
+
+
+@pytest.fixture(scope="module")
+def text() -> Text:
+    return Text.read([str(path) for path in sorted((ROOT / "corpora" / "mini").glob("*.txt"))[:6]])
+
+
+# ── law 9 ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@settings(max_examples=20)
+@given(st.lists(korean_text(), min_size=2, max_size=12), st.data())
+def test_a_metric_over_shards_is_the_metric_over_the_whole(lines: list[str], data: st.DataObject) -> None:
+    """Law 9."""
+    lines = [line for line in lines if line.strip()] or ["가"]
+    subject = open_spec(data.draw(st.sampled_from(["syllables", "bytes", "eojeols"])))
+    at = data.draw(st.integers(0, len(lines)))
+    whole = score(subject, Text.of({"x": lines}), resamples=0)
+    parts = [score(subject, Text.of({"x": part}), resamples=0) for part in (lines[:at], lines[at:]) if part]
+    joined = Statistics.join([part.statistics for part in parts])
+    assert joined.histogram is not None
+    assert whole.statistics.histogram is not None
+    a, b = joined.histogram.sum(axis=0), whole.statistics.histogram.sum(axis=0)
+    assert a[: len(b)].tolist() == b[: len(a)].tolist()
+    for name, metric in metrics().items():
+        if metric.table == "text" and name in whole.values:
+            again = float(metric.value(joined.tables["text"].sums()))
+            assert again == pytest.approx(whole.values[name].value, nan_ok=True)
+
+
+def test_gold_shards_add_up(subject: Subject) -> None:
+    whole = score(subject, gold=[GOLD], resamples=0)
+    halves = [
+        score(subject, gold=[GoldCorpus("own", True, part, 2 * len(part))], resamples=0)
+        for part in (GOLD.sentences[:23], GOLD.sentences[23:])
+    ]
+    joined = Statistics.join([half.statistics for half in halves])
+    for name, metric in metrics().items():
+        if metric.table == "gold":
+            value = float(metric.value(joined.tables["gold@own"].sums()))
+            assert value == pytest.approx(whole.values[name].value, nan_ok=True)
+
+
+def test_blocks_of_shards_stay_apart() -> None:
+    table = Table({"x": np.array([1, 2, 4])}, np.array([0, 0, 1]))
+    assert Table.join([table, table]).by_unit()["x"].tolist() == [3, 4, 3, 4]
+
+
+def test_batches_change_nothing(subject: Subject, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = score(subject, text, resamples=50).as_dict()
+    monkeypatch.setattr("koktok.metrics.page.BATCH", 300)
+    assert score(subject, text, resamples=50).as_dict() == whole
+
+
+@given(st.lists(korean_text(), max_size=5))
+def test_tokens_of_a_page_never_reach_over_a_line(lines: list[str]) -> None:
+    lines = [unicodedata.normalize("NFC", line) for line in lines]
+    page = Page(lines)
+    tokens = Tokens(page, open_spec("bytes").encode(lines))
+    assert not tokens.crossed[page.line_starts].any()
+    assert tokens.per_line.tolist() == [len(line.encode()) for line in lines]
+    assert page.eojeol_starts.size == sum(len(line.split()) for line in lines)
+    assert page.per_line(page.bytes_per_char).tolist() == [len(line.encode()) for line in lines]
+
+
+# ── statistics ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_intervals_hold_the_value_and_shrink_with_the_text(subject: Subject, text: Text) -> None:
+    value = score(subject, text, resamples=300).values["fertility"]
+    assert value.low is not None
+    assert value.high is not None
+    assert value.low < value.value < value.high
+    twice = Text.of({f"{k}{name}": [text.lines[i] for i in np.flatnonzero(text.domains == k)]
+                     for name in "abcd" for k in range(len(text.names))})  # fmt: skip
+    wide = score(subject, twice, resamples=300).values["fertility"]
+    assert wide.value == pytest.approx(value.value)
+    assert wide.high is not None
+    assert wide.low is not None
+    assert wide.high - wide.low < value.high - value.low
+
+
+def test_the_bootstrap_has_the_known_standard_error() -> None:
+    rng = np.random.default_rng(1)
+    table = Table({"x": rng.normal(size=400), "n": np.ones(400)}, np.arange(400))
+    drawn = resample(table.by_unit(), 2000, 0)
+    means = drawn["x"] / drawn["n"]
+    assert means.std() == pytest.approx(table.columns["x"].std() / 20, rel=0.1)
+    assert np.array_equal(drawn["n"], np.full(2000, 400.0))
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
+    groups = [np.array([float(k % 5), 1.0]) for k in range(20)]
+    low, high = jackknife(groups, lambda total: float(total[0] / total[1]), np.sum(groups, axis=0))
+    error = np.std([g[0] for g in groups], ddof=1) / math.sqrt(20)
+    assert low is not None
+    assert high is not None
+    assert (high - low) / 2 == pytest.approx(2.093 * error)
+    assert jackknife(groups[:1], lambda _: 1.0, groups[0]) == (None, None)
+
+
+def test_paired_tests_see_what_separate_intervals_hide() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.integers(5, 200, size=300)
+    one = Table({"t": base, "e": np.full(300, 50)}, np.arange(300))
+    two = Table({"t": base + (np.arange(300) % 3 == 0), "e": np.full(300, 50)}, np.arange(300))
+    found = paired(one, two, lambda s: s["t"] / s["e"], resamples=500)
+    assert found.value == pytest.approx(-100 / 15000)
+    assert found.high is not None
+    assert found.high < 0
+    assert found.p < 0.01
+    same = paired(one, one, lambda s: s["t"] / s["e"], resamples=100)
+    assert (same.value, same.p) == (0, 1)
+    with pytest.raises(UsageError, match="not of the same text"):
+        paired(one, Table({"t": base[:9], "e": base[:9]}, np.arange(9)), lambda s: s["t"])
+
+
+def test_compare_takes_names_of_text_gold_and_distribution(subject: Subject, text: Text) -> None:
+    one = score(subject, text, gold=[GOLD], resamples=20)
+    two = score(open_spec("syllables"), text, gold=[GOLD], resamples=20)
+    assert compare(one, two, "fertility", resamples=100).p < 0.05
+    assert compare(one, two, "boundary_f1", resamples=50) == compare(one, two, "boundary_f1@own", resamples=50)
+    assert compare(one, two, "renyi_efficiency").low is not None
+    with pytest.raises(UsageError, match="no metric"):
+        compare(one, two, "beauty")
+    with pytest.raises(UsageError, match="not measured for both"):
+        compare(one, two, "ngram_bits")
+    with pytest.raises(UsageError, match="not measured on the same text"):
+        compare(one, score(subject, Text.of({"x": text.lines[:50]}), resamples=0), "fertility")
+
+
+def test_undefined_values_become_null() -> None:
+    assert Value(math.nan, None, math.inf).as_dict() == {"value": None, "low": None, "high": None, "n": 0}
+
+
+# ── signatures ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_same_inputs_give_the_same_bytes(trained: Callable[..., Path], tmp_path: Path) -> None:
+    mini = ROOT / "corpora" / "mini"
+    script = (
+        "import json, sys\n"
+        "from koktok.metrics import Text, score\n"
+        "from koktok.specs import open_spec\n"
+        f"text = Text.read([{str(mini / 'news.txt')!r}, {str(mini / 'comments.txt')!r}])\n"
+        f"scores = score(open_spec({str(trained())!r}), text, extended=True, sample=40, resamples=50)\n"
+        "print(json.dumps(scores.as_dict(), sort_keys=True))\n"
+    )
+    made = [
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": s}
+        )
+        for s in ("1", "2")
+    ]
+    assert made[0].stdout == made[1].stdout
+    found = json.loads(made[0].stdout)
+    assert found["signature"]["text"]
+    assert found["signature"]["tokenizer"] == found["subject"]["digest"]
+    assert set(found["signature"]["libraries"]) >= {"koktok", "numpy"}
+    assert list(found["domains"]) == ["comments", "news"] or list(found["domains"]) == ["news", "comments"]
+    assert {"fertility", "round_trip_nfc", "ngram_bits", "reachability", "stability_typo"} <= set(found["values"])
+    assert found["values"]["round_trip_nfc"]["value"] == 1
+    assert found["values"]["control_injection"]["value"] == 0
+
+
+def test_the_digest_of_a_text_knows_lines_and_domains() -> None:
+    digests = {
+        Text.of(domains).digest for domains in ({"a": ["가", "나"]}, {"a": ["가"], "b": ["나"]}, {"a": ["나", "가"]})
+    }
+    assert len(digests) == 3
+    assert Text.of({"a": ["가"]}).digest == Text.of({"a": [unicodedata.normalize("NFD", "가"), " "]}).digest
+    with pytest.raises(InputError, match="one `str`"):
+        Text.of({"a": "가"})
+
+
+def test_nothing_to_measure_is_told() -> None:
+    with pytest.raises(UsageError, match="neither text nor gold"):
+        score(open_spec("bytes"))
+    with pytest.raises(UsageError, match="as many lines"):
+        Parallel(["가"], [])
+
+
+# ── the other texts ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_parallel_english_and_code(subject: Subject) -> None:
+    values = score(
+        open_spec("bytes"),
+        Text.of({"ko": ["하늘"]}),
+        parallel=Parallel(["하늘", "물"], ["sky", "water"]),
+        english=Text.of({"en": ["the sky is blue"]}),
+        code=Text.of({"py": ["    return 1"]}),
+        resamples=0,
+    ).values
+    assert values["parity"].value == pytest.approx(9 / 8)
+    assert values["premium"].value == pytest.approx((6 / 3 + 3 / 5) / 2)
+    assert values["english_fertility"].value == pytest.approx(15 / 4)
+    assert values["code_tokens_per_byte"].value == 1
+
+
+def test_the_probe_learns_what_is_easy(subject: Subject) -> None:
+    pytest.importorskip("sklearn")
+    texts = [f"정말 {word} 영화였다 {k}" for k in range(60) for word in ("좋은", "나쁜")]
+    labels = ["좋다" if "좋은" in t else "나쁘다" for t in texts]
+    values = score(subject, gold=[GOLD], labelled=Labelled(texts, labels), resamples=50).values
+    assert values["probe_accuracy"].value == 1
+    assert values["probe_macro_f1"].value == 1
+    assert values["probe_typo"].value > 0.5
+
+
+# ── encoding again ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", sorted(PERTURBATIONS))
+@given(line=korean_text())
+@settings(max_examples=25)
+def test_perturbations_say_which_characters_stayed(name: str, line: str) -> None:
+    line = unicodedata.normalize("NFC", line)
+    new, where = PERTURBATIONS[name](line, np.random.default_rng(0))
+    assert len(where) == len(new)
+    kept = [k for k in where if k >= 0]
+    assert kept == sorted(set(kept))
+    if name != "nfd":
+        assert all(new[i] == line[k] for i, k in enumerate(where) if k >= 0)
+    else:
+        assert new == "".join(unicodedata.normalize("NFD", char) for char in line)
+
+
+def test_syllables_are_stable_and_words_are_not(text: Text) -> None:
+    stable = score(open_spec("syllables"), text, extended=True, sample=60, resamples=0).values
+    assert all(stable[f"stability_{name}"].value == 1 for name in PERTURBATIONS if name != "all_spaces")
+    assert stable["fertility_change_no_spaces"].value == 0
+    assert stable["context_change"].value == 0
+    assert math.isnan(
+        score(open_spec("eojeols"), text, extended=True, sample=60, resamples=0).values["stability_typo"].value
+    )
+
+
+def test_a_pieces_reach_is_found(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models
+
+    # BPE that can make 가나 but never 나다: its merge is missing.
+    bpe = Tokenizer(models.BPE({"가": 0, "나": 1, "다": 2, "가나": 3, "나다": 4}, [("가", "나")]))
+    bpe.save(str(tmp_path / "tokenizer.json"))
+    subject = open_spec(str(tmp_path))
+    assert reachable(subject).tolist() == [1, 1, 1, 1, 0]
+    values = score(subject, gold=[GOLD], extended=True, resamples=0).values
+    assert values["reachability"].value == 4 / 5
+    with pytest.raises(ValueError, match="open vocabulary"):
+        reachable(open_spec("syllables"))
+
+
+def test_our_vocabulary_reaches_its_pieces(subject: Subject) -> None:
+    states = reachable(subject)
+    assert (states == 0).sum() == 0
+    assert (states == -1).sum() == 256 + len(subject.special_ids)
+
+
+def test_special_tokens_by_name_are_found_out(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models
+
+    bpe = Tokenizer(models.BPE({"가": 0}, [], unk_token=None))
+    bpe.add_special_tokens(["</s>"])
+    bpe.save(str(tmp_path / "tokenizer.json"))
+    values = score(open_spec(str(tmp_path)), gold=[GOLD], extended=True, resamples=0).values
+    assert values["control_injection"].value > 0
+    assert values["control_injection_wide"].value == 0
+
+
+def test_probes_name_what_is_lost() -> None:
+    class Lossy(OpenVocabulary):
+        def decode(self, ids: object) -> str:
+            return "".join(self._forms[i] for i in ids)  # type: ignore[attr-defined]
+
+    whole = Lossy(
+        "x", "x", lambda lines: [[(k, k + 1) for k, c in enumerate(line) if c != "\t"] for line in lines], digest=""
+    )
+    scores = score(whole, Text.of({"x": ["가\t나", "다 라"]}), extended=True, resamples=0)
+    assert scores.values["round_trip_strict"].value == 0.5
+    assert [name for name, ok in scores.details["probes"].items() if not ok] == ["tab"]
+    assert scores.values["round_trip_probes"].value == pytest.approx(1 - 1 / len(PROBES))
+
+
+def test_word_lists_are_distinct() -> None:
+    for words in (NOUNS, VERBS, ENDINGS):
+        assert len(words.split()) == len(set(words.split())) >= 40
+    assert all(word.endswith("다") for word in VERBS.split())
+
+
+def test_speed_is_apart(subject: Subject, text: Text) -> None:
+    found = speed(lambda: subject, text.lines[:50], repeats=1)
+    assert found.encode_mb_s > 0
+    assert found.decode_mb_s is not None
+    assert found.p50_ms <= found.p99_ms
+    assert "throughput" not in score(subject, text, resamples=0).values
+
+
+# ── the registry ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_number_of_the_suite_is_there() -> None:
+    numbers = {
+        m.id.split(".")[0].rstrip("abcdefgh0123456789") + "".join(filter(str.isdigit, m.id[:3]))
+        for m in metrics().values()
+    }
+    assert {f"M{k}" for k in range(1, 31)} | {"X2", "X3"} <= numbers
+
+
+@pytest.mark.parametrize("name", sorted(metrics()))
+def test_every_metric_explains_itself(name: str) -> None:
+    m = metrics()[name]
+    assert m.title
+    assert any("가" <= c <= "힣" for c in m.title_ko) or m.title_ko.startswith("MorphScore")
+    assert m.definition.endswith(".")
+    assert m.source.endswith(".")
+    assert m.pitfalls.endswith(".")
+    assert m.unit
+    assert describe(m.id)
+    assert m.value.__doc__
+
+
+def test_ids_are_distinct_and_numbers_gather() -> None:
+    assert len({m.id for m in metrics().values()}) == len(metrics())
+    assert {m.id for m in describe("m10")} >= {"M10a.f1", "M10b.r", "M10d"}
+    assert all(not m.id.startswith("M10") for m in describe("M1"))
+    with pytest.raises(UsageError, match="no metric"):
+        describe("M99")
+
+
+def test_the_verb_shows_the_same_words(capsys: pytest.CaptureFixture[str]) -> None:
+    from koktok.cli.metrics import metrics as verb
+
+    verb("fertility")
+    shown = capsys.readouterr().out
+    assert metrics()["fertility"].definition in shown
+    verb(None, as_json=True)
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == list(metrics())
+    verb()
+    assert "boundary_f1" in capsys.readouterr().out

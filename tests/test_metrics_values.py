@@ -1,0 +1,415 @@
+"""Values recomputed by a second, obvious implementation: sets and loops over strings in place of arrays."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koktok.gold import GoldCorpus
+from koktok.metrics import GoldPage, Page, Text, Tokens, score
+from koktok.metrics.boundaries import boundary_table, by_type
+from koktok.metrics.consistency import consistency
+from koktok.metrics.distribution import Histogram, percentile_frequency
+from koktok.metrics.language_model import kneser_ney, lattice_entropy
+from koktok.metrics.registry import metrics
+from koktok.specs import Subject, open_spec
+from koktok.specs.subject import Rows
+from koktok.specs.trivial import OpenVocabulary
+
+Span = tuple[int, int]
+
+
+def hangul(char: str) -> bool:
+    return "가" <= char <= "힣"
+
+
+class Fixed(OpenVocabulary):
+    """Cuts given by hand, in the form 'na|neun gan|da': | is a cut, a space with | on no side is inside a token."""
+
+    def __init__(self, pieces: dict[str, list[str]], unknown: str = "") -> None:
+        def cut(lines: list[str]) -> list[list[Span]]:
+            rows = []
+            for line in lines:
+                at, row = 0, []
+                for piece in pieces.get(line, list(line)):
+                    row.append((at, at + len(piece)))
+                    at += len(piece)
+                rows.append(row)
+            return rows
+
+        super().__init__("fixed", "fixed", cut, digest="fixed")
+        if unknown:
+            self._ids[unknown] = 0
+            self._forms.append(unknown)
+            self.__dict__["unknown_ids"] = frozenset({0})
+
+
+PIECES = {
+    "나는 집에 갔다.": ["나는", " 집", "에 갔", "다", "."],
+    "좋은 날!": ["좋", "은", " ", "날", "!"],
+    "ㅋㅋ abc 뷁이다": ["ㅋㅋ", " abc", " ", "뷁", "이다"],
+}
+LINES = list(PIECES)
+
+
+@pytest.fixture(scope="module")
+def values() -> dict[str, float]:
+    scores = score(Fixed(PIECES, unknown="뷁"), Text.of({"all": LINES}), resamples=0)
+    return {name: value.value for name, value in scores.values.items()}
+
+
+def test_counts_by_hand(values: dict[str, float]) -> None:
+    # 15 tokens; 8 eojeols; 9 + 5 + 10 characters
+    assert values["fertility"] == pytest.approx(15 / 8)
+    assert values["chars_per_token"] == pytest.approx(24 / 15)
+    assert values["tokens_per_char"] == pytest.approx(15 / 24)
+    assert values["bytes_per_token"] == pytest.approx(sum(len(line.encode()) for line in LINES) / 15)
+    assert values["tokens_per_byte"] == pytest.approx(15 / sum(len(line.encode()) for line in LINES))
+    # 나는, 집, 에 갔, 다 | 좋, 은, 날 | 뷁, 이다 over 나는 집에 갔다. 좋은 날! 뷁이다
+    assert values["hangul_fertility"] == pytest.approx(9 / 6)
+    # 집에, 갔다., 좋은, 날!, 뷁이다 of 8
+    assert values["pcw"] == pytest.approx(5 / 8)
+    # one syllable with at most one character beside it: " 집", 다, 좋, 은, 날, 뷁; "에 갔" has two
+    assert values["one_syllable_share"] == pytest.approx(6 / 9)
+    assert values["inner_space_share"] == pytest.approx(1 / 15)
+    # behind 나는, 집에 | 좋은 | ㅋㅋ, abc: only 집에 is inside a token
+    assert values["hidden_gaps"] == pytest.approx(1 / 5)
+    assert values["unknown_tokens"] == pytest.approx(1 / 15)
+    assert values["unknown_chars"] == pytest.approx(1 / 19)
+    assert values["unknown_eojeols"] == pytest.approx(1 / 8)
+    assert values["split_characters"] == 0
+
+
+def words_of(line: str) -> list[Span]:
+    found, start = [], None
+    for k, char in enumerate(line + " "):
+        if char.isspace():
+            if start is not None:
+                found.append((start, k))
+            start = None
+        elif start is None:
+            start = k
+    return found
+
+
+def cut_set(spans: list[Span]) -> set[int]:
+    edges = {p for a, b in spans if b > a for p in (a, b)}
+    return {p for p in edges if not any(a < p < b for a, b in spans)}
+
+
+@pytest.mark.parametrize("name", ["unigram", "bytes", "kiwi", "syllables"])
+def test_counts_of_real_tokenizers_by_loops(name: str, trained: Callable[..., Path], mini: list[str]) -> None:
+    subject = open_spec(str(trained()) if name == "unigram" else name)
+    lines = mini[::12]
+    rows = subject.encode(lines)
+    sums: Counter[str] = Counter()
+    for row, line in zip(rows, lines, strict=True):
+        spans = [(a, b) for a, b in row.spans.tolist()]
+        words = words_of(line)
+        sums["tokens"] += len(spans)
+        sums["words"] += len(words)
+        sums["continued"] += sum(sum(a < end and b > start for a, b in spans) > 1 for start, end in words)
+        sums["hangul_tokens"] += sum(any(map(hangul, line[a:b])) for a, b in spans)
+        sums["hangul_words"] += sum(any(map(hangul, line[a:b])) for a, b in words)
+        gaps = [end for _, end in words[:-1]]
+        sums["gaps"] += len(gaps)
+        sums["hidden"] += sum(any(a < p < b for a, b in spans) for p in gaps)
+        sums["split"] += sum(b[0] < a[1] for a, b in pairwise(spans))
+        sums["chars"] += len(line)
+    values = score(subject, Text.of({"x": lines}), reference=open_spec("syllables"), resamples=0).values
+    assert values["fertility"].value == pytest.approx(sums["tokens"] / sums["words"])
+    assert values["pcw"].value == pytest.approx(sums["continued"] / sums["words"])
+    assert values["hangul_fertility"].value == pytest.approx(sums["hangul_tokens"] / sums["hangul_words"])
+    assert values["hidden_gaps"].value == pytest.approx(sums["hidden"] / sums["gaps"])
+    assert values["split_characters"].value == pytest.approx(sums["split"] / sums["chars"])
+    solid = sum(not char.isspace() for line in lines for char in line)
+    assert values["nsl"].value == pytest.approx(sums["tokens"] / solid)
+
+
+# ── boundaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+GOLD = GoldCorpus.of(
+    "tiny",
+    [
+        [
+            ("나는", ["나", "는"], ["NP", "JX"], False),
+            ("집에", ["집", "에"], ["NNG", "JKB"], True),
+            ("갔다.", ["가", "았", "다", "."], ["VV", "EP", "EF", "SF"], True),
+        ],
+        [("학생입니다", ["학생", "이", "ㅂ니다"], ["NNG", "VCP", "EF"], False), ("틀림", ["틀림"], ["A", "B"], True)],
+        [
+            ("먹었다", ["먹", "었", "다"], ["VV", "EP", "EF"], False),
+            ("먹었다", ["먹", "었", "다"], ["VV", "EP", "EF"], True),
+        ],
+    ],
+    human=True,
+)
+
+
+def test_boundary_scores_by_hand() -> None:
+    subject = Fixed(
+        {
+            "나는 집에 갔다.": ["나는", " 집", "에 갔", "다", "."],
+            "학생입니다 틀림": ["학생", "입니", "다", " 틀", "림"],
+            "먹었다 먹었다": ["먹었", "다 ", "먹", "었", "다"],
+        }
+    )
+    scores = score(subject, gold=[GOLD], resamples=0)
+    v = {name: value.value for name, value in scores.values.items()}
+    # borders: 나|는 집|에 갔|다 · 학생|입니다 · 먹|었|다 먹|었|다 = 8; fused: 갔, 입 = 2
+    # cuts: 집|에 갔|다 · 학생|입니 입니|다 · 먹었|다 먹|었 었|다 = 7; hits: 6
+    assert v["boundary_precision"] == pytest.approx(6 / 7)
+    assert v["boundary_recall"] == pytest.approx(6 / 8)
+    assert v["boundary_f1"] == pytest.approx(12 / 15)
+    assert v["boundary_f1_full"] == pytest.approx(12 / 17)
+    assert v["boundary_recall_full"] == pytest.approx(6 / 10)
+    assert v["boundary_ceiling"] == pytest.approx(14 / 15)
+    # eojeols scored: 3 + 1 + 2, 틀림 is masked
+    assert v["over_split"] == pytest.approx(1 / 6)
+    assert v["under_split"] == pytest.approx(2 / 6)
+    assert v["recall_noun_particle"] == pytest.approx(1 / 2)
+    assert v["recall_verb_ending"] == pytest.approx(1 / 2)
+    assert v["recall_ending_ending"] == pytest.approx(3 / 3)
+    assert v["recall_suffix_copula"] == 1
+    # of 2+2+4 + 3 + 3+3 = 17 morphemes: 집 에 다 . · 학생 · 다 먹 었 다 are whole
+    assert v["morpheme_intact"] == pytest.approx(9 / 17)
+    # segments: 나는 | 집 에 | 갔 다 . | 학생 입니 다 | 먹었 다 | 먹 었 다 = 14
+    assert v["token_f1"] == pytest.approx(18 / 31)
+    # without " 틀" and "림": 5 + 3 + 5 tokens
+    assert v["morpheme_fertility"] == pytest.approx(13 / 17)
+    # 집에 and the second 먹었다
+    assert v["eojeols_exact"] == pytest.approx(3 / 6)
+    # first borders before J or E: 나|는 no, 집|에 yes, 먹|었 no, yes; 나는 is one token
+    assert v["morphscore_2"] == pytest.approx(2 / 4)
+    assert v["morphscore_1"] == pytest.approx(2 / 3)
+    # 나는: 0; 집에 1; 갔다. 1; 학생입니다 2/3; 먹었다 over both 6/7
+    assert v["boundary_f1_types"] == pytest.approx((0 + 1 + 1 + 2 / 3 + 6 / 7) / 5)
+    row = scores.trivial["tiny"]
+    # places between syllables: 1 + 1 + 1 · 4 · 2 + 2
+    assert row["syllables_f1"] == pytest.approx(16 / (11 + 8))
+    assert row["reachable_recall"] == pytest.approx(8 / 10)
+    assert row["coverage"] == pytest.approx(6 / 7)
+
+
+def test_eojeols_exact_counts_words_without_wrong_cuts() -> None:
+    """갔다. is right too: its only legal border is cut."""
+    table, _ = boundary_table(Fixed({"나는 집에 갔다.": ["나는", " 집", "에 갔", "다", "."]}), GoldPage(GOLD))
+    assert table.columns["perfect"][0] == 2
+
+
+@pytest.mark.parametrize("name", ["unigram", "kiwi", "bytes", "eojeols"])
+def test_boundary_f1_of_real_tokenizers_by_sets(
+    name: str, trained: Callable[..., Path], mini: list[str], kiwi: object
+) -> None:
+    """Silver made of Kiwi's own words: any gold will do to compare two implementations."""
+    words = [[word for word in line.split() if all(map(hangul, word))] for line in mini[::9]]
+    flat = [word for line in words for word in line]
+    analysed = {
+        word: [(m.form, m.tag) for m in row]
+        for word, row in zip(flat, kiwi.analyse(flat), strict=True)  # type: ignore[attr-defined]
+    }
+    gold = GoldCorpus.of(
+        "silver",
+        [
+            [(w, [f for f, _ in analysed[w]], [t for _, t in analysed[w]], k > 0) for k, w in enumerate(line)]
+            for line in words
+            if line
+        ],
+        human=False,
+    )
+    subject = open_spec(str(trained()) if name == "unigram" else name)
+    hits = made = wanted = exact = segments = morphemes = 0
+    for sentence, row in zip(gold.sentences, subject.encode([s.text for s in gold.sentences]), strict=True):
+        text = sentence.text
+        spans = [(a, b) for a, b in row.spans.tolist()]
+        hidden = {p for a, b in sentence.masked for p in range(a, b + 1)}
+        edges = cut_set(spans)
+        legal = {p for p in range(1, len(text)) if hangul(text[p - 1]) and hangul(text[p]) and p not in hidden}
+        borders = {cut.at for cut in sentence.cuts}
+        hits += len(edges & legal & borders)
+        made += len(edges & legal)
+        wanted += len(borders)
+        pieces = set()
+        for start, end in words_of(text):
+            if start not in hidden:
+                inside = [start, *sorted(p for p in edges if start < p < end), end]
+                pieces |= set(pairwise(inside))
+        owners = Counter(p for m in sentence.morphemes for p in range(m.start, m.end))
+        exact += sum(
+            (m.start, m.end) in pieces and all(owners[p] == 1 for p in range(m.start, m.end))
+            for m in sentence.morphemes
+        )
+        segments += len(pieces)
+        morphemes += len(sentence.morphemes)
+    values = score(subject, gold=[gold], resamples=0).values
+    assert values["boundary_f1"].value == pytest.approx(2 * hits / (made + wanted) if made + wanted else math.nan)
+    assert values["token_f1"].value == pytest.approx(2 * exact / (segments + morphemes))
+    assert values["boundary_f1@silver"] == values["boundary_f1"]
+
+
+def test_one_token_a_syllable_is_the_trivial_row() -> None:
+    scores = score(open_spec("syllables"), gold=[GOLD], resamples=0)
+    assert scores.values["boundary_f1"].value == pytest.approx(scores.trivial["tiny"]["syllables_f1"])
+    assert scores.values["boundary_recall"].value == 1
+
+
+@given(st.data())
+def test_f1_never_exceeds_the_arithmetic_bound(data: st.DataObject) -> None:
+    pieces = {}
+    for sentence in GOLD.sentences:
+        cuts = sorted(data.draw(st.sets(st.integers(1, len(sentence.text) - 1))))
+        edges = [0, *cuts, len(sentence.text)]
+        pieces[sentence.text] = [sentence.text[a:b] for a, b in pairwise(edges)]
+    values = score(Fixed(pieces), gold=[GOLD], resamples=0).values
+    f1, bound = values["boundary_f1"].value, values["boundary_ceiling"].value
+    assert math.isnan(f1) or f1 <= bound + 1e-12
+
+
+# ── distribution ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+COUNTS = {"가": 5, "나": 3, "다": 1, "라": 1}
+
+
+def test_renyi_by_its_published_formula() -> None:
+    histogram = Histogram(np.array([5, 3, 0, 1, 1]), 8)
+    p = [0.5, 0.3, 0.1, 0.1]
+    assert histogram.efficiency(2.5) == pytest.approx(math.log2(sum(x**2.5 for x in p)) / (1 - 2.5) / 3)
+    assert histogram.efficiency(3.0) == pytest.approx(0.4498330)  # log2(.154) / -2 / 3
+    assert histogram.entropy(1.0) == pytest.approx(1.6854753)
+
+
+def test_renyi_equals_tokenization_scorer(capsys: pytest.CaptureFixture[str]) -> None:
+    scorer = pytest.importorskip("tokenization_scorer")
+    text = [" ".join(piece for piece, n in COUNTS.items() for _ in range(n))]
+    histogram = Histogram(np.array(list(COUNTS.values())), None)
+    for power in (2.5, 3.0):
+        assert histogram.efficiency(power) == pytest.approx(scorer.score(text, metric="renyi", power=power))
+    assert histogram.efficiency(1.0) == pytest.approx(scorer.score(text, metric="shannon_efficiency"))
+    assert Histogram(histogram.counts, 100).efficiency(2.5) == pytest.approx(
+        scorer.score(text, metric="renyi", power=2.5, vocab=100)
+    )
+    many = Histogram(np.arange(1, 200), None)
+    text = [" ".join(f"t{k}" for k in range(1, 200) for _ in range(k))]
+    assert percentile_frequency(many) == pytest.approx(scorer.score(text, metric="percentile_freq"))
+    capsys.readouterr()
+
+
+# ── language model ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def slow_kneser_ney(train: list[list[int]], test: list[list[int]], size: int) -> list[float]:
+    """Bigrams, with dictionaries."""
+    begin, end = size + 1, size
+    pairs = Counter(pair for line in train for pair in zip([begin, *line], [*line, end], strict=True))
+    before = Counter(word for _, word in pairs)  # distinct left neighbours
+
+    def discount(counts: Counter[object]) -> float:
+        ones, twos = (sum(n == k for n in counts.values()) for k in (1, 2))
+        return ones / (ones + 2 * twos) if ones else 0.5
+
+    low, high = discount(before), discount(pairs)  # type: ignore[arg-type]
+    after: defaultdict[int, list[int]] = defaultdict(list)
+    for (left, _), n in pairs.items():
+        after[left].append(n)
+    found = []
+    for line in test:
+        total = 0.0
+        for left, word in zip([begin, *line], [*line, end], strict=True):
+            p = 1 / (size + 1)
+            p = (max(before[word] - low, 0) + low * len(before) * p) / sum(before.values())
+            if left in after:
+                p = (max(pairs[left, word] - high, 0) + high * len(after[left]) * p) / sum(after[left])
+            total -= math.log2(p)
+        found.append(total)
+    return found
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=1, max_size=8),
+    st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=4),
+)
+def test_kneser_ney_equals_dictionaries(train: list[list[int]], test: list[list[int]]) -> None:
+    bits = kneser_ney(train, test, order=2, size=6)
+    assert [float(b.sum()) for b in bits] == pytest.approx(slow_kneser_ney(train, test, 6))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_kneser_ney_is_a_distribution(order: int) -> None:
+    train = [[0, 1, 2, 0, 1], [2, 2, 0], [1]]
+    for prefix in ([], [0], [0, 1], [2, 1, 0]):
+        tails = [[*prefix, word] for word in range(4)]
+        seen = kneser_ney(train, tails, order=order, size=4)
+        p = [2 ** -float(bits[len(prefix)]) for bits in seen]
+        stop = 2 ** -float(kneser_ney(train, [prefix], order=order, size=4)[0][-1])
+        assert sum(p) + stop == pytest.approx(1)
+
+
+def test_entropy_of_segmentations_by_listing_them() -> None:
+    scores = {"가": -1.0, "나": -2.0, "다": -1.5, "가나": -2.2, "나다": -3.0, "가나다": -3.3}
+    ways = [["가", "나", "다"], ["가나", "다"], ["가", "나다"], ["가나다"]]
+    weights = [math.exp(sum(scores[p] for p in way)) for way in ways]
+    shares = [w / sum(weights) for w in weights]
+    assert lattice_entropy("가나다", scores, 3, -99.0) == pytest.approx(-sum(p * math.log2(p) for p in shares))
+
+
+# ── consistency ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_consistency_by_listing_pairs() -> None:
+    words = [("집에", "집+에"), ("집이", "집+이"), ("물에", "물+에"), ("물은", "물+은"), ("밥는", "밥+는")]
+    tags = {"집": "NNG", "물": "NNG", "밥": "NNG", "에": "JKB", "이": "JKS", "은": "JX", "는": "JX"}
+    gold = GoldCorpus.of(
+        "x", [[(w, m.split("+"), [tags[t] for t in m.split("+")], False)] for w, m in words], human=True
+    )
+    pieces = {"집에": ["집", "에"], "집이": ["집이"], "물에": ["물", "에"], "물은": ["물", "은"], "밥는": ["밥", "는"]}
+    subject = Fixed(pieces)
+    page = GoldPage(gold)
+    tokens = Tokens(page.page, subject.encode(page.page.lines))
+    found = consistency(subject, page, tokens)
+    pairs = list(combinations(words, 2))
+    token = [bool(set(pieces[a]) & set(pieces[b])) for (a, _), (b, _) in pairs]
+    surface = [bool(set(a.split("+")) & set(b.split("+"))) for (_, a), (_, b) in pairs]
+    assert found["pairs_token"] == sum(token) == 2
+    assert found["pairs_surface"] == sum(surface) == 3
+    assert found["pairs_surface_both"] == sum(map(min, token, surface)) == 2
+    assert found["pairs_merged"] == 4  # 은 and 는 are one
+    # 집: cut once of two; 물: always the same
+    assert (found["stem_words"], found["stem_same"], found["stem_kept"]) == (4, 3, 3)
+    known = metrics()
+    assert known["consistency_f1"].value(found) == pytest.approx(2 * 2 / (2 + 3))
+
+
+def test_compressed_sizes_are_those_of_the_library(trained: Callable[..., Path], mini: list[str]) -> None:
+    from koktok.metrics.extended import packed
+
+    subject: Subject = open_spec(str(trained()))
+    table = packed(subject, Text.of({"x": mini[:50]}))
+    assert table is not None
+    assert table.columns["gzip"].tolist() == [len(zlib.compress("\n".join(mini[:50]).encode(), 9))]
+    assert subject.size is not None
+    assert table.columns["id_bits"][0] == pytest.approx(len(subject.encode(mini[:50]).ids) * math.log2(subject.size))
+
+
+def test_types_average_by_hand() -> None:
+    page = GoldPage(GOLD)
+    tokens = Tokens(page.page, open_spec("eojeols").encode(page.page.lines))
+    assert by_type(tokens, page) == 0
+
+
+def test_page_of_odd_lines() -> None:
+    page = Page(["", "가", " \u3000 ", "나 다"])
+    assert page.eojeol_lines.tolist() == [1, 3, 3]
+    assert page.inner.sum() == 0
+    empty = Page([])
+    rows = Rows.of([], [], [])
+    assert Tokens(empty, rows).cuts.tolist() == [False]

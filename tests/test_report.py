@@ -1,0 +1,386 @@
+"""Rows to JSON, Markdown and a page: laws of each rendering, hostile names, and the page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from conftest import MINI
+from hypothesis import given
+from hypothesis import strategies as st
+from test_cli import koktok
+
+from koktok.errors import ArtifactError, UsageError
+from koktok.gold import GoldCorpus
+from koktok.metrics import Text
+from koktok.report import Report, to_html, to_markdown
+from koktok.report.charts import ticks
+from koktok.report.measure import Entry, Material, entries_of, measure, showcase
+from koktok.report.page import spans_of
+from koktok.report.rows import on_front
+from koktok.report.schema import Cell, Comparison, GoldInfo, Measure, Row, Sentence, TextInfo
+
+Trained = Callable[..., Path]
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+def example(name: str = "ours", text: str = "집에 갔다") -> Report:
+    """Three rows: two that ran, one that could not."""
+    known = {"better": "lower", "unit": "tokens/eojeol", "definition": "tokens by eojeols"}
+    measures = [
+        Measure(key="fertility", title="tokens per eojeol", title_ko="어절당 토큰 수", **known),
+        Measure(key="boundary_f1", title="F1", title_ko="경계 F1", unit="", better="higher", definition="x"),
+    ]
+    rows = [
+        Row(
+            number=1,
+            name=name,
+            spec="hf:a",
+            family="hf",
+            vocab_size=12_345,
+            signature="tokenizer:abc|seed:0",
+            notes=["input NFKD"],
+            scores={"fertility": Cell(value=2.25, low=2.0, high=2.5), "boundary_f1": Cell(value=0.5)},
+            domains={"news": {"fertility": Cell(value=2.25)}, "law": {"fertility": Cell(value=2.5, low=2, high=3)}},
+            golds={"kaist": {"boundary_f1": Cell(value=0.5)}},
+            lengths=[0, 0.5, 0.5],
+            ranks=[(1, 0.1), (10, 0.01)],
+        ),
+        Row(
+            number=2,
+            name="less",
+            spec="sp:b",
+            family="sp",
+            vocab_size=900,
+            signature="tokenizer:def|seed:0",
+            scores={"fertility": Cell(value=1.5), "boundary_f1": Cell(value=0.4)},
+        ),
+        Row(number=3, name="third", spec="package:c", family="package", why="`c` is not installed"),
+    ]
+    return Report(
+        title="Korean tokenizers",
+        seed=0,
+        resamples=10,
+        libraries={"koktok": "0"},
+        measures=measures,
+        texts=[TextInfo(name=n, lines=1, eojeols=2, characters=5, bytes=13, digest="d" * 16) for n in ("news", "law")],
+        golds=[GoldInfo(name="kaist", standing="human", sentences=1, words=2, skipped=0, digest="e" * 16)],
+        rows=rows,
+        reference="less",
+        comparisons=[Comparison(measure="fertility", row=1, difference=Cell(value=0.75, low=0.5, high=1.0))],
+        sentences=[Sentence(text=text, gold=[1], tokens={1: [(0, 2), (2, 5)], 2: [(0, 1), (1, 2), (3, 5)]})],
+    )
+
+
+class Page(HTMLParser):
+    """What a page refers to, says and nests."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.references += [
+            value or "" for key, value in attrs if key in ("src", "href", "srcset", "xlink:href", "data")
+        ]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, _: list[tuple[str, str | None]]) -> None:
+        assert tag in ("rect", "line", "path", "circle"), tag
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+# ── JSON ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_json_comes_back_and_has_a_version() -> None:
+    report = example()
+    text = report.to_json()
+    assert Report.from_json(text) == report
+    assert text.endswith("}\n")
+    data = json.loads(text)
+    assert (data["format"], data["version"]) == ("koktok-report", 1)
+    with pytest.raises(ArtifactError, match="this report has version 2, this koktok reads version 1"):
+        Report.from_json(json.dumps(data | {"version": 2}))
+    with pytest.raises(ArtifactError, match="no report of koktok"):
+        Report.from_json("[]")
+    with pytest.raises(ArtifactError, match="a report is JSON"):
+        Report.from_json("<html>")
+    with pytest.raises(ArtifactError, match="this report is broken"):
+        Report.from_json(json.dumps(data | {"surprise": 1}))
+
+
+def test_a_figure_that_is_none_never_gets_into_json() -> None:
+    row = example().rows[0].model_copy(update={"scores": {"fertility": Cell(value=float("nan"))}})
+    with pytest.raises(ArtifactError, match="finite"):
+        example().model_copy(update={"rows": [row]}).to_json()
+
+
+# ── Markdown and page ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_markdown_says_figures_intervals_and_why() -> None:
+    text = to_markdown(example())
+    assert "| 1 | ours ★ | 12,345 | 2.250 [2.000, 2.500] | 0.500 |" in text
+    assert "| 3 | third | – | not run: `c` is not installed |  |" in text
+    assert "| 1 | ours | +0.7500 [+0.5000, +1.0000] |" in text
+    assert "`tokenizer:abc|seed:0`" in text
+
+
+def test_the_page_stands_alone_and_speaks_both_languages() -> None:
+    html = to_html(example())
+    page = Page(html)
+    assert page.references == []
+    assert not re.search(r"https?:|@import|url\(|fetch\(|XMLHttpRequest|\bimport\b", html)
+    for words in (
+        "어절당 토큰 수",
+        "tokens per eojeol",
+        "not run",
+        "실행 못 함",
+        "문장 나란히 보기",
+        "tokenizer:abc|seed:0",
+    ):
+        assert words in html
+    assert html.count("<svg") == 5  # points, two texts, lengths, ranks
+    assert to_html(example()) == html
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1))
+def test_hostile_names_and_texts_stay_text(words: str) -> None:
+    page = Page(to_html(example(name=words, text="집에 " + words)))
+    assert "script" in page.words or any("speak" in text for text in page.words)
+    table = [line for line in to_markdown(example(name=words)).splitlines() if line.startswith("| 1 |")]
+    assert len(re.findall(r"(?<!\\)\|", table[0].replace(words.replace("|", "\\|"), ""))) == 6
+
+
+def test_script_in_a_name_is_no_script() -> None:
+    html = to_html(example(name="</script><script>alert(1)</script>"))
+    assert "<script>alert" not in html
+
+
+@given(st.text(max_size=20), st.data())
+def test_runs_of_a_sentence_join_to_it(text: str, data: st.DataObject) -> None:
+    places = st.integers(0, len(text))
+    spans = sorted({(min(a, b), max(a, b)) for a, b in data.draw(st.lists(st.tuples(places, places)))})
+    gold = data.draw(st.none() | st.lists(places))
+    runs = spans_of(text, [(a, b) for a, b in spans if a < b], gold)
+    assert "".join(run.text for run in runs) == text
+    assert all(run.text for run in runs)
+    assert {run.edge for run in runs} <= {"", "start", "hit", "miss", "over", "cut"}
+
+
+def test_marks_of_a_sentence() -> None:
+    runs = spans_of("학교에서 갔다", [(0, 2), (2, 3), (3, 4), (4, 7)], [2, 6])
+    assert [(run.text, run.edge) for run in runs if run.text != " "] == [
+        ("학교", "start"),
+        ("에", "hit"),
+        ("서", "over"),
+        ("갔", "start"),
+        ("다", "miss"),
+    ]
+    assert [run.edge for run in spans_of("가나", [(0, 1), (1, 2)], None)] == ["start", "cut"]
+    assert [run.colour for run in spans_of("가 나", [(0, 1), (2, 3)], None)] == [0, -1, 1]
+
+
+@given(st.lists(st.tuples(st.floats(1, 5), st.floats(0, 1)), min_size=1, max_size=12))
+def test_the_front_is_what_nobody_beats(figures: list[tuple[float, float]]) -> None:
+    rows = [
+        Row(
+            number=i,
+            name=str(i),
+            spec="",
+            family="hf",
+            scores={"fertility": Cell(value=x), "boundary_f1": Cell(value=y)},
+        )
+        for i, (x, y) in enumerate(figures, start=1)
+    ]
+    best = {row.number for row in on_front(example().model_copy(update={"rows": rows}))}
+    for i, (x, y) in enumerate(figures, start=1):
+        beaten = any((a <= x and b >= y) and (a < x or b > y) for a, b in figures)
+        assert (i in best) == (not beaten)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(2, 10))
+def test_ticks_are_inside_even_and_few(low: float, span: float, wanted: int) -> None:
+    found = ticks(low, low + span, wanted)
+    assert all(low - span * 1e-6 <= t <= low + span * (1 + 1e-6) for t in found)
+    assert len(found) <= wanted * 2 + 1
+
+
+def test_analysers_are_never_on_the_front() -> None:
+    rows = [row.model_copy(update={"family": "analyser"}) for row in example().rows]
+    assert on_front(example().model_copy(update={"rows": rows})) == []
+
+
+def test_what_is_not_spelled_costs_nothing_and_wins_nothing() -> None:
+    rows = list(example().rows)
+    unread = {"unknown_eojeols": Cell(value=0.18)}
+    rows[0] = rows[0].model_copy(update={"scores": rows[0].scores | unread})
+    assert [row.number for row in on_front(example().model_copy(update={"rows": rows}))] == [2]
+
+
+# ── measuring ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+LINES = (MINI / "essay.txt").read_text(encoding="utf-8").splitlines()
+GOLD_LINES = [
+    [("학교에서는", ["학교", "에서", "는"], ["NNG", "JKB", "JX"], False), ("잔다", ["자", "ㄴ다"], ["VV", "EF"], True)],
+    [("집에", ["집", "에"], ["NNG", "JKB"], False), ("갔다", ["가", "았", "다"], ["VV", "EP", "EF"], True)],
+] * 8
+
+
+def material() -> Material:
+    gold = GoldCorpus.of("tiny", GOLD_LINES, human=True)
+    return Material(
+        text=Text.of({"essay": LINES, "more": LINES[:9]}), golds=[gold], shown=[Sentence(text="집에 갔다", gold=[1, 4])]
+    )
+
+
+def test_rows_that_cannot_run_say_why_and_the_others_are_measured() -> None:
+    entries = [
+        Entry("syllables"),
+        Entry("package:nothing"),
+        Entry("eojeols", "words"),
+        Entry("kiwi", why="asked not to"),
+    ]
+    found = measure(entries, material(), resamples=20)
+    assert [row.name for row in found.rows] == ["syllables", "package:nothing", "words", "kiwi"]
+    assert [row.ran for row in found.rows] == [True, False, True, False]
+    assert "no package is known for `nothing`" in found.rows[1].why
+    assert found.rows[3].why == "asked not to"
+    assert found.rows[2].scores["fertility"].value == 1.0
+    assert found.rows[0].golds["tiny"]["boundary_recall"].value == 1.0
+    assert found.golds[0].syllables_f1 == pytest.approx(found.rows[0].scores["boundary_f1"].value)
+    assert set(found.rows[0].domains) == {"essay", "more"}
+    assert {(item.measure, item.row) for item in found.comparisons} == {("fertility", 3), ("boundary_f1", 3)}
+    assert found.reference == "syllables"
+    assert sum(found.rows[2].lengths) == pytest.approx(1.0)
+    assert found.sentences[0].tokens == {1: [(0, 1), (1, 2), (3, 4), (4, 5)], 3: [(0, 2), (3, 5)]}
+
+
+def test_a_library_that_breaks_becomes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    import koktok.specs
+
+    class Broken(type(koktok.specs.open_spec("syllables"))):
+        def encode(self, _: object) -> object:
+            raise IndexError("somewhere\nfar away")
+
+    good = koktok.specs.open_spec
+    broken = good("syllables")
+    broken.__class__ = Broken
+    monkeypatch.setattr(koktok.specs, "open_spec", lambda spec: broken if spec == "eojeols" else good(spec))
+    found = measure([Entry("syllables"), Entry("eojeols")], material(), resamples=0)
+    assert [row.why for row in found.rows] == ["", "IndexError: somewhere"]
+
+
+def test_finished_rows_are_kept_and_give_the_same_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [Entry("syllables"), Entry("eojeols")]
+    first = measure(entries, material(), resamples=20, kept=tmp_path).to_json()
+    assert len(list(tmp_path.glob("*.json"))) == 2
+    import koktok.metrics
+
+    monkeypatch.setattr(koktok.metrics, "score", lambda *_, **__: pytest.fail("measured again"))
+    assert measure(entries, material(), resamples=20, kept=tmp_path).to_json() == first
+    assert measure(entries, material(), resamples=20, kept=tmp_path, title="t").title == "t"
+
+
+def test_what_cannot_be_asked() -> None:
+    with pytest.raises(UsageError, match="at least one tokenizer"):
+        measure([], material())
+    with pytest.raises(UsageError, match="text or gold"):
+        measure([Entry("syllables")], Material())
+    with pytest.raises(UsageError, match="reference `package:nothing` cannot run"):
+        measure([Entry("syllables")], material(), reference="package:nothing")
+
+
+def test_sentences_to_show_are_drawn_by_seed_and_fit_a_line() -> None:
+    shown = showcase(LINES, 5, 0)
+    assert shown == showcase(LINES, 5, 0) != showcase(LINES, 5, 1)
+    assert {sentence.text for sentence in shown} <= set(LINES)
+    assert all(len(sentence.text) <= 70 and sentence.gold is None for sentence in shown)
+
+
+def test_names_are_distinct() -> None:
+    found = measure(entries_of(["syllables", "syllables", "a=eojeols"]), material(), resamples=0)
+    assert [row.name for row in found.rows] == ["syllables", "syllables#2", "a"]
+
+
+def test_the_verb_gives_the_same_bytes_with_any_hash_seed(tmp_path: Path) -> None:
+    words = ["report", "syllables", "eojeols", "kaput=package:nothing", "--text", MINI / "essay.txt", "--resamples", 20]
+    for seed in ("1", "2"):
+        done = koktok(*words, "--out", tmp_path / seed, "--extended", "--sample", 20, env={"PYTHONHASHSEED": seed})
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip().endswith("report.html")
+        assert "not run: kaput: no package is known" in done.stderr
+    for name in ("report.json", "report.md", "report.html"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
+    assert Report.from_json((tmp_path / "1" / "report.json").read_text(encoding="utf-8")).rows[2].why
+
+
+def test_speed_is_apart(tmp_path: Path) -> None:
+    done = koktok(
+        "report", "syllables", "--text", MINI / "essay.txt", "--out", tmp_path, "--speed", "-q", "--resamples", 0
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    data = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8"))
+    assert data["format"] == "koktok-speed"
+    assert data["rows"][0]["scores"]["encode_mb_s"] > 0
+    assert "encode_mb_s" not in (tmp_path / "report.json").read_text(encoding="utf-8")
+
+
+# ── a real browser ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+CLICKS = """<script>
+const order = () => {
+  document.querySelector('#summary thead th:nth-child(4) button').click();
+  return [...document.querySelectorAll('#summary tbody tr')].map((r) => r.cells[1].innerText.trim()[0]).join('');
+};
+const orders = [order(), order(), order()].join(' ');
+const boxes = [...document.querySelectorAll('svg')].map((s) => s.getBoundingClientRect().width);
+document.title = [orders, document.documentElement.lang, getComputedStyle(document.querySelector('h2 .en')).display,
+  boxes.filter((w) => w > 200).length].join('|');
+</script></body>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium or google-chrome on the path")
+def test_the_page_sorts_and_changes_its_language_in_a_browser(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(to_html(example()).replace("</body>", CLICKS), encoding="utf-8")
+    done = subprocess.run(
+        [
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--window-size=1200,900",
+            "--dump-dom",
+            f"{path.as_uri()}#ko",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    title = re.search(r"<title>(.*?)</title>", done.stdout)
+    # Up, down, up; the row that did not run is last each time. Korean is shown, English hidden, all five drawings have a size.
+    assert title[1] == "lot olt lot|ko|none|5"
+    assert re.search(r"<th[^>]*aria-sort=\"ascending\"", done.stdout)
+    assert done.stdout.index(">less") < done.stdout.index(">ours")

@@ -1,0 +1,188 @@
+"""Analysers in processes of their own: the same rows, and words that kill, stall or upset one cost nothing but themselves."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koktok.count import Counts, count_words
+from koktok.errors import AnalyserError, UsageError
+from koktok.segment import Policy, bare, segment_counts
+from koktok.segment.boundaries import Morpheme, cuts_of
+from koktok.segment.cache import CachedSegmenter
+from koktok.segment.kiwi import KiwiSegmenter
+from koktok.segment.packed import pack, packed_rows, unpack
+from koktok.segment.tail import head_of
+from koktok.segment.workers import BATCH, Workers, supervised
+
+ALL = Policy.parse("morphemes")
+HERE = Path(__file__).parent
+
+
+class Touchy:
+    """A stand-in for an analyser: it dies, hangs or raises on certain words."""
+
+    def __init__(self, loads: bool = True) -> None:
+        if not loads:
+            raise RuntimeError("no dictionary")
+
+    def signature(self) -> str:
+        return "touchy:1"
+
+    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+        for word in words:
+            if word == "죽음":
+                os._exit(9)
+            if word == "잠":
+                time.sleep(600)
+            if word == "화":
+                raise ValueError("no")
+            if word == "말":
+                print("this goes into no frame")
+            yield (Morpheme(0, 1, "NNG", word[0]), Morpheme(1, len(word), "JX", word[1:]))
+
+
+def workers(monkeypatch: pytest.MonkeyPatch, processes: int = 2, **how: Any) -> Workers:
+    monkeypatch.syspath_prepend(str(HERE))
+    options = how.pop("options", {})
+    return Workers(Touchy(), "test_segment_workers:Touchy", options, processes=processes, **how)
+
+
+def test_order_and_rows_are_those_of_the_analyser_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["말", *(f"가{i}" for i in range(20 * BATCH))]
+    expected = list(packed_rows(Touchy(), words))
+    found = workers(monkeypatch, 3)
+    assert list(found.packed(words)) == expected
+    assert list(found.packed(words[::-1])) == expected[::-1]
+    assert list(found.analyse(words[:9])) == list(Touchy().analyse(words[:9]))
+    found.close()
+    assert list(found.packed(words[:2])) == expected[:2]
+    assert found.peak >= 0
+    found.close()
+
+
+def test_words_that_kill_stall_or_upset_are_quarantined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    words = [f"가{i}" for i in range(700)]
+    words[5], words[6], words[300], words[699] = "죽음", "화", "잠", "죽음"
+    inner = workers(monkeypatch, patience=2.0)
+    cached = CachedSegmenter(inner, tmp_path)
+    rows = list(cached.packed(words))
+    inner.close()
+    expected = [pack(w, []) if w in ("죽음", "화", "잠") else pack(w, next(Touchy().analyse([w]))) for w in words]
+    assert rows == expected
+    assert inner.quarantined == {"죽음": "exit code 9", "잠": "no answer in 2 s", "화": "ValueError: no"}
+    assert "failed on 3 words" in inner.notes()[0]
+    # What failed is asked again by the next run; what was found is kept.
+    again = CachedSegmenter(other := workers(monkeypatch), tmp_path)
+    assert list(again.packed(["가1", "화"])) == [expected[1], ""]
+    assert (again.known, again.asked) == (1, 1)
+    other.close()
+
+
+def test_an_analyser_that_cannot_load_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = workers(monkeypatch, options={"loads": False})
+    with pytest.raises(AnalyserError, match="could not be loaded in a process of its own: RuntimeError: no dictionary"):
+        list(found.packed(["가나"]))
+
+
+def test_a_run_that_is_left_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = workers(monkeypatch)
+    stream = found.packed(f"가{i}" for i in range(100 * BATCH))
+    next(stream)
+    running = [child._process for child in found._children if child._process]
+    assert running
+    stream.close()  # type: ignore[attr-defined]
+    assert all(process is not None and process.poll() is not None for process in running)
+
+
+def test_kiwi_says_the_same_in_processes(kiwi: KiwiSegmenter, mini: list[str]) -> None:
+    words = sorted({text for word in count_words(mini).words if (text := bare(word))})[::9]
+    found = supervised("kiwi", processes=1)
+    assert isinstance(found, Workers)
+    assert found.signature() == kiwi.signature()
+    assert list(found.packed(words)) == list(kiwi.packed(words)) == list(map(pack, words, kiwi.analyse(words)))
+    found.close()
+
+
+def test_cuts_by_row_are_cuts_by_word(kiwi: KiwiSegmenter, mini: list[str]) -> None:
+    """`segment_counts` looks cuts up by row; nothing that decides a cut may be missing from the row."""
+    counts = count_words(mini)
+    found = segment_counts(counts, kiwi, ALL)
+    for i, word in enumerate(counts.words):
+        text = bare(word)
+        spaces = len(word) - len(text)
+        cuts = cuts_of(text, unpack(text, next(iter(kiwi.packed([text])))), ALL) if text and i % 11 == 0 else None
+        assert cuts is None or found.cuts(i) == [cut._replace(offset=cut.offset + spaces) for cut in cuts]
+
+
+def test_packed_rows_give_back_the_morphemes() -> None:
+    morphemes = (Morpheme(0, 1, "VV", "가"), Morpheme(0, 1, "EP", "었"), Morpheme(1, 2, "EF", "다"))
+    assert unpack("갔다", pack("갔다", morphemes)) == morphemes
+    assert (pack("", ()), unpack("갔다", "")) == ("", ())
+
+
+def test_empty_counts_have_no_cuts() -> None:
+    assert len(segment_counts(Counts.from_mapping({}), Touchy(), ALL)) == 0
+
+
+def test_the_head_covers_its_share_and_no_more() -> None:
+    n = {"가": 5, "나": 3, "다": 1, "라": 1}
+    assert head_of(n, 0.8) == ["가", "나"]
+    assert head_of(n, 0.81) == ["가", "나", "다"]
+    assert head_of(n, 1.0) == ["가", "나", "다", "라"]
+    assert head_of({}, 0.5) == []
+
+
+def test_the_tail_is_cut_as_its_endings_are() -> None:
+    words = {
+        " 집에서": 9,
+        " 산에서": 8,
+        " 나라": 7,
+        " 먹었다": 7,
+        " 바다에서": 1,
+        " 씻었다": 1,
+        " 쿠쿠": 1,
+        "산에서": 1,
+    }
+    counts = Counts.from_mapping(words)
+    asked: list[str] = []
+
+    class Taught:
+        def signature(self) -> str:
+            return "taught"
+
+        def analyse(self, given: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+            cuts = {"집에서": [1], "산에서": [1], "나라": [], "먹었다": [1, 2]}
+            for word in given:
+                asked.append(word)
+                edges = [0, *cuts[word], len(word)]
+                yield tuple(Morpheme(a, b, "NNG", word[a:b]) for a, b in pairwise(edges))
+
+    found = segment_counts(counts, Taught(), ALL, mass=0.9)
+    pieces = {word: found.pieces(i) for i, word in enumerate(found.words)}
+    assert sorted(asked) == sorted(["집에서", "산에서", "나라", "먹었다"])
+    assert pieces[" 바다에서"] == [" 바다", "에서"]
+    assert pieces[" 씻었다"] == [" 씻", "었", "다"]
+    assert pieces[" 쿠쿠"] == [" 쿠쿠"]
+    assert pieces["산에서"] == ["산", "에서"]
+    with pytest.raises(UsageError, match="in jamo every word is analysed"):
+        segment_counts(counts, Taught(), ALL, as_jamo=True, mass=0.9)
+
+
+def test_the_tail_of_mini_is_cut_much_as_kiwi_would(kiwi: KiwiSegmenter, mini: list[str]) -> None:
+    counts = count_words(mini)
+    whole, part = (segment_counts(counts, kiwi, ALL, mass=mass) for mass in (1.0, 0.8))
+    assert part.words == whole.words
+    assert segment_counts(counts, kiwi, ALL, mass=0.8).digest() == part.digest()
+    both = right = 0
+    for i in range(len(whole)):
+        told, true = ({cut.offset for cut in found.cuts(i)} for found in (part, whole))
+        both += len(told) + len(true)
+        right += 2 * len(told & true)
+    assert 0.9 < right / both < 1

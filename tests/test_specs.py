@@ -1,0 +1,325 @@
+"""Specs: any library behind one interface, spans that index the line, and reasons where one cannot run."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import unicodedata
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koktok.errors import InputError, KoktokError, UsageError
+from koktok.metrics import cuts_of
+from koktok.specs import PACKAGES, Subject, open_spec, package_names, parse_spec
+from koktok.specs.adapters import Adapted, decomposed, marked_morphemes
+from koktok.specs.spans import ByteTable, align, rows_by_bytes
+from koktok.specs.trivial import OpenVocabulary
+
+LINES = ["나는  학교에 갔다😀", "ㅋㅋ 漢字 뷁?!", "", " 앞 빈칸", "탭\t글 3,000원"]
+
+
+def check_spans(subject: Subject, lines: list[str], *, spaces_too: bool = False) -> None:
+    """Spans lie in their line, in order, and no solid character is left out."""
+    rows = subject.encode(lines)
+    assert len(rows) == len(lines)
+    for row, line in zip(rows, lines, strict=True):
+        assert row.spans.shape == (len(row.ids), 2)
+        assert ((row.spans[:, 0] >= 0) & (row.spans[:, 0] <= row.spans[:, 1]) & (row.spans[:, 1] <= len(line))).all()
+        assert (np.diff(row.spans[:, 0]) >= 0).all()
+        covered = {p for a, b in row.spans.tolist() for p in range(a, b)}
+        assert all(p in covered or (char.isspace() and not spaces_too) for p, char in enumerate(line)), (line, row)
+
+
+# ── spans ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_bytes_of_one_character_share_its_span() -> None:
+    rows = open_spec("bytes").encode(["가a😀"])
+    assert rows[0].spans.tolist() == [[0, 1]] * 3 + [[1, 2]] + [[2, 3]] * 4
+    assert cuts_of(rows, ["가a😀"]) == [[1, 2]]
+
+
+def test_a_token_that_ends_inside_a_character_covers_it() -> None:
+    table = ByteTable(["가".encode() + "나".encode()[:1], "나".encode()[1:] + "다".encode()])
+    rows = rows_by_bytes(["가나다"], [[0, 1]], table, lambda _: [])
+    assert rows[0].spans.tolist() == [[0, 2], [1, 3]]
+    assert cuts_of(rows, ["가나다"]) == [[]]  # the true cut is inside 나
+
+
+def test_a_dummy_space_moves_nothing() -> None:
+    rows = rows_by_bytes(["가 나"], [[0, 1]], ByteTable([" 가".encode(), " 나".encode()]), lambda _: [])
+    assert rows[0].spans.tolist() == [[0, 1], [1, 3]]
+
+
+def test_lines_that_do_not_join_back_go_to_the_library() -> None:
+    asked: list[int] = []
+
+    def fallback(which: list[int]) -> list[list[tuple[int, int]]]:
+        asked.extend(which)
+        return [[(0, 2)] for _ in which]
+
+    table = ByteTable([b"", "가나".encode()])
+    rows = rows_by_bytes(["가나", "뷁뷁", "가나"], [[1], [0], [1]], table, fallback)
+    assert asked == [1]
+    assert [row.spans.tolist() for row in rows] == [[[0, 2]]] * 3
+
+
+@given(st.lists(st.text(st.sampled_from("가나다라 a😀漢"), max_size=12), max_size=5), st.data())
+def test_any_cutting_of_the_bytes_gives_spans_that_cover_the_line(lines: list[str], data: st.DataObject) -> None:
+    table: list[bytes] = []
+    ids: list[list[int]] = []
+    truth: list[list[tuple[int, int]]] = []
+    for line in lines:
+        raw = line.encode()
+        cuts = sorted(data.draw(st.sets(st.integers(1, len(raw) - 1)))) if len(raw) > 1 else []
+        edges = [0, *cuts, len(raw)] if raw else [0]
+        ids.append([])
+        truth.append([])
+        for a, b in pairwise(edges):
+            table.append(raw[a:b])
+            ids[-1].append(len(table) - 1)
+            before = [len(raw[:p].decode("utf-8", "ignore")) for p in range(len(raw) + 1)]
+            complete = b == len(raw) or raw[b] & 0xC0 != 0x80
+            truth[-1].append((before[a], before[b] if complete else before[b] + 1))
+    rows = rows_by_bytes(lines, ids, ByteTable(table), lambda _: pytest.fail("nothing is left"))
+    assert [list(map(tuple, row.spans.tolist())) for row in rows] == truth
+
+
+def test_align_finds_pieces_around_unknown_ones() -> None:
+    assert align("ab 뷁c d", ["ab", None, "c", "d"]) == [(0, 2), (3, 4), (4, 5), (6, 7)]
+    assert align("뷁 나", [None, "나"]) == [(0, 1), (2, 3)]
+
+
+# ── kinds ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["syllables", "eojeols", "bytes", "kiwi", "mecab-ko"])
+def test_rows_without_a_file(name: str) -> None:
+    if name == "mecab-ko":
+        pytest.importorskip("mecab")
+    check_spans(open_spec(name), LINES)
+
+
+@pytest.mark.parametrize("model", ["unigram", "bpe-bytes", "wordpiece", "jamo model", "morpheme"])
+def test_our_folders_and_their_hf_form_agree(trained: Callable[..., Path], mini: list[str], model: str) -> None:
+    from conftest import MODELS
+
+    folder = trained(**MODELS[model])
+    ours = open_spec(str(folder))
+    assert ours.spec == str(folder)
+    check_spans(ours, LINES[:1] + mini[:100])
+    if (folder / "tokenizer.json").exists():
+        theirs = open_spec(f"hf:{folder}")
+        a, b = ours.encode(mini), theirs.encode(mini)
+        assert np.array_equal(a.ids, b.ids)
+        assert np.array_equal(a.starts, b.starts)
+        assert np.array_equal(a.ends, b.ends)
+        assert (ours.size, ours.special_ids, ours.unknown_ids) == (theirs.size, theirs.special_ids, theirs.unknown_ids)
+
+
+def test_token_bytes_join_to_the_line(trained: Callable[..., Path], mini: list[str]) -> None:
+    subject = open_spec(f"koktok:{trained()}")
+    for row, line in zip(subject.encode(mini), mini, strict=True):
+        assert b"".join(subject.token_bytes(int(i)) or b"" for i in row.ids) == line.encode()
+    assert subject.decode(subject.encode([mini[0]]).ids.tolist()) == mini[0]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import sentencepiece
+
+    lines = [
+        line
+        for path in sorted((ROOT / "corpora" / "mini").glob("*.txt"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    made = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_writer=made, vocab_size=1800, character_coverage=0.98, minloglevel=2
+    )
+    path = tmp_path_factory.mktemp("sp") / "tok.model"
+    path.write_bytes(made.getvalue())
+    return path
+
+
+def test_sentencepiece_with_its_dummy_space_and_unknown_characters(model: Path, mini: list[str]) -> None:
+    subject = open_spec(f"sp:{model}")
+    assert any("nmt_nfkc" in note for note in subject.notes)
+    check_spans(subject, [line for line in mini if unicodedata.is_normalized("NFKC", line)])
+    row = subject.encode(["쀍 나"])[0]
+    assert any(int(i) in subject.unknown_ids for i in row.ids)
+    assert subject.token_bytes(next(iter(subject.unknown_ids))) is None
+    assert subject.unigram()
+    assert open_spec(str(model.parent)).digest == subject.digest
+
+
+def test_wordpiece_counts_its_unknowns(tmp_path: Path) -> None:
+    vocab = tmp_path / "vocab.txt"
+    vocab.write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "나", "##는", "학교", "##에", "!"]), "utf-8"
+    )
+    subject = open_spec(str(vocab))
+    row = subject.encode(["나는 학교에 갔다!"])[0]
+    assert row.spans.tolist() == [[0, 1], [1, 2], [3, 5], [5, 6], [7, 9], [9, 10]]
+    assert [int(i) in subject.unknown_ids for i in row.ids] == [False] * 4 + [True, False]
+    assert subject.token_bytes(6) == "는".encode()
+    assert len(subject.special_ids) == 4
+
+
+def test_wordpiece_over_jamo_gets_jamo(tmp_path: Path) -> None:
+    vocab = tmp_path / "vocab.txt"
+    pieces = [unicodedata.normalize("NFD", piece) for piece in ("나", "##는", "간", "##다", "하")] + ["##\u11ab"]
+    vocab.write_text("\n".join(["[PAD]", "[UNK]", *pieces]), "utf-8")
+    subject = open_spec(f"wordpiece:{vocab}")
+    assert isinstance(subject, Adapted)
+    assert "NFKD" in subject.notes[0]
+    row = subject.encode(["나는 한다"])[0]
+    assert row.spans.tolist() == [[0, 1], [1, 2], [3, 4], [3, 4], [4, 5]]
+    assert cuts_of(subject.encode(["한다"]), ["한다"]) == [[1]]
+
+
+def test_a_list_of_characters_is_no_wordpiece(tmp_path: Path) -> None:
+    vocab = tmp_path / "vocab.txt"
+    vocab.write_text("\n".join(["[PAD]", "[UNK]", "나", "는", "학"]), "utf-8")
+    assert open_spec(str(vocab)).encode(["나는 뷁"])[0].ids.tolist() == [2, 3, 1]
+
+
+def test_plain_lists_of_jamo(tmp_path: Path) -> None:
+    path = tmp_path / "tok.vocab"
+    path.write_text("\n".join(["[UNK]\t-1", "▁\t9", *(f"{c}\t1" for c in "난ᄀ")]), "utf-8")
+    row = open_spec(str(path)).encode(["난 가"])[0]
+    assert row.ids.tolist() == [2, 3, 4, 1, 5, 3]
+    assert row.spans.tolist() == [[0, 1], [0, 1], [0, 1], [1, 2], [2, 3], [2, 3]]
+
+
+def test_tiktoken_files_need_a_pattern(tmp_path: Path) -> None:
+    pytest.importorskip("tiktoken")
+    path = tmp_path / "own.tiktoken"
+    ranks = [bytes([b]) for b in range(256)] + ["가".encode()[:2], "가".encode()]
+    path.write_text("\n".join(f"{base64.b64encode(t).decode()} {i}" for i, t in enumerate(ranks)), "ascii")
+    subject = open_spec(f"tiktoken:{path}#cl100k")
+    assert subject.encode(["가 가"])[0].ids.tolist() == [257, 32, 257]
+    assert subject.decode([257, 32]) == "가 "
+    check_spans(subject, LINES, spaces_too=True)
+    other = tmp_path / "pattern.txt"
+    other.write_text(r"\s|\S" + "\n", "utf-8")
+    assert open_spec(f"tiktoken:{path}#{other}").digest != subject.digest
+    with pytest.raises(UsageError, match="does not hold its pattern"):
+        open_spec(f"tiktoken:{path}")
+    with pytest.raises(UsageError, match="`nothing` is not known"):
+        open_spec(f"tiktoken:{path}#nothing")
+    path.write_text("no ranks here\n", "ascii")
+    with pytest.raises(InputError, match="line 1"):
+        open_spec(f"tiktoken:{path}#gpt2")
+
+
+def test_tekken_puts_control_tokens_first(tmp_path: Path) -> None:
+    pytest.importorskip("tiktoken")
+    path = tmp_path / "tekken.json"
+    vocab = [{"rank": b, "token_bytes": base64.b64encode(bytes([b])).decode()} for b in range(256)]
+    config = {"pattern": r"\s|\S", "default_vocab_size": 266, "default_num_special_tokens": 10}
+    path.write_text(json.dumps({"vocab": vocab, "config": config}), "utf-8")
+    subject = open_spec(str(path))
+    assert subject.encode(["a"])[0].ids.tolist() == [ord("a") + 10]
+    assert subject.special_ids == set(range(10))
+    assert subject.token_bytes(3) is None
+
+
+# ── adapters ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_segmented_input_maps_back_to_the_line() -> None:
+    inner = OpenVocabulary(
+        "x", "x", lambda lines: [[(k, k + 1) for k in range(len(line))] for line in lines], digest=""
+    )
+    cut = marked_morphemes(lambda _: [(0, 2), (2, 3), (5, 6)], "▃")
+    row = Adapted(inner, cut, note="segmented").encode(["학교에  간"])[0]
+    # 학 교 space 에 space ▃ space 간: spaces that were put in have no width
+    assert row.spans.tolist() == [[0, 1], [1, 2], [2, 2], [2, 3], [3, 3], [3, 5], [5, 5], [5, 6]]
+
+
+@given(st.text(st.sampled_from("가각뷁ㅋ㈜Ａa é"), max_size=20))
+def test_decomposed_text_keeps_the_place_of_each_character(line: str) -> None:
+    text, starts, ends = decomposed(line)
+    assert text == unicodedata.normalize("NFKD", line)
+    assert len(text) == len(starts) == len(ends)
+    assert sorted(set(starts.tolist())) == list(range(len(line)))
+    assert (ends - starts == 1).all()
+
+
+# ── guesses and refusals ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_paths_are_guessed(tmp_path: Path) -> None:
+    for name, kind in (
+        ("tokenizer.json", "hf"),
+        ("x.model", "sp"),
+        ("vocab.txt", "wordpiece"),
+        ("x.tiktoken", "tiktoken"),
+    ):
+        (tmp_path / name).write_text("{}", "utf-8")
+        assert parse_spec(str(tmp_path / name))[0] == kind
+    assert parse_spec(str(tmp_path))[0] == "hf"
+    (tmp_path / "koktok.toml").write_text("", "utf-8")
+    assert parse_spec(str(tmp_path))[0] == "koktok"
+    (tmp_path / "sw.json").write_text('{"config": {"simple_tag": true}}', "utf-8")
+    assert parse_spec(str(tmp_path / "sw.json"))[0] == "kiwi-sw"
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ("hf:", "names nothing"),
+        ("nothing:here", "the kind `nothing` is not known"),
+        ("nowhere", "is no file or folder"),
+        ("sp:nowhere.model", "there is no file"),
+        ("package:unheard-of", "no package is known"),
+        ("package:hanbert-54k", "closed binary"),
+    ],
+)
+def test_what_cannot_run_says_why(spec: str, why: str) -> None:
+    with pytest.raises(KoktokError, match=why):
+        open_spec(spec)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("hf", "a.json"), ("sp", "a.model"), ("kiwi-sw", "a.json"), ("tekken", "a.json")]
+)
+def test_broken_files_are_told(tmp_path: Path, kind: str, name: str) -> None:
+    pytest.importorskip("tiktoken")
+    (tmp_path / name).write_text('{"broken": 1}', "utf-8")
+    with pytest.raises(InputError, match="a\\."):
+        open_spec(f"{kind}:{tmp_path / name}")
+
+
+def test_packages_have_an_install_line() -> None:
+    assert all(line.startswith("pip install ") for line in package_names().values())
+
+
+@pytest.mark.parametrize("name", sorted(set(PACKAGES) - {"hanbert-54k"}))
+def test_installed_packages_open(name: str, mini: list[str]) -> None:
+    try:
+        subject = open_spec(f"package:{name}")
+    except KoktokError as error:
+        pytest.skip(error.message)
+    assert subject.size is not None
+    assert subject.size > 30_000
+    check_spans(subject, LINES + mini[:50] if name != "claude-old" else mini[:5])
+
+
+@pytest.mark.slow
+def test_shared_vocabularies_open_or_say_why(shared_text: Path, mini: list[str]) -> None:
+    opened = 0
+    for folder in sorted((shared_text.parent / "tokenizers").iterdir()):
+        subject = open_spec(str(folder))
+        check_spans(subject, mini[:50])
+        opened += 1
+    assert opened > 20
