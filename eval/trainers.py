@@ -275,12 +275,13 @@ def kiwi(data: Data, size: int, *, morphemes: bool) -> Cutter:
         return of_offsets(Tokenizer.from_file(path))
 
 
-Made = tuple[int, str, Cutter, float]
+Made = tuple[int, str, Cutter | Exception, float]
 """Size, name, tokenizer and seconds of training."""
 
 
 def ours(data: Data, sizes: list[int], presets: list[str], *, superwords: bool, bpe: bool) -> Iterator[Made]:
     from koktok.count import Counts, count_words, words_of
+    from koktok.errors import VocabSizeError
     from koktok.models import model_for
     from koktok.segment import Policy, segment_counts
     from koktok.segment.kiwi import KiwiSegmenter
@@ -312,17 +313,21 @@ def ours(data: Data, sizes: list[int], presets: list[str], *, superwords: bool, 
                 yield size, f"koktok {name}{label}", of_model(model_for(trained[name, size].vocab), chunks), seconds
             for share in (0.5, 1.0) if bpe else ():
                 clock = time.perf_counter()
-                result = train_bpe(
-                    counts,
-                    vocab_size=size,
-                    specials=SPECIALS,
-                    characters=characters,
-                    stages=curriculum(share),
-                    runs=runs,
-                    documents=documents,
-                )
-                seconds_ = time.perf_counter() - clock
-                yield size, f"koktok bpe, share {share}{label}", of_model(model_for(result.vocab), chunks), seconds_
+                name = f"koktok bpe, share {share}{label}"
+                try:
+                    result = train_bpe(
+                        counts,
+                        vocab_size=size,
+                        specials=SPECIALS,
+                        characters=characters,
+                        stages=curriculum(share),
+                        runs=runs,
+                        documents=documents,
+                    )
+                except VocabSizeError as error:  # a row that cannot be trained says why, as those of peers do
+                    yield size, name, error, 0.0
+                    continue
+                yield size, name, of_model(model_for(result.vocab), chunks), time.perf_counter() - clock
 
 
 def _characters(counts: object) -> tuple[str, ...]:
@@ -400,15 +405,20 @@ def main() -> None:
             try:
                 cutter = make()
             except Exception as error:  # a peer that cannot run is a row that says why
-                print(
-                    f"| {size:,} | {name} | not run: {type(error).__name__}: {str(error)[:80]} | | | | | | | |",
-                    flush=True,
-                )
+                _not_run(size, name, error)
                 continue
             show(score(name, cutter, data, time.perf_counter() - clock), bases[size], size)
     presets = [name for name in given.presets.split(",") if name]
     for size, name, cutter, seconds in ours(data, sizes, presets, superwords=given.superwords, bpe=given.bpe):
-        show(score(name, cutter, data, seconds), bases[size], size)
+        if isinstance(cutter, Exception):
+            _not_run(size, name, cutter)
+        else:
+            show(score(name, cutter, data, seconds), bases[size], size)
+
+
+def _not_run(size: int, name: str, error: Exception) -> None:
+    why = " ".join(str(error).split())[:120]
+    print(f"| {size:,} | {name} | not run: {type(error).__name__}: {why} | | | | | | | |", flush=True)
 
 
 def _syllables(line: str) -> tuple[int, set[int]]:

@@ -249,7 +249,7 @@ def _read(
     meter = Meter([path for source in sources for path in source.paths], on_progress)
     for source in sources:
         digest = hashlib.sha256()
-        found = report.lines
+        found, bad = report.lines, report.bad_lines
         for path in source.paths:
             for documents in records(path, source.field, errors, report, meter):
                 text = "\n".join(documents) + "\n"
@@ -258,9 +258,12 @@ def _read(
                 yield documents
         if report.lines == found:
             paths = ", ".join(f"`{path}`" for path in source.paths[:3])
-            raise InputError(
-                f"the source `{source.name}` ({paths}) is empty; text was wanted", hint="koktok train FILE ..."
+            broken = report.bad_lines - bad
+            state = (
+                f"holds no line of UTF-8, and {broken:,} of something else" if broken else "is empty; text was wanted"
             )
+            hint = "" if source.paths[0] == STDIN else f"head {source.paths[0]}"
+            raise InputError(f"the source `{source.name}` ({paths}) {state}", hint=hint)
         report.digests[source.name] = digest.hexdigest()
 
 

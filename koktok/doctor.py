@@ -151,7 +151,8 @@ def diagnose(
     """
     if subject.size is None:
         raise UsageError(
-            f"`{subject.spec}` has no closed vocabulary that could be examined", hint="koktok report " + subject.spec
+            f"`{subject.spec}` has no closed vocabulary that could be examined",
+            hint=f"koktok report {subject.spec} --text FILE --out FOLDER",
         )
     pieces = _Pieces(subject, tell or (lambda *_: None))
     personal = Blocklist(personal=PERSONAL_DEFAULT)

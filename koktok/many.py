@@ -109,16 +109,28 @@ class ManyTexts:
         >>> tokens.ids.tolist(), tokens.offsets.tolist(), tokens[1].tolist()
         ([258, 259, 256, 259], [0, 2, 4], [256, 259])
         """
+        frame = self.style.frame if add_special_tokens else ([], [])
+        return self._ids_by(
+            self.bulk_encoder,
+            texts,
+            before=[*before, *frame[0]],
+            after=[*frame[1], *after],
+            threads=threads,
+            dtype=dtype,
+            allowed_special=allowed_special,
+        )
+
+    def _ids_by(
+        self, encoder: Any, texts: Any, *, before: Sequence[str] = (), after: Sequence[str] = (), **options: Any
+    ) -> TokenArray:
         if isinstance(texts, Mapping):
             raise InputError("a mapping came where texts were wanted", hint="tokenizer.encode_ids(mapping[key])")
-        known, frame = self.vocab.special_ids, self.style.frame if add_special_tokens else ([], [])
-        edges = [*before, *frame[0]], [*frame[1], *after]
-        if unknown := [token for edge in edges for token in edge if token not in known]:
+        known = self.vocab.special_ids
+        if unknown := [token for token in (*before, *after) if token not in known]:
             raise InputError(f"{unknown[0]!r} is no special token; there are {', '.join(known) or 'none'}")
-        begin, end = ([known[token] for token in edge] for edge in edges)
-        return self.bulk_encoder(
-            texts, threads=threads, dtype=dtype, allowed_special=allowed_special, before=begin, after=end
-        )
+        begin, end = ([known[token] for token in edge] for edge in (before, after))
+        found: TokenArray = encoder(texts, before=begin, after=end, **options)
+        return found
 
     @cached_property
     def bulk_encoder(self) -> Encoder:

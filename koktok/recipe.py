@@ -295,7 +295,7 @@ class Recipe(_Section):
     def _fallback_has_a_use(self) -> Recipe:
         if self.jamo == "fallback" and self.train.model not in FALLBACK_MODELS:
             raise RecipeError(
-                f"jamo for rare syllables are for {', '.join(FALLBACK_MODELS)}, not for {self.train.model}",
+                f"jamo for rare syllables alone is for {', '.join(FALLBACK_MODELS)}, not for {self.train.model}",
                 hint="--model unigram",
             )
         return self

@@ -135,7 +135,7 @@ class Style:
                 if f"{name}_token" not in self.roles:
                     raise ArtifactError(
                         f"the template `{self.template}` wants a {name}_token, and no special token plays that role",
-                        hint=f"--specials with one of {', '.join(ROLES[f'{name}_token'])}, or --template none",
+                        hint=f"train with --specials {ROLES[f'{name}_token'][0]}, or --template none",
                     )
                 name = self.roles[f"{name}_token"]
             found.append((name, int(kind or 0)))

@@ -23,7 +23,7 @@ from koktok.bulk.table import LONGEST
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Pattern
-from koktok.vocab import Vocab
+from koktok.vocab import BYTE_CHARS, Vocab, spell
 
 Trained = Callable[..., Path]
 
@@ -94,6 +94,69 @@ def test_any_ids_decode_as_by_decode(tokenizer: Tokenizer, rows: list[list[int]]
     flat = np.array([i for row in rows for i in row], np.uint32)
     offsets = np.cumsum([0, *map(len, rows)])
     assert tokenizer.decode_ids(flat, offsets, skip_special_tokens=skip) == expected
+
+
+_FORMS = (
+    "가",
+    "\x00",
+    "a\x00b",
+    "일곱자짜리조각",
+    "여덟자가되는조각",
+    "가나다" * 9,
+    "😀",
+    "가😀나",
+    "é",
+    "\ufffd",
+    "ab",
+    "나😀",
+)
+_TAIL = ("[UNK]", "<😀>", "<s>")
+_BYTES = (0, 0x41, 0xEA, 0xB0, 0x80, 0xF0, 0x9F, 0x98, 0xED, 0xA0, 0xC0, 0xC3, 0xA9)
+
+
+def _odd_vocabularies() -> dict[str, Vocab]:
+    letters = dict.fromkeys("".join(_FORMS))
+    pieces = tuple(dict.fromkeys([*letters, *_FORMS]))
+    torn = ["".join(BYTE_CHARS[byte] for byte in text.encode()[1:] + b"\xea") for text in ("가", "가나", "😀")]
+    return {
+        "characters": Vocab.unigram(dict.fromkeys(pieces, -1.0), specials=_TAIL),
+        "bytes": Vocab.bpe_bytes([*(spell(form) for form in _FORMS if len(spell(form)) > 1), *torn], specials=_TAIL),
+        "wordpiece": Vocab.plain("wordpiece", [*pieces, *(f"##{piece}" for piece in pieces)], specials=_TAIL),
+    }
+
+
+ODD = {name: Tokenizer(Recipe(), vocab) for name, vocab in _odd_vocabularies().items()}
+
+
+@pytest.mark.parametrize("name", ODD)
+@given(rows=st.lists(st.lists(st.integers(0, 99), max_size=9), max_size=6))
+def test_tokens_of_every_form_decode_as_by_decode(name: str, rows: list[list[int]]) -> None:
+    """Tokens that are long, torn, outside the first plane, or hold the null that stands between documents."""
+    tokenizer = ODD[name]
+    vocab = tokenizer.vocab
+    named = [*range(0 if name == "wordpiece" else 256, vocab.size), *(_BYTES if name == "characters" else ())]
+    if name == "bytes":
+        named += [vocab.ids[BYTE_CHARS[byte]] for byte in _BYTES]
+    given_ids = [[named[i % len(named)] for i in row] for row in rows]
+    for skip in (False, True):
+        expected = [tokenizer.decode(row, skip_special_tokens=skip) for row in given_ids]
+        assert tokenizer.decode_batch(given_ids, skip_special_tokens=skip) == expected
+        assert tokenizer.decode_batch(map(tuple, given_ids), skip_special_tokens=skip) == expected
+
+
+@pytest.mark.parametrize("name", ["characters", "bytes"])
+def test_runs_of_bytes_decode_as_by_decode(name: str) -> None:
+    """The first and last characters of every length, whole, cut short, and with each byte changed a little."""
+    tokenizer = ODD[name]
+    chars = "\x01\x7f\x80\xff\u07ff\u0800\u0fff\u1000\ud7ff\ue000\uffff\U00010000\U0003ffff\U00040000\U0010ffff"
+    whole = [char.encode() for char in chars]
+    runs = [*whole, *(text[:-1] for text in whole), *(a + b for a, b in itertools.pairwise(whole))]
+    for text in whole:
+        runs += [text[:i] + bytes([text[i] + d & 255]) + text[i + 1 :] for i in range(len(text)) for d in (-1, 1, 64)]
+    for run in runs:
+        row = list(run) if name == "characters" else [tokenizer.vocab.ids[BYTE_CHARS[byte]] for byte in run]
+        row.append(tokenizer.vocab.size - 3)
+        assert tokenizer.decode_batch([row, row]) == [tokenizer.decode(row)] * 2
 
 
 def test_a_piece_of_text_crosses_every_border(
@@ -204,11 +267,46 @@ def test_wrong_options_are_refused(trained: Trained) -> None:
         ([1, 2], [0, 3], "flat ids and rising offsets"),
         ([1, 2], [0, 2, 1], "the offsets of documents go back"),
         ([[1]], [0, 1], "flat ids and rising offsets"),
+        ([1, 2], [1], "flat ids and rising offsets"),
+        ([1, 2], [], "flat ids and rising offsets"),
+        ([1, 2], 2, "flat ids and rising offsets"),
+        ([1, 2], "a", "offsets must be an array of integers, and str came"),
+        ([1, 2], [0, 1.5], "offsets must be an array of integers, and list came"),
+        ([1, 2], [[0], [1, 2]], "offsets must be an array of integers, and list came"),
+        ([1, 2], {0: 2}, "offsets must be an array of integers, and dict came"),
     ],
 )
 def test_wrong_ids_are_refused(trained: Trained, ids: Any, offsets: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Tokenizer.load(trained()).decode_ids(np.array(ids), np.array(offsets))
+        Tokenizer.load(trained()).decode_ids(np.array(ids), offsets)
+
+
+def test_an_imported_tokenizer_takes_many_texts_too(trained: Trained, mini: list[str]) -> None:
+    """Its library runs them one by one: no decoding of ours joins its tokens."""
+    from koktok.importing import ImportedTokenizer
+    from koktok.importing.engines import HfEngine
+
+    file = trained(train={"model": "bpe-bytes"}) / "tokenizer.json"
+    foreign = ImportedTokenizer(HfEngine(file.read_text("utf-8"), {}))
+    lines = [*mini[:50], "", "가<s>나", "\0 😀"]
+    tokens = foreign.encode_ids(lines)
+    assert [ids.tolist() for ids in tokens] == [foreign.encode(line).ids for line in lines]
+    assert foreign.encode_ids(iter(lines), threads=2) == tokens
+    assert foreign.decode_ids(tokens) == [foreign.decode(ids) for ids in tokens]
+    assert foreign.decode_batch([ids.tolist() for ids in tokens]) == foreign.decode_ids(tokens)
+    special = next(iter(foreign.vocab.special_ids))
+    found = foreign.encode_ids([special], allowed_special="all", before=[special], add_special_tokens=True)
+    expected = foreign.encode(special, allowed_special="all", add_special_tokens=True).ids
+    assert found[0].tolist() == [foreign.vocab.special_ids[special], *expected]
+    for wrong in ("가나다", ["가", 3], {"가": 1}):
+        with pytest.raises(InputError):
+            foreign.encode_ids(wrong)
+    with pytest.raises(InputError, match="is no special token"):
+        foreign.encode_ids([], allowed_special=["<x>"])
+    with pytest.raises(UsageError, match="threads = 0"):
+        foreign.encode_ids(lines, threads=0)
+    with pytest.raises(InputError, match="outside the vocabulary"):
+        foreign.decode_ids(np.array([foreign.vocab.size]))
 
 
 def test_a_token_array_is_a_sequence_of_documents() -> None:
@@ -293,5 +391,5 @@ def test_a_sealed_file_is_not_checked_and_any_other_is(trained: Trained, tmp_pat
     content = json.loads(file.read_text())
     content["model"]["vocab"][-1][1] -= 1.0
     file.write_text(json.dumps(content))
-    with pytest.raises(ArtifactError, match="not the one that koktok.toml was written with"):
+    with pytest.raises(ArtifactError, match=r"not the one that koktok\.toml was written with"):
         Tokenizer.load(folder)

@@ -246,9 +246,11 @@ def test_control_c_says_how_to_go_on(tmp_path: Path) -> None:
     process = subprocess.Popen(
         words, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ.copy()
     )
-    time.sleep(3)
+    assert process.stdin is not None
+    process.stdin.write("나는 집에 간다.\n".encode() * 100_000)  # more than a pipe holds: this ends when it is being read
+    process.stdin.flush()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "stopped" in err.decode()
     assert not (tmp_path / "out").exists()

@@ -255,6 +255,9 @@ def test_bad_lines_are_left_out_and_counted_with_their_place(tmp_path: Path) -> 
     assert (report.bad_bytes, report.bad_lines, report.bad_places) == (3, 2, [f"{path}:2", f"{path}:4"])
     assert report.lines == 2
     assert read(path, errors="replace")[1::2] == ["\ufffd\ufffd x", "\ufffd"]
+    broken = write(tmp_path / "b.txt", b"\xff x\n")
+    with pytest.raises(InputError, match=r"b\.txt`\) holds no line of UTF-8, and 1 of something else"):
+        read(broken)
     with pytest.raises(InputError, match=r"a\.txt`, line 2 holds 2 bytes that are not UTF-8"):
         read(path, errors="error")
 

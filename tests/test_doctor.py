@@ -154,3 +154,4 @@ def test_the_verb_prints_json_and_ends_as_asked(tmp_path: Path, trained: Trained
     assert "pieces that the text never uses" in refused.stdout
     assert koktok("doctor", spec, "--blocklist", blocked, "--fail-on", "never").returncode == 0
     assert koktok("doctor", "nothing").returncode == 2
+    assert koktok("doctor", spec, "--blocklist", tmp_path / "nothing").returncode == 2

@@ -153,7 +153,7 @@ def test_only_rare_syllables_are_taken_apart(ours: Tokenizer, mini: list[str]) -
 
 def test_what_has_bytes_anyway_is_refused() -> None:
     for model in ("bpe-bytes", "wordpiece-bytes", "word", "ngram", "morpheme"):
-        with pytest.raises(RecipeError, match="jamo for rare syllables are for unigram"):
+        with pytest.raises(RecipeError, match="jamo for rare syllables alone is for unigram"):
             Recipe().changed(jamo="fallback", train={"model": model})
     with pytest.raises(RecipeError, match="`jamo` is 'sometimes': wanted true, false"):
         Recipe().changed(jamo="sometimes")

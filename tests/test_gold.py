@@ -193,6 +193,9 @@ def test_sejong(tmp_path: Path) -> None:
     assert [s.text for s in gold.sentences] == ["집에 왔다.", "또 1/2", "물"]
     assert [c.at for c in gold.sentences[0].cuts] == [1, 4]
     assert gold.sentences[2].morphemes[0].form == "물"
+    path.write_text("집에\t집/NNG+에/JKB\n집에 왔다\t집/NNG 에/JKB 오/VV 았/EP 다/EF\n", "utf-8")
+    with pytest.raises(InputError, match="line 2 holds a text of several words"):
+        read_gold(path)
 
 
 def test_plus_and_slash_as_morphemes(tmp_path: Path) -> None:

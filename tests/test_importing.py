@@ -321,6 +321,10 @@ class TestOwn:
             {"train": {"model": "bpe-bytes"}},
             {"train": {"model": "wordpiece", "vocab_size": 4000}},
             {"jamo": True, "train": {"vocab_size": 1500}},
+            {"jamo": "fallback"},
+            {"jamo": "fallback", "train": {"model": "bpe"}},
+            {"special": {"style": "gpt"}},
+            {"special": {"style": "t5"}},
             {"pretokenize": {"split": "scripts", "digits": "groups"}},
             {"normalize": {"spaces": True, "quotes": True, "repeats": 2, "lone_jamo": True, "zero_width": False}},
         ],
@@ -332,10 +336,15 @@ class TestOwn:
         assert not isinstance(read, ImportedTokenizer)
         assert read.vocab == ours.vocab
         assert (read.pattern, read.normalizer, read.recipe.jamo) == (ours.pattern, ours.normalizer, ours.recipe.jamo)
+        assert read.style == ours.style
         again = read.save(tmp_path / "again")
         assert (again / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes()
 
-    @pytest.mark.parametrize("recipe", [{}, {"train": {"model": "bpe"}}], ids=str)
+    @pytest.mark.parametrize(
+        "recipe",
+        [{}, {"train": {"model": "bpe"}}, {"jamo": True, "train": {"vocab_size": 1500}}, {"jamo": "fallback"}],
+        ids=str,
+    )
     def test_tokenizer_model(self, recipe: dict[str, Any], trained: Callable[..., Path], mini: list[str]) -> None:
         folder = trained(**recipe)
         ours, read = Tokenizer.load(folder), import_tokenizer(folder / "tokenizer.model")

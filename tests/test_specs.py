@@ -16,7 +16,10 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koktok import Tokenizer
 from koktok.errors import InputError, KoktokError, UsageError
+from koktok.export.folder import write_folder
+from koktok.export.tiktoken import files, ranks_of
 from koktok.metrics import cuts_of
 from koktok.specs import PACKAGES, Subject, open_spec, package_names, parse_spec
 from koktok.specs.adapters import Adapted, decomposed, marked_morphemes
@@ -206,6 +209,7 @@ def test_tiktoken_files_need_a_pattern(tmp_path: Path) -> None:
     ranks = [bytes([b]) for b in range(256)] + ["가".encode()[:2], "가".encode()]
     path.write_text("\n".join(f"{base64.b64encode(t).decode()} {i}" for i, t in enumerate(ranks)), "ascii")
     subject = open_spec(f"tiktoken:{path}#cl100k")
+    assert open_spec(f"tiktoken:{path}#cl100k_base").digest == subject.digest
     assert subject.encode(["가 가"])[0].ids.tolist() == [257, 32, 257]
     assert subject.decode([257, 32]) == "가 "
     check_spans(subject, LINES, spaces_too=True)
@@ -219,6 +223,17 @@ def test_tiktoken_files_need_a_pattern(tmp_path: Path) -> None:
     path.write_text("no ranks here\n", "ascii")
     with pytest.raises(InputError, match="line 1"):
         open_spec(f"tiktoken:{path}#gpt2")
+
+
+def test_our_own_tiktoken_export_holds_its_pattern(
+    trained: Callable[..., Path], mini: list[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("tiktoken")
+    ours = Tokenizer.load(trained(train={"model": "bpe-bytes"}))
+    folder = write_folder(tmp_path / "export", files(ranks_of(ours.vocab, ours.pattern)))
+    rows = [open_spec(spec).encode(mini) for spec in (f"tiktoken:{folder}", str(folder))]
+    wanted = [ours.encode(line).ids for line in mini]
+    assert [row.ids.tolist() for row in rows[0]] == [row.ids.tolist() for row in rows[1]] == wanted
 
 
 def test_tekken_puts_control_tokens_first(tmp_path: Path) -> None:
@@ -293,9 +308,10 @@ def test_what_cannot_run_says_why(spec: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "name"), [("hf", "a.json"), ("sp", "a.model"), ("kiwi-sw", "a.json"), ("tekken", "a.json")]
 )
-def test_broken_files_are_told(tmp_path: Path, kind: str, name: str) -> None:
+@pytest.mark.parametrize("content", ['{"broken": 1}', '{"cut short": ', ""])
+def test_broken_files_are_told(tmp_path: Path, kind: str, name: str, content: str) -> None:
     pytest.importorskip("tiktoken")
-    (tmp_path / name).write_text('{"broken": 1}', "utf-8")
+    (tmp_path / name).write_text(content, "utf-8")
     with pytest.raises(InputError, match="a\\."):
         open_spec(f"{kind}:{tmp_path / name}")
 

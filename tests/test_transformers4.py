@@ -84,12 +84,16 @@ def test_the_folder_loads_in_version_4(
 ) -> None:
     chat = {"gpt": "chatml", "llama": "llama-3"}.get(style)
     ours = restyle(Tokenizer.load(trained(**MODELS[model])), style, chat_template=chat, pad_to_multiple=64)
-    lines = [*mini[::3], "", "  두  칸 ", f"나는  {ours.vocab.specials[4 % len(ours.vocab.specials)]}나"]
+    injected = [f"나는  {token}나" for token in ours.vocab.specials]
+    lines = [*injected, *mini[::3], "", "  두  칸 "]
     found = ask(python4, ours.save(tmp_path / "tokenizer"), lines, tmp_path)
     assert found["class"] == "PreTrainedTokenizerFast"
     assert found["size"] == ours.vocab.size
     assert found["roles"] == dict(ours.style.roles)
     assert found["ids"] == [ours.encode(line).ids for line in lines]
+    split = {i for row in found["ids"][: len(injected)] for i in row}
+    unknown = {"[UNK]", "<unk>"} if model in ("wordpiece", "word") else set()
+    assert not split & {i for token, i in ours.vocab.special_ids.items() if token not in unknown}
     framed = [ours.encode(line, add_special_tokens=True, allowed_special="all").ids for line in lines]
     assert found["framed"] == found["again"] == framed
     assert found["texts"] == [ours.decode(row) for row in found["ids"]]

@@ -408,3 +408,20 @@ def test_an_imported_tokenizer_is_refused(tmp_path: Path) -> None:
     saved = import_tokenizer(tmp_path / "tokenizer.json").save(tmp_path / "imported")
     with pytest.raises(UsageError, match="holds an imported tokenizer"):
         verify(saved, ["가나다"])
+
+
+def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path) -> None:
+    pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
+    from koktok.export import gguf
+
+    folder = trained(**MODELS["bpe"])
+    ours = Tokenizer.load(folder)
+    model = tmp_path / "spm"
+    model.write_bytes((folder / "tokenizer.model").read_bytes())
+    table = gguf.write(gguf.table_of(ours.vocab, ours.pattern, ours.normalizer), tmp_path / "table")
+    report = verify(folder, ["가나다"], exports=[model, table, folder / "tokenizer.json"])
+    assert report.passed
+    assert {"spm", "table", "tokenizer.json"} <= {finding.check.rpartition("/")[2] for finding in report.findings}
+    for wrong in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(UsageError, match="is nothing that `koktok export` wrote"):
+            verify(folder, ["가나다"], exports=[wrong])

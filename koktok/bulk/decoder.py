@@ -1,8 +1,8 @@
 """`Decoder`: ids back to texts, by the gigabyte: the bytes of all tokens laid one behind the other by compiled code.
 
-This file adds: the way back in one pass. What a token spells is bytes; which bytes depends on nothing but the token and
-whether it is the first of its text (WordPiece puts a space before the others). Byte pieces that make no character, and
-jamo that make a syllable, are settled as the bytes are written.
+This file adds: the way back in one pass. What a token spells depends on nothing but the token and whether it is the first
+of its text (WordPiece puts a space before the others). `koktok.bulk.utf16` writes it; where that stops, at a null or at
+bytes that make no character, the bytes themselves are written here and read by Python.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from numba import njit
 
 from koktok import jamo
 from koktok.bulk.encoder import workers_of
+from koktok.bulk.trie import BYTEWISE
+from koktok.bulk.utf16 import Records
 from koktok.errors import InputError
 from koktok.models.decoding import BYTE_OF, checked_ids
 from koktok.models.wordpiece import MARK
@@ -26,9 +28,9 @@ from koktok.vocab import Vocab
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Decoder"]
+__all__ = ["Decoder", "checked_flat"]
 
-_BATCH = 1 << 20  # ids handed to a thread at once
+_BATCH = 1 << 17  # ids handed to a thread at once: their text stays in the second cache until strings are made of it
 
 
 class Decoder:
@@ -54,28 +56,19 @@ class Decoder:
         self._runs = vocab.n_bytes  # ids below are byte pieces, whose runs are read as UTF-8
         spelled = [_bytes_of(vocab, i, token, self.first_special) for i, token in enumerate(vocab.tokens)]
         self._texts, self._ends = self._firsts, self._first_ends = _flat(spelled)
+        firsts = None
         if vocab.kind == "wordpiece":  # no space before the first token, which keeps even the mark of a continued word
-            self._firsts, self._first_ends = _flat([token.encode() for token in vocab.tokens])
+            firsts = [token.encode() for token in vocab.tokens]
+            self._firsts, self._first_ends = _flat(firsts)
+        bytewise = vocab.kind in BYTEWISE
+        raw = {i for i, text in enumerate(spelled) if _torn(text)} if bytewise else set(range(vocab.n_bytes))
+        self._records = Records.of(spelled, firsts, raw, torn=bytewise)
 
     def __call__(
         self, ids: Any, offsets: Any, *, skip_special_tokens: bool = False, threads: int | None = None
     ) -> list[str]:
         """Texts of documents; see `Tokenizer.decode_ids`."""
-        flat, places = np.ascontiguousarray(ids), np.ascontiguousarray(offsets, np.int64)
-        if flat.dtype.kind not in "iu" and len(flat):
-            raise InputError(f"an array of {flat.dtype} came where ids (integers) were wanted")
-        if flat.dtype.kind not in "iu":
-            flat = flat.astype(np.uint16)
-        if flat.ndim != 1 or places.ndim != 1 or not len(places) or places[0] < 0 or places[-1] > len(flat):
-            raise InputError(
-                "flat ids and rising offsets that lie inside them were wanted",
-                hint="decode_ids(tokens.ids, tokens.offsets)",
-            )
-        if (np.diff(places) < 0).any():
-            raise InputError("the offsets of documents go back", hint="decode_ids(tokens.ids, tokens.offsets)")
-        if len(flat) and not 0 <= (low := int(flat.min())) <= (high := int(flat.max())) < self.size:
-            bad = low if low < 0 else high
-            raise InputError(f"the id {bad} is outside the vocabulary (0 to {self.size - 1})")
+        flat, places = checked_flat(ids, offsets, self.size)
         limit = self.first_special if skip_special_tokens else self.size
         cuts = _batches(places)
         work = [(flat, places[a : b + 1], limit) for a, b in pairwise(cuts)]
@@ -92,8 +85,10 @@ class Decoder:
         flat, ends = array("q"), [0]
         for row in rows:
             try:
-                # Bytes hold numbers too, but are no ids; `checked_ids` says so.
-                flat.extend(checked_ids(row, self.size) if isinstance(row, str | bytes | bytearray) else row)
+                if type(row) is list:
+                    flat.fromlist(row)  # faster, and leaves nothing of a row that it cannot take
+                else:  # bytes hold numbers too, but are no ids; `checked_ids` says so
+                    flat.extend(checked_ids(row, self.size) if isinstance(row, str | bytes | bytearray) else row)
             except (TypeError, OverflowError):
                 del flat[ends[-1] :]
                 flat.extend(checked_ids(row, self.size))
@@ -102,6 +97,12 @@ class Decoder:
         return self(ids, np.array(ends), skip_special_tokens=skip_special_tokens, threads=1)
 
     def _decode(self, ids: NDArray[Any], offsets: NDArray[np.int64], limit: int) -> list[str]:
+        texts = self._records.texts_of(ids, offsets, limit)
+        if texts is None:  # it holds nulls, or bytes that Python alone knows how to replace
+            texts = self._decode_bytes(ids, offsets, limit)
+        return [jamo.join(text) for text in texts] if self.letters else texts
+
+    def _decode_bytes(self, ids: NDArray[Any], offsets: NDArray[np.int64], limit: int) -> list[str]:
         n = len(offsets) - 1
         ends = np.zeros(n + 1, np.int64)
         table = (self._firsts, self._first_ends, self._texts, self._ends)
@@ -117,11 +118,9 @@ class Decoder:
             whole = False
         if whole:  # one text is decoded faster than many, and cut where documents end
             at = chars.tolist()
-            texts = [text[first:last] for first, last in pairwise(at)]
-        else:
-            data, at = out.tobytes(), ends.tolist()
-            texts = [data[first:last].decode("utf-8", "replace") for first, last in pairwise(at)]
-        return [jamo.join(text) for text in texts] if self.letters else texts
+            return [text[first:last] for first, last in pairwise(at)]
+        data, at = out.tobytes(), ends.tolist()
+        return [data[first:last].decode("utf-8", "replace") for first, last in pairwise(at)]
 
 
 def _bytes_of(vocab: Vocab, i: int, token: str, first_special: int) -> bytes:
@@ -134,6 +133,66 @@ def _bytes_of(vocab: Vocab, i: int, token: str, first_special: int) -> bytes:
         spelled = token.removeprefix(MARK) if vocab.kind == "wordpiece-bytes" else token
         return spelled.encode() if i >= first_special else bytes(BYTE_OF[char] for char in spelled)
     return token.encode()
+
+
+def checked_flat(ids: Any, offsets: Any, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Flat ids and the places of documents, if they fit each other and a vocabulary of that size.
+
+    Raises
+    ------
+    InputError
+        When they do not.
+
+    Examples
+    --------
+    >>> checked_flat([5, 6], [0, 1, 2], 7)
+    (array([5, 6]), array([0, 1, 2]))
+    """
+    flat, places = np.ascontiguousarray(ids), _places_of(offsets)
+    if flat.dtype.kind not in "iu" and len(flat):
+        raise InputError(f"an array of {flat.dtype} came where ids (integers) were wanted")
+    if flat.dtype.kind not in "iu":
+        flat = flat.astype(np.uint16)
+    if (
+        flat.ndim != 1
+        or places.ndim != 1
+        or not len(places)
+        or places[0] < 0
+        or places[-1] > len(flat)
+        or (len(places) == 1 and places[0] > 0)
+    ):
+        raise InputError(
+            "flat ids and rising offsets that lie inside them were wanted",
+            hint="decode_ids(tokens.ids, tokens.offsets)",
+        )
+    if (np.diff(places) < 0).any():
+        raise InputError("the offsets of documents go back", hint="decode_ids(tokens.ids, tokens.offsets)")
+    if len(flat) and not 0 <= (low := int(flat.min())) <= (high := int(flat.max())) < size:
+        bad = low if low < 0 else high
+        raise InputError(f"the id {bad} is outside the vocabulary (0 to {size - 1})")
+    return flat, places
+
+
+def _places_of(offsets: Any) -> NDArray[np.int64]:
+    """Offsets as they came, if they are integers."""
+    try:
+        given = np.asarray(offsets)
+    except (TypeError, ValueError):  # rows of several lengths
+        given = np.asarray("")
+    if given.dtype.kind not in "iu" and given.size:
+        raise InputError(
+            f"offsets must be an array of integers, and {type(offsets).__name__} came",
+            hint="decode_ids(tokens.ids, tokens.offsets)",
+        )
+    return np.ascontiguousarray(given, np.int64)
+
+
+def _torn(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _flat(texts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

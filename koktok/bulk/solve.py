@@ -64,11 +64,8 @@ class Solver:
                 from koktok.bulk.viterbi import solve_unigram
 
                 unknown = min(vocab.byte_score, min(vocab.scores, default=0.0)) - UNKNOWN_PENALTY
-                return cls(
-                    solve_unigram,
-                    (*read, *walk, trie.values, trie.depths, trie.depth, round(unknown / SCORE_STEP)),
-                    growth,
-                )
+                steps = np.column_stack((trie.cells, trie.values)).reshape(-1)
+                return cls(solve_unigram, (*read, steps, trie.ids, trie.depth, round(unknown / SCORE_STEP)), growth)
             case "bpe" | "bpe-bytes":
                 from koktok.bulk.merges import Pairs, solve_bpe
 

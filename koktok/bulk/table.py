@@ -25,9 +25,13 @@ TABLE_BYTES = 1 << 28
 
 _AHEAD = 128
 _MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)])
+_PAIR = 16  # bytes: most units are no longer, and are compared as two words whatever their size, without a branch
+_LOW = np.array([(1 << 8 * n) - 1 if n < 8 else -1 for n in range(_PAIR + 1)])
+_HIGH = np.array([0] * 8 + [(1 << 8 * n) - 1 if n < 8 else -1 for n in range(_PAIR - 7)])
 _RECORD = 0xFFFFFFFF
 _PROBES = 64  # a chain this long is no accident at half load: such a unit does not enter, and time stays linear
 _FIRST_SLOTS = 1 << 15
+_GROWTH = 4  # by two, a table that fills up is written over twice as often
 # A record is a head, one word of 64 bits, and behind it the bytes of the unit, filled up to whole words. The head holds
 # the unit's size; how many ids it has, where these are at most two; and the two, 27 bits each. Where they are more, the
 # 54 bits hold how many and where they are kept.
@@ -81,7 +85,7 @@ class Table:
         short = sizes[sizes <= LONGEST]
         self._make_room(len(short), int(short.sum()))
         where, jobs = np.empty(n, np.int64), np.empty(n, np.int64)
-        # Eight bytes from every place on: units are compared and kept by words.
+        # Eight bytes from every place on: units are compared and kept by words (see `_PADDING` in `koktok.bulk.texts`).
         words_at = np.ndarray((max(len(data) - 7, 0),), np.int64, data, strides=(1,))
         found, _ = _look_up(words_at, begins, ends, hashes, self._slots, self.records, self._state, where, jobs)
         return where, jobs[:found]
@@ -101,21 +105,28 @@ class Table:
         _keep(where, jobs, ids, firsts, counts, self.records, self.ids, self._state)
 
     def _make_room(self, units: int, size: int) -> None:
-        words = 2 * units + size // 8 + 1
-        for again in (False, True):
-            slots, room = len(self._slots), len(self.records)
-            while slots < 2 * (len(self) + units):
-                slots *= 2
-            if room < int(self._state[1]) + words:
-                room = max(2 * room, int(self._state[1]) + words)
-            if again or slots * 8 + room * 8 + self.ids.nbytes <= self.bound or not len(self):
+        words = 3 * units + size // 8 + 1
+        for factor in (_GROWTH, 2):
+            slots, room = self._wanted(units, words, factor)
+            if slots * 8 + room * 8 + self.ids.nbytes <= self.bound:
                 break
+        else:
             self._begin()
+            slots, room = self._wanted(units, words, 2)
         if room > len(self.records):
             self.records = _grown(self.records, room)
         if slots > len(self._slots):
             old, self._slots = self._slots, np.zeros(slots, np.int64)
             _rehash(old, self._slots)
+
+    def _wanted(self, units: int, words: int, factor: int) -> tuple[int, int]:
+        """Slots and words of records that so many more units want, where both grow by a factor."""
+        slots, room = len(self._slots), len(self.records)
+        while slots < 2 * (len(self) + units):
+            slots *= factor
+        if room < int(self._state[1]) + words:
+            room = max(factor * room, int(self._state[1]) + words)
+        return slots, room
 
 
 def _grown(array: NDArray[Any], room: int) -> NDArray[Any]:
@@ -140,7 +151,32 @@ def _look_up(  # type: ignore[no-untyped-def]
         for k in range(first, last):
             size = ends[k] - begins[k]
             found = np.int64(0)
-            if size <= LONGEST:
+            if size <= _PAIR:
+                tag = hashes[k]
+                at = tag & mask
+                low = words_at[begins[k]] & _LOW[size]
+                high = words_at[begins[k] + 8] & _HIGH[size]
+                for _ in range(_PROBES):
+                    slot = slots[at]
+                    if slot == 0:
+                        found = state[1]
+                        slots[at] = (tag << 32) | found
+                        records[found] = size
+                        records[found + 1] = low
+                        records[found + 2] = high
+                        state[0] += 1
+                        state[1] = found + 3
+                        jobs[n_jobs] = k
+                        n_jobs += 1
+                        break
+                    if slot >> 32 == tag:
+                        record = slot & _RECORD
+                        other = (records[record] & _SIZE) ^ size
+                        if other | (records[record + 1] ^ low) | (records[record + 2] ^ high) == 0:
+                            found = record
+                            break
+                    at = (at + 1) & mask
+            elif size <= LONGEST:
                 # A slot holds the hash, whose lower bits say where it stands, and the record.
                 tag = hashes[k]
                 at = tag & mask

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Texts"]
 
-_PADDING = "\0" * 8  # words of eight bytes are read from every place on
+_PADDING = "\0" * 16  # two words of eight bytes are read from every place on
 Parts = list[tuple[int, int, str]]
 """Of a text: (start, end, special token or nothing)."""
 

@@ -2,7 +2,7 @@
 
 This file adds: a ring. Of the best sums only those within reach of the longest piece are looked at again, so they stay
 in the processor's nearest cache whatever the length of the pretoken; what is kept of every place is the node of the
-last piece. Scores are whole multiples of `SCORE_STEP`, so sums of integers are those of floats, ties and all.
+last piece and where it begins. Scores are whole multiples of `SCORE_STEP`, so sums of integers are those of floats, ties and all.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ _PARENT = 0xFFFFFFFF
 
 @njit(nogil=True, cache=True)
 def solve_unigram(  # type: ignore[no-untyped-def]
-    data, begins, ends, symbols, bytewise, letters,
-    cells, piece_ids, values, depths, depth, unknown, longest, ids, offsets,
+    data, begins, ends, symbols, bytewise, letters, walk, piece_ids, depth, unknown, longest, ids, offsets
 ):  # fmt: skip  # pragma: no cover - compiled
-    """Fill `ids` and `offsets` for all pretokens; returns the number of ids."""
+    """Fill `ids` and `offsets` for all pretokens; returns the number of ids.
+
+    `walk` holds the cell of a node and behind it its value, so that a step waits for one load from memory, not two.
+    """
     text = np.empty(longest, np.int32)
-    last = np.empty(longest + 1, np.int32)
+    last, back = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
     ring = 1
     while ring < depth + 1:
         ring *= 2
@@ -36,27 +38,29 @@ def solve_unigram(  # type: ignore[no-untyped-def]
         size = read_symbols(data, begins[job], ends[job], symbols, bytewise, letters, text)
         best[0] = 0
         for start in range(size):
-            here = best[start & mask]
-            best[start & mask] = _WORST
+            at = np.uint64(start & mask)
+            here = best[at]
+            best[at] = _WORST
             symbol = text[start]
             if symbol < 0:
-                end = start + 1
-                if here + unknown > best[end & mask]:
-                    best[end & mask] = here + unknown
-                    last[end] = 0
+                at = np.uint64((start + 1) & mask)
+                if here + unknown > best[at]:
+                    best[at] = here + unknown
+                    last[start + 1], back[start + 1] = 0, start
                 continue
-            node, end = np.int64(symbol), start
-            cell = cells[node]
+            node, end = np.int64(symbol), np.int64(start)
+            cell = walk[np.uint64(2 * node)]
             while True:
                 end += 1
-                value = values[node]
-                if value <= 0 and here + value > best[end & mask]:
-                    best[end & mask] = here + value
-                    last[end] = node
-                if end == size or text[end] < 0:
+                value = walk[np.uint64(2 * node + 1)]
+                at = np.uint64(end & mask)
+                if value <= 0 and here + value > best[at]:
+                    best[at] = here + value
+                    last[np.uint64(end)], back[np.uint64(end)] = node, start
+                if end == size or text[np.uint64(end)] < 0:
                     break
-                child = (cell >> 32) + text[end]
-                cell = cells[child]
+                child = (cell >> 32) + text[np.uint64(end)]
+                cell = walk[np.uint64(2 * child)]
                 if cell & _PARENT != node:
                     break
                 node = child
@@ -65,13 +69,9 @@ def solve_unigram(  # type: ignore[no-untyped-def]
         end, free = size, size
         while end > 0:
             node = last[end]
+            end = back[end]
             free -= 1
-            if node == 0:
-                end -= 1
-                text[free] = text[end]
-            else:
-                end -= depths[node]
-                text[free] = piece_ids[node]
+            text[free] = text[end] if node == 0 else piece_ids[node]
         for i in range(free, size):
             if text[i] < 0:
                 used = put_bytes(ids, used, text[i])

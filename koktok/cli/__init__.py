@@ -66,9 +66,12 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        print("\nstopped; the analyses so far are kept, and the same command goes on from there", file=sys.stderr)
+        print("\nstopped; the words analysed and the files finished so far are kept", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader (head, less) has gone: not our failure, and nothing more can be said on that pipe.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:  # a full disk, a folder without rights
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)

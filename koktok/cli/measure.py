@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,6 +36,16 @@ class FailOn(StrEnum):
     never = "never"
 
 
+@contextmanager
+def trouble_is_2() -> Iterator[None]:
+    """Errors end with 2, as those of Unix's `diff` do, so that 1 is always a finding."""
+    try:
+        yield
+    except KoktokError as error:
+        error.exit_code = 2
+        raise
+
+
 def doctor(
     spec: Spec,
     text: Texts = None,
@@ -48,16 +60,16 @@ def doctor(
 ) -> None:
     """Audit a vocabulary: unreachable, broken and doubled pieces, junk, personal data, and which Korean it covers.
 
-    Ends with 0 where nothing as grave as --fail-on was found, and with 1 otherwise.
+    Ends with 0 where nothing as grave as --fail-on was found, 1 where something was, 2 in trouble.
     """
     from koktok.blocklist import Blocklist
     from koktok.console import Talk
     from koktok.doctor import SEVERITIES, diagnose
     from koktok.specs import open_spec
 
-    blocked = Blocklist.load(blocklist) if blocklist else None
-    lines = [*lines_of_paths(text, field)] if text else None
-    with Talk(quiet=quiet) as talk:
+    with trouble_is_2(), Talk(quiet=quiet) as talk:
+        blocked = Blocklist.load(blocklist) if blocklist else None
+        lines = [*lines_of_paths(text, field)] if text else None
         found = diagnose(open_spec(spec), lines, blocklist=blocked, examples=examples, tell=talk)
     if as_json:
         print(found.to_json(), end="")
@@ -119,16 +131,12 @@ def diff(
     from koktok.diff import difference
     from koktok.specs import open_spec
 
-    try:
+    with trouble_is_2(), Talk(quiet=quiet) as talk:
         corpora = _golds(gold)
         sentences = [*lines_of_paths(text, field)]
-        with Talk(quiet=quiet) as talk:
-            found = difference(
-                open_spec(a), open_spec(b), sentences, gold=corpora, words=words, examples=lines, seed=seed, tell=talk
-            )
-    except KoktokError as error:
-        error.exit_code = 2  # as `diff` does, so that 1 always means "different"
-        raise
+        found = difference(
+            open_spec(a), open_spec(b), sentences, gold=corpora, words=words, examples=lines, seed=seed, tell=talk
+        )
     if as_json:
         print(found.to_json(), end="")
     else:
@@ -213,9 +221,10 @@ def report(
 ) -> None:
     """Measure tokenizers on Korean text and gold morphemes: JSON, Markdown and one HTML page with plots.
 
-    The same inputs give the same bytes. A tokenizer that cannot run is a row that says why.
+    The same inputs give the same bytes. A tokenizer that cannot run is a row that says why; where none runs, it ends with 1.
     """
     from koktok.console import Talk
+    from koktok.export.folder import check_folder
     from koktok.metrics import Parallel, Text
     from koktok.report import to_html, to_markdown
     from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase
@@ -223,6 +232,7 @@ def report(
     from koktok.report.schema import write
 
     check_extra()
+    check_folder(out)
     korean = Text.of(_domains(text, field)) if text else None
     corpora = _golds(gold)
     both = Parallel(*([*lines_of_paths([path], field)] for path in parallel)) if parallel else None
@@ -257,3 +267,5 @@ def report(
         if not row.ran:
             print(f"not run: {row.name}: {row.why}", file=sys.stderr)
     print(out / "report.html")
+    if not any(row.ran for row in found.rows):
+        raise typer.Exit(1)

@@ -164,7 +164,9 @@ def _write_token_files(
 def decode(
     tokenizer: Folder,
     paths: Annotated[list[str] | None, typer.Argument(help="Files of ids; standard input by default.")] = None,
-    skip_special_tokens: Annotated[bool, typer.Option("--skip-special-tokens")] = False,
+    skip_special_tokens: Annotated[
+        bool, typer.Option("--skip-special-tokens", help="Leave them out, in place of spelling them.")
+    ] = False,
 ) -> None:
     """Decode line by line: ids separated by spaces become text."""
     from koktok.tokenizer import Tokenizer

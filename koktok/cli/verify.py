@@ -21,7 +21,8 @@ def verify(
         list[str] | None, typer.Argument(help="Text to prove it on; koktok's own small corpus by default.")
     ] = None,
     exports: Annotated[
-        list[Path] | None, typer.Option("--with", help="Folder of an export that must give the same ids; repeatable.")
+        list[Path] | None,
+        typer.Option("--with", help="Folder or file of an export that must give the same ids; repeatable."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Look at the first so many lines only.")] = None,
     sample: Annotated[
@@ -71,7 +72,9 @@ def _show(report: Report) -> None:
         )
         for finding in report.findings
     ]
-    title = f"{report.folder}: {report.tokenizer}, {report.lines:,} lines, {report.characters:,} characters"
+    title = report.folder
+    if report.tokenizer:
+        title += f": {report.tokenizer}, {report.lines:,} lines, {report.characters:,} characters"
     table(title, ("check", "outcome", "looked at", "wrong"), rows)
     if report.losses:
         losses = [(loss.rule, loss.characters, f"{loss.times:,}", loss.example) for loss in report.losses]

@@ -146,11 +146,17 @@ def check_target(path: str | Path) -> Path:
     InputError
         When its parent cannot be written to.
     """
+    target = check_folder(path)
+    if target.is_dir() and not (target / MARK).is_file() and any(target.iterdir()):
+        raise UsageError(f"the folder `{target}` is not empty and holds no koktok tokenizer", hint="--out NEW-FOLDER")
+    return target
+
+
+def check_folder(path: str | Path) -> Path:
+    """A folder that is there, or can be made; else an error as `check_target` has them."""
     target = path_of(path)
     if target.exists() and not target.is_dir():
         raise UsageError(f"`{target}` is a file; a folder is wanted", hint=f"--out {target}.koktok")
-    if target.is_dir() and not (target / MARK).is_file() and any(target.iterdir()):
-        raise UsageError(f"the folder `{target}` is not empty and holds no koktok tokenizer", hint="--out NEW-FOLDER")
     parent = target.absolute().parent
     while not parent.exists():
         parent = parent.parent

@@ -52,7 +52,10 @@ def read_gold(path: str | Path, *, name: str | None = None, kind: str | None = N
     except (IndexError, ValueError) as error:
         raise InputError(f"the gold file `{path}` is no {kind}: {error}") from error
     if not sentences:
-        raise InputError(f"the gold file `{path}` holds no sentence of the kind {kind}", hint=", ".join(FORMATS))
+        raise InputError(
+            f"the gold file `{path}` holds no sentence",
+            hint="CoNLL-U, KLUE-DP, or lines of word TAB form/TAG+form/TAG",
+        )
     digest = hashlib.sha256(raw).hexdigest()[:16]
     human = kind == "conllu" and HUMAN.search(path.name) is not None
     return GoldCorpus.of(name or path.stem, sentences, human=human, digest=digest)
@@ -111,13 +114,15 @@ def _klue(lines: list[str]) -> Iterator[list[Word]]:
 def _sejong(lines: list[str]) -> Iterator[list[Word]]:
     """`form TAB morpheme/TAG+…`, one eojeol a line; sentences end at an empty line or where a column says EOS or BOS."""
     words: list[Word] = []
-    for line in [*lines, ""]:
+    for number, line in enumerate([*lines, ""], start=1):
         row = line.rstrip().split("\t")
         if len(row) < 2 or not line.strip():
             if words:
                 yield words
             words = []
             continue
+        if " " in row[0].strip():
+            raise ValueError(f"line {number} holds a text of several words, and one eojeol was wanted")
         if "BOS" in row[1:-1] and words:
             yield words
             words = []

@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from koktok.encoding import Encoding
 from koktok.errors import ArtifactError, InputError, UsageError
@@ -24,6 +24,9 @@ from koktok.models.decoding import checked_ids
 from koktok.recipe import Recipe
 from koktok.tokenizer import Tokenizer
 from koktok.vocab import Vocab
+
+if TYPE_CHECKING:
+    from koktok.bulk import TokenArray
 
 __all__ = ["PROBES", "ForeignVocab", "ImportedTokenizer", "load_imported"]
 
@@ -206,6 +209,42 @@ class ImportedTokenizer(Tokenizer):
         if isinstance(texts, str):
             raise InputError("one `str` came where texts were wanted", hint="tokenizer.encode_batch([text])")
         return [self.encode(text, allowed_special=allowed_special, **options) for text in texts]
+
+    def encode_ids(self, texts: Any, *, add_special_tokens: bool = False, **options: Any) -> TokenArray:
+        """Ids of many texts in one flat array, each as `encode` gives them; see `Tokenizer.encode_ids`.
+
+        Parameters
+        ----------
+        texts : iterable of str, or pyarrow.Array or ChunkedArray of strings
+        add_special_tokens : bool
+            As in `encode`; `before` and `after` stand outside.
+        **options
+            Those of `Tokenizer.encode_ids`; any number of threads is one.
+
+        Raises
+        ------
+        InputError
+            As `encode`; and when a bare `str` comes in place of texts.
+        UsageError
+            As `encode`; and when `dtype` cannot hold the ids, or `threads` is less than 1.
+        """
+        from koktok.importing.many import LibraryEncoder
+
+        encoder = LibraryEncoder(self, add_special_tokens=add_special_tokens)
+        return self._ids_by(encoder, texts, **options)
+
+    @cached_property
+    def bulk_encoder(self) -> Any:
+        """What `encode_ids` runs on: the library, text by text."""
+        from koktok.importing.many import LibraryEncoder
+
+        return LibraryEncoder(self)
+
+    @cached_property
+    def _bulk_decoder(self) -> Any:
+        from koktok.importing.many import LibraryDecoder
+
+        return LibraryDecoder(self)
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """Ids to text, as the library does it.

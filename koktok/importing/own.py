@@ -11,14 +11,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from itertools import product
-from typing import Any, get_args
+from typing import Any, Final, Literal, get_args
 
 from koktok.errors import KoktokError
 from koktok.export import hf, sentencepiece
+from koktok.jamo import FallbackNormalizer
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Digits, Pattern, Split
 from koktok.recipe import Recipe
-from koktok.style import StyleName, style_for
+from koktok.style import STYLES, StyleName, style_for
 from koktok.tokenizer import Tokenizer
 from koktok.vocab import BYTE_PIECES, ModelKind, Vocab
 
@@ -33,25 +34,30 @@ LOOKS = ("added_tokens", "post_processor")
 SUPERWORDS = 0.1
 """Any share above 0 says that pieces may cross spaces."""
 
+Jamo = bool | Literal["fallback"]
+
+IN_JAMO: Final[tuple[Jamo, ...]] = (True, "fallback")
+"""What the recipe's `jamo` may be where a file takes syllables apart."""
+
 
 def own_json(text: str, content: Mapping[str, Any]) -> Tokenizer | None:
     """The tokenizer of a tokenizer.json that koktok wrote, or None."""
     kinds = hf.KINDS.get(content["model"].get("type"), ())
-    jamo = any(node.get("type") == "Precompiled" for node in _steps(content))
+    apart = any(node.get("type") == "Precompiled" for node in _steps(content))
     folds = _folds(content)
     for kind in kinds:
         try:
             vocab = hf.vocab_from_json(text, kind)
         except KoktokError:
             continue
-        for pattern in _patterns():
+        for pattern, jamo in product(_patterns(), IN_JAMO if apart else (False,)):
             if pattern.regex not in _regexes(content):
                 continue
             plain = _written(vocab, pattern, folds, "plain", jamo=jamo)
             if plain is None or any(plain[name] != content.get(name) for name in NODES):
                 continue
-            for style in get_args(StyleName):
-                found = plain if style == "plain" else _written(vocab, pattern, folds, style, jamo=jamo)
+            for style in _styles(vocab):
+                found = _written(vocab, pattern, folds, style, jamo=jamo)
                 if found and all(found[name] == content.get(name) for name in LOOKS):
                     return _made(vocab, pattern, folds, style, jamo=jamo)
             return _made(vocab, pattern, folds, "plain", jamo=jamo)
@@ -72,7 +78,7 @@ def own_model(proto: Any, data: bytes) -> Tokenizer | None:
     specials = [row.piece for row in proto.pieces if row.type in (kinds.UNKNOWN, kinds.CONTROL, kinds.USER_DEFINED)]
     if any(row.type == kinds.USER_DEFINED for row in proto.pieces):
         return None
-    jamo = proto.denormalizer_spec.name == "koktok_jamo"
+    joins = proto.denormalizer_spec.name == "koktok_jamo"
     try:
         vocab = Vocab(
             model,
@@ -83,24 +89,35 @@ def own_model(proto: Any, data: bytes) -> Tokenizer | None:
         )
     except KoktokError:
         return None
-    for pattern in _patterns():
-        if sentencepiece.why_not(vocab, pattern):
-            continue
-        written = sentencepiece.model_proto(vocab, pattern, normalizer=Normalizer(), jamo=jamo)
-        return _made(vocab, pattern, Folds(), "plain", jamo=jamo) if written == data else None
+    pattern = next((pattern for pattern in _patterns() if not sentencepiece.why_not(vocab, pattern)), None)
+    for jamo in IN_JAMO if joins else (False,):
+        normalizer = _normalizer(vocab, Folds(), jamo)
+        if pattern and sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, jamo=joins) == data:
+            return _made(vocab, pattern, Folds(), "plain", jamo=jamo)
     return None
 
 
-def _written(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: bool) -> dict[str, Any] | None:
+def _styles(vocab: Vocab) -> list[StyleName]:
+    """Those whose special tokens are all there, and plain, which has no opinion, last."""
+    named = (name for name in get_args(StyleName) if name != "plain" and {*STYLES[name].specials} <= {*vocab.specials})
+    return [*named, "plain"]
+
+
+def _normalizer(vocab: Vocab, folds: Folds, jamo: Jamo) -> Normalizer:
+    return FallbackNormalizer(folds, vocab.whole_characters) if jamo == "fallback" else Normalizer(folds)
+
+
+def _written(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo) -> dict[str, Any] | None:
     """What koktok would write, or None where the style wants tokens that are not there."""
     look = style_for(style, vocab.specials)
     try:
-        return dict(json.loads(hf.tokenizer_json(vocab, Normalizer(folds), pattern, jamo=jamo, style=look)))
+        text = hf.tokenizer_json(vocab, _normalizer(vocab, folds, jamo), pattern, jamo=bool(jamo), style=look)
     except KoktokError:
         return None
+    return dict(json.loads(text))
 
 
-def _made(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: bool) -> Tokenizer:
+def _made(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo) -> Tokenizer:
     recipe = Recipe().changed(
         normalize={field.name: getattr(folds, field.name) for field in fields(folds)},
         pretokenize={"split": pattern.split, "digits": pattern.digits},

@@ -85,7 +85,10 @@ def summary(report: Report) -> str:
     columns = columns_of(report)
     heads = ["#", "tokenizer", "ids", *(measure.title + ARROWS[measure.better] for measure in columns)]
     table = _table(heads, "rlr" + "r" * len(columns), _rows(report, columns, front))
-    told = "★ on the Pareto front of tokens per eojeol and boundary F1. In brackets: 95 % bootstrap intervals."
+    told = (
+        "★ on the Pareto front of tokens per eojeol and boundary F1 (analysers and trivial rows apart). "
+        "In brackets: 95 % bootstrap intervals."
+    )
     return f"{table}\n\n{told}" if front else table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -116,5 +117,9 @@ class KiwiSubwords(Subject):
 def open_kiwi_sw(spec: str, path: Path) -> Subject:
     """The file of a SwTokenizer, or its folder."""
     path = path / "tokenizer.json" if path.is_dir() else path
+    try:  # Kiwi ends the whole process on what is no JSON
+        json.loads(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"`{path}` is no SwTokenizer vocabulary: {error}") from error
     name = path.resolve().parent.name if path.stem == "tokenizer" else path.stem
     return KiwiSubwords(spec, name, path)

@@ -17,7 +17,7 @@ KINDS: Final[dict[str, str]] = {
     "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
     "sp": "sp:FILE.model, a SentencePiece model",
     "wordpiece": "wordpiece:vocab.txt, a cased BERT vocabulary",
-    "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file)",
+    "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
     "tekken": "tekken:FILE.json, Mistral's ranks",
     "kiwi-sw": "kiwi-sw:FILE, a vocabulary of Kiwi's SwTokenizer",
     "plain": "plain:FILE#UNIT, a list of characters, jamo or MeCab morphemes (char, jamo, mecab)",
@@ -52,11 +52,12 @@ def parse_spec(text: str) -> tuple[str, str]:
         return "trivial", text
     bare, _, pattern = text.partition("#")
     path = Path(bare)
-    if path.is_dir():
+    if bare and path.is_dir():
         for name, found in (
             ("koktok.toml", "koktok"),
             ("tokenizer.json", "hf"),
             ("tokenizer.model", "sp"),
+            ("tiktoken.json", "tiktoken"),
             ("vocab.txt", "wordpiece"),
             ("tok.vocab", "plain"),
         ):

@@ -37,6 +37,8 @@ class SentencePiece(Subject):
             form = sentencepiece_model_pb2.ModelProto.FromString(model)
         except Exception as error:
             raise InputError(f"`{spec}` is no SentencePiece model: {error}") from error
+        if not form.pieces:  # the library takes an empty file for a model
+            raise InputError(f"`{spec}` is no SentencePiece model: it holds no piece")
         space = " " if not form.normalizer_spec.escape_whitespaces else "▁"
         self._pieces = [piece.piece for piece in form.pieces]
         kinds = [piece.type for piece in form.pieces]

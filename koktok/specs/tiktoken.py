@@ -103,9 +103,15 @@ class Tiktoken(Subject):
 
 
 def open_tiktoken(spec: str, path: Path, pattern: str, *, name: str = "") -> Subject:
-    """A file of `base64 rank` lines; the pattern by name, or in a file of its own."""
-    if pattern in PATTERNS:
-        expression = PATTERNS[pattern]
+    """A file of `base64 rank` lines; the pattern by name, or in a file of its own. Or koktok's export, which holds both."""
+    if path.is_dir():
+        from koktok.export.tiktoken import load
+
+        export = load(path)
+        return Tiktoken(spec, name or export.name, dict(export.ranks), export.pattern)
+    known_as = pattern.removesuffix("_base")
+    if known_as in PATTERNS:
+        expression = PATTERNS[known_as]
     elif pattern and Path(pattern).is_file():
         expression = Path(pattern).read_text(encoding="utf-8").rstrip("\n")
     else:

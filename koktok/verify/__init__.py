@@ -16,7 +16,7 @@ from koktok.tokenizer import Tokenizer
 from koktok.verify.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf
 from koktok.verify.finding import Finding, Loss, Report, Tally
 from koktok.verify.folders import saving, specials, specials_of_format
-from koktok.verify.formats import HuggingFace, Unopened, open_formats
+from koktok.verify.formats import HuggingFace, Unopened, ggufs, open_formats
 from koktok.verify.loss import RoundTrip
 from koktok.verify.probes import tricky_lines
 
@@ -47,7 +47,7 @@ def verify(
     lines : iterable of str
         The user's text; `TRICKY` lines of our own are always checked besides. Each distinct line is looked at once.
     exports : iterable of str or Path
-        Folders of exports, or GGUF files, that must be the same tokenizer.
+        Exports, folders or files, that must be the same tokenizer.
     sample : int
         How many lines the slow checks look at: transformers, offsets, batches, streams.
     tell : callable, optional
@@ -61,7 +61,7 @@ def verify(
     Raises
     ------
     UsageError
-        When the folder holds a tokenizer that koktok imported and another library runs.
+        When the folder holds a tokenizer that koktok imported and another library runs, or no export lies at a place.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class _Checks:
         self._gguf = [
             (file.name if place == folder else f"{file.parent.name}/{file.name}", file)
             for place in (folder, *exports)
-            for file in ([place] if place.suffix == ".gguf" else sorted(place.glob("*.gguf")))
+            for file in ggufs(place)
         ]
         self._decomposed = 0
 

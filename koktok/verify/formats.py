@@ -16,12 +16,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koktok.errors import UsageError
 from koktok.vocab import BYTE_CHARS
 
 if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["HuggingFace", "Reader", "SentencePiece", "TikToken", "Transformers", "Unopened", "open_formats"]
+__all__ = ["HuggingFace", "Reader", "SentencePiece", "TikToken", "Transformers", "Unopened", "ggufs", "open_formats"]
 
 
 @dataclass(frozen=True)
@@ -220,11 +221,21 @@ def open_formats(
         Of the folder.
     folder : Path
     more : iterable of Path
-        Folders of exports, which are held against the same tokenizer.
+        Exports, folders or files, which are held against the same tokenizer.
+
+    Raises
+    ------
+    UsageError
+        When nothing that can be read lies at a place.
     """
     for place in (folder, *more):
-        at = "" if place == folder else f"{place.name}/"
-        for name, module, extra, opened in _found(place):
+        at = "" if place == folder else f"{(place.parent if place.is_file() else place).name}/"
+        found = list(_found(place))
+        if place != folder and not found and not ggufs(place):
+            raise UsageError(
+                f"`{place}` is nothing that `koktok export` wrote", hint="koktok export FOLDER --to hf --out NEW-FOLDER"
+            )
+        for name, module, extra, opened in found:
             yield f"{at}{name}", _opened(module, extra, opened)
     if not (folder / "tokenizer.json").is_file():
         from koktok.export.hf import why_not
@@ -232,8 +243,22 @@ def open_formats(
         yield "tokenizer.json", Unopened(why_not(tokenizer.vocab) or "not in the folder")
 
 
+def ggufs(place: Path) -> list[Path]:
+    """The GGUF files at a place; one that is named itself is told by its first bytes."""
+    if not place.is_file():
+        return sorted(place.glob("*.gguf"))
+    with place.open("rb") as file:
+        return [place] if place.suffix == ".gguf" or file.read(4) == b"GGUF" else []
+
+
 def _found(place: Path) -> Iterator[tuple[str, str, str, Callable[[], Reader]]]:
-    """What lies in a folder: name, module that runs it, extra that brings the module, how to open it."""
+    """What lies at a place: name, module that runs it, extra that brings the module, how to open it."""
+    if place.is_file():
+        if place.suffix == ".json":
+            yield place.name, "tokenizers", "", lambda: HuggingFace(place)
+        elif not ggufs(place):
+            yield place.name, "sentencepiece", "", lambda: SentencePiece(place)
+        return
     file = place / "tokenizer.json"
     if file.is_file():
         yield file.name, "tokenizers", "", lambda: HuggingFace(file)
