@@ -70,7 +70,7 @@ def own_model(proto: Any, data: bytes) -> Tokenizer | None:
     The pattern is not in the model, and need not be: no piece crosses its cuts, so any pattern that cuts no piece gives
     the same ids.
     """
-    if proto.normalizer_spec.name != "koktok":
+    if proto.normalizer_spec.name != "user_defined" or proto.normalizer_spec.escape_whitespaces:
         return None
     kinds = type(proto).SentencePiece
     model: ModelKind = "unigram" if proto.trainer_spec.model_type == type(proto.trainer_spec).UNIGRAM else "bpe"
