@@ -247,9 +247,8 @@ def test_control_c_says_how_to_go_on(tmp_path: Path) -> None:
         words, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ.copy()
     )
     assert process.stdin is not None
-    process.stdin.write(
-        "나는 집에 간다.\n".encode() * 100_000
-    )  # more than a pipe holds: this ends when it is being read
+    # More than a pipe holds: this ends when it is being read.
+    process.stdin.write("나는 집에 간다.\n".encode() * 100_000)
     process.stdin.flush()
     for _ in range(
         6
