@@ -212,7 +212,9 @@ def model_proto(
         trainer.pad_piece = tokens[roles["pad_token"]]
     model.normalizer_spec.name = "identity"
     if normalizer is not None:
-        model.normalizer_spec.name = "user_defined"  # what SentencePiece itself calls rules of a user; kitoken reads no other
+        model.normalizer_spec.name = (
+            "user_defined"  # what SentencePiece itself calls rules of a user; kitoken reads no other
+        )
         model.normalizer_spec.precompiled_charsmap = charsmap(normalizer, jamo=jamo)
     elif jamo:
         model.normalizer_spec.name = "koktok_jamo"
