@@ -241,7 +241,6 @@ def test_a_killed_training_leaves_nothing_and_resumes(tmp_path: Path) -> None:
 
 
 def test_control_c_says_how_to_go_on(tmp_path: Path) -> None:
-    (tmp_path / "fifo").mkdir()
     words = [sys.executable, "-m", "koktok", "train", "-", "--out", str(tmp_path / "out")]
     process = subprocess.Popen(
         words, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ.copy()
