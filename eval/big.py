@@ -1,6 +1,7 @@
 """A gigabyte on a laptop: `balanced` with 32,000 pieces from 1 GB of raw text, beside peers that finish.
 
     python -m eval.big DATA [--mb 1000] [--file FILE] [--mass 1] [--rows koktok,spm-sampled,hf] [--patience 3600]
+        [--report FILE]
 
 The text is DATA/text resampled so that Heaps' law of new words holds (eval/heaps.py says how, and its table is printed);
 `--file` keeps it, or takes it where it is there. Wanted: 20 minutes and 4 GB (10^9 bytes each), the analyser's processes
@@ -12,11 +13,12 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+import time
 from pathlib import Path
 
 from eval.growth import ROWS, table_of
-from eval.heaps import base_lines, sized
-from eval.machine import machine
+from eval.heaps import base_lines, write_sized
+from eval.machine import Told, machine
 
 
 def main() -> None:
@@ -28,21 +30,20 @@ def main() -> None:
     parser.add_argument("--mass", type=float, default=1.0, help="koktok's --segment-mass")
     parser.add_argument("--rows", default="koktok,spm-sampled,hf")
     parser.add_argument("--patience", type=float, default=3600.0)
+    parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
-    print(machine(), flush=True)
+    tell = Told(given.report)
+    tell(machine())
     with tempfile.TemporaryDirectory() as folder:
         file = given.file or Path(folder) / "big.txt"
         if not file.is_file():
-            lines, table = sized(base_lines(Path(given.data)), int(given.mb * 1e6))
-            with file.open("w", encoding="utf-8") as out:
-                for i in range(0, len(lines), 10_000):
-                    out.write("\n".join(lines[i : i + 10_000]) + "\n")
-            del lines
-            print("\n".join(table), flush=True)
-        print(f"\nvocabulary {given.size:,}\n\n| text | trainer | s | peak MiB | |\n|---|---|---|---|---|", flush=True)
+            begun = time.perf_counter()
+            tell("\n".join(write_sized(base_lines(Path(given.data)), int(given.mb * 1e6), file)))
+            tell(f"\nmade in {time.perf_counter() - begun:.0f} s")
+        tell(f"\nvocabulary {given.size:,}\n\n| text | trainer | s | peak MiB | |\n|---|---|---|---|---|")
         rows = [row for row, kind in ROWS.items() if kind in given.rows.split(",")]
         label = f"{file.stat().st_size / 1e6:.0f} MB"
-        table_of(file, label, rows, given.size, given.mass, given.patience, folder)
+        table_of(file, label, rows, given.size, given.mass, given.patience, folder, tell)
 
 
 if __name__ == "__main__":

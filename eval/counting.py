@@ -1,6 +1,6 @@
 """Choices in counting, measured: threads against processes, engines that sum shards, and shapes in which shards spill.
 
-    python -m eval.counting FILE
+    python -m eval.counting FILE [--report FILE]
 
 FILE is plain text of some size. The first table counts it on one thread, on all, and as halves in two processes started
 beforehand (what processes could give at best: nothing is sent back). The second sums its shards with every engine; the
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eval.machine import machine
+from eval.machine import Told, machine
 from koktok.corpus import Source
 from koktok.count.engine import DuckEngine, Engine, OwnEngine, total
 from koktok.count.files import About, read_counts, write_counts
@@ -52,15 +52,17 @@ def best(work: Callable[[], object], times: int = 3) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file")
+    parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
+    tell = Told(given.report)
     size = Path(given.file).stat().st_size / 1e6
     cores = os.cpu_count() or 1
-    print(f"{machine()}\n{size:.0f} MB\n\n| counting | s | MB/s |\n|---|---|---|")
+    tell(f"{machine()}\n{size:.0f} MB\n\n| counting | s | MB/s |\n|---|---|---|")
     shards = shards_of(given.file, cores)
     with tempfile.TemporaryDirectory() as folder:
         for name, threads in (("1 thread", 1), (f"{cores} threads", cores)):
             seconds = best(lambda n=threads: shards_of(given.file, n))  # type: ignore[misc]
-            print(f"| {name} | {seconds:.2f} | {size / seconds:.0f} |", flush=True)
+            tell(f"| {name} | {seconds:.2f} | {size / seconds:.0f} |")
         lines = Path(given.file).read_bytes().splitlines(keepends=True)
         parts = [Path(folder) / f"{i}.txt" for i in range(cores)]
         for i, part in enumerate(parts):
@@ -69,17 +71,17 @@ def main() -> None:
         with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
             list(pool.map(count_only, map(str, parts)))
             seconds = best(lambda: list(pool.map(count_only, map(str, parts))))
-        print(f"| {cores} processes | {seconds:.2f} | {size / seconds:.0f} |", flush=True)
+        tell(f"| {cores} processes | {seconds:.2f} | {size / seconds:.0f} |")
 
         n = sum(map(len, shards))
-        print(f"\n| engine, {len(shards)} shards of {n:,} rows | s |\n|---|---|")
+        tell(f"\n| engine, {len(shards)} shards of {n:,} rows | s |\n|---|---|")
         wanted = total(shards, OwnEngine())
         engines: tuple[tuple[str, Engine], ...] = (("koktok", OwnEngine()), ("DuckDB", DuckEngine()))
         for name, engine in engines:
             rows = total(shards, engine)
             assert np.array_equal(rows.data, wanted.data)
             assert np.array_equal(rows.n, wanted.n)
-            print(f"| {name} | {best(lambda e=engine: total(shards, e)):.2f} |", flush=True)  # type: ignore[misc]
+            tell(f"| {name} | {best(lambda e=engine: total(shards, e)):.2f} |")  # type: ignore[misc]
 
         def spill() -> None:
             for i, shard in enumerate(shards):
@@ -90,7 +92,7 @@ def main() -> None:
             for i, shard in enumerate(shards):
                 write_counts(Path(folder) / f"{i}.parquet", [shard], About("words", ()))
 
-        print("\n| spilled as | write s | read and sum s | MB |\n|---|---|---|---|")
+        tell("\n| spilled as | write s | read and sum s | MB |\n|---|---|---|---|")
         for name, suffix, write in (("flat arrays", "rows", spill), ("Parquet, zstd", "parquet", spill_parquet)):
             wrote = best(write)
             files = [Path(folder) / f"{i}.{suffix}" for i in range(len(shards))]
@@ -98,9 +100,8 @@ def main() -> None:
             def again(files: list[Path] = files, suffix: str = suffix) -> None:
                 total([Rows.mapped(str(file)) for file in files] if suffix == "rows" else read_counts(files))
 
-            print(
+            tell(
                 f"| {name} | {wrote:.2f} | {best(again):.2f} | {sum(f.stat().st_size for f in files) / 1e6:.0f} |",
-                flush=True,
             )
 
 

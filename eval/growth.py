@@ -22,8 +22,8 @@ import threading
 import time
 from pathlib import Path
 
-from eval.heaps import base_lines, sized
-from eval.machine import machine
+from eval.heaps import base_lines, write_sized
+from eval.machine import Told, machine
 
 SENTENCES = 2_000_000
 """SentencePiece's own advice for much text: `input_sentence_size` with `shuffle_input_sentence` (its documentation's example
@@ -134,7 +134,7 @@ class TreeMemory(threading.Thread):
         return process == self.process
 
 
-def measured(*words: str, patience: float = 1e9, module: str = "eval.growth") -> tuple[float, float, str]:
+def measured(*words: str, patience: float = 1e6, module: str = "eval.growth") -> tuple[float, float, str]:
     """Seconds, MiB at the peak, and what the child had to say."""
     begun = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", module, *words], stdout=subprocess.PIPE, text=True)
@@ -154,14 +154,16 @@ def measured(*words: str, patience: float = 1e9, module: str = "eval.growth") ->
     return seconds, memory.peak / 1024, said.strip().split("\n")[-1]
 
 
-def table_of(file: Path, label: str, rows: list[str], size: int, mass: float, patience: float, folder: str) -> None:
+def table_of(
+    file: Path, label: str, rows: list[str], size: int, mass: float, patience: float, folder: str, tell: Told
+) -> None:
     """A row a training, told as it comes."""
     for i, row in enumerate(rows):
         out, cache = f"{folder}/{file.stem}-{i}", f"{folder}/cache-{file.stem}"
         seconds, peak, said = measured(
             str(file), "--size", str(size), "--mass", str(mass), "--child", row, out, cache, patience=patience
         )
-        print(f"| {label} | {row} | {seconds:.1f} | {peak:,.0f} | {said} |", flush=True)
+        tell(f"| {label} | {row} | {seconds:.1f} | {peak:,.0f} | {said} |")
 
 
 def main() -> None:
@@ -173,6 +175,7 @@ def main() -> None:
     parser.add_argument("--rows", default="koktok,spm,hf,kiwi", help="koktok, spm, spm-sampled, hf, kiwi")
     parser.add_argument("--mass", type=float, default=1.0, help="koktok's --segment-mass")
     parser.add_argument("--patience", type=float, default=3600.0)
+    parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     parser.add_argument("--child", nargs=3, metavar=("ROW", "OUT", "CACHE"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
@@ -188,12 +191,13 @@ def main() -> None:
         for times in given.times.split(",")
         if times
     ]
-    print(f"{machine()}\nvocabulary {given.size:,}\n\n| text | trainer | s | peak MiB | |\n|---|---|---|---|---|")
+    tell = Told(given.report)
+    tell(f"{machine()}\nvocabulary {given.size:,}\n\n| text | trainer | s | peak MiB | |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for i, (label, size) in enumerate(sizes):
             file = Path(folder) / f"{i}.txt"
-            file.write_text("\n".join(sized(lines, size)[0]) + "\n", encoding="utf-8")
-            table_of(file, label, wanted, given.size, given.mass, given.patience, folder)
+            write_sized(lines, size, file)
+            table_of(file, label, wanted, given.size, given.mass, given.patience, folder, tell)
             file.unlink()
 
 

@@ -1,9 +1,10 @@
-"""What a figure was measured with: processor, cores, Python and the libraries that matter."""
+"""What a figure was measured with, and where it is written down."""
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -11,7 +12,7 @@ LIBRARIES = ("koktok", "kiwipiepy", "sentencepiece", "tokenizers", "numpy", "num
 
 
 def machine() -> str:
-    """One line."""
+    """One line: processor, cores, Python and the libraries that matter."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -26,3 +27,38 @@ def machine() -> str:
         except PackageNotFoundError:
             found.append(f"{name} not installed")
     return f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}; {', '.join(found)}"
+
+
+class Told:
+    """What a run has to say, printed as it comes, and kept as a Markdown file where one is named.
+
+    Parameters
+    ----------
+    report : Path, optional
+        Written anew after every line, so that a run that is ended leaves what it found; its first line is the command.
+    """
+
+    def __init__(self, report: Path | None = None) -> None:
+        self.report = report
+        command = ["python", "-m", f"eval.{Path(sys.argv[0]).stem}", *_shown(sys.argv[1:])]
+        self.lines = [f"    {' '.join(command)}", ""]
+
+    def __call__(self, line: str) -> None:
+        """Tell a line, or some."""
+        print(line, flush=True)
+        self.lines.append(line)
+        if self.report is not None:
+            self.report.parent.mkdir(parents=True, exist_ok=True)
+            partial = self.report.with_name(f".{self.report.name}.part")
+            partial.write_text("\n".join(self.lines) + "\n", encoding="utf-8")
+            partial.replace(self.report)
+
+
+def _shown(words: list[str]) -> list[str]:
+    """Words of a command as another machine would type them: no folder of this one, and no report."""
+    shown: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        if word == "--report" or before == "--report" or word.startswith("--report="):
+            continue
+        shown.append(Path(word).name if "/" in word else word)
+    return shown

@@ -1,6 +1,7 @@
 """How much has to be analysed, and what becomes of the rest: vocabularies from a head that Kiwi read and a tail that it did not.
 
     python -m eval.mass DATA [--size 32000] [--masses 0.95,0.9,0.8] [--tails endings,model,dropped,whole]
+        [--report FILE]
 
 Text, held-out lines and gold cuts are those of eval.trainers. The head are the most frequent words that cover a share of the
 running ones. Words of the tail are cut by the endings of the head (what `--segment-mass` does), cut as a tokenizer trained
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eval import trainers
-from eval.machine import machine
+from eval.machine import Told, machine
 from koktok.build import prepare
 from koktok.count import count_words
 from koktok.normalize import Normalizer
@@ -55,7 +56,7 @@ def without(whole: SegmentedCounts, head: set[str], tail: str, recipe: Recipe) -
     return SegmentedCounts.from_items(items("model", model))
 
 
-def row(name: str, tokenizer: Tokenizer, data: trainers.Data, analysed: int) -> None:
+def row(name: str, tokenizer: Tokenizer, data: trainers.Data, analysed: int) -> str:
     lines = [line for blocks in data.held.values() for block in blocks for line in block]
     tokens = sum(len(tokenizer.encode(line).ids) for line in lines)
     right = found = wanted = 0
@@ -65,10 +66,7 @@ def row(name: str, tokenizer: Tokenizer, data: trainers.Data, analysed: int) -> 
         right, found, wanted = right + len(cuts & gold), found + len(cuts), wanted + len(gold)
     eojeols = sum(len(line.split()) for line in lines)
     f1 = 2 * right / (found + wanted)
-    print(
-        f"| {name} | {analysed:,} | {tokens / eojeols:.4f} | {right / found:.3f} | {right / wanted:.3f} | {f1:.4f} |",
-        flush=True,
-    )
+    return f"| {name} | {analysed:,} | {tokens / eojeols:.4f} | {right / found:.3f} | {right / wanted:.3f} | {f1:.4f} |"
 
 
 def main() -> None:
@@ -77,6 +75,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=32_000)
     parser.add_argument("--masses", default="0.95,0.9,0.8")
     parser.add_argument("--tails", default="endings,model,dropped,whole")
+    parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
     recipe = Recipe.build({"train": {"vocab_size": given.size}, "holdout": 0.0})
     data = trainers.read(Path(given.data), "ko_kaist-ud-dev.conllu")
@@ -87,8 +86,9 @@ def main() -> None:
     for word, times in counts.items():
         if text := bare(word):
             n[text] = n.get(text, 0) + times
-    print(f"{machine()}\n\n| mass, tail | analysed | tokens/eojeol | P | R | F1 |\n|---|---|---|---|---|---|")
-    row("1", tokenizer_of(whole, recipe), data, len(n))
+    tell = Told(given.report)
+    tell(f"{machine()}\n\n| mass, tail | analysed | tokens/eojeol | P | R | F1 |\n|---|---|---|---|---|---|")
+    tell(row("1", tokenizer_of(whole, recipe), data, len(n)))
     for mass in map(float, given.masses.split(",")):
         head = head_of(n, mass)
         for tail in given.tails.split(","):
@@ -97,7 +97,7 @@ def main() -> None:
                 if tail == "endings"
                 else without(whole, set(head), tail, recipe)
             )
-            row(f"{mass}, {tail}", tokenizer_of(cut, recipe), data, len(head))
+            tell(row(f"{mass}, {tail}", tokenizer_of(cut, recipe), data, len(head)))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ DATA is a folder with `text/` (plain or gzipped lines) and `gold/ko_kaist-ud-dev
 text are read; blocks of 50 lines, chosen by hash, are held out. Every row trains on the rest. Tokens are counted on
 whole held-out lines, F1 on cuts between two syllables inside a human-annotated eojeol (micro; a fused syllable has none).
 Intervals are 95 %, by bootstrap over blocks (tokens) and sentences (F1). "Gaps" is the share of the gaps between eojeols of
-held-out lines that lie inside a token. Several sizes are trained in one run from one table of candidates.
+held-out lines that lie inside a token. Several sizes are trained in one run from one table of candidates. SentencePiece puts a
+space before every line (its dummy prefix) and koktok does not: `bare` are its rows without, `--space` gives koktok lines with one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -240,7 +242,8 @@ def sentencepiece(data: Data, size: int, **options: object) -> Cutter:
 
     def cutter(line: str) -> tuple[int, set[int]]:
         pieces = processor.encode(line, out_type=str)
-        return len(pieces), set((np.cumsum([len(piece) for piece in pieces]) - 1).tolist())  # 1: the dummy prefix
+        prefix = int(options.get("add_dummy_prefix", True))  # type: ignore[call-overload]
+        return len(pieces), set((np.cumsum([len(piece) for piece in pieces]) - prefix).tolist())
 
     return cutter
 
@@ -355,6 +358,16 @@ def of_model(model: object, chunks: Callable[[str], object]) -> Cutter:
     return cutter
 
 
+def behind_space(cutter: Cutter) -> Cutter:
+    """The same tokenizer on lines with a space in front, as SentencePiece's dummy prefix puts one there."""
+
+    def shifted(line: str) -> tuple[int, set[int]]:
+        tokens, cuts = cutter(f" {line}")
+        return tokens, {cut - 1 for cut in cuts}
+
+    return shifted
+
+
 def peers(data: Data, size: int, which: list[str]) -> Iterator[tuple[str, Callable[[], Cutter]]]:
     words = {"split_by_unicode_script": False, "split_by_number": False}
     if "sp" in which or "spbpe" in which:
@@ -367,6 +380,9 @@ def peers(data: Data, size: int, which: list[str]) -> Iterator[tuple[str, Callab
                 f"{label}, split_by_whitespace=false",
                 lambda k=kind: sentencepiece(data, size, model_type=k, split_by_whitespace=False),
             )
+    for kind in ("unigram", "bpe") if "bare" in which else ():
+        made = partial(sentencepiece, data, size, model_type=kind, add_dummy_prefix=False, **words)
+        yield f"SentencePiece {kind}, spaces only, no dummy prefix", made
     if "hf" in which:
         yield "HF byte-level BPE", lambda: hugging_face(data, size)
     if "kiwi" in which:
@@ -382,7 +398,8 @@ def main() -> None:
     parser.add_argument("--presets", default="short,balanced,aligned")
     parser.add_argument("--superwords", action="store_true", help="also with pieces that cross spaces")
     parser.add_argument("--bpe", action="store_true", help="also koktok's curriculum BPE")
-    parser.add_argument("--peers", default="sp,hf,kiwi", help="sp (or spbpe: its BPE only), hf, kiwi, or none")
+    parser.add_argument("--space", action="store_true", help="koktok reads every line with a space in front")
+    parser.add_argument("--peers", default="sp,hf,kiwi", help="sp (or spbpe: its BPE only), bare, hf, kiwi, or none")
     given = parser.parse_args()
     sizes = [int(size) for size in given.sizes.split(",")]
     data = read(given.data, given.gold)
@@ -398,8 +415,7 @@ def main() -> None:
         cutter = sentencepiece(data, size, model_type="unigram", **words)
         bases[size] = score("SentencePiece unigram, spaces only", cutter, data, time.perf_counter() - clock)
         show(bases[size], bases[size], size)
-        trivial = score("one token per syllable", _syllables, data, 0)
-        show(trivial, bases[size], size)
+        show(score("one token per syllable", _syllables, data, 0), bases[size], size)
         for name, make in peers(data, size, given.peers.split(",")):
             clock = time.perf_counter()
             try:
@@ -409,11 +425,13 @@ def main() -> None:
                 continue
             show(score(name, cutter, data, time.perf_counter() - clock), bases[size], size)
     presets = [name for name in given.presets.split(",") if name]
-    for size, name, cutter, seconds in ours(data, sizes, presets, superwords=given.superwords, bpe=given.bpe):
+    text = replace(data, train=[f" {line}" for line in data.train]) if given.space else data
+    for size, name, cutter, seconds in ours(text, sizes, presets, superwords=given.superwords, bpe=given.bpe):
         if isinstance(cutter, Exception):
             _not_run(size, name, cutter)
         else:
-            show(score(name, cutter, data, seconds), bases[size], size)
+            label, read_by = (f"{name}, behind a space", behind_space(cutter)) if given.space else (name, cutter)
+            show(score(label, read_by, data, seconds), bases[size], size)
 
 
 def _not_run(size: int, name: str, error: Exception) -> None:

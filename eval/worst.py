@@ -1,16 +1,18 @@
 """The worst text there is, at its full size: time, memory and linear growth of every stage.
 
-    python -m eval.worst [--stages count,segment] [--cases ...] [--share 1.0]
+    python -m eval.worst [--stages count,segment] [--cases ...] [--share 1.0] [--report FILE]
 
 A case is a function from a size to bytes (`CASES`); a stage is a function from bytes to whatever it makes (`STAGES`).
-Every pair of them runs twice in a process of its own, at an eighth of the size and at the size. Linear is a ratio of
-about 8; memory is the peak of the process with its children, less what it had before the stage. A case that a stage
+Every pair of them runs twice in a process of its own, at an eighth of the size and at the size. Times are of processor, the
+analyser's processes among it, so that a busy machine changes little; linear is a ratio of about 8. Memory is the peak of the
+process, less what it had before the stage. A case that a stage
 refuses is told with its message. Another stage adds itself to `STAGES`.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import subprocess
 import sys
@@ -18,11 +20,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.machine import machine
+from eval.machine import Told, machine
 
 if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer
@@ -164,7 +167,7 @@ STAGES: dict[str, Callable[[Path], Callable[[], str]]] = {
 
 
 def child(stage: str, file: Path) -> None:
-    """One measurement: seconds, megabytes and what came out, with tabs between."""
+    """One measurement: seconds of processor, those on the clock, megabytes and what came out, with tabs between."""
     import gc
 
     from koktok.errors import KoktokError
@@ -177,12 +180,24 @@ def child(stage: str, file: Path) -> None:
     gc.collect()
     before = _resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
-    begun = time.perf_counter()
+    begun, used = time.perf_counter(), _processor()
     try:
         said = go()
     except KoktokError as error:
         said = f"refused: {error.message}"
-    print(f"{time.perf_counter() - begun}\t{_resident('VmHWM') - before}\t{said}")
+    print(f"{_processor() - used}\t{time.perf_counter() - begun}\t{_resident('VmHWM') - before}\t{said}")
+
+
+def _processor() -> float:
+    """Seconds that this process and its children were given, those that have ended among them."""
+    ended = os.times()
+    found = ended.user + ended.system + ended.children_user + ended.children_system
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            words = stat.read_text().rsplit(")", 1)[1].split()
+            if int(words[1]) == os.getpid():
+                found += (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    return found
 
 
 def _resident(key: str) -> float:
@@ -197,11 +212,15 @@ def main() -> None:
     parser.add_argument("--cases", default="", help="only cases with this in their name")
     parser.add_argument("--share", type=float, default=1.0, help="of the full sizes")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
     if given.child:
         child(given.child[0], Path(given.child[1]))
         return
-    print(f"{machine()}\n\n| stage | case | s at 1/8 | s | ratio | peak MB | |\n|---|---|---|---|---|---|---|")
+    tell = Told(given.report)
+    tell(
+        f"{machine()}\n\n| stage | case | CPU s at 1/8 | CPU s | ratio | s | peak MB | |\n|---|---|---|---|---|---|---|---|"
+    )
     with tempfile.TemporaryDirectory() as folder:
         for name, (full, make) in CASES.items():
             if given.cases not in name:
@@ -214,12 +233,14 @@ def main() -> None:
                     words = [sys.executable, "-m", "eval.worst", "--child", stage, str(file)]
                     done = subprocess.run(words, capture_output=True, text=True, check=False)
                     last = done.stdout.strip().split("\n")[-1].split("\t")
-                    rows.append(last if len(last) == 3 else ["nan", "nan", f"failed: {done.stderr.strip()[-200:]}"])
-                (small, _, _), (large, peak, said) = rows
-                ratio = float(large) / max(float(small), 1e-3)
-                print(
-                    f"| {stage} | {name} | {float(small):.2f} | {float(large):.2f} | {ratio:.1f} | {float(peak):,.0f} | {said} |",
-                    flush=True,
+                    rows.append(
+                        last if len(last) == 4 else ["nan", "nan", "nan", f"failed: {done.stderr.strip()[-200:]}"]
+                    )
+                (small, _, _, _), (large, clock, peak, said) = rows
+                ratio = float(large) / max(float(small), 1e-2)
+                tell(
+                    f"| {stage} | {name} | {float(small):.2f} | {float(large):.2f} | {ratio:.1f} | {float(clock):.2f} "
+                    f"| {float(peak):,.0f} | {said} |"
                 )
 
 

@@ -13,10 +13,21 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.text import Text
 
-__all__ = ["Talk", "coloured", "stderr", "stdout"]
+__all__ = ["Talk", "coloured", "counted", "stderr", "stdout"]
 
 PALETTE = ("black on #f6c177", "black on #9ccfd8", "black on #ebbcba", "black on #a3be8c", "black on #c4a7e7")
 """Five light backgrounds that differ in brightness as well, so that neighbours stay apart for colour-blind readers."""
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun, which is plural for any number but one.
+
+    Examples
+    --------
+    >>> counted(1, "line"), counted(2000, "line"), counted(0, "line")
+    ('1 line', '2,000 lines', '0 lines')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def stderr() -> Console:

@@ -12,16 +12,18 @@ import difflib
 import glob
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from koktok.errors import InputError, UsageError
-from koktok.records import EXTENSIONS, STDIN, Errors, Meter, ReadReport, pick, records
+from koktok.records import EXTENSIONS, STDIN, Batch, Errors, Meter, ReadReport, pick, records
 
 __all__ = [
     "EXTENSIONS",
+    "Batch",
     "Errors",
     "Progress",
     "ReadReport",
@@ -31,12 +33,15 @@ __all__ = [
     "item_batches",
     "lines_of",
     "read_batches",
+    "read_blocks",
     "read_documents",
     "read_lines",
     "split_lines",
 ]
 
 Progress = Callable[[int, int | None], None]
+Files = Callable[[Sequence[Path], str | None, Errors, ReadReport, Meter], Generator[Batch, None, None]]
+"""Who reads the files of a source, in their order."""
 
 _BATCH = 256  # documents that a Python object gives before they are passed on
 
@@ -195,7 +200,7 @@ def read_lines(
     >>> list(read_lines(Source.of(path), report=report)), report.lines
     (['나는 학생이다.', '너는?'], 2)
     """
-    for documents in _read(sources, errors, report or ReadReport(), on_progress):
+    for documents in read_batches(sources, errors=errors, report=report, on_progress=on_progress):
         yield from "\n".join(documents).split("\n")
 
 
@@ -218,7 +223,7 @@ def read_documents(
     >>> list(read_documents(Source.of(path))), list(read_lines(Source.of(path)))
     (['하나\n둘'], ['하나', '둘'])
     """
-    for documents in _read(sources, errors, report or ReadReport(), on_progress):
+    for documents in read_batches(sources, errors=errors, report=report, on_progress=on_progress):
         yield from documents
 
 
@@ -233,13 +238,31 @@ def read_batches(
 
     Parameters, report and errors are those of `read_lines`, and so is the digest.
     """
-    return _read(sources, errors, report or ReadReport(), on_progress)
+    for batch in read_blocks(sources, errors=errors, report=report, on_progress=on_progress):
+        yield batch.decode()[:-1].split("\n") if isinstance(batch, bytes) else batch
 
 
-def _read(
-    sources: Source | Sequence[Source], errors: Errors, report: ReadReport, on_progress: Progress | None
-) -> Iterator[list[str]]:
-    """Yield documents in batches, signing them on the way."""
+def read_blocks(
+    sources: Source | Sequence[Source],
+    *,
+    errors: Errors = "skip",
+    report: ReadReport | None = None,
+    on_progress: Progress | None = None,
+    files: Files | None = None,
+) -> Generator[Batch, None, None]:
+    r"""Yield documents in batches, signing them on the way: strings, or bytes where each is a line of UTF-8.
+
+    Parameters, report and errors are those of `read_lines`; `files` reads one file behind the other where it is not given.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.txt")
+    >>> _ = path.write_text("a\nb\n", encoding="utf-8")
+    >>> list(read_blocks(Source.of(path)))
+    [b'a\nb\n']
+    """
+    report = report or ReadReport()
     sources = [sources] if isinstance(sources, Source) else list(sources)
     names = [source.name for source in sources]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -250,12 +273,13 @@ def _read(
     for source in sources:
         digest = hashlib.sha256()
         found, bad = report.lines, report.bad_lines
-        for path in source.paths:
-            for documents in records(path, source.field, errors, report, meter):
-                text = "\n".join(documents) + "\n"
-                digest.update(text.encode())
-                report.lines += text.count("\n")
-                yield documents
+        with closing((files or _in_turn)(source.paths, source.field, errors, report, meter)) as batches:
+            for batch in batches:
+                data = batch if isinstance(batch, bytes) else ("\n".join(batch) + "\n").encode()
+                lines = data.count(b"\n")
+                digest.update(data)
+                report.lines += lines
+                yield data if isinstance(batch, bytes) or lines == len(batch) else batch
         if report.lines == found:
             paths = ", ".join(f"`{path}`" for path in source.paths[:3])
             broken = report.bad_lines - bad
@@ -265,6 +289,12 @@ def _read(
             hint = "" if source.paths[0] == STDIN else f"head {source.paths[0]}"
             raise InputError(f"the source `{source.name}` ({paths}) {state}", hint=hint)
         report.digests[source.name] = digest.hexdigest()
+
+
+def _in_turn(
+    paths: Sequence[Path], field: str | None, errors: Errors, report: ReadReport, meter: Meter
+) -> Generator[Batch, None, None]:
+    return (batch for path in paths for batch in records(path, field, errors, report, meter))
 
 
 def lines_of(

@@ -5,21 +5,21 @@ This file adds: `read`, the only stage whose time follows the text; all others f
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from koktok.corpus import ReadReport, Source, item_batches, read_batches
+from koktok.corpus import Batch, ReadReport, Source, item_batches, read_blocks
 from koktok.count import Counts
+from koktok.count.ahead import Ahead
 from koktok.count.engine import Engine, total
 from koktok.count.files import About, about, read_counts, runs_file
 from koktok.count.rows import Rows
 from koktok.count.shards import Shards, Told
 from koktok.errors import InputError
-from koktok.train.superword import runs_of
+from koktok.train.superword import RUN
 
 __all__ = ["Found", "Reading", "Tell", "read", "read_shards", "silent"]
 
@@ -151,13 +151,14 @@ def read_shards(
     """
     found = Found()
     report = found.report
-    with Shards(holdout=holdout, runs=_runs if runs else None, threads=threads, folder=folder) as shards:
-        for source, batches in _streams(text, report, tell):
+    with Shards(holdout=holdout, runs=RUN if runs else None, threads=threads, folder=folder) as shards:
+        for source, batches in _streams(text, report, tell, threads):
             before = report.lines
             if batches is None:
                 words, wide = _counted(source, found, runs=runs)
             else:
-                words, wide = shards.count(batches, name=source.name)
+                with closing(batches):  # ends the threads that read ahead, whatever happened
+                    words, wide = shards.count(batches, name=source.name)
                 found.weights[source.name] = source.weight
                 found.lines[source.name] = report.lines - before
                 found.shares.append(holdout)
@@ -167,14 +168,12 @@ def read_shards(
         yield found
 
 
-def _runs(line: str, held: bool) -> Iterator[str]:  # noqa: FBT001 - called by position from the count
-    return runs_of(line, longest=sys.maxsize) if held else runs_of(line)
-
-
-def _streams(text: Any, report: ReadReport, tell: Tell) -> Iterator[tuple[Source, Iterator[list[str]] | None]]:
+def _streams(
+    text: Any, report: ReadReport, tell: Tell, threads: int | None
+) -> Iterator[tuple[Source, Generator[Batch, None, None] | None]]:
     """Each source with its documents, None for count files; progress goes on from one source to the next."""
     if not (isinstance(text, list | tuple) and all(isinstance(source, Source) for source in text)):
-        yield Source("lines", ()), item_batches(text, report=report)
+        yield Source("lines", ()), (batch for batch in item_batches(text, report=report))
         return
     sizes = [sum(file.stat().st_size for file in source.paths if file.is_file()) for source in text]
     known = not any(str(file) == "-" for source in text for file in source.paths)
@@ -188,7 +187,7 @@ def _streams(text: Any, report: ReadReport, tell: Tell) -> Iterator[tuple[Source
             yield source, None
             on_progress(sizes[i], None)
         else:
-            yield source, read_batches(source, report=report, on_progress=on_progress)
+            yield source, read_blocks(source, report=report, on_progress=on_progress, files=Ahead(threads))
 
 
 def _counted(source: Source, found: Found, *, runs: bool) -> tuple[list[Rows], list[Rows]]:

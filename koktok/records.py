@@ -25,9 +25,11 @@ from typing import IO, Any, Literal
 
 from koktok.errors import InputError, MissingExtraError
 
-__all__ = ["EXTENSIONS", "STDIN", "Errors", "Meter", "ReadReport", "pick", "records"]
+__all__ = ["EXTENSIONS", "STDIN", "Batch", "Errors", "Meter", "ReadReport", "pick", "records"]
 
-Errors = Literal["skip", "replace", "error"]
+Errors = Literal["skip", "empty", "replace", "error"]
+Batch = list[str] | bytes
+r"""Documents as strings; or, where each is one line of UTF-8, as they lie in the file, each ended by ``\n``."""
 
 STDIN = Path("-")
 _TEXT = (".txt", ".md", ".jsonl", ".ndjson", ".csv", ".tsv")
@@ -41,7 +43,6 @@ _PLACES = 20
 _ICONV = "iconv -f cp949 -t utf-8"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HANGUL = re.compile("[가-힣]")
-_ASCII = bytes(range(128))
 
 
 @dataclass
@@ -79,9 +80,7 @@ class ReadReport:
 
 
 class Meter:
-    """Bytes read from disk, told to the caller every 256 KiB and at the end of each file.
-
-    The total is None where standard input or a pipe is among the files.
+    """Bytes read from disk, told every 256 KiB and at each file's end; the total is None where a pipe is among the files.
 
     Examples
     --------
@@ -166,20 +165,17 @@ class _File:
         if self.errors == "error":
             what = "has null for its text" if text is None else f"holds {count} bytes that are not UTF-8"
             raise self.refuse(what, "errors='skip' leaves such lines out and counts them", line)
-        return [] if self.errors == "skip" or text is None else [_SURROGATE.sub("\ufffd", text)]
+        kept = {"skip": [], "empty": [""], "replace": [_SURROGATE.sub("\ufffd", text)] if text is not None else []}
+        return kept[self.errors]
 
     def shell(self, command: str) -> str:
         """Return the command line that gives this file to `command`, unpacked."""
         cat = _PACKED.get(self.path.suffix.lower())
-        return (
-            f"{cat} {self.path} | {command} > {self.path}.utf8.txt"
-            if cat
-            else f"{command} {self.path} > {self.path}.utf8.txt"
-        )
+        return f"{f'{cat} {self.path} | {command}' if cat else f'{command} {self.path}'} > {self.path}.utf8.txt"
 
 
-def records(path: Path, field: str | None, errors: Errors, report: ReadReport, meter: Meter) -> Iterator[list[str]]:
-    r"""Yield the texts of one file in batches; never an empty batch.
+def records(path: Path, field: str | None, errors: Errors, report: ReadReport, meter: Meter) -> Iterator[Batch]:
+    r"""Yield the texts of one file in batches; never an empty batch. Plain text comes as bytes: nobody needs its strings.
 
     Parameters
     ----------
@@ -187,8 +183,8 @@ def records(path: Path, field: str | None, errors: Errors, report: ReadReport, m
         A file, or ``Path("-")``.
     field : str or None
         Field or column that holds the text; None is "text".
-    errors : {"skip", "replace", "error"}
-        What becomes of text that is not UTF-8.
+    errors : {"skip", "empty", "replace", "error"}
+        What becomes of text that is not UTF-8; "empty" puts an empty line in its place, so that line numbers stay.
     report : ReadReport
         Filled in while reading, lines and digests apart.
     meter : Meter
@@ -230,15 +226,26 @@ def records(path: Path, field: str | None, errors: Errors, report: ReadReport, m
         report.empty_files.append(str(path))
 
 
-def _plain(file: _File, raw: IO[bytes], _field: str | None) -> Iterator[list[str]]:
-    for number, lines, sound in _lines(file, raw):
-        yield lines if sound else [kept for at, line in enumerate(lines, number) for kept in file.keep(line, at)]
+def _plain(file: _File, raw: IO[bytes], _field: str | None) -> Iterator[Batch]:
+    for number, text, sound in _texts(file, raw):
+        lines = () if sound else enumerate(text[:-1].split("\n"), number)
+        yield text.encode() if sound else [kept for at, line in lines for kept in file.keep(line, at)]
 
 
-def _jsonl(file: _File, raw: IO[bytes], field: str | None) -> Iterator[list[str]]:
-    for number, lines, _ in _lines(file, raw):
+def _jsonl(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
+    decode, wanted = json.JSONDecoder().raw_decode, field or "text"
+    nothing: tuple[Any, int] = (None, -1)
+    for number, block, sound in _texts(file, raw):
         texts: list[str] = []
-        for at, line in enumerate(lines, number):
+        for at, line in enumerate(block[:-1].split("\n"), number):
+            try:
+                # Without a backslash there is nothing to unescape, trim or suspect; all else goes the long way.
+                record, end = decode(line) if sound and "\\" not in line else nothing
+                if end == len(line) and type(text := record[wanted]) is str:
+                    texts.append(text)
+                    continue
+            except (ValueError, TypeError, KeyError, RecursionError):
+                pass
             if line.strip():
                 try:
                     record = json.loads(line)
@@ -273,38 +280,37 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
     wanted = field or "text"
     if not isinstance(record, Mapping):
         raise InputError(f'{place} is a `{type(record).__name__}`; a record with the field "{wanted}" was wanted')
-    texts = [str(key) for key, value in record.items() if isinstance(value, str)]
-    hint = f"--field {texts[0]}" if texts else ""
+    value = record.get(wanted)
+    if isinstance(value, str) or (value is None and wanted in record):
+        return _trimmed(value)
+    hint = next((f"--field {key}" for key, text in record.items() if isinstance(text, str)), "")
     if wanted not in record:
         keys = ", ".join(f'"{key}"' for key in record)
         raise InputError(f'{place} has no field "{wanted}"; it has: {keys}', hint=hint)
-    value = record[wanted]
-    if value is not None and not isinstance(value, str):
-        raise InputError(f'{place}: the field "{wanted}" is a `{type(value).__name__}`; text was wanted', hint=hint)
-    return _trimmed(value)
+    raise InputError(f'{place}: the field "{wanted}" is a `{type(value).__name__}`; text was wanted', hint=hint)
 
 
 def _trimmed(text: str | None) -> str | None:
     return None if text is None else text.replace("\r\n", "\n").removesuffix("\n")
 
 
-def _csv(file: _File, raw: IO[bytes], field: str | None) -> Iterator[list[str]]:
+def _csv(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
     # The library's limit of 128 KiB for a field is one for the whole process; a document is often longer.
     csv.field_size_limit(max(csv.field_size_limit(), _MAX_LINE))
-    rows = csv.reader((f"{line}\n" for _, lines, _ in _lines(file, raw) for line in lines), strict=True)
+    rows = csv.reader((f"{line}\n" for _, text, _ in _texts(file, raw) for line in text[:-1].split("\n")), strict=True)
     try:
         yield from _table(file, ((rows.line_num, row) for row in rows), field)
     except csv.Error as error:
         raise file.refuse(f"is no CSV: {error}", f"sed -n {rows.line_num}p {file.path}", rows.line_num) from error
 
 
-def _tsv(file: _File, raw: IO[bytes], field: str | None) -> Iterator[list[str]]:
+def _tsv(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
     # By its registration TSV knows no quotes, and NSMC, the best known one in Korean, is full of loose ones.
-    rows = ((at, line.split("\t")) for number, lines, _ in _lines(file, raw) for at, line in enumerate(lines, number))
-    yield from _table(file, rows, field)
+    texts = ((number, text[:-1].split("\n")) for number, text, _ in _texts(file, raw))
+    yield from _table(file, ((at, line.split("\t")) for n, lines in texts for at, line in enumerate(lines, n)), field)
 
 
-def _table(file: _File, rows: Iterable[tuple[int, list[str]]], field: str | None) -> Iterator[list[str]]:
+def _table(file: _File, rows: Iterable[tuple[int, list[str]]], field: str | None) -> Iterator[Batch]:
     header: list[str] = []
     texts: list[str] = []
     for line, row in rows:
@@ -322,7 +328,7 @@ def _table(file: _File, rows: Iterable[tuple[int, list[str]]], field: str | None
     yield texts
 
 
-def _parquet(file: _File, raw: IO[bytes], field: str | None) -> Iterator[list[str]]:
+def _parquet(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -333,9 +339,8 @@ def _parquet(file: _File, raw: IO[bytes], field: str | None) -> Iterator[list[st
         table = pq.ParquetFile(raw)
         types = dict(zip(table.schema_arrow.names, table.schema_arrow.types, strict=True))
         if wanted not in types or not re.search("string|binary", str(types[wanted])):
-            texts = [name for name, kind in types.items() if "string" in str(kind)]
             shown = ", ".join(f'"{name}" ({kind})' for name, kind in types.items())
-            hint = f"--field {texts[0]}" if texts else ""
+            hint = next((f"--field {name}" for name, kind in types.items() if "string" in str(kind)), "")
             raise file.refuse(f'has no column of text "{wanted}"; it has: {shown}', hint)
         line = 1
         for batch in table.iter_batches(_BATCH, columns=[wanted]):
@@ -348,7 +353,7 @@ def _parquet(file: _File, raw: IO[bytes], field: str | None) -> Iterator[list[st
         raise file.refuse(f"is damaged or no Parquet: {error}", f"ls -l {file.path}") from error
 
 
-_PARSERS: dict[str, Callable[[_File, IO[bytes], str | None], Iterator[list[str]]]] = {
+_PARSERS: dict[str, Callable[[_File, IO[bytes], str | None], Iterator[Batch]]] = {
     ".jsonl": _jsonl,
     ".ndjson": _jsonl,
     ".csv": _csv,
@@ -357,8 +362,8 @@ _PARSERS: dict[str, Callable[[_File, IO[bytes], str | None], Iterator[list[str]]
 }
 
 
-def _lines(file: _File, raw: IO[bytes]) -> Iterator[tuple[int, list[str], bool]]:
-    """Yield runs of lines with the number of the first and whether all are UTF-8; bad bytes come as surrogates."""
+def _texts(file: _File, raw: IO[bytes]) -> Iterator[tuple[int, str, bool]]:
+    """Yield lines, each ended by a newline, with the number of the first and whether all are UTF-8, surrogates if not."""
     number = 1
     size = 0
     for block in _blocks(file, _unpacked(file, raw)):
@@ -367,10 +372,10 @@ def _lines(file: _File, raw: IO[bytes]) -> Iterator[tuple[int, list[str], bool]]
             text, sound = block.decode("utf-8"), True
         except UnicodeDecodeError:
             text, sound = block.decode("utf-8", "surrogateescape"), False
-        text = text.replace("\r\n", "\n")
-        lines = (text.removesuffix("\n") if text.endswith("\n") else text.removesuffix("\r")).split("\n")
-        yield number, lines, sound
-        number += len(lines)
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").removesuffix("\r")
+        yield number, text if text.endswith("\n") else text + "\n", sound
+        number += text.count("\n")
     if file.bad_bytes > 0.3 * size:
         raise file.refuse(f"is no text: {file.bad_bytes} of its {size} bytes are not UTF-8", file.shell(_ICONV))
 
@@ -380,10 +385,9 @@ def _blocks(file: _File, chunks: Iterator[bytes]) -> Iterator[bytes]:
     rest: list[bytes] = []
     held = 0
     for index, given in enumerate(chunks):
-        chunk = given
+        chunk = given if index else given.removeprefix(codecs.BOM_UTF8)
         if not index:
-            _sniff(file, chunk)
-            chunk = chunk.removeprefix(codecs.BOM_UTF8)
+            _sniff(file, given)
         cut = chunk.rfind(b"\n") + 1
         if cut:
             yield b"".join([*rest, chunk[:cut]])
@@ -403,7 +407,7 @@ def _sniff(file: _File, head: bytes) -> None:
     if b"\0" in head[:8192]:
         raise file.refuse("is binary; text in UTF-8 was wanted", f"file {file.path}")
     bad = len(_SURROGATE.findall(head.decode("utf-8", "surrogateescape")))
-    foreign = len(head.translate(None, _ASCII))
+    foreign = len(head.translate(None, bytes(range(128))))
     # Two bytes a syllable: half of all bytes beyond ASCII being Hangul in CP949 is no accident.
     if 2 * bad > foreign and 4 * len(_HANGUL.findall(head.decode("cp949", "ignore"))) > foreign:
         raise file.refuse("looks like EUC-KR or CP949; UTF-8 was wanted", file.shell(_ICONV))
@@ -417,11 +421,9 @@ def _unpacked(file: _File, raw: IO[bytes]) -> Iterator[bytes]:
         if suffix == ".zst":
             yield from _zstd(raw)
         else:
-            openers: dict[str, Any] = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile, ".bz2": bz2.BZ2File}
-            opener = openers.get(suffix)
-            stream = raw if opener is None else opener(fileobj=raw) if suffix == ".gz" else opener(raw)
-            while chunk := stream.read(_CHUNK):
-                yield chunk
+            openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+            stream = openers.get(suffix, lambda raw: raw)(raw)
+            yield from iter(lambda: stream.read(_CHUNK), b"")
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise file.refuse(f"is damaged or cut off: {error}", f"{_PACKED[suffix]} {file.path} > /dev/null") from error
 

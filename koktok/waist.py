@@ -17,7 +17,9 @@ import numpy as np
 
 from koktok.corpus import Source
 from koktok.count import Counts
-from koktok.count.prepared import prepare
+from koktok.count.engine import total
+from koktok.count.prepared import prepare, untouched
+from koktok.count.rows import Rows
 from koktok.errors import UsageError
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Pattern
@@ -148,19 +150,27 @@ def runs_with_documents(
     runs: Counts, normalizer: Normalizer, pattern: Pattern, words: SegmentedCounts
 ) -> tuple[SegmentedCounts, NDArray[np.uint64] | None]:
     """The second table of waist 2, and how many documents hold each run (the sum over its raw forms)."""
+    from koktok.count.runs import Known, unbroken
+    from koktok.count.table import plain
+
+    rows = runs.rows()
+    # Most runs no rule touches and no pattern cuts, as words (see `koktok.count.prepared`); only the others become strings.
+    safe = untouched(normalizer, pattern)
+    same = plain(rows.data, rows.offsets, safe) & unbroken(rows.data, rows.offsets) & safe.any()
+    others = rows.where(~same)
     known = set(words.words)
-    total: Counter[str] = Counter()
-    held: Counter[str] = Counter()
-    documents = np.zeros_like(runs.n) if runs.documents is None else runs.documents
-    for (run, n), in_documents in zip(runs.items(), documents.tolist(), strict=True):
+    n: Counter[str] = Counter()
+    documents: Counter[str] = Counter()
+    for run, times, held_by in zip(others, others.n.tolist(), others.documents.tolist(), strict=True):
         for chunk in pattern.pretokenize(normalizer(run)):
             for part in known_parts(chunk, known):
-                total[part] += n
-                held[part] += in_documents
-    found = segment_runs(Counts.from_mapping(total), words)
-    if runs.documents is None:
-        return found, None
-    return found, np.array([held[run] for run in found.words], np.uint64)
+                n[part] += times
+                documents[part] += held_by
+    changed = Rows.of(n)
+    changed.documents[:] = [documents[part] for part in sorted(n)]
+    stretches = Known(Counts(words.words, words.n).rows()).stretches(rows.where(same))
+    found = Counts.from_rows(total([stretches, changed]))
+    return segment_runs(found, words), None if runs.documents is None else found.documents
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import random
@@ -20,6 +21,7 @@ from koktok import Recipe, Tokenizer
 from koktok.bulk import Encoder, TokenArray
 from koktok.bulk.marks import _INERT, NOT_PLAIN, REPEATED, cuts_of, marks_of
 from koktok.bulk.table import LONGEST
+from koktok.bulk.texts import Texts
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.normalize import Folds, Normalizer
 from koktok.pretokenize import Pattern
@@ -190,19 +192,54 @@ def test_the_table_stays_within_its_bound(trained: Trained) -> None:
 
 def test_units_that_hash_alike_do_not_mix(trained: Trained, mini: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """An adversary may find such units: they cost time within a bound, and no id."""
-    import koktok.bulk.encoder as module
+    import koktok.bulk.table as module
 
     tokenizer = Tokenizer.load(trained())
-    real = module.cut_units
+    real = module.hash_units
 
-    def alike(*given: Any) -> int:
-        found = real(*given)
-        given[9][:found] = 7
-        return int(found)
+    def alike(words_at: Any, begins: Any, ends: Any, hashes: Any) -> None:
+        real(words_at, begins, ends, hashes)
+        hashes[hashes > 0] = 7 << 6 | hashes[hashes > 0] & 63  # the lowest bits are the size
 
-    monkeypatch.setattr(module, "cut_units", alike)
-    tokens = Encoder(tokenizer)(mini[:200], threads=1)
-    assert [ids.tolist() for ids in tokens] == [tokenizer.encode(line).ids for line in mini[:200]]
+    texts = [*mini[:200], "가나다라마바사아자차카타" * 2, "가나다라마바사아자차카파" * 2]
+    monkeypatch.setattr(module, "hash_units", alike)
+    tokens = Encoder(tokenizer)(texts, threads=1)
+    assert [ids.tolist() for ids in tokens] == [tokenizer.encode(text).ids for text in texts]
+
+
+def test_a_table_grows_and_begins_anew_in_the_midst_of_a_block(
+    trained: Trained, mini: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Units that wait for their ids keep their places when the table grows, and lose them when it begins anew."""
+    import koktok.bulk.table as module
+
+    tokenizer = Tokenizer.load(trained())
+    monkeypatch.setattr(module, "_FIRST", 1 << 9)
+    texts = [*mini[:300], *(f"{line[:9]}{line[-30:]}" * 3 for line in mini[:300])] * 2
+    expected = [tokenizer.encode(text).ids for text in texts]
+    for table_bytes in (1 << 28, 1 << 16, 0):
+        encoder = Encoder(tokenizer, table_bytes=table_bytes)
+        for _ in range(2):
+            assert [ids.tolist() for ids in encoder(texts, threads=1)] == expected
+
+
+def test_ids_above_a_million_are_kept_too() -> None:
+    """They have no room beside their word in the table."""
+    from koktok.bulk.table import Table, count_ids, expand
+
+    data = np.frombuffer("가나다".encode("utf-16-le") + bytes(32), np.uint16)
+    begins, ends = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 1])
+    table = Table()
+    heads, jobs, places = table.look_up(data, begins, ends)
+    assert jobs.tolist() == [0, 1, 2]
+    solved = np.array([1 << 21, 5, 6, 7, 8], np.int32), np.array([0, 2, 5]), np.array([2, 3, 0])
+    table.keep(places, *solved)
+    for found in (heads, table.look_up(data, begins, ends)[0]):
+        assert count_ids(found, solved[2]) == 7
+        out, offsets = np.empty(10, np.int32), np.zeros(3, np.int64)
+        expand(found, table.ids, *solved, out, 0, np.array([2, 4]), 0, 2, offsets)
+        assert out[:7].tolist() == [1 << 21, 5, 6, 7, 8, 1 << 21, 5]
+        assert offsets.tolist() == [0, 5, 7]
 
 
 def test_arrow_strings_are_read_where_they_lie(trained: Trained, mini: list[str]) -> None:
@@ -229,6 +266,33 @@ def test_arrow_strings_are_read_where_they_lie(trained: Trained, mini: list[str]
     )
     with pytest.raises(InputError, match="not UTF-8"):
         tokenizer.encode_ids(torn)
+
+
+_EDGES = (*"a\0\x7f\x80é߿ࠀ퟿가\uffff😀\U0010ffff",)
+
+
+@given(
+    data=st.one_of(
+        st.binary(max_size=6),
+        st.lists(
+            st.sampled_from([0, 0x41, 0x80, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xE0, 0xED, 0xEF, 0xF0, 0xF4, 0xF5])
+        ).map(bytes),
+        st.lists(st.sampled_from(_EDGES)).map(lambda chars: "".join(chars).encode()),
+    )
+)
+def test_utf8_is_read_as_by_python(data: bytes) -> None:
+    """Of two documents the border lies within a character at times, which makes neither of them UTF-8."""
+    for middle in range(len(data) + 1):
+        parts = data[:middle], data[middle:]
+        expected: list[str] | None = None
+        with contextlib.suppress(UnicodeDecodeError):
+            expected = [part.decode() for part in parts]
+        found: list[str] | None = None
+        with contextlib.suppress(InputError):
+            texts = Texts.of_utf8(np.frombuffer(data, np.uint8), np.array([0, middle, len(data)]), "a file")
+            found = [texts.text(i) for i in range(2)]
+            assert texts.content(0, 2) == b"".join(part + b"\0" for part in parts)
+        assert found == expected
 
 
 @pytest.mark.parametrize(
@@ -362,7 +426,7 @@ def test_safe_cuts_do_not_show(text: str) -> None:
 
 
 def test_long_units_and_short_ones_meet_at_the_limit(tokenizer: Tokenizer) -> None:
-    texts = [char * n for char in ("가", "a", "ㅋ", "1", "é", "😀") for n in range(LONGEST // 3 - 2, LONGEST // 2)]
+    texts = [char * n for char in ("가", "a", "ㅋ", "1", "é", "😀") for n in range(LONGEST // 2 - 1, LONGEST + 2)]
     assert [ids.tolist() for ids in tokenizer.encode_ids(texts)] == [tokenizer.encode(text).ids for text in texts]
 
 

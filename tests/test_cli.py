@@ -240,34 +240,32 @@ def test_a_killed_training_leaves_nothing_and_resumes(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "out"]
 
 
-def test_control_c_says_how_to_go_on(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "koktok", "train", "-", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(
-        words, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ.copy()
-    )
-    assert process.stdin is not None
-    # More than a pipe holds: this ends when it is being read.
-    process.stdin.write("나는 집에 간다.\n".encode() * 100_000)
-    process.stdin.flush()
-    for _ in range(
-        6
-    ):  # once is enough, but where compiled code is being loaded: LLVM's callbacks swallow the exception
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(timeout=10)
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err.decode()
-    assert "stopped" in err.decode()
-    assert not (tmp_path / "out").exists()
+def test_undecodable_lines_are_warned_about_and_line_numbers_stay(trained: Trained, tmp_path: Path) -> None:
+    good = b"\xeb\x82\x98\xeb\x8a\x94\n"
+    text = good * 2 + b"\xff\n" + good * 50
+    told = "warning: 1 undecodable line read as empty, so that line numbers stay: -:3\n"
+    for words in (("encode", trained()), ("normalize",)):
+        done = koktok(*words, stdin=text)
+        assert (done.returncode, done.stderr) == (0, told)
+        lines = done.stdout.split("\n")
+        assert [i for i, line in enumerate(lines, start=1) if not line] == [3, 54], words
+    rows = koktok("encode", trained(), "--as", "json", stdin=text).stdout.splitlines()
+    assert json.loads(rows[2]) == {"ids": [], "pieces": [], "offsets": []}
+    ids = koktok("encode", trained(), stdin=text).stdout
+    broken = koktok("decode", trained(), stdin=ids.encode().replace(b"\n\n", b"\n\xff\n"))
+    assert (broken.stdout, broken.stderr) == ("나는\n" * 2 + "\n" + "나는\n" * 50, told)
+    whole = koktok("encode", trained(), "--format", "npy", "--out", tmp_path / "out", stdin=text)
+    assert "52 documents, 1 file in" in whole.stderr  # token files have no lines: documents are left out
+    assert "warning: 1 undecodable line left out: -:3\n" in whole.stderr
 
 
-def test_undecodable_lines_are_warned_about(trained: Trained) -> None:
-    done = koktok("encode", trained(), stdin="나는\n".encode() * 50 + b"\xff\n" + "집에\n".encode())
-    assert done.stdout.count("\n") == 51
-    assert "1 undecodable" in done.stderr
+def test_an_empty_pipe_gives_an_empty_output(trained: Trained) -> None:
+    for words in (("encode", trained()), ("decode", trained()), ("normalize", "-"), ("segment",)):
+        done = koktok(*words)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), words
+    for words in (("verify", trained(), "-"), ("doctor", trained(), "--text", "-")):  # nothing proves nothing
+        assert "is empty; text was wanted" in koktok(*words).stderr
+    assert koktok("encode", trained(), stdin=b"\xff\n").returncode == 1
 
 
 def test_a_reader_that_leaves_is_no_error(trained: Trained) -> None:

@@ -61,4 +61,4 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_text("나는 집에 간다.\n너는 집에 온다.\n" * 5 + "드물다\n", encoding="utf-8")
     made = train_tokenizer([Source.of(text)], PLAIN.changed(holdout=0.0, train={"vocab_size": 380, "min_count": 2}))
-    assert made.notes == ["words that occur less than 2 times are not trained on: 1 words, 3.23 % of the running ones"]
+    assert made.notes == ["words that occur less than 2 times are not trained on: 1 word, 3.23 % of the running ones"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,17 @@ class TestBadInput:
     def test_cut_short(self, file: Path, size: int) -> None:
         file.write_bytes(file.read_bytes()[:size])
         with pytest.raises(ArtifactError, match="is no GGUF with a vocabulary"):
+            read(file)
+
+    @pytest.mark.parametrize("missing", [1, 500])
+    def test_cut_short_within_its_last_field(self, tmp_path: Path, missing: int) -> None:
+        table = table_of(Vocab.unigram({"가": -1.0}, specials=SPECIALS), Pattern(), Normalizer())
+        file = write(replace(table, charsmap=b"\1" * 1000), tmp_path / "a.gguf")
+        assert read(file).charsmap == b"\1" * 1000
+        file.write_bytes(file.read_bytes()[:-missing])
+        with pytest.raises(
+            ArtifactError, match=r"is cut short: `tokenizer\.ggml\.precompiled_charsmap` does not end in it"
+        ):
             read(file)
 
     def test_not_there_or_something_else(self, file: Path) -> None:

@@ -323,6 +323,32 @@ def test_names_are_distinct() -> None:
     assert [row.name for row in found.rows] == ["syllables", "syllables#2", "a"]
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    for folder, tag in (("kaist", "JX"), ("gsd", "JKS")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "dev.tsv").write_text(f"나는\t나/NP+는/{tag}\n간다\t가/VV+ㄴ다/EF\n\n", "utf-8")
+        (tmp_path / folder / "text.txt").write_text("나는 간다.\n" * 20, "utf-8")
+        vocab = tmp_path / folder / "tok" / "vocab.txt"
+        vocab.parent.mkdir()
+        vocab.write_text("\n".join(["[UNK]", "나", "##는", "간다", "."]), "utf-8")
+    golds = [word for folder in ("kaist", "gsd") for word in ("--gold", tmp_path / folder / "dev.tsv")]
+    texts = [word for folder in ("kaist", "gsd") for word in ("--text", tmp_path / folder / "text.txt")]
+    specs = [tmp_path / folder / "tok" / "vocab.txt" for folder in ("kaist", "gsd")]
+    done = koktok("report", *specs, *golds, *texts, "--out", tmp_path / "out", "--resamples", 0, "-q")
+    assert done.returncode == 0, done.stderr
+    found = Report.model_validate_json((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    assert [gold.name for gold in found.golds] == ["kaist/dev", "gsd/dev"]
+    assert [text.name for text in found.texts] == ["kaist/text", "gsd/text"]
+    assert [row.name.split("/")[0] for row in found.rows] == ["kaist", "gsd"]
+    assert {*found.rows[0].golds} == {"kaist/dev", "gsd/dev"}
+
+
+def test_two_gold_corpora_of_one_name_are_refused() -> None:
+    gold = material().golds[0]
+    with pytest.raises(UsageError, match=f"two gold corpora are called `{gold.name}`"):
+        measure([Entry("syllables")], Material(golds=[gold, gold]))
+
+
 def test_the_verb_gives_the_same_bytes_with_any_hash_seed(tmp_path: Path) -> None:
     words = ["report", "syllables", "eojeols", "kaput=package:nothing", "--text", MINI / "essay.txt", "--resamples", 20]
     for seed in ("1", "2"):

@@ -155,7 +155,7 @@ def test_the_verb_writes_token_files(trained: Trained, source: Source, tmp_path:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert "documents, 1 files in" in done.stderr
+    assert "documents, 1 file in" in done.stderr
     assert not done.stdout
     tokenizer = Tokenizer.load(trained())
     first, last = (

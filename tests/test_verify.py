@@ -18,7 +18,7 @@ import tokenizers
 from conftest import MINI, MODELS, ROOT
 from sentencepiece import sentencepiece_model_pb2
 
-from koktok import Tokenizer
+from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
 from koktok.export import tiktoken
 from koktok.normalize import Normalizer
@@ -27,6 +27,7 @@ from koktok.verify import Report, formats, verify
 from koktok.verify.finding import Finding
 from koktok.verify.loss import class_of
 from koktok.verify.probes import TRICKY, around_specials
+from koktok.vocab import SCORE_STEP, Vocab
 
 Trained = Callable[..., Path]
 
@@ -425,3 +426,25 @@ def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path
     for wrong in (tmp_path / "nothing", tmp_path):
         with pytest.raises(UsageError, match="is nothing that `koktok export` wrote"):
             verify(folder, ["가나다"], exports=[wrong])
+
+
+def test_a_line_that_sentencepiece_cannot_sum_exactly_is_told_and_no_failure(tmp_path: Path) -> None:
+    hyphens = {"-" * n: n * (-20 - SCORE_STEP) for n in (1, 2, 3)}  # every way to cut them costs the same
+    place = Tokenizer(Recipe(), Vocab.unigram(hyphens, specials=Recipe().special_tokens)).save(tmp_path / "hyphens")
+    short, long = verify(place, ["-" * 3_000]), verify(place, ["-" * 20_001])
+    assert (failed(short), failed(long)) == (set(), set())
+    assert "32-bit" not in of(short, "ids: tokenizer.model").note
+    assert "so long that its 32-bit sums of scores are rounded" in of(long, "ids: tokenizer.model").note
+
+
+def test_other_ids_are_shown_from_where_they_part(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = formats.HuggingFace.encode
+    monkeypatch.setattr(
+        formats.HuggingFace,
+        "encode",
+        lambda self, texts: [row[:3] + [0] * (len(row) > 3) for row in found(self, texts)],
+    )
+    line = "나는 학교에 간다. " * 40
+    ids = Tokenizer.load(trained()).encode(line).ids
+    examples = of(verify(trained(), [line]), "ids: tokenizer.json").examples
+    assert f"from token 3 on [0] in place of {str(ids[3:])[:40]}" in examples[0]

@@ -1,7 +1,7 @@
 """The same ids for gigabytes: the table of distinct words, flat arrays, compiled models, threads.
 
 `Tokenizer.encode` explains one text; this package encodes and decodes many. The reading order: `marks` (which cuts are
-safe), `units` (cutting and hashing), `table` (what was solved), `trie`, `symbols` and the solvers `viterbi`, `merges`,
+safe), `texts` (UTF-16), `units` (cutting), `table` (what was solved), `trie`, `symbols` and the solvers `viterbi`, `merges`,
 `longest`, then `encoder`, which puts them together, and `decoder`.
 """
 

@@ -1,6 +1,6 @@
 """`Encoder`: texts to ids by the gigabyte: units, a table of those that were solved, and solvers for those that were not.
 
-This file adds: the road of a block of text. Its units are cut and hashed, looked up, the new ones solved (plain ones as
+This file adds: the road of a block of text. Its units are cut, looked up, the new ones solved (plain ones as
 they stand, the others after the normalizer and the pattern themselves), and their ids written out in order. Compiled
 code does all of it without the lock of the interpreter, on as many threads as there are tables; a document's ids depend
 on nothing but the document, so neither the number of threads nor what the tables hold can change them.
@@ -22,9 +22,10 @@ from koktok import jamo
 from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.marks import NOT_PLAIN, cuts_of, marks_of
 from koktok.bulk.solve import Solver
-from koktok.bulk.table import TABLE_BYTES, Table, expand, heads_of
+from koktok.bulk.table import TABLE_BYTES, Table, count_ids, expand
 from koktok.bulk.texts import Texts
 from koktok.bulk.units import cut_units
+from koktok.bulk.utf16 import CODEC
 from koktok.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Encoder"]
 
-_ROOM = 1 << 16  # units a block: some 700 KB of text, whose records stay in the second cache until they are written out
+_ROOM = (
+    1 << 16
+)  # units a block: some 400 KB of UTF-16, whose records stay in the second cache until they are written out
 _BATCH = 1 << 21  # characters of text handed to a thread at once
 _DOCUMENTS = 1 << 14
 
@@ -115,7 +118,8 @@ class Encoder:
         edges = (np.asarray(before, np.int32), np.asarray(after, np.int32))
         batches = Texts.batches(texts, _BATCH, _DOCUMENTS, *self._cutter(allowed_special))
 
-        def work(batch: Texts) -> tuple[Texts, TokenArray]:
+        def work(make: Callable[[], Texts]) -> tuple[Texts, TokenArray]:
+            batch = make()
             return batch, self._encode(batch, chosen, *edges)
 
         return _in_order(work, batches, workers_of(threads))
@@ -133,36 +137,33 @@ class Encoder:
             table = self._idle.pop()
         except IndexError:
             table = Table(self.table_bytes)
-        try:
-            return self._with(table, texts, dtype, before, after)
-        finally:
-            self._idle.append(table)
+        found = self._with(table, texts, dtype, before, after)
+        self._idle.append(table)  # not one that was left in the midst of a block: its heads wait for their ids
+        return found
 
     def _with(
         self, table: Table, texts: Texts, dtype: np.dtype[Any], before: NDArray[np.int32], after: NDArray[np.int32]
     ) -> TokenArray:
         data, n = texts.data, len(texts)
         room = min(_ROOM, texts.size + 1)
-        begins, ends, hashes = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-        plain = np.empty(room, np.bool_)
+        begins, ends, plain = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_)
         closes = np.zeros(n, np.int64)
         state = np.array([0, -1, 0, 0])
         offsets = np.zeros(n + 1, np.int64)
-        out, used = np.empty(texts.size // 5 + 16, dtype), 0
+        out, used = np.empty(texts.size // 2 + 16, dtype), 0
         while state[0] < n:
             first = int(state[0])
             found = cut_units(
                 data, texts.begins, texts.ends, state, self._marks, self._cuts, self._grouped,
-                begins, ends, hashes, plain, closes,
+                begins, ends, plain, closes,
             )  # fmt: skip
-            where, jobs = table.look_up(data, begins[:found], ends[:found], hashes[:found])
+            heads, jobs, places = table.look_up(data, begins[:found], ends[:found])
             solved = self._solve(data, begins, ends, plain, jobs)
-            table.keep(where, jobs, *solved)
-            heads = np.empty(found, np.int64)
-            wanted = used + int(heads_of(where, table.records, solved[2], heads))
-            if wanted + 2 > len(out):
-                out = np.concatenate([out[:used], np.empty(max(wanted + 2, 2 * len(out)) - used, dtype)])
-            expand(where, heads, table.ids, *solved, out, used, closes, first, int(state[0]), offsets)
+            table.keep(places, *solved)
+            wanted = used + int(count_ids(heads, solved[2]))
+            if wanted + 3 > len(out):
+                out = np.concatenate([out[:used], np.empty(max(wanted + 3, 2 * len(out)) - used, dtype)])
+            expand(heads, table.ids, *solved, out, used, closes, first, int(state[0]), offsets)
             used = wanted
         if len(before) or len(after) or texts.specials is not None:
             return _arranged(out[:used], offsets, texts, before, after)
@@ -170,7 +171,7 @@ class Encoder:
 
     def _solve(
         self,
-        data: NDArray[np.uint8],
+        data: NDArray[np.uint16],
         begins: NDArray[np.int64],
         ends: NDArray[np.int64],
         plain: NDArray[np.bool_],
@@ -185,16 +186,15 @@ class Encoder:
         firsts[easy], counts[easy] = offsets[:-1], np.diff(offsets)
         normalizer, pattern = self.tokenizer.normalizer, self.tokenizer.pattern
         vocab, letters = self.tokenizer.vocab, self.tokenizer.recipe.spelled
-        pretokens: list[bytes] = []
+        pretokens: list[str] = []
         upto = [0]
         for k in jobs[~easy]:
-            unit = data[begins[k] : ends[k]].tobytes().decode()
+            unit = str(data[begins[k] : ends[k]].data, CODEC)
             for pretoken in pattern.pretokenize(normalizer(unit)):
-                parts = vocab.guarded(jamo.split(pretoken) if letters else pretoken)
-                pretokens += [part.encode() for part in parts]
+                pretokens += vocab.guarded(jamo.split(pretoken) if letters else pretoken)
             upto.append(len(pretokens))
-        places = np.cumsum([0, *map(len, pretokens)])
-        more, offsets = self._solver(np.frombuffer(b"".join(pretokens), np.uint8), places[:-1], places[1:])
+        spelled = Texts.of(pretokens)
+        more, offsets = self._solver(spelled.data, spelled.begins, spelled.ends)
         unit_offsets = offsets[np.array(upto)]
         firsts[~easy], counts[~easy] = unit_offsets[:-1] + len(ids), np.diff(unit_offsets)
         return np.concatenate([ids, more]), firsts, counts
@@ -252,7 +252,9 @@ def workers_of(threads: int | None) -> int:
 
 
 def _in_order(
-    work: Callable[[Texts], tuple[Texts, TokenArray]], batches: Iterator[Texts], workers: int
+    work: Callable[[Callable[[], Texts]], tuple[Texts, TokenArray]],
+    batches: Iterator[Callable[[], Texts]],
+    workers: int,
 ) -> Iterator[tuple[Texts, TokenArray]]:
     """Results in the order of the batches; at most two batches a thread are waiting."""
     first = list(islice(batches, 2))

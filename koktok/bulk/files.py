@@ -31,14 +31,15 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from koktok.bulk.arrays import TokenArray, id_type
-from koktok.corpus import ReadReport, Source, read_documents
+from koktok.bulk.texts import Blocks
+from koktok.corpus import ReadReport, Source, read_blocks, read_documents
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.export.file import write_file
 
@@ -50,6 +51,7 @@ __all__ = ["Documents", "Format", "TokenFiles", "write_token_files"]
 Format = Literal["npy", "arrow", "bin"]
 Documents = Literal["records", "files"]
 Tell = Callable[[str, int, int | None], None]
+Batch = list[str] | bytes
 
 LAYOUT = 1
 """Version of the folder."""
@@ -59,7 +61,6 @@ SHARD_TOKENS = 1 << 26
 
 _MEGATRON_TYPES = {"uint16": 8, "int32": 4}
 _NOTES = "progress.json"
-_SKIPPED = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +204,13 @@ def write_token_files(
     work = target.absolute().parent / f".{target.name}.partial"
     shards = _begun(work, run)
     report = report or ReadReport()
-    texts = _documents(sources, documents, report, tell)
-    _skip(texts, shards, work)
+    batches = _behind(_batches(sources, documents, report, tell), shards, work)
     ids = tokenizer.vocab.special_ids
     for token in (*before, *after):
         if token not in ids:
             raise InputError(f"{token!r} is no special token; there are {', '.join(ids) or 'none'}")
     stream = tokenizer.bulk_encoder.stream(
-        texts, threads=threads, dtype=dtype, before=[ids[t] for t in before], after=[ids[t] for t in after]
+        Blocks(batches), threads=threads, dtype=dtype, before=[ids[t] for t in before], after=[ids[t] for t in after]
     )
     held: list[TokenArray] = []
     size, digest = 0, hashlib.sha256()
@@ -278,26 +278,29 @@ def _begun(work: Path, run: dict[str, Any]) -> list[dict[str, Any]]:
     return shards
 
 
-def _skip(texts: Iterator[str], shards: list[dict[str, Any]], work: Path) -> None:
-    """Read over the documents of finished shards, and see that they are those that were encoded."""
+def _behind(batches: Iterator[Batch], shards: list[dict[str, Any]], work: Path) -> Iterator[Batch]:
+    """What follows the documents of finished shards, once it is seen that they are those that were encoded."""
     for shard in shards:
         digest, left = hashlib.sha256(), shard["documents"]
-        while left and (some := list(islice(texts, min(left, _SKIPPED)))):
-            digest.update("".join(f"{text}\0" for text in some).encode())
-            left -= len(some)
+        while left and (batch := next(batches, None)) is not None:
+            texts = batch.decode()[:-1].split("\n") if isinstance(batch, bytes) else batch
+            digest.update("".join(f"{text}\0" for text in texts[:left]).encode())
+            batches = chain([texts[left:]], batches) if left < len(texts) else batches
+            left -= min(left, len(texts))
         if left or digest.hexdigest() != shard["text_sha256"]:
             raise InputError(
                 f"the text is not the one that {shard['name']} in `{work}` was made from", hint=f"rm -r {work}"
             )
+    return batches
 
 
-def _documents(sources: list[Source], documents: Documents, report: ReadReport, tell: Tell | None) -> Iterator[str]:
+def _batches(sources: list[Source], documents: Documents, report: ReadReport, tell: Tell | None) -> Iterator[Batch]:
     def on_progress(done: int, total: int | None) -> None:
         if tell:
             tell("encode", done, total)
 
     if documents == "records":
-        yield from read_documents(sources, report=report, on_progress=on_progress)
+        yield from read_blocks(sources, report=report, on_progress=on_progress)
         return
     for source in sources:
         digest = hashlib.sha256()
@@ -310,7 +313,7 @@ def _documents(sources: list[Source], documents: Documents, report: ReadReport, 
             report.lines += one.lines
             report.bad_lines += one.bad_lines
             report.bad_places += one.bad_places
-            yield text
+            yield [text]
         report.digests[source.name] = digest.hexdigest()
 
 

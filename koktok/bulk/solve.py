@@ -1,7 +1,7 @@
 """The models in compiled code, many pretokens a call: the same ids as `koktok.models`, ties and unknown characters too.
 
 This file adds: the choice of the algorithm, and for each the arrays that it reads. A solver is a pure function of the
-bytes of a pretoken, so what is solved may be kept, dropped, and solved on any thread.
+characters of a pretoken, so what is solved may be kept, dropped, and solved on any thread.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ class Solver:
     constants : tuple
         What the kernel reads of the vocabulary.
     growth : int
-        Most ids that a byte of a pretoken can become.
+        Most ids that a unit of UTF-16 can become.
 
     Examples
     --------
+    >>> from koktok.bulk.utf16 import CODEC
     >>> from koktok.vocab import Vocab
     >>> solver = Solver.of(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))
-    >>> data = np.frombuffer("가나가é".encode(), np.uint8)
-    >>> ids, offsets = solver(data, np.array([0, 6]), np.array([6, 11]))
+    >>> data = np.frombuffer("가나가é".encode(CODEC), np.uint16)
+    >>> ids, offsets = solver(data, np.array([0, 2]), np.array([2, 4]))
     >>> ids.tolist(), offsets.tolist()
     ([257, 256, 195, 169], [0, 1, 4])
     """
@@ -58,7 +59,7 @@ class Solver:
         trie = Trie.of(vocab)
         read = (trie.symbols, vocab.kind in BYTEWISE, letters)
         walk = (trie.cells, trie.ids)
-        growth = 3 if letters else 1
+        growth = 9 if letters else 3  # a syllable is three letters, and each of them, where it is no piece, three bytes
         match vocab.kind:
             case "unigram":
                 from koktok.bulk.viterbi import solve_unigram
@@ -86,14 +87,14 @@ class Solver:
                 return cls(solve_longest, (*read, *walk), growth)
 
     def __call__(
-        self, data: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64]
+        self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Ids of pretokens, and where those of each begin and end.
 
         Parameters
         ----------
-        data : ndarray of uint8
-            Valid UTF-8.
+        data : ndarray of uint16
+            Valid UTF-16.
         begins, ends : ndarray of int64, shape (pretokens,)
 
         Returns

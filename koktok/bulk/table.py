@@ -1,8 +1,13 @@
-"""A hash table from the bytes of a unit to its ids, in flat arrays; bounded.
+"""A hash table from the characters of a unit to its ids, in flat arrays; bounded.
 
-This file adds: memory. Words repeat, so a unit is solved once and found again; the table grows by doubling up to its
-bound, and then begins anew, which costs one solution more for each unit that comes back, and no id. Long units are
-seldom met twice and never enter.
+This file adds: memory. Words repeat, so a unit is solved once and found again; the table grows up to its bound, and then
+begins anew, which costs one solution more for each unit that comes back, and no id. Long units are seldom met twice and
+never enter.
+
+An entry is four words of 64 bits, half a line of the cache, so that a unit is found by one access to memory: the unit's
+first eight characters (of a longer one: where all are kept), its hash and size, and its *head*: at most three ids, 20 bits
+each, behind how many there are; or how many and where they are kept. The head of a unit that waits for its solution is
+-1 - j, where j is its job.
 """
 
 from __future__ import annotations
@@ -15,30 +20,32 @@ from numba import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LONGEST", "TABLE_BYTES", "Table", "expand", "heads_of"]
+__all__ = ["LONGEST", "TABLE_BYTES", "Table", "count_ids", "expand", "hash_units"]
 
-LONGEST = 64
-"""Bytes: longer units are solved each time they come."""
+LONGEST = 32
+"""Units of UTF-16: longer ones are solved each time they come."""
 
 TABLE_BYTES = 1 << 28
 """What the table of one thread may take: 256 MiB hold some four million distinct words."""
 
+_FIRST = 1 << 16
 _AHEAD = 128
-_MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)])
-_PAIR = 16  # bytes: most units are no longer, and are compared as two words whatever their size, without a branch
-_LOW = np.array([(1 << 8 * n) - 1 if n < 8 else -1 for n in range(_PAIR + 1)])
-_HIGH = np.array([0] * 8 + [(1 << 8 * n) - 1 if n < 8 else -1 for n in range(_PAIR - 7)])
-_RECORD = 0xFFFFFFFF
-_PROBES = 64  # a chain this long is no accident at half load: such a unit does not enter, and time stays linear
-_FIRST_SLOTS = 1 << 15
-_GROWTH = 4  # by two, a table that fills up is written over twice as often
-# A record is a head, one word of 64 bits, and behind it the bytes of the unit, filled up to whole words. The head holds
-# the unit's size; how many ids it has, where these are at most two; and the two, 27 bits each. Where they are more, the
-# 54 bits hold how many and where they are kept.
-_SIZE, _COUNT_AT, _IDS_AT, _ID_BITS, _MORE = 127, 7, 9, 27, 3
+_PAIR = 8  # units: most are no longer, and are compared as two words whatever their size, without a branch
+_PROBES = 64  # a chain this long is no accident: such a unit does not enter, and time stays linear
+_MASKS = np.array([(1 << 16 * n) - 1 if n < 4 else -1 for n in range(5)])
+_LOW = np.array([_MASKS[min(n, 4)] for n in range(_PAIR + 1)])
+_HIGH = np.array([_MASKS[max(n - 4, 0)] for n in range(_PAIR + 1)])
+_SIZE = 63
+_HASHED = np.uint64(~_SIZE & 0xFFFFFFFFFFFFFFFF)
+# Unsigned, because overflow of a signed product is undefined in compiled code, and such a place is known not to count from
+# the end.
+_ONE, _TAG, _HEAD, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
+_SHIFT = np.uint64(32)
+_COUNT, _COUNT_BITS, _ID_BITS, _MORE = 7, 3, 20, 4
 _ID = (1 << _ID_BITS) - 1
-_MANY_AT, _MANY = _IDS_AT + 36, (1 << 18) - 1
-_PLACE = (1 << 36) - 1
+_PLACE_BITS = 36
+_PLACE = (1 << _PLACE_BITS) - 1
 
 
 class Table:
@@ -47,7 +54,7 @@ class Table:
     Parameters
     ----------
     bound : int
-        Bytes that it may take; never less than what one block of text needs.
+        Bytes that it may take; never less than what it begins with and the longer units of one block.
     """
 
     def __init__(self, bound: int = TABLE_BYTES) -> None:
@@ -55,10 +62,10 @@ class Table:
         self._begin()
 
     def _begin(self) -> None:
-        self._slots = np.zeros(_FIRST_SLOTS, np.int64)
-        self.records = np.empty(_FIRST_SLOTS * 2, np.int64)
-        self.ids = np.empty(_FIRST_SLOTS * 2, np.int32)
-        self._state = np.array([0, 1, 0])  # units, words of records used (0 is no record), ids used
+        self._entries = _entries(_FIRST)
+        self._longs = np.empty(_FIRST // 8, np.int64)
+        self.ids = np.empty(_FIRST // 4, np.int32)
+        self._state = np.array([0, 0, 0, 0])  # entries; words of longer units, ids used; jobs of the block
 
     def __len__(self) -> int:
         return int(self._state[0])
@@ -66,67 +73,76 @@ class Table:
     @property
     def nbytes(self) -> int:
         """What it takes now."""
-        return self._slots.nbytes + self.records.nbytes + self.ids.nbytes
+        return self._entries.nbytes + self._longs.nbytes + self.ids.nbytes
 
     def look_up(
-        self, data: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64], hashes: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where each unit's record is, and which units want to be solved.
+        self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """What is known of each unit, and which want to be solved.
 
         Returns
         -------
-        where : ndarray of int64, shape (units,)
-            A record; or -1 - j, where unit j of the second array has no record of its own.
+        heads : ndarray of int64, shape (units,)
+            See the module.
         jobs : ndarray of int64
             Units to solve, in order: new ones, which `keep` waits for, and those that do not enter the table.
+        places : ndarray of int64
+            The entry of each job, or -1.
         """
         n = len(begins)
-        sizes = ends - begins
-        short = sizes[sizes <= LONGEST]
-        self._make_room(len(short), int(short.sum()))
-        where, jobs = np.empty(n, np.int64), np.empty(n, np.int64)
-        # Eight bytes from every place on: units are compared and kept by words (see `_PADDING` in `koktok.bulk.texts`).
-        words_at = np.ndarray((max(len(data) - 7, 0),), np.int64, data, strides=(1,))
-        found, _ = _look_up(words_at, begins, ends, hashes, self._slots, self.records, self._state, where, jobs)
-        return where, jobs[:found]
+        heads, jobs, places = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+        hashes = np.empty(n, np.uint64)
+        # Four units from every place on: they are compared and kept by words (see `_PADDING` in `koktok.bulk.texts`).
+        words_at = np.ndarray((max(len(data) - 3, 0),), np.int64, data, strides=(2,))
+        hash_units(words_at, begins, ends, hashes)
+        self._state[3] = done = 0
+        while done < n:
+            self._make_room(places)
+            done, _ = _look_up(
+                words_at, begins, hashes, done, self._entries, self._longs, self._state, heads, jobs, places
+            )
+        found = self._state[3]
+        return heads, jobs[:found], places[:found]
 
     def keep(
         self,
-        where: NDArray[np.int64],
-        jobs: NDArray[np.int64],
+        places: NDArray[np.int64],
         ids: NDArray[np.int32],
         firsts: NDArray[np.int64],
         counts: NDArray[np.int64],
     ) -> None:
-        """Store the ids of the jobs that have a record: `counts` of them, from `firsts` on."""
+        """Store the ids of the jobs that have an entry: `counts` of them, from `firsts` on."""
         wanted = int(self._state[2]) + len(ids)
         if wanted > len(self.ids):
             self.ids = _grown(self.ids, max(2 * len(self.ids), wanted))
-        _keep(where, jobs, ids, firsts, counts, self.records, self.ids, self._state)
+        _keep(places, ids, firsts, counts, self._entries, self.ids, self._state)
 
-    def _make_room(self, units: int, size: int) -> None:
-        words = 3 * units + size // 8 + 1
-        for factor in (_GROWTH, 2):
-            slots, room = self._wanted(units, words, factor)
-            if slots * 8 + room * 8 + self.ids.nbytes <= self.bound:
-                break
-        else:
+    def _make_room(self, places: NDArray[np.int64]) -> None:
+        """Room for some more units, or a new beginning, after which the jobs of this block have no entries."""
+        size, longs = len(self._entries) // 4, len(self._longs)
+        if 8 * len(self) > 5 * size - 8 * _AHEAD:
+            size *= 2 if size >= 1 << 19 else 4
+        if self._state[1] + _AHEAD * (LONGEST // 4) > longs:
+            longs *= 2
+        if size * 4 == len(self._entries) and longs == len(self._longs) and self.nbytes <= self.bound:
+            return
+        jobs = self._state[3]
+        if size * 32 + longs * 8 + self.ids.nbytes > self.bound and len(self):
             self._begin()
-            slots, room = self._wanted(units, words, 2)
-        if room > len(self.records):
-            self.records = _grown(self.records, room)
-        if slots > len(self._slots):
-            old, self._slots = self._slots, np.zeros(slots, np.int64)
-            _rehash(old, self._slots)
+            self._state[3], places[:jobs] = jobs, -1
+            return
+        if longs > len(self._longs):
+            self._longs = _grown(self._longs, longs)
+        if size * 4 > len(self._entries):
+            old, self._entries = self._entries, _entries(size)
+            _rehash(old, self._entries, places[:jobs])
 
-    def _wanted(self, units: int, words: int, factor: int) -> tuple[int, int]:
-        """Slots and words of records that so many more units want, where both grow by a factor."""
-        slots, room = len(self._slots), len(self.records)
-        while slots < 2 * (len(self) + units):
-            slots *= factor
-        if room < int(self._state[1]) + words:
-            room = max(factor * room, int(self._state[1]) + words)
-        return slots, room
+
+def _entries(n: int) -> NDArray[np.int64]:
+    """So many empty entries, none of which lies across two lines of the cache."""
+    room = np.zeros(4 * n + 8, np.int64)
+    first = -room.ctypes.data % 64 // 8
+    return room[first : first + 4 * n]
 
 
 def _grown(array: NDArray[Any], room: int) -> NDArray[Any]:
@@ -136,170 +152,177 @@ def _grown(array: NDArray[Any], room: int) -> NDArray[Any]:
 
 
 @njit(nogil=True, cache=True)
-def _look_up(  # type: ignore[no-untyped-def]
-    words_at, begins, ends, hashes, slots, records, state, where, jobs
-):  # pragma: no cover - compiled
-    mask, n_jobs = len(slots) - 1, 0
-    peeked, heads = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
-    for first in range(0, len(begins), _AHEAD):
-        # Loads that do not wait for each other: the memory answers many at once, and the search below finds them near.
-        last = min(first + _AHEAD, len(begins))
-        for k in range(first, last):
-            peeked[k - first] = slots[hashes[k] & mask]
-        for k in range(first, last):
-            heads[k - first] = records[peeked[k - first] & _RECORD]
-        for k in range(first, last):
+def hash_units(words_at, begins, ends, hashes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Fill in the hash of every unit, its lowest bits the size; 0, which no other has, where it is too long."""
+    for k in range(len(begins)):
+        begin, size = np.uint64(begins[k]), ends[k] - begins[k]
+        digest = np.uint64(0)
+        if size <= _PAIR:
+            low, high = words_at[begin] & _LOW[size], words_at[begin + _FOUR] & _HIGH[size]
+            digest = (np.uint64(low) * _FACTORS[0]) ^ np.uint64(high)
+        elif size <= LONGEST:
+            while size > 4:
+                digest = (digest ^ (digest >> _SHIFT) ^ np.uint64(words_at[begin])) * _FACTORS[0]
+                begin += _FOUR
+                size -= 4
+            digest = digest ^ np.uint64(words_at[begin] & _MASKS[size])
             size = ends[k] - begins[k]
-            found = np.int64(0)
-            if size <= _PAIR:
-                tag = hashes[k]
-                at = tag & mask
-                low = words_at[begins[k]] & _LOW[size]
-                high = words_at[begins[k] + 8] & _HIGH[size]
-                for _ in range(_PROBES):
-                    slot = slots[at]
-                    if slot == 0:
-                        found = state[1]
-                        slots[at] = (tag << 32) | found
-                        records[found] = size
-                        records[found + 1] = low
-                        records[found + 2] = high
-                        state[0] += 1
-                        state[1] = found + 3
-                        jobs[n_jobs] = k
-                        n_jobs += 1
-                        break
-                    if slot >> 32 == tag:
-                        record = slot & _RECORD
-                        other = (records[record] & _SIZE) ^ size
-                        if other | (records[record + 1] ^ low) | (records[record + 2] ^ high) == 0:
-                            found = record
-                            break
-                    at = (at + 1) & mask
-            elif size <= LONGEST:
-                # A slot holds the hash, whose lower bits say where it stands, and the record.
-                tag = hashes[k]
-                at = tag & mask
-                whole, rest = size >> 3, _MASKS[size & 7]
-                for _ in range(_PROBES):
-                    slot = slots[at]
-                    if slot == 0:
-                        found = state[1]
-                        slots[at] = (tag << 32) | found
-                        records[found] = size
-                        place = begins[k]
-                        for i in range(found + 1, found + 1 + whole):
-                            records[i] = words_at[place]
-                            place += 8
-                        found_end = found + 1 + whole
-                        if rest:
-                            records[found_end] = words_at[place] & rest
-                            found_end += 1
-                        state[0] += 1
-                        state[1] = found_end
-                        jobs[n_jobs] = k
-                        n_jobs += 1
-                        break
-                    if slot >> 32 == tag:
-                        record = slot & _RECORD
-                        if records[record] & _SIZE == size:
-                            place, i = begins[k], record + 1
-                            other = np.int64(0)
-                            for _ in range(whole):
-                                other |= words_at[place] ^ records[i]
-                                place += 8
-                                i += 1
-                            if rest:
-                                other |= (words_at[place] & rest) ^ records[i]
-                            if other == 0:
-                                found = record
-                                break
-                    at = (at + 1) & mask
-            if found == 0:
-                found = np.int64(-1 - n_jobs)
-                jobs[n_jobs] = k
-                n_jobs += 1
-            where[k] = found
-    return n_jobs, heads[0]
+        else:
+            hashes[k] = np.uint64(0)
+            continue
+        digest = (digest ^ (digest >> _SHIFT)) * _FACTORS[1]
+        digest ^= digest >> _SHIFT
+        hashes[k] = ((digest * _FACTORS[0]) & _HASHED) | np.uint64(size)
 
 
 @njit(nogil=True, cache=True)
-def _rehash(old, slots):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    mask = len(slots) - 1
-    for slot in old:
-        if slot != 0:
-            at = (slot >> 32) & mask
-            while slots[at] != 0:
-                at = (at + 1) & mask
-            slots[at] = slot
+def _look_up(  # type: ignore[no-untyped-def]
+    words_at, begins, hashes, first, entries, longs, state, heads, jobs, places
+):  # pragma: no cover - compiled
+    """Go on from unit `first` until all are looked up or the table wants room; returns where it stopped."""
+    n, n_jobs = len(begins), state[3]
+    mask = np.uint64(len(entries) - 1)
+    full = len(entries) // 4 * 5 // 8 - _AHEAD
+    peeked, seen = np.empty(_AHEAD, np.int64), np.int64(0)
+    while first < n and state[0] <= full and state[1] + _AHEAD * (LONGEST // 4) <= len(longs):
+        # Loads that do not wait for each other: the memory answers many at once, and the search below finds them near.
+        last = min(first + _AHEAD, n)
+        for k in range(first, last):
+            peeked[k - first] = entries[((hashes[k] >> _SHIFT) * _FOUR) & mask]
+        seen ^= peeked[0]
+        for k in range(first, last):
+            tag = np.int64(hashes[k])
+            size = tag & _SIZE
+            at = ((hashes[k] >> _SHIFT) * _FOUR) & mask
+            begin = np.uint64(begins[k])
+            found, place = False, np.int64(-1)
+            if tag != 0 and size <= _PAIR:
+                low, high = words_at[begin] & _LOW[size], words_at[begin + _FOUR] & _HIGH[size]
+                for _ in range(_PROBES):
+                    other = entries[at + _TAG]
+                    if other == tag and entries[at] == low and entries[at + _ONE] == high:
+                        found = True
+                        break
+                    if other == 0:
+                        place = np.int64(at)
+                        entries[at], entries[at + _ONE] = low, high
+                        break
+                    at = (at + _FOUR) & mask
+            elif tag != 0:
+                whole, rest = (size - 1) >> 2, _MASKS[((size - 1) & 3) + 1]
+                for _ in range(_PROBES):
+                    other = entries[at + _TAG]
+                    if other == tag:
+                        i, from_ = np.uint64(entries[at]), begin
+                        differs = np.int64(0)
+                        for _ in range(whole):
+                            differs |= words_at[from_] ^ longs[i]
+                            from_ += _FOUR
+                            i += _ONE
+                        if differs | ((words_at[from_] & rest) ^ longs[i]) == 0:
+                            found = True
+                            break
+                    if other == 0:
+                        place = np.int64(at)
+                        i, from_ = np.uint64(state[1]), begin
+                        entries[at] = state[1]
+                        for _ in range(whole):
+                            longs[i] = words_at[from_]
+                            from_ += _FOUR
+                            i += _ONE
+                        longs[i] = words_at[from_] & rest
+                        state[1] += whole + 1
+                        break
+                    at = (at + _FOUR) & mask
+            if found:
+                heads[k] = entries[at + _HEAD]
+                continue
+            heads[k] = -1 - n_jobs
+            if place >= 0:
+                entries[at + _TAG], entries[at + _HEAD] = tag, -1 - n_jobs
+                state[0] += 1
+            jobs[n_jobs], places[n_jobs] = k, place
+            n_jobs += 1
+        first = last
+    state[3] = n_jobs
+    return first, seen
+
+
+@njit(nogil=True, cache=True)
+def _rehash(old, entries, places):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    mask = np.uint64(len(entries) - 1)
+    for i in range(0, len(old), 4):
+        tag = old[i + 2]
+        if tag != 0:
+            at = ((np.uint64(tag) >> _SHIFT) * _FOUR) & mask
+            while entries[at + _TAG] != 0:
+                at = (at + _FOUR) & mask
+            for k in range(4):
+                entries[at + np.uint64(k)] = old[i + k]
+            if old[i + 3] < 0:
+                places[-1 - old[i + 3]] = np.int64(at)
 
 
 @njit(nogil=True, cache=True)
 def _keep(  # type: ignore[no-untyped-def]
-    where, jobs, ids, firsts, counts, records, kept, state
+    places, ids, firsts, counts, entries, kept, state
 ):  # pragma: no cover - compiled
     used = state[2]
-    for j in range(len(jobs)):
-        record = where[jobs[j]]
-        if record > 0:
-            first, count = firsts[j], counts[j]
-            head = np.int64(0)
-            if count < _MORE:
-                for i in range(count):
-                    head |= np.int64(ids[first + i]) << (_IDS_AT + _ID_BITS * i)
-                head |= count << _COUNT_AT
-            else:
-                for i in range(count):
-                    kept[used + i] = ids[first + i]
-                head = (count << _MANY_AT) | (used << _IDS_AT) | (_MORE << _COUNT_AT)
-                used += count
-            records[record] |= head
+    for j in range(len(places)):
+        if places[j] < 0:
+            continue
+        first, count = firsts[j], counts[j]
+        head, large = np.int64(count), count >= _MORE
+        for i in range(min(count, _MORE - 1)):
+            large |= ids[first + i] > _ID
+            head |= np.int64(ids[first + i]) << (_COUNT_BITS + _ID_BITS * i)
+        if large:
+            for i in range(count):
+                kept[used + i] = ids[first + i]
+            head = (count << (_COUNT_BITS + _PLACE_BITS)) | (used << _COUNT_BITS) | _MORE
+            used += count
+        entries[places[j] + 3] = head
     state[2] = used
 
 
 @njit(nogil=True, cache=True)
-def heads_of(where, records, counts, heads):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Fill in the head of every unit's record, -1 where it has none; returns how many ids the units have together."""
+def count_ids(heads, counts):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """How many ids units have together."""
     total = np.int64(0)
-    for k in range(len(where)):
-        place = where[k]
-        if place > 0:
-            head = records[place]
-            count = (head >> _COUNT_AT) & _MORE
-            total += count if count < _MORE else head >> _MANY_AT
+    for head in heads:
+        if head < 0:
+            total += counts[-1 - head]
         else:
-            head = np.int64(-1)
-            total += counts[-1 - place]
-        heads[k] = head
+            count = head & _COUNT
+            total += count if count < _MORE else head >> (_COUNT_BITS + _PLACE_BITS)
     return total
 
 
 @njit(nogil=True, cache=True)
 def expand(  # type: ignore[no-untyped-def]
-    where, heads, kept, ids, firsts, counts, out, used, closes, document, last, offsets
+    heads, kept, ids, firsts, counts, out, used, closes, document, last, offsets
 ):  # pragma: no cover - compiled
     """Write the ids of units, and where the documents from `document` to `last` end among them.
 
-    `out` wants room for two ids more than there are: two are always written, and one too many is written over.
+    `out` wants room for three ids more than there are: three are always written, and what is too many is written over.
     """
     for k in range(len(heads)):
         while document < last and closes[document] == k:
             document += 1
             offsets[document] = used
         head = heads[k]
-        count = (head >> _COUNT_AT) & _MORE
-        if count < _MORE:
-            out[used] = (head >> _IDS_AT) & _ID
-            out[used + 1] = head >> (_IDS_AT + _ID_BITS)
-        elif head >= 0:
-            count, at = head >> _MANY_AT, (head >> _IDS_AT) & _PLACE
-            for i in range(count):
-                out[used + i] = kept[at + i]
-        else:
-            job = -1 - where[k]
-            count, at = counts[job], firsts[job]
+        count = head & _COUNT
+        if head < 0:
+            count, at = counts[-1 - head], firsts[-1 - head]
             for i in range(count):
                 out[used + i] = ids[at + i]
+        elif count < _MORE:
+            for i in range(_MORE - 1):
+                out[used + i] = (head >> (_COUNT_BITS + _ID_BITS * i)) & _ID
+        else:
+            count, at = head >> (_COUNT_BITS + _PLACE_BITS), (head >> _COUNT_BITS) & _PLACE
+            for i in range(count):
+                out[used + i] = kept[at + i]
         used += count
     while document < last:
         document += 1

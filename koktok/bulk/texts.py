@@ -1,30 +1,40 @@
-r"""`Texts`: documents as one run of UTF-8 bytes with their places, from strings or Arrow arrays.
+r"""`Texts`: documents as one run of UTF-16 with their places, from strings or Arrow arrays.
 
 This file adds: one conversion for thousands of strings. They are joined by a null character and encoded at once, and
-the nulls show where each begins; only where a text holds a null itself is every string encoded by itself. Arrow keeps
-strings as such bytes already, and they are read where they lie.
+the nulls show where each begins; only where a text holds a null itself is every string encoded by itself. UTF-8, as
+Arrow keeps it, is read by compiled code, which makes no strings of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba import njit
 
+from koktok.bulk.utf16 import CODEC
 from koktok.errors import InputError
 from koktok.normalize import Normalizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Texts"]
+__all__ = ["Blocks", "Texts"]
 
-_PADDING = "\0" * 16  # two words of eight bytes are read from every place on
+_PADDING = "\0" * 8  # two words of four units are read from every place on
 Parts = list[tuple[int, int, str]]
 """Of a text: (start, end, special token or nothing)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Documents as `koktok.corpus.read_blocks` gives them: strings, or bytes where each is a line of UTF-8."""
+
+    batches: Iterator[list[str] | bytes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +43,8 @@ class Texts:
 
     Parameters
     ----------
-    data : ndarray of uint8
-        Valid UTF-8.
+    data : ndarray of uint16
+        Valid UTF-16.
     begins, ends : ndarray of int64, shape (parts,)
     specials : ndarray of int32, shape (parts,), optional
         The special token that a part is, or -1.
@@ -45,10 +55,10 @@ class Texts:
     --------
     >>> texts = Texts.of(["가", "", "a\0b"])
     >>> texts.begins.tolist(), texts.ends.tolist()
-    ([0, 3, 3], [3, 3, 6])
+    ([0, 1, 1], [1, 1, 4])
     """
 
-    data: NDArray[np.uint8]
+    data: NDArray[np.uint16]
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
     specials: NDArray[np.int32] | None = None
@@ -57,8 +67,12 @@ class Texts:
     def __len__(self) -> int:
         return len(self.begins)
 
+    def text(self, i: int) -> str:
+        """Document `i`."""
+        return str(self.data[self.begins[i] : self.ends[i]].data, CODEC)
+
     def content(self, first: int, last: int) -> bytes:
-        r"""The documents from `first` up to `last`, each followed by a null character.
+        r"""The documents from `first` up to `last` in UTF-8, each followed by a null character.
 
         Examples
         --------
@@ -66,12 +80,13 @@ class Texts:
         b'a\x00b\x00'
         """
         if last > first + 1 and (self.begins[first + 1 : last] == self.ends[first : last - 1] + 1).all():
-            return self.data[self.begins[first] : self.ends[last - 1] + 1].tobytes()  # they lie so already
-        return b"".join(bytes(self.data[self.begins[i] : self.ends[i]]) + b"\0" for i in range(first, last))
+            whole = self.data[self.begins[first] : self.ends[last - 1]].data  # they lie so already
+            return f"{str(whole, CODEC)}\0".encode()
+        return "".join(f"{self.text(i)}\0" for i in range(first, last)).encode()
 
     @property
     def size(self) -> int:
-        """Bytes of all documents."""
+        """Units of all documents."""
         return int((self.ends - self.begins).sum())
 
     @classmethod
@@ -85,23 +100,60 @@ class Texts:
         """
         n = len(texts)
         try:
-            data = np.frombuffer("\0".join([*texts, _PADDING]).encode(), np.uint8)
+            data = np.frombuffer("\0".join([*texts, _PADDING]).encode(CODEC), np.uint16)
             nulls = np.flatnonzero(data[: -len(_PADDING)] == 0)
             if len(nulls) == n:
                 return cls(data, np.concatenate([np.zeros(1, np.int64), nulls[:-1] + 1])[:n], nulls)
-            each = [text.encode() for text in texts]
+            each = [text.encode(CODEC) for text in texts]
         except (TypeError, UnicodeEncodeError, AttributeError) as error:
             for text in texts:
                 if not isinstance(text, str):
                     raise InputError(f"a `{type(text).__name__}` came where a text (str) was wanted") from error
                 Normalizer()(text)  # says what is wrong with it
             raise
-        ends = np.cumsum(np.fromiter(map(len, each), np.int64, n))
+        ends = np.cumsum(np.fromiter(map(len, each), np.int64, n)) // 2
         return cls(
-            np.frombuffer(b"".join([*each, _PADDING.encode()]), np.uint8),
+            np.frombuffer(b"".join([*each, _PADDING.encode(CODEC)]), np.uint16),
             np.concatenate([np.zeros(1, np.int64), ends[:-1]])[:n],
             ends,
         )
+
+    @classmethod
+    def of_utf8(cls, data: NDArray[np.uint8], offsets: NDArray[np.int64], name: str) -> Texts:
+        """Documents from UTF-8 and the places where they begin and end.
+
+        Raises
+        ------
+        InputError
+            For bytes that are no UTF-8; says that it was `name` that held them.
+
+        Examples
+        --------
+        >>> Texts.of_utf8(np.frombuffer("가나😀".encode(), np.uint8), np.array([0, 3, 10]), "a file").ends.tolist()
+        [1, 5]
+        """
+        out = np.empty(int(offsets[-1] - offsets[0]) + len(offsets) + len(_PADDING), np.uint16)
+        places = np.zeros(len(offsets), np.int64)
+        wrong = _to_utf16(data, offsets, out, places)
+        if wrong >= 0:
+            raise InputError(f"{name} holds bytes that are not UTF-8, the first at {wrong}: 0x{data[wrong]:02x}")
+        return cls(out, places[:-1], places[1:] - 1)
+
+    @classmethod
+    def of_lines(cls, block: bytes) -> Texts:
+        r"""Documents from lines of UTF-8.
+
+        Examples
+        --------
+        >>> texts = Texts.of_lines("가\n\n나\n".encode())
+        >>> [texts.text(i) for i in range(len(texts))]
+        ['가', '', '나']
+        """
+        data = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(data == 10)
+        places = np.concatenate([np.zeros(1, np.int64), ends + 1])
+        found = cls.of_utf8(data, places, "a block of lines")
+        return cls(found.data, found.begins, found.ends - 1)  # without the end of the line
 
     @classmethod
     def of_parts(cls, documents: list[str], parts_of: Callable[[str], Parts], special_ids: Mapping[str, int]) -> Texts:
@@ -125,12 +177,12 @@ class Texts:
         documents: int,
         parts_of: Callable[[str], Parts] | None = None,
         special_ids: Mapping[str, int] | None = None,
-    ) -> Iterator[Texts]:
-        """Documents in runs of about `size` characters and at most so many documents.
+    ) -> Iterator[Callable[[], Texts]]:
+        """Documents in runs of about `size` characters and at most so many documents, each made when it is called.
 
         Parameters
         ----------
-        texts : iterable of str, or pyarrow.Array or ChunkedArray of strings
+        texts : iterable of str, Blocks, or pyarrow.Array or ChunkedArray of strings
         size, documents : int
         parts_of : callable, optional
             Cuts a text at special tokens.
@@ -142,6 +194,13 @@ class Texts:
         InputError
             For one str in place of many, for what is no text, and for nulls of Arrow.
         """
+        if isinstance(texts, Blocks) and parts_of is None:
+            for block in texts.batches:
+                if isinstance(block, bytes):
+                    yield partial(cls.of_lines, block)
+                else:
+                    yield from map(partial(partial, cls.of), _halves(block, size))
+            return
         if isinstance(texts, str | bytes):
             raise InputError(
                 f"one `{type(texts).__name__}` came where texts were wanted", hint="tokenizer.encode_ids([text])"
@@ -156,7 +215,11 @@ class Texts:
         strings = iter(given.to_pylist() if arrow else texts)
         while batch := list(islice(strings, documents)):
             for some in _halves(batch, size):
-                yield cls.of(some) if parts_of is None else cls.of_parts(some, parts_of, special_ids or {})
+                yield (
+                    partial(cls.of, some)
+                    if parts_of is None
+                    else partial(cls.of_parts, some, parts_of, special_ids or {})
+                )
 
 
 def _halves(texts: list[str], size: int) -> Iterator[list[str]]:
@@ -172,7 +235,7 @@ def _halves(texts: list[str], size: int) -> Iterator[list[str]]:
         yield texts
 
 
-def _of_arrow(array: Any, size: int, documents: int) -> Iterator[Texts]:
+def _of_arrow(array: Any, size: int, documents: int) -> Iterator[Callable[[], Texts]]:
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type):
@@ -193,15 +256,56 @@ def _of_arrow(array: Any, size: int, documents: int) -> Iterator[Texts]:
         wide = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
         offsets = np.frombuffer(places, wide)[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.int64)
         data = np.frombuffer(content or b"", np.uint8)
-        try:
-            str(data[offsets[0] : offsets[-1]].data, "utf-8")  # Arrow promises UTF-8 and does not check it
-        except UnicodeDecodeError as error:
-            raise InputError(f"an Arrow array holds bytes that are not UTF-8: {error}") from error
-        if offsets[-1] + len(_PADDING) > len(data):
-            data = np.append(data, np.frombuffer(_PADDING.encode(), np.uint8))
         at = 0
         while at < len(chunk):
             last = int(np.searchsorted(offsets, offsets[at] + 3 * size, side="right"))
             last = min(max(last, at + 2), at + documents + 1, len(offsets))
-            yield Texts(data, offsets[at : last - 1], offsets[at + 1 : last])
+            yield partial(
+                Texts.of_utf8, data, offsets[at:last], "an Arrow array"
+            )  # which promises UTF-8 and does not check it
             at = last - 1
+
+
+@njit(nogil=True, cache=True)
+def _to_utf16(data, offsets, out, places):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """UTF-8 of documents to UTF-16, with a null behind each; returns the place of the first byte that is none, or -1."""
+    used = np.uint64(0)
+    one, two = np.uint64(1), np.uint64(2)
+    for document in range(len(offsets) - 1):
+        at, end = np.uint64(offsets[document]), np.uint64(offsets[document + 1])
+        while at < end:
+            first = np.int64(data[at])
+            if first < 0x80:
+                out[used] = first
+                used += one
+                at += one
+                continue
+            size = np.uint64(2 if first < 0xE0 else 3 if first < 0xF0 else 4)
+            if first < 0xC2 or first > 0xF4 or at + size > end:
+                return np.int64(at)
+            second = np.int64(data[at + one])
+            sound = second & 0xC0 == 0x80
+            char = ((first & 0x1F) << 6) | (second & 0x3F)
+            if first >= 0xE0:
+                third = np.int64(data[at + two])
+                sound &= third & 0xC0 == 0x80
+                char = ((char & 0x3FF) << 6) | (third & 0x3F)
+                if first < 0xF0:
+                    sound &= char >= 0x800 and char & 0xF800 != 0xD800  # no longer than needed, and no surrogate
+                else:
+                    fourth = np.int64(data[at + two + one])
+                    char = ((char & 0x7FFF) << 6) | (fourth & 0x3F)
+                    sound &= fourth & 0xC0 == 0x80 and 0x10000 <= char < 0x110000
+            if not sound:
+                return np.int64(at)
+            if char >= 0x10000:
+                out[used] = 0xD7C0 + (char >> 10)
+                used += one
+                char = 0xDC00 + (char & 0x3FF)
+            out[used] = char
+            used += one
+            at += size
+        places[document + 1] = used + one
+        out[used] = 0
+        used += one
+    return np.int64(-1)

@@ -19,12 +19,13 @@ from numba import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Records"]
+__all__ = ["CODEC", "Records"]
 
 _INLINE = 7
 _LONG, _RAW = 8, 9  # in the place of a number: the units lie elsewhere; the token is bytes that make no character alone
 _SLACK = 8
-_CODEC = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+CODEC = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+"""Units as the machine keeps numbers of 16 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,8 +70,8 @@ class Records:
     @classmethod
     def of(cls, spelled: list[bytes], firsts: list[bytes] | None, raw: set[int], *, torn: bool) -> Records:
         """Records of tokens by id; those of `raw` are bytes, the others UTF-8 (`firsts`: where they begin a document)."""
-        units = [b"" if i in raw else text.decode().encode(_CODEC) for i, text in enumerate(spelled)]
-        begin = [text.decode().encode(_CODEC) for text in firsts] if firsts else units
+        units = [b"" if i in raw else text.decode().encode(CODEC) for i, text in enumerate(spelled)]
+        begin = [text.decode().encode(CODEC) for text in firsts] if firsts else units
         records = np.zeros((len(spelled), _INLINE + 1), np.uint16)
         ends = np.cumsum([0, *map(len, spelled)])
         long_ends, first_ends = (np.cumsum([0, *map(len, some)]) // 2 for some in (units, begin))
@@ -109,7 +110,7 @@ class Records:
         if used < 0:
             return None
         # Without surrogates the units are the string.
-        text = str(out[:used].data, _CODEC) if state[1] else _string_of(2, out.ctypes.data, used)
+        text = str(out[:used].data, CODEC) if state[1] else _string_of(2, out.ctypes.data, used)
         found: list[str] = text.split("\0")
         return found
 

@@ -13,6 +13,7 @@ import typer
 from koktok.cli.corpus import corpus_app
 from koktok.cli.count import count
 from koktok.cli.files import export, import_
+from koktok.cli.interrupt import heard
 from koktok.cli.measure import diff, doctor, report
 from koktok.cli.metrics import metrics
 from koktok.cli.text import decode, encode, normalize, segment
@@ -55,7 +56,8 @@ def main() -> None:
     # Typer 0.16 took click inside; where the class lives depends on the version, its name does not.
     wrong_words: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        code = app(standalone_mode=False) or 0
+        with heard():
+            code = app(standalone_mode=False) or 0
         if code == INTERRUPTED:  # newer Typers return this where older ones raise
             raise KeyboardInterrupt
         sys.exit(code)

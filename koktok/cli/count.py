@@ -65,6 +65,7 @@ def _count(
     threads: int | None,
     talk: Any,
 ) -> None:
+    from koktok.console import counted
     from koktok.count.engine import engine_for
     from koktok.count.files import About, Counted
     from koktok.reading import read_shards
@@ -74,17 +75,18 @@ def _count(
     with read_shards(sources, holdout=holdout, runs=runs, threads=threads, folder=folder, tell=talk) as found:
         told = found.report
         if told.bad_lines:
-            talk.note(f"{told.bad_lines} undecodable lines left out: {', '.join(told.bad_places)}")
+            talk.note(f"{counted(told.bad_lines, 'undecodable line')} left out: {', '.join(told.bad_places)}")
         if found.told.found:
-            talk.note(f"{found.told.found} of {found.told.found + found.told.counted} shards were there already")
-        counted = tuple(
+            all_of_them = counted(found.told.found + found.told.counted, "shard")
+            talk.note(f"there already: {found.told.found} of {all_of_them}")
+        covered = tuple(
             sorted((Counted(n, d, found.lines[n], holdout) for n, d in told.digests.items()), key=lambda c: c.name)
         )
-        tables: list[tuple[Path, list[Rows], About]] = [(out, found.words, About("words", counted))]
+        tables: list[tuple[Path, list[Rows], About]] = [(out, found.words, About("words", covered))]
         if runs:
             from koktok.count.files import runs_file
 
-            tables.append((runs_file(out), found.runs, About("runs", counted)))
+            tables.append((runs_file(out), found.runs, About("runs", covered)))
         _write(tables, summing, min_count, talk)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -123,5 +125,5 @@ def _write(tables: Any, engine: Any, min_count: int, talk: Any) -> None:
         talk("sum", 0, None)
         dropped = write_counts(file, engine.parts(shards), said, min_count=min_count)
         if min_count > 1:
-            talk.note(f"{file.name}: {dropped} occur less than {min_count} times and were left out")
+            talk.note(f"{file.name}: left out for occurring less than {min_count} times: {dropped}")
         print(file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -146,11 +147,11 @@ def diff(
 
 
 def _show_difference(found: Difference) -> None:
-    from koktok.console import table
+    from koktok.console import counted, table
 
     for mark, side in (("A", found.a), ("B", found.b)):
         size = f"{side.size:,} ids" if side.size else "open vocabulary"
-        print(f"{mark}: {side.name} ({size}), {side.tokens:,} tokens, {side.fertility:.3f} an eojeol")
+        print(f"{mark}: {side.name} ({size}), {counted(side.tokens, 'token')}, {side.fertility:.3f} an eojeol")
     change, low, high = found.fertility_difference
     print(f"B - A: {change:+.4f} tokens an eojeol, 95 % interval [{low:+.4f}, {high:+.4f}]")
     print(f"lines cut differently: {found.lines_changed:,} of {found.lines:,}")
@@ -174,22 +175,22 @@ def _show_difference(found: Difference) -> None:
 def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
     """Lines by file; each file is a domain, named by its stem."""
     from koktok.corpus import Source
+    from koktok.report.names import distinct
 
-    found: dict[str, list[str]] = {}
-    for path in paths:
-        for file in Source.of(path, field=field).paths:
-            stem = Path(file).name.split(".")[0]
-            same = sum(name.split("#")[0] == stem for name in found)
-            found[f"{stem}#{same + 1}" if same else stem] = [*lines_of_paths([str(file)], field)]
-    return found
+    files = [str(file) for path in paths for file in Source.of(path, field=field).paths]
+    names = distinct([Path(file).name.split(".")[0] for file in files], files)
+    return {name: [*lines_of_paths([file], field)] for name, file in zip(names, files, strict=True)}
 
 
 def _golds(paths: list[Path] | None) -> list[GoldCorpus]:
     if not paths:
         return []
     from koktok.gold import read_gold
+    from koktok.report.names import distinct
 
-    return [read_gold(path) for path in paths]
+    found = [read_gold(path) for path in paths]
+    names = distinct([gold.name for gold in found], [str(path) for path in paths])
+    return [replace(gold, name=name) for gold, name in zip(found, names, strict=True)]
 
 
 def report(

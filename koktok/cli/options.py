@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from koktok.errors import UsageError
+from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from koktok.corpus import Source
+    from koktok.corpus import ReadReport, Source
 
 Paths = Annotated[
     list[str],
@@ -55,15 +55,33 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
     return sources
 
 
-def lines_of_paths(paths: list[str] | None, field: str | None) -> Iterator[str]:
-    """Lines of files, or of standard input; what could not be decoded is told at the end."""
+def lines_of_paths(paths: list[str] | None, field: str | None, *, aligned: bool = False) -> Iterator[str]:
+    """Lines of files, or of standard input; what could not be decoded is told at the end.
+
+    `aligned` is for verbs that give a line for a line, as a filter in a pipeline does: a line that cannot be decoded
+    comes as an empty one, so that the numbers of the others stay, and standard input may be empty.
+    """
     from koktok.corpus import ReadReport, Source, read_lines
+    from koktok.records import STDIN
 
     report = ReadReport()
-    yield from read_lines(Source.of(*(paths or ["-"]), field=field, name="text"), report=report)
+    source = Source.of(*(paths or ["-"]), field=field, name="text")
+    try:
+        yield from read_lines(source, errors="empty" if aligned else "skip", report=report)
+    except InputError:
+        if not aligned or source.paths != (STDIN,) or not report.empty_files:
+            raise
     if report.bad_lines:
-        places = ", ".join(report.bad_places)
-        print(f"warning: {report.bad_lines} undecodable lines were left out: {places}", file=sys.stderr)
+        tell_bad_lines(report, "read as empty, so that line numbers stay" if aligned else "left out")
+
+
+def tell_bad_lines(report: ReadReport, became: str) -> None:
+    """Say what became of the lines that are not UTF-8, and where the first of them stand."""
+    from koktok.console import counted
+
+    more = ", …" if report.bad_lines > len(report.bad_places) else ""
+    places = ", ".join(report.bad_places)
+    print(f"warning: {counted(report.bad_lines, 'undecodable line')} {became}: {places}{more}", file=sys.stderr)
 
 
 def batches(lines: Iterator[str], size: int = 1000) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from koktok.cli.options import Field, Folder, RecipeFile, batches, lines_of_paths
+from koktok.cli.options import Field, Folder, RecipeFile, batches, lines_of_paths, tell_bad_lines
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def encode(
         solve = partial(loaded.sample, alpha=sample_alpha, dropout=dropout, seed_or_rng=drawn)
     elif seed is not None:
         raise UsageError("`--seed` is for samples", hint="--sample-alpha 0.1 or --dropout 0.1")
-    for line in lines_of_paths(paths, field):
+    for line in lines_of_paths(paths, field, aligned=True):
         encoding = solve(line)
         match shape:
             case Shape.ids:
@@ -127,7 +127,7 @@ def _write_token_files(
 ) -> None:
     from koktok.bulk.files import SHARD_TOKENS, write_token_files
     from koktok.cli.options import sources_of
-    from koktok.console import Talk
+    from koktok.console import Talk, counted
     from koktok.corpus import ReadReport
 
     roles = tokenizer.style.roles
@@ -154,11 +154,10 @@ def _write_token_files(
         )
     told = files.manifest
     n = sum(shard["documents"] for shard in told["shards"])
-    print(
-        f"{told['tokens']:,} tokens ({told['dtype']}), {n:,} documents, {len(files):,} files in {out}", file=sys.stderr
-    )
+    size = f"{counted(told['tokens'], 'token')} ({told['dtype']})"
+    print(f"{size}, {counted(n, 'document')}, {counted(len(files), 'file')} in {out}", file=sys.stderr)
     if report.bad_lines:
-        print(f"warning: {report.bad_lines} undecodable lines were left out", file=sys.stderr)
+        tell_bad_lines(report, "left out")
 
 
 def decode(
@@ -172,7 +171,7 @@ def decode(
     from koktok.tokenizer import Tokenizer
 
     loaded = Tokenizer.load(tokenizer)
-    for number, line in enumerate(lines_of_paths(paths, None), start=1):
+    for number, line in enumerate(lines_of_paths(paths, None, aligned=True), start=1):
         try:
             ids = [int(word) for word in line.split()]
         except ValueError as error:
@@ -204,7 +203,7 @@ def normalize(
     chosen = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=values)
     normalizer = Normalizer(Folds(**chosen.normalize.model_dump()))
     changes: Counter[tuple[str, str, str]] = Counter()
-    for line in lines_of_paths(paths, field):
+    for line in lines_of_paths(paths, field, aligned=True):
         if report:
             changes.update(normalizer.changes(line))
         else:
@@ -233,7 +232,7 @@ def segment(
     analyser = segmenter_for(segmenter, user_dictionary=str(user_dictionary) if user_dictionary else None)
     normalizer, pattern = Normalizer(), Pattern()
     console = stdout()
-    for lines in batches(lines_of_paths(paths, field)):
+    for lines in batches(lines_of_paths(paths, field, aligned=True)):
         counts = prepare(count_words(lines), normalizer, pattern)
         found = segment_counts(counts, analyser, chosen)
         row = {word: i for i, word in enumerate(found.words)}

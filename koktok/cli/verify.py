@@ -61,7 +61,7 @@ def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:
 
 
 def _show(report: Report) -> None:
-    from koktok.console import stderr, table
+    from koktok.console import counted, stderr, table
 
     rows = [
         (
@@ -74,7 +74,7 @@ def _show(report: Report) -> None:
     ]
     title = report.folder
     if report.tokenizer:
-        title += f": {report.tokenizer}, {report.lines:,} lines, {report.characters:,} characters"
+        title += f": {report.tokenizer}, {counted(report.lines, 'line')}, {counted(report.characters, 'character')}"
     table(title, ("check", "outcome", "looked at", "wrong"), rows)
     if report.losses:
         losses = [(loss.rule, loss.characters, f"{loss.times:,}", loss.example) for loss in report.losses]

@@ -6,6 +6,6 @@ disk, and all of them summed by an `engine`. `files` keeps counts as Parquet.
 """
 
 from koktok.count.counts import Counts, Dropped
-from koktok.count.lines import RunCounter, WordCounter, count_words, words_of
+from koktok.count.lines import WordCounter, count_words, words_of
 
-__all__ = ["Counts", "Dropped", "RunCounter", "WordCounter", "count_words", "words_of"]
+__all__ = ["Counts", "Dropped", "WordCounter", "count_words", "words_of"]

@@ -45,7 +45,8 @@ class Dropped:
     of: int = 0
 
     def __str__(self) -> str:
-        return f"{self.words:,} words, {100 * self.n / max(1, self.of):.2f} % of the running ones"
+        words = "1 word" if self.words == 1 else f"{self.words:,} words"
+        return f"{words}, {100 * self.n / max(1, self.of):.2f} % of the running ones"
 
 
 class Counts:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from koktok.count.counts import Counts
 from koktok.errors import InputError
 
-__all__ = ["RunCounter", "WordCounter", "count_words", "words_of"]
+__all__ = ["WordCounter", "count_words", "words_of"]
 
 _WORD = re.compile(r" *[^ ]+| +")
 
@@ -65,29 +65,6 @@ class WordCounter:
         if weight != 1.0:
             return Counts.from_mapping({word: round(n * weight) for word, n in total.items()})
         return Counts.from_mapping(total)
-
-
-class RunCounter:
-    """A count of longer pieces of lines, as another function cuts them; the same kind of counts.
-
-    Examples
-    --------
-    >>> counter = RunCounter(lambda line: [line[:2], line[2:]])
-    >>> counter.add("가나다"); counter.counts(2.0).as_dict()
-    {'가나': 2, '다': 2}
-    """
-
-    def __init__(self, cut: Callable[[str], Iterable[str]]) -> None:
-        self._cut = cut
-        self._found: Counter[str] = Counter()
-
-    def add(self, line: str) -> None:
-        """Count the runs of one line."""
-        self._found.update(self._cut(line))
-
-    def counts(self, weight: float = 1.0) -> Counts:
-        """What was counted so far, weighted as words are."""
-        return Counts.from_mapping({run: round(n * weight) for run, n in self._found.items()})
 
 
 def count_words(lines: Iterable[str]) -> Counts:

@@ -20,7 +20,7 @@ from koktok.pretokenize import Pattern
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["prepare"]
+__all__ = ["prepare", "untouched"]
 
 _SYLLABLES = "".join(map(chr, range(0xAC00, 0xD7A4)))
 _ASCII = [
@@ -39,7 +39,7 @@ def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
     from koktok.count.table import plain
 
     rows = counts.rows()
-    table = _untouched(normalizer, pattern)
+    table = untouched(normalizer, pattern)
     same = plain(rows.data, rows.offsets, table) if table.any() else np.zeros(len(rows), np.bool_)
     others = rows.where(~same)
     n: dict[str, int] = {}
@@ -57,7 +57,7 @@ def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
 
 
 @lru_cache(maxsize=8)
-def _untouched(normalizer: Normalizer, pattern: Pattern) -> NDArray[np.bool_]:
+def untouched(normalizer: Normalizer, pattern: Pattern) -> NDArray[np.bool_]:
     """Which ASCII characters, in any company of each other and of Hangul syllables, are neither changed nor cut.
 
     All of it is False where syllables themselves are not safe. Pairs tell, because a cut depends on nothing but the two

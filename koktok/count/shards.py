@@ -13,7 +13,7 @@ import hashlib
 import os
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from heapq import nsmallest
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from koktok.corpus import held_block
+from koktok.corpus import Batch, held_block
 from koktok.count.rows import Rows
 from koktok.errors import InputError, UsageError
 
@@ -45,10 +45,7 @@ SAMPLES = 5
 """Held-out sentences that the closing table shows."""
 
 _FORMAT = b"koktok count 1"
-_HELD, _DOCUMENT_ENDS = 1, 2  # as in koktok.count.table, which is compiled code and loaded late
-
-Runs = Callable[[str, bool], Iterable[str]]
-"""A line and whether it is held out to the longer pieces that are counted beside its words."""
+_DOCUMENT_ENDS = 2  # as in koktok.count.table, which is compiled code and loaded late
 
 
 @dataclass
@@ -84,8 +81,9 @@ class Shards:
     ----------
     holdout : float
         Share of the lines, in blocks of 50, that is counted apart.
-    runs : callable, optional
-        Cuts a line into the runs that are counted beside the words.
+    runs : int, optional
+        Count runs of words beside the words, as `koktok.train.superword.runs_of` cuts them, of so many words at most;
+        in lines that are held out of any number.
     threads : int, optional
         All cores by default; the rows do not depend on it.
     folder : Path, optional
@@ -103,7 +101,7 @@ class Shards:
         self,
         *,
         holdout: float = 0.0,
-        runs: Runs | None = None,
+        runs: int | None = None,
         threads: int | None = None,
         folder: Path | None = None,
     ) -> None:
@@ -134,13 +132,13 @@ class Shards:
         """Some held-out lines of a showable length, chosen by hash."""
         return tuple(line for _, line in nsmallest(SAMPLES, set(self._shown)))
 
-    def count(self, batches: Iterable[list[str]], *, name: str) -> tuple[list[Rows], list[Rows]]:
+    def count(self, batches: Iterable[Batch], *, name: str) -> tuple[list[Rows], list[Rows]]:
         """Rows of words and rows of runs of one source, an entry a shard.
 
         Parameters
         ----------
-        batches : iterable of list of str
-            Documents, each of one line or many.
+        batches : iterable of list of str or of bytes
+            Documents, each of one line or many; as bytes, each of one line that a newline ends.
         name : str
             Of the source; decides which lines are held out.
 
@@ -170,23 +168,23 @@ class Shards:
             take()
         return words, runs
 
-    def _filled(self, batches: Iterable[list[str]], name: str) -> Iterator[_Shard]:
+    def _filled(self, batches: Iterable[Batch], name: str) -> Iterator[_Shard]:
         """Documents into shards; blocks of lines go on from shard to shard."""
         shard = _Shard()
         line = 0
-        for documents in batches:
-            data = ("\n".join(documents) + "\n").encode()
+        for batch in batches:
+            data = batch if isinstance(batch, bytes) else ("\n".join(batch) + "\n").encode()
             n = data.count(b"\n")
-            if n == len(documents):
+            if isinstance(batch, bytes) or n == len(batch):
                 flags = np.full(n, _DOCUMENT_ENDS, np.uint8)
             else:
                 flags = np.zeros(n, np.uint8)
-                flags[np.cumsum([1 + document.count("\n") for document in documents]) - 1] = _DOCUMENT_ENDS
+                flags[np.cumsum([1 + document.count("\n") for document in batch]) - 1] = _DOCUMENT_ENDS
             if self._threshold:
                 held = self._held(name, line, n)
                 flags |= held
                 if held.any():
-                    self._look(documents, n, held)
+                    self._look(data, held)
             line += n
             shard.data.append(data)
             shard.flags.append(flags)
@@ -203,16 +201,17 @@ class Shards:
         begin = line - first * BLOCK
         return np.repeat(blocks, BLOCK)[begin : begin + n]
 
-    def _look(self, documents: list[str], n: int, held: NDArray[np.uint8]) -> None:
-        lines = documents if n == len(documents) else "\n".join(documents).split("\n")
+    def _look(self, data: bytes, held: NDArray[np.uint8]) -> None:
+        lines = data.split(b"\n")
         for i in np.flatnonzero(held).tolist():
-            if 20 <= len(lines[i]) <= 70:
-                self._shown.append((hashlib.blake2b(lines[i].encode(), digest_size=8).digest(), lines[i]))
+            if 20 <= len(line := lines[i].decode()) <= 70:
+                self._shown.append((hashlib.blake2b(lines[i], digest_size=8).digest(), line))
         if len(self._shown) >= 4096:
             self._shown = nsmallest(SAMPLES, set(self._shown))
 
     def _counted(self, data: bytes, flags: NDArray[np.uint8]) -> tuple[Rows, Rows | None]:
         """The rows of one shard, counted or found; runs on a thread of its own."""
+        from koktok.count.runs import count_runs
         from koktok.count.table import Table
 
         files: list[Path] = []
@@ -233,23 +232,9 @@ class Shards:
         del table
         if self._runs:
             other = Table(1 << 16)
-            for lines, marks in self._cut(data, flags):
-                other.count(lines, marks, whole=True)
+            count_runs(other, data, flags, self._runs)
             wide = other.rows()
         return (rows, wide) if self._folder is None else self._written([rows, wide], files)
-
-    def _cut(self, data: bytes, flags: NDArray[np.uint8]) -> Iterator[tuple[bytes, NDArray[np.uint8]]]:
-        """Lines cut into runs, a run a line."""
-        assert self._runs is not None
-        lines = data.decode().split("\n")
-        for begin in range(0, len(flags), 4096):
-            runs: list[str] = []
-            marks: list[int] = []
-            for line, flag in zip(lines[begin : begin + 4096], flags[begin : begin + 4096].tolist(), strict=False):
-                found = list(self._runs(line, bool(flag & _HELD))) or [""]
-                runs += found
-                marks += [flag & _HELD] * (len(found) - 1) + [flag]
-            yield ("\n".join(runs) + "\n").encode(), np.array(marks, np.uint8)
 
     @staticmethod
     def _written(rows: Sequence[Rows | None], files: Sequence[Path]) -> tuple[Rows, Rows | None]:

@@ -17,7 +17,7 @@ from koktok.count.rows import Rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DOCUMENT_ENDS", "HELD", "Table", "gather", "in_order", "plain"]
+__all__ = ["DOCUMENT_ENDS", "HELD", "Table", "flag_ends", "gather", "in_order", "plain"]
 
 HELD, DOCUMENT_ENDS = 1, 2
 """Bits of a line's flag."""
@@ -65,13 +65,18 @@ class Table:
         whole : bool
             A line is one word (a run of eojeols).
         """
-        self._fill(_count, np.frombuffer(data, np.uint8), flags, whole)
+        self.fill(_count, np.frombuffer(data, np.uint8), flags, whole)
 
     def add(self, rows: Rows) -> None:
         """Add rows that were counted elsewhere."""
-        self._fill(_add, rows.data, rows.offsets, rows.n, rows.documents, rows.held)
+        self.fill(_add, rows.data, rows.offsets, rows.n, rows.documents, rows.held)
 
-    def _fill(self, work: Any, *what: Any) -> None:
+    @property
+    def index(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint8]]:
+        """Slots, hashes, offsets and bytes, for compiled code that looks words up."""
+        return self._slots, self._hashes, self._offsets, self._arena
+
+    def fill(self, work: Any, *what: Any) -> None:
         """Call compiled code until it is done, with more room each time that it asks for some."""
         state = self._state
         state[_AT] = state[_LINE] = 0
@@ -150,14 +155,31 @@ def _mixed(digest):  # type: ignore[no-untyped-def]  # pragma: no cover - compil
 
 
 @njit(nogil=True, cache=True)
+def flag_ends(flag):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """1 where a line ends its document."""
+    return np.int64((flag & DOCUMENT_ENDS) != 0)
+
+
+@njit(nogil=True, cache=True)
+def _noted(cells, row, held, document):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """One occurrence more."""
+    if held:
+        cells[row, _HELD] += 1
+        return
+    cells[row, _N] += 1
+    if cells[row, _LAST] != document:
+        cells[row, _LAST] = document
+        cells[row, _DOCUMENTS] += 1
+
+
+@njit(nogil=True, cache=True)
 def _count(  # type: ignore[no-untyped-def]
     data, flags, whole, slots, hashes, cells, offsets, arena, state
 ):  # pragma: no cover - compiled
     at, line, document = state[_AT], state[_LINE], state[_DOCUMENT]
     while at < len(data):
         if data[at] == _NEWLINE:
-            if flags[line] & DOCUMENT_ENDS:
-                document += 1
+            document += flag_ends(flags[line])
             line += 1
             at += 1
             continue
@@ -174,13 +196,7 @@ def _count(  # type: ignore[no-untyped-def]
         if row < 0:
             state[_AT], state[_LINE], state[_DOCUMENT] = begin, line, document
             return 0 if row == -1 else -row
-        if flags[line] & HELD:
-            cells[row, _HELD] += 1
-        else:
-            cells[row, _N] += 1
-            if cells[row, _LAST] != document:
-                cells[row, _LAST] = document
-                cells[row, _DOCUMENTS] += 1
+        _noted(cells, row, (flags[line] & HELD) != 0, document)
     state[_DOCUMENT] = document
     return -1
 

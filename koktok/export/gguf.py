@@ -263,7 +263,10 @@ def read(path: str | Path) -> Table:
     library = _library()
     try:
         fields = library.GGUFReader(path).fields
-        found = {key: field.contents() for key, field in fields.items() if key.startswith("tokenizer.ggml.")}
+        fields = {key: field for key, field in fields.items() if key.startswith("tokenizer.ggml.")}
+        if short := next((key for key, field in fields.items() if not _is_whole(field, library)), ""):
+            raise ArtifactError(f"`{path}` is cut short: `{short}` does not end in it", hint="fetch or export it again")
+        found = {key: field.contents() for key, field in fields.items()}
         get = {key.removeprefix("tokenizer.ggml."): value for key, value in found.items()}
         roles = {
             role: int(get[key])
@@ -291,6 +294,12 @@ def read(path: str | Path) -> Table:
             f"`{path}` is no GGUF with a vocabulary: {type(error).__name__}: {error}",
             hint="koktok export FOLDER --to gguf --out FILE.gguf",
         ) from error
+
+
+def _is_whole(field: Any, library: Any) -> bool:
+    """False where the file ends within a field: the library reads what is there, and says nothing."""
+    text = field.types[-1] == library.GGUFValueType.STRING
+    return all(field.parts[i].size == (int(field.parts[i - 1][0]) if text else 1) for i in field.data)
 
 
 def _library() -> Any:

@@ -5,7 +5,7 @@ whose annotation contradicts itself are masked, counted and never scored.
 """
 
 from koktok.gold.align import Alignment, surface_cuts
-from koktok.gold.corpus import KINDS, Cut, GoldCorpus, Morpheme, Sentence, kind_of
+from koktok.gold.corpus import KINDS, Cut, GoldCorpus, Morpheme, Sentence, check_names, kind_of
 from koktok.gold.readers import read_gold
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "GoldCorpus",
     "Morpheme",
     "Sentence",
+    "check_names",
     "kind_of",
     "read_gold",
     "surface_cuts",

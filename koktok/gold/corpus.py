@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from koktok.errors import UsageError
 from koktok.gold.align import TOLERATED, surface_cuts
 
-__all__ = ["KINDS", "Cut", "GoldCorpus", "Morpheme", "Sentence", "kind_of", "word_class"]
+__all__ = ["KINDS", "Cut", "GoldCorpus", "Morpheme", "Sentence", "check_names", "kind_of", "word_class"]
 
 KINDS: Final = ("N|J", "V|E", "E|E", "*|XS/VCP", "N|N", "other")
 """Kinds of border: noun and particle, verb and ending, ending and ending, before a suffix or the copula, compound."""
@@ -184,6 +185,25 @@ class GoldCorpus:
                 fused += [Cut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in found.fused]
             made.append(Sentence(text, tuple(morphemes), tuple(cuts), tuple(fused), tuple(masked)))
         return cls(name, human, made, total, skipped, digest or _digest(made))
+
+
+def check_names(corpora: Iterable[GoldCorpus]) -> None:
+    """Refuse two corpora of one name, whose scores would overwrite each other.
+
+    Raises
+    ------
+    UsageError
+        Names it.
+
+    Examples
+    --------
+    >>> check_names([GoldCorpus("dev", True, [], 0), GoldCorpus("test", True, [], 0)])
+    """
+    seen: set[str] = set()
+    for corpus in corpora:
+        if corpus.name in seen:
+            raise UsageError(f"two gold corpora are called `{corpus.name}`", hint="read_gold(PATH, name=NAME)")
+        seen.add(corpus.name)
 
 
 def _syllable(char: str) -> bool:

@@ -60,14 +60,9 @@ class LibraryEncoder:
         options: dict[str, Any] = {"allowed_special": allowed_special, "add_special_tokens": self.add_special_tokens}
         encode = self.tokenizer.encode
         encode("", **options)  # refuses what is no special token, also where no text comes
-        for batch in Texts.batches(texts, _BATCH, _DOCUMENTS):
-            rows = [
-                [*before, *encode(text, **options).ids, *after]
-                for text in (
-                    str(batch.data[begin:end].data, "utf-8")
-                    for begin, end in zip(batch.begins, batch.ends, strict=True)
-                )
-            ]
+        for make in Texts.batches(texts, _BATCH, _DOCUMENTS):
+            batch = make()
+            rows = [[*before, *encode(text, **options).ids, *after] for text in map(batch.text, range(len(batch)))]
             flat = np.array([i for row in rows for i in row], chosen)
             yield batch, TokenArray(flat, np.cumsum([0, *map(len, rows)]))
 

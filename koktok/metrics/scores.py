@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from koktok.errors import UsageError
-from koktok.gold import GoldCorpus
+from koktok.gold import GoldCorpus, check_names
 from koktok.metrics import boundaries, counts, unknowns
 from koktok.metrics.distribution import GROUPS, Histogram, counted, lengths
 from koktok.metrics.page import Page, Text, Tokens
@@ -184,6 +184,8 @@ def score(
     """
     if text is None and not gold:
         raise UsageError("neither text nor gold came, so there is nothing to measure")
+    pages = [page if isinstance(page, boundaries.GoldPage) else boundaries.GoldPage(page) for page in gold]
+    check_names(page.gold for page in pages)
     from koktok.metrics import extended as more
 
     statistics = Statistics({})
@@ -193,7 +195,6 @@ def score(
         statistics = _text_statistics(subject, text, reference, tell)
         if statistics.histogram is not None:
             histograms = dict(lengths(statistics.histogram, subject))
-    pages = [page if isinstance(page, boundaries.GoldPage) else boundaries.GoldPage(page) for page in gold]
     trivial = {}
     for page in pages:
         name = page.gold.name

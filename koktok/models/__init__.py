@@ -8,6 +8,7 @@ byte of one character and the first of the next spans both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -16,7 +17,7 @@ from koktok.vocab import Vocab
 
 __all__ = ["Encoded", "Model", "model_for"]
 
-Encoded = tuple[list[int], list[tuple[int, int]]]
+Encoded = tuple[Sequence[int], Sequence[tuple[int, int]]]
 """Ids and, in parallel, spans."""
 
 # Kind of vocabulary → module:class; imported on use, so that a unigram tokenizer never loads the others.

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from koktok.errors import KoktokError, UsageError
+from koktok.gold import check_names
+from koktok.report.names import distinct
 from koktok.report.schema import Cell, Comparison, Report, Row, Sentence, Speed, SpeedRow, write
 from koktok.report.scored import gold_info, measures_of, row_of, texts_of
 
@@ -166,7 +168,7 @@ def measure(
     Raises
     ------
     UsageError
-        When nothing is to be measured, or the reference cannot run.
+        When nothing is to be measured, the reference cannot run, or two gold corpora have one name.
     """
     if not entries:
         raise UsageError(
@@ -174,6 +176,7 @@ def measure(
         )
     if material.text is None and not material.golds:
         raise UsageError("a report wants text or gold morphemes", hint="--text FILE, or --gold FILE")
+    check_names(material.golds)
     opened = [_opened(entry) for entry in entries]
     against = _opened(Entry(reference)) if reference else next((s for s in opened if not isinstance(s, str)), None)
     if isinstance(against, str):
@@ -335,13 +338,10 @@ def _opened(entry: Entry) -> Subject | str:
 
 
 def _names(entries: Sequence[Entry], opened: Sequence[Subject | str]) -> list[str]:
-    """A name a row, made distinct by a number behind it."""
-    found: list[str] = []
-    for entry, subject in zip(entries, opened, strict=True):
-        name = entry.name or (entry.spec if isinstance(subject, str) else subject.name)
-        same = sum(other.split("#")[0] == name for other in found)
-        found.append(f"{name}#{same + 1}" if same else name)
-    return found
+    """A name a row, all distinct."""
+    pairs = zip(entries, opened, strict=True)
+    names = [entry.name or (entry.spec if isinstance(subject, str) else subject.name) for entry, subject in pairs]
+    return distinct(names, [entry.shown or entry.spec for entry in entries])
 
 
 def _name_of(against: Subject | None, entries: Sequence[Entry], opened: Sequence[Subject | str]) -> str:

@@ -12,30 +12,27 @@ from pathlib import Path
 from typing import Final
 
 from koktok.errors import InputError, MissingExtraError, UsageError
+from koktok.importing.reading import PATTERNS as THEIRS
 from koktok.specs.spans import ByteTable, Spans, rows_by_bytes
 from koktok.specs.subject import Rows, Subject
 
 __all__ = ["PATTERNS", "Tiktoken", "open_tekken", "open_tiktoken"]
 
-_GPT4: Final = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?{letters}+|\p{{N}}{digits}"
-    r"| ?[^\s{marks}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-_LN: Final = r"\p{L}\p{N}"
-_CASED: Final = (
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+_LLAMA3: Final = THEIRS["llama3"][0]
 
 PATTERNS: Final[dict[str, str]] = {
-    "cl100k": _GPT4.format(letters=r"\p{L}", digits="{1,3}", marks=_LN),
+    # As cl100k_base was published first. What tiktoken has today keeps a line break and the spaces behind it together at the
+    # end of a text; on lines, which hold no line break, the two are the same, and digests of reports hold this one.
+    "cl100k": _LLAMA3,
     "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    "llama3": _GPT4.format(letters=r"\p{L}", digits="{1,3}", marks=_LN),
-    "llama4": _CASED,
-    "o200k": _CASED,
-    "qwen2": _GPT4.format(letters=r"\p{L}", digits="", marks=_LN),
-    "qwen3.5": _GPT4.format(letters=r"[\p{L}\p{M}]", digits="", marks=r"\p{L}\p{M}\p{N}"),
+    "llama3": _LLAMA3,
+    "llama4": THEIRS["o200k_base"][0],
+    "o200k": THEIRS["o200k_base"][0],
+    "qwen2": THEIRS["qwen2"][0],
+    "qwen3.5": (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
+        r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
 }
 """Patterns by the vocabulary that made them known; a rank file does not hold its own."""
 

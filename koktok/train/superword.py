@@ -17,7 +17,7 @@ import numpy as np
 
 from koktok.count import Counts, words_of
 from koktok.errors import InputError, UsageError
-from koktok.segmented import Cut, SegmentedCounts
+from koktok.segmented import SegmentedCounts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -146,22 +146,20 @@ def segment_runs(runs: Counts, words: SegmentedCounts) -> SegmentedCounts:
     >>> segment_runs(Counts.from_mapping({"갈 수 있다.": 1}), words).pieces(0)
     ['갈 수 있', '다.']
     """
-    known = {word: i for i, word in enumerate(words.words)}
-    cuts: dict[int, list[Cut]] = {}
+    from koktok.count.runs import Known
 
-    def of(run: str) -> Iterator[Cut]:
-        at = 0
-        for word in words_of(run):
-            i = known.get(word)
-            if i is None:
-                raise InputError(f"the run {run!r} has the word {word!r}, which was not segmented")
-            if i not in cuts:
-                cuts[i] = words.cuts(i)
-            for cut in cuts[i]:
-                yield cut._replace(offset=cut.offset + at)
-            at += len(word)
-
-    return SegmentedCounts.from_items((run, list(of(run)), n) for run, n in runs.items())
+    rows = runs.rows()
+    starts, ids, before = Known(Counts(words.words, words.n).rows()).found(rows)
+    if (ids < 0).any():
+        first = int(np.flatnonzero(ids < 0)[0])
+        run = int(np.searchsorted(starts, first, side="right")) - 1
+        word = words_of(runs.words[run])[first - int(starts[run])]
+        raise InputError(f"the run {runs.words[run]!r} has the word {word!r}, which was not segmented")
+    n_cuts = words.start[ids + 1] - words.start[ids]
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_cuts)])
+    at = np.repeat(words.start[ids] - ends[:-1], n_cuts) + np.arange(ends[-1])
+    offset = (words.offset[at] + np.repeat(before, n_cuts)).astype(np.int32)
+    return SegmentedCounts(runs.words, runs.n, ends[starts], offset, words.kind[at], words.confidence[at])
 
 
 def eojeol_counts(counts: SegmentedCounts) -> NDArray[np.float64]:

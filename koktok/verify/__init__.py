@@ -129,7 +129,7 @@ class _Checks:
             if isinstance(reader, HuggingFace):
                 self._theirs.append(OffsetsOfHuggingFace(tokenizer, name, reader))
         self._gguf = [
-            (file.name if place == folder else f"{file.parent.name}/{file.name}", file)
+            (file.name if place == folder else f"{file.resolve().parent.name}/{file.name}", file)
             for place in (folder, *exports)
             for file in ggufs(place)
         ]

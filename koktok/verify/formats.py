@@ -44,6 +44,8 @@ class Reader:
         True where the format has no normalizer of ours and wants normal text.
     own_normalizer : bool
         True where it has a normalizer of its own all the same, which may do less than ours.
+    rounds : bool
+        True where it sums scores in 32 bits over a whole line, which rounds on lines of thousands of tokens.
     slow : bool
         True where only a sample of a large text is worth the time.
     """
@@ -51,6 +53,7 @@ class Reader:
     name = ""
     normalized = False
     own_normalizer = False
+    rounds = False
     slow = False
 
     def encode(self, texts: list[str]) -> list[list[int]]:
@@ -153,6 +156,7 @@ class SentencePiece(Reader):
     """tokenizer.model in the library `sentencepiece`."""
 
     normalized = True
+    rounds = True
 
     def __init__(self, file: Path) -> None:
         import sentencepiece
@@ -229,7 +233,7 @@ def open_formats(
         When nothing that can be read lies at a place.
     """
     for place in (folder, *more):
-        at = "" if place == folder else f"{(place.parent if place.is_file() else place).name}/"
+        at = "" if place == folder else f"{(place.resolve().parent if place.is_file() else place.resolve()).name}/"
         found = list(_found(place))
         if place != folder and not found and not ggufs(place):
             raise UsageError(

@@ -1,0 +1,71 @@
+"""Text and tokenizers for `eval.bulk`, made from a folder of text, so that anybody can repeat its figures.
+
+Blocks of 50 lines go to one of two sides by the hash of their place (`koktok.corpus.split_lines`): what is measured on was
+not trained on. Where there is too little text for both, half of it is measured on, and then the rest too, which is told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from koktok.build import train_tokenizer
+from koktok.corpus import Source, read_lines, split_lines
+from koktok.export.file import write_file
+from koktok.recipe import Recipe
+
+TRAINED = 25.0
+"""Megabytes to train on: so much reaches a vocabulary of 32,000, and more only takes longer."""
+
+
+def made_from(folder: Path, cache: Path, size: int, megabytes: float) -> tuple[str, str, str, str]:
+    """Folders of a unigram and a `bpe-bytes` tokenizer, the file of the text to measure on, and a sentence about it."""
+    sources = [Source.of(path) for path in Source.of(folder).paths]
+    total = sum(n_bytes(read_lines(source)) for source in sources) / 1e6
+    share = min(megabytes / total, 0.5) if total else 0.5
+    held = list(side(sources, share, held=True))
+    rest = list(side(sources, share, held=False))
+    of_rest = n_bytes(rest) / 1e6
+    # Spread over all files, as the text to measure on is.
+    train = [line for out, line in split_lines(rest, share=min(TRAINED / of_rest, 1.0), key="train") if out]
+    missing = megabytes * 1e6 - n_bytes(held)
+    more = list(first(rest, missing))
+    text = "".join(f"{line}\n" for line in [*held, *more]).encode()
+    lesson = "".join(f"{line}\n" for line in train).encode()
+    cache.mkdir(parents=True, exist_ok=True)
+    names = {name: cache / f"{name}-{hashlib.sha256(lesson).hexdigest()[:12]}.txt" for name in ("train",)}
+    names["test"] = cache / f"test-{hashlib.sha256(text).hexdigest()[:12]}.txt"
+    write_file(names["train"], lesson)
+    write_file(names["test"], text)
+    folders = [tokenizer_of(names["train"], cache, size, model) for model in ("unigram", "bpe-bytes")]
+    told = f"trained on {len(lesson) / 1e6:.1f} MB of `{folder.name}`, measured on {n_bytes(held) / 1e6:.1f} MB of other blocks"
+    if more:
+        told += f" and {n_bytes(more) / 1e6:.1f} MB of those that were open to training"
+    return str(folders[0]), str(folders[1]), str(names["test"]), told
+
+
+def side(sources: Iterable[Source], share: float, *, held: bool) -> Iterator[str]:
+    for source in sources:
+        yield from (line for out, line in split_lines(read_lines(source), share=share, key=source.name) if out == held)
+
+
+def n_bytes(lines: Iterable[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
+def first(lines: Iterable[str], wanted: float) -> Iterator[str]:
+    for line in lines:
+        if wanted <= 0:
+            return
+        wanted -= len(line.encode()) + 1
+        yield line
+
+
+def tokenizer_of(text: Path, cache: Path, size: int, model: str) -> Path:
+    """Trained once for the same text; delete the folder to train again."""
+    folder = cache / f"{model}-{size}-{text.stem.removeprefix('train-')}"
+    if not folder.exists():
+        values = {"train": {"vocab_size": size, "model": model}, "holdout": 0.0}
+        train_tokenizer([Source.of(text)], Recipe.build(values), cache=cache / "analyses").tokenizer.save(folder)
+    return folder

@@ -1,0 +1,55 @@
+"""Names of rows and columns, made distinct: two files called `dev.conllu` must not become one column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["distinct"]
+
+
+def distinct(names: Sequence[str], places: Sequence[str] = ()) -> list[str]:
+    """Names that are all different: doubled ones get as many folders in front as tell them apart, or a number behind.
+
+    Parameters
+    ----------
+    names : sequence of str
+    places : sequence of str
+        The path behind each name, as far as it is one; a name that is no part of its path gets a number.
+
+    Examples
+    --------
+    >>> distinct(["dev", "test", "dev"], ["kaist/dev.conllu", "kaist/test.conllu", "gsd/dev.conllu"])
+    ['kaist/dev', 'test', 'gsd/dev']
+    >>> distinct(["syllables", "syllables"])
+    ['syllables', 'syllables#2']
+    """
+    twice = {name for name, n in Counter(names).items() if n > 1}
+    found = [*names]
+    folders = [_folders(name, place) for name, place in zip(names, places, strict=False)] if places else []
+    for name in sorted(twice):
+        here = [i for i, other in enumerate(names) if other == name]
+        deepest = max((len(folders[i]) for i in here), default=0) if folders else 0
+        for depth in range(1, deepest + 1):
+            longer = ["/".join((*folders[i][-depth:], name)) for i in here]
+            if len({*longer}) == len(longer) and not {*longer} & {*names}:
+                for i, new in zip(here, longer, strict=True):
+                    found[i] = new
+                break
+    taken: Counter[str] = Counter()
+    for i, name in enumerate(found):
+        taken[name] += 1
+        if taken[name] > 1:
+            found[i] = f"{name}#{taken[name]}"
+    return found
+
+
+def _folders(name: str, place: str) -> tuple[str, ...]:
+    """The folders above the part of a path that gave the name."""
+    path = Path(place.rpartition(":")[2].partition("#")[0])
+    parts = path.parts
+    for i in reversed(range(len(parts))):
+        if parts[i] == name or parts[i].split(".")[0] == name or Path(parts[i]).stem == name:
+            return tuple(part for part in parts[:i] if part != path.anchor)
+    return ()
