@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Encoder"]
 
-_ROOM = (
-    1 << 16
-)  # units a block: some 400 KB of UTF-16, whose records stay in the second cache until they are written out
+_ROOM = 1 << 16
+"""Units a block: some 400 KB of UTF-16, whose records stay in the second cache until they are written out."""
 _BATCH = 1 << 21  # characters of text handed to a thread at once
 _DOCUMENTS = 1 << 14
 
