@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eval import trainers
+from eval.kaist import is_syllable
 from eval.machine import Told, machine
 from koktok.build import prepare
 from koktok.count import count_words
@@ -62,7 +63,7 @@ def row(name: str, tokenizer: Tokenizer, data: trainers.Data, analysed: int) -> 
     right = found = wanted = 0
     for text, gold in data.gold:
         starts = {start for start, _ in tokenizer.encode(text).offsets}
-        cuts = {p for p in starts if p and trainers.is_syllable(text[p - 1]) and trainers.is_syllable(text[p])}
+        cuts = {p for p in starts if p and is_syllable(text[p - 1]) and is_syllable(text[p])}
         right, found, wanted = right + len(cuts & gold), found + len(cuts), wanted + len(gold)
     eojeols = sum(len(line.split()) for line in lines)
     f1 = 2 * right / (found + wanted)
