@@ -189,6 +189,7 @@ def run(
     from koktok.build import train_tokenizer
     from koktok.export.card import model_card
     from koktok.train.account import summary
+    from koktok.waist import PEER_WORDS
 
     if log not in (None, "json"):
         write_log(log, {})  # a place that cannot be written to is better told now than behind the training
@@ -200,7 +201,9 @@ def run(
     figures = [our_figures("koktok", made.tokenizer, measured)]
     plain: PlainSentencePiece | None = None
     refused = ""
-    if compare:
+    if compare and made.reading.pruned:
+        refused = f"the text has more than {PEER_WORDS:,} distinct words, which take it too long"
+    elif compare:
         options = recipe.train
         try:
             plain = PlainSentencePiece(

@@ -47,6 +47,8 @@ class Reading:
         Share that was held out, where all sources agree.
     eojeols : int
         Running words that were read to be trained on.
+    pruned : bool
+        Whether rare words were taken out of `train`, to save the memory.
     """
 
     train: Counts
@@ -57,6 +59,7 @@ class Reading:
     weights: dict[str, float] = field(default_factory=dict)
     holdout: float | None = None
     eojeols: int = 0
+    pruned: bool = False
 
 
 def silent(_stage: str, _done: int, _total: int | None) -> None:

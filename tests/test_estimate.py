@@ -57,6 +57,21 @@ def test_rare_words_go_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch)
         assert estimates._minimum(counts, 1.0) == least
 
 
+def test_the_comparison_is_trained_on_what_the_trainer_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = tmp_path / "a.txt"
+    text.write_text("나는 집에 간다.\n너는 집에 온다.\n" * 5 + "드물다\n", encoding="utf-8")
+    recipe = PLAIN.changed(holdout=0.0, train={"vocab_size": 380, "min_count": 2})
+    whole = train_tokenizer([Source.of(text)], recipe).reading
+    assert "드물다" in whole.train.as_dict()
+    assert not whole.pruned
+    monkeypatch.setattr(waist, "PEER_WORDS", 3)
+    less = train_tokenizer([Source.of(text)], recipe).reading
+    assert "드물다" not in less.train.as_dict()
+    assert less.pruned
+
+
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_text("나는 집에 간다.\n너는 집에 온다.\n" * 5 + "드물다\n", encoding="utf-8")
