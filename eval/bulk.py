@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,8 @@ os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 from eval.bulk_text import made_from
-from eval.machine import machine
+from eval.machine import Told, machine
 from koktok.bulk import TokenArray
-from koktok.export.file import write_file
 from koktok.tokenizer import Tokenizer
 
 Work = Callable[[], Any]
@@ -52,12 +50,7 @@ class Bench:
     lines: list[str]
     megabytes: float
     runs: int
-    told: list[str] = field(default_factory=list)
-
-    def say(self, text: str) -> None:
-        """Print a text, and keep it for the report."""
-        print(text, flush=True)
-        self.told.append(text)
+    say: Told
 
     def head(self, title: str) -> None:
         """Begin a table of pairs."""
@@ -102,14 +95,12 @@ def main() -> None:
             given.source, given.cache, given.size, given.megabytes
         )
     lines = lines_of(given.text, given.megabytes)
-    bench = Bench(lines, sum(len(line.encode()) for line in lines) / 1e6, given.runs)
-    bench.say(f"`python -m eval.bulk {shlex.join(sys.argv[1:])}`\n\n{machine()}\n")
+    bench = Bench(lines, sum(len(line.encode()) for line in lines) / 1e6, given.runs, Told(given.report))
+    bench.say(f"{machine()}\n")
     bench.say(f"{bench.megabytes:.1f} MB, {len(lines):,} lines; {given.runs} turns{about and f'; {about}'}\n")
     for part in given.parts.split(","):
         for folder in (given.tokenizer, *([given.level] if given.level else [])):
             PARTS[part](folder, bench)
-    if given.report:
-        write_file(given.report, ("# Bulk\n\n" + "\n".join(bench.told) + "\n").encode())
 
 
 def lines_of(path: str, megabytes: float) -> list[str]:

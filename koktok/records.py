@@ -25,7 +25,7 @@ from typing import IO, Any, Literal
 
 from koktok.errors import InputError, MissingExtraError
 
-__all__ = ["EXTENSIONS", "STDIN", "Batch", "Errors", "Meter", "ReadReport", "pick", "records"]
+__all__ = ["EXTENSIONS", "PLACES", "STDIN", "Batch", "Errors", "Meter", "ReadReport", "pick", "records"]
 
 Errors = Literal["skip", "empty", "replace", "error"]
 Batch = list[str] | bytes
@@ -39,7 +39,7 @@ _CHUNK = 1 << 18
 _ZSTD_CHUNK = 1 << 14  # The library gives all that a piece of input holds at once; small input bounds it.
 _MAX_LINE = 1 << 26  # A longer "line" is a file without line breaks, and would have to be held whole.
 _BATCH = 1000
-_PLACES = 20
+PLACES = 20  # bad ones that a report keeps
 _ICONV = "iconv -f cp949 -t utf-8"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HANGUL = re.compile("[가-힣]")
@@ -160,7 +160,7 @@ class _File:
         self.bad_bytes += (count := len(_SURROGATE.findall(text or "?")) or 1)
         self.report.bad_bytes += count
         self.report.bad_lines += 1
-        if len(self.report.bad_places) < _PLACES:
+        if len(self.report.bad_places) < PLACES:
             self.report.bad_places.append(f"{self.path}:{line}")
         if self.errors == "error":
             what = "has null for its text" if text is None else f"holds {count} bytes that are not UTF-8"

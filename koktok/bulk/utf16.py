@@ -192,6 +192,19 @@ def _settle(run, size, torn, out, used, state):  # type: ignore[no-untyped-def] 
 
 
 @njit(nogil=True, cache=True)
+def _copied(units, begin, end, out, used, state):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The units of a token written out; -1 where one is null, which stands for the end of a document."""
+    for k in range(begin, end):
+        unit = units[k]
+        if unit == 0:
+            return np.int64(-1)
+        state[1] += (unit & 0xF800) == 0xD800
+        out[used] = unit
+        used += 1
+    return used
+
+
+@njit(nogil=True, cache=True)
 def _write(  # type: ignore[no-untyped-def]
     ids, offsets, limit, records, record_words, longs, long_ends, firsts, first_ends, texts, ends, marked, torn, run,
     out, words, state,
@@ -227,21 +240,11 @@ def _write(  # type: ignore[no-untyped-def]
                 if used < 0:
                     return used
             if first:
-                for k in range(first_ends[i], first_ends[i + np.uint64(1)]):
-                    unit = firsts[k]
-                    if unit == 0:
-                        return np.int64(-1)
-                    state[1] += (unit & 0xF800) == 0xD800
-                    out[used] = unit
-                    used += 1
+                used = _copied(firsts, first_ends[i], first_ends[i + np.uint64(1)], out, used, state)
             else:
-                for k in range(long_ends[i], long_ends[i + np.uint64(1)]):
-                    unit = longs[k]
-                    if unit == 0:
-                        return np.int64(-1)
-                    state[1] += (unit & 0xF800) == 0xD800
-                    out[used] = unit
-                    used += 1
+                used = _copied(longs, long_ends[i], long_ends[i + np.uint64(1)], out, used, state)
+            if used < 0:
+                return used
             first = False
             plain = True
         if running > 0:

@@ -17,7 +17,7 @@ from pathlib import Path
 from queue import Full, Queue
 from threading import Event
 
-from koktok.records import Batch, Errors, Meter, ReadReport, records
+from koktok.records import PLACES, Batch, Errors, Meter, ReadReport, records
 
 __all__ = ["Ahead"]
 
@@ -25,7 +25,6 @@ WAITING = 32
 """Batches of a file that wait; a batch is 256 KiB of text or 1000 rows of a table."""
 
 _LOOK = 0.2  # seconds until a thread that waits looks whether anybody still wants it
-_PLACES = 20  # bad places that a report keeps, as in koktok.records
 
 
 @dataclass
@@ -120,4 +119,4 @@ def _given(file: _File, report: ReadReport, meter: Meter) -> Generator[Batch, No
         report.empty_files += told.empty_files
         report.bad_bytes += told.bad_bytes
         report.bad_lines += told.bad_lines
-        report.bad_places += told.bad_places[: max(0, _PLACES - len(report.bad_places))]
+        report.bad_places += told.bad_places[: max(0, PLACES - len(report.bad_places))]

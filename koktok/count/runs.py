@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from koktok.count.rows import Rows
-from koktok.count.table import _FNV, _NEWLINE, _PRIME, _SPACE, HELD, Table, _mixed, _noted, _row_of, flag_ends
+from koktok.count.table import _FNV, _NEWLINE, _PRIME, _SPACE, HELD, Table, _mixed, _noted, _row_of, _slot_of, flag_ends
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,27 +148,13 @@ def _word_end(data, at, end):  # type: ignore[no-untyped-def]  # pragma: no cove
 
 
 @njit(nogil=True, cache=True)
-def _number(data, begin, end, slots, hashes, offsets, arena):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _number(data, begin, end, slots, offsets, arena):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """The row of a word in a table that stays as it is; -1 where it is not there."""
     digest = _FNV
     for at in range(begin, end):
         digest = (digest ^ np.uint64(data[at])) * _PRIME
-    digest = _mixed(digest)
-    mask = len(slots) - 1
-    slot = np.int64((digest ^ (digest >> np.uint64(29))) & np.uint64(mask))
-    while slots[slot] != 0:
-        row = np.int64(slots[slot] & np.uint64(0xFFFFFFFF)) - 1
-        start = offsets[row]
-        if hashes[row] == digest and offsets[row + 1] - start == end - begin:
-            same = True
-            for i in range(end - begin):
-                if arena[start + i] != data[begin + i]:
-                    same = False
-                    break
-            if same:
-                return row
-        slot = (slot + 1) & mask
-    return np.int64(-1)
+    slot = _slot_of(data, begin, end, _mixed(digest), slots, offsets, arena)
+    return np.int64(slots[slot] & np.uint64(0xFFFFFFFF)) - 1
 
 
 @njit(nogil=True, cache=True)
@@ -182,14 +168,14 @@ def _words_in(data, offsets, starts):  # type: ignore[no-untyped-def]  # pragma:
 
 @njit(nogil=True, cache=True)
 def _found(  # type: ignore[no-untyped-def]
-    data, offsets, slots, hashes, known_offsets, arena, starts, numbers, before
+    data, offsets, slots, known_offsets, arena, starts, numbers, before
 ):  # pragma: no cover - compiled
     for run in range(len(offsets) - 1):
         at = offsets[run]
         code_points = 0
         for i in range(starts[run], starts[run + 1]):
             end = _word_end(data, at, offsets[run + 1])
-            numbers[i] = _number(data, at, end, slots, hashes, known_offsets, arena)
+            numbers[i] = _number(data, at, end, slots, known_offsets, arena)
             before[i] = code_points
             for byte in range(at, end):
                 code_points += (data[byte] & 0xC0) != 0x80
@@ -198,7 +184,7 @@ def _found(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _stretches(  # type: ignore[no-untyped-def]
-    data, starts, n, documents, k_slots, k_hashes, k_offsets, k_arena, slots, hashes, cells, offsets, arena, state
+    data, starts, n, documents, k_slots, k_offsets, k_arena, slots, hashes, cells, offsets, arena, state
 ):  # pragma: no cover - compiled
     at = state[_LINE]  # where a run goes on that found no room
     for run in range(state[_AT], len(n)):
@@ -208,7 +194,7 @@ def _stretches(  # type: ignore[no-untyped-def]
             digest = _FNV
             while at < end:
                 word_end = _word_end(data, at, end)
-                if _number(data, at, word_end, k_slots, k_hashes, k_offsets, k_arena) < 0:
+                if _number(data, at, word_end, k_slots, k_offsets, k_arena) < 0:
                     break
                 for byte in range(at, word_end):
                     digest = (digest ^ np.uint64(data[byte])) * _PRIME

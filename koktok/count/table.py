@@ -72,9 +72,9 @@ class Table:
         self.fill(_add, rows.data, rows.offsets, rows.n, rows.documents, rows.held)
 
     @property
-    def index(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint8]]:
-        """Slots, hashes, offsets and bytes, for compiled code that looks words up."""
-        return self._slots, self._hashes, self._offsets, self._arena
+    def index(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint8]]:
+        """Slots, offsets and bytes, for compiled code that looks words up."""
+        return self._slots, self._offsets, self._arena
 
     def fill(self, work: Any, *what: Any) -> None:
         """Call compiled code until it is done, with more room each time that it asks for some."""
@@ -109,10 +109,10 @@ def _grown(array: NDArray[Any], room: int) -> NDArray[Any]:
 
 
 @njit(nogil=True, cache=True)
-def _row_of(  # type: ignore[no-untyped-def]
-    data, begin, end, digest, slots, hashes, offsets, arena, state
+def _slot_of(  # type: ignore[no-untyped-def]
+    data, begin, end, digest, slots, offsets, arena
 ):  # pragma: no cover - compiled
-    """The row of a word; -1 where the rows are full, minus the bytes wanted (at least 2) where the arena is."""
+    """The slot of a word, or the empty one where it would stand."""
     mask = len(slots) - 1
     tag = digest >> np.uint64(32)
     at = np.int64((digest ^ (digest >> np.uint64(29))) & np.uint64(mask))
@@ -128,8 +128,20 @@ def _row_of(  # type: ignore[no-untyped-def]
                         same = False
                         break
                 if same:
-                    return row
+                    break
         at = (at + 1) & mask
+    return at
+
+
+@njit(nogil=True, cache=True)
+def _row_of(  # type: ignore[no-untyped-def]
+    data, begin, end, digest, slots, hashes, offsets, arena, state
+):  # pragma: no cover - compiled
+    """The row of a word; -1 where the rows are full, minus the bytes wanted (at least 2) where the arena is."""
+    at = _slot_of(data, begin, end, digest, slots, offsets, arena)
+    if slots[at] != 0:
+        return np.int64(slots[at] & np.uint64(0xFFFFFFFF)) - 1
+    tag, size = digest >> np.uint64(32), end - begin
     row = state[_ROWS]
     if row >= len(hashes):
         return -1
