@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from koktok.errors import CorpusError, MissingExtraError
+from koktok.process import environment
 
 if TYPE_CHECKING:
     from koktok.fetch import AnySource, DebSource, HttpsSource, HubSource, LocalSource, PypiSource
@@ -113,7 +114,10 @@ def local_files(source: LocalSource, recipe_folder: Path) -> list[Path]:
 
 
 def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    # The tools speak the system's encoding; a message that cannot be read must not end in an error of its own.
+    return subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, errors="replace", check=False
+    )
 
 
 def _checked(file: Path, wanted: str | None, what: str) -> str:

@@ -17,6 +17,7 @@ import koktok
 # Stage order, which is also the order of the README's tree. A stage imports only from stages before it.
 STAGES = [
     "errors",
+    "process",
     "cache",
     "records",
     "extract",

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import AnalyserError
+from koktok.process import environment
 from koktok.segment import Segmenter, segmenter_for
 from koktok.segment.boundaries import Morpheme
 from koktok.segment.child import receive, send
@@ -73,12 +74,11 @@ class _Child:
         return list(rows)
 
     def _start(self) -> None:
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from koktok.segment.child import main; main()"],
+            [sys.executable, "-P", "-c", "from koktok.segment.child import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=environment,
+            env=environment(),
         )
         try:
             kind, message = self._answer(self._analyser, LOADING)
