@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 
@@ -64,3 +65,68 @@ def test_extraction_of_what_is_something_else() -> None:
         list(prose(io.BytesIO(b"{"), "json", name="a.json"))
     with pytest.raises(CorpusError, match="`text` is not in nonsense"):
         list(prose(io.BytesIO(b"x"), "txt", encoding="nonsense"))
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("<p>가<!-- <p>나 --><b>다</b>", ["가다"]),
+        ("<p>가<!--><p>나", ["가", "나"]),
+        ("<p>가<!-- 나", ["가"]),
+        ("<!-- 가", []),
+        ("<p title='>'>가<p title=\">\" lang=ko>나", ["가", "나"]),
+        ("<P>가</P><SCRIPT>'</p>'+1<2</SCRIPT >나", ["가", "나"]),
+        ("<p>3 < 4 &lt; 5<br/>가</ p>나<![CDATA[다]]>라", ["3 < 4 < 5", "가나라"]),
+        ("<!DOCTYPE html><?xml version='1'?><p>가<style/>나", ["가", "나"]),
+        ("<p>가<p lang=", ["가"]),
+    ],
+)
+def test_html_as_the_standard_reads_it(text: str, lines: list[str]) -> None:
+    assert list(prose(io.BytesIO(text.encode()), "html")) == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("---\n---\n가", ["가"]),
+        ("---\ntitle: 가\n...\n나", ["나"]),
+        ("---\n가\n나", ["가", "나"]),
+        ("가 <!-- 나 <!-- 다 --> 라 <!-- 마", ["가  라 <!-- 마"]),
+        ("[가[나](x) [다](y(z)w)", ["[가나 다"]),
+    ],
+)
+def test_marks_that_stand_in_others_or_never_close(text: str, lines: list[str]) -> None:
+    assert list(prose(io.BytesIO(text.encode()), "md")) == lines
+
+
+HOSTILE = {
+    "md": [
+        "![", "[[", "[", "[a](", "[a](()", "[a](b(c)", "![a](", "[[a|", "[a][", "[a]: ", "<!--", "<http://", "<a ", "<br ",
+        "**", "`", "> ", "- ", "* ", "# ", "---\n", "--- \n", "|", "\\|", "&#", "&", "\r", "\n", " ", "\n---x", "[ ] ",
+    ],
+    "html": [
+        "<!--", "<!", "<?", "</", "</a", "<a", "<a ", '<a b="', "<a b='", "<a b=", '<a b="" ', "<script>", "<script>'</", "<p>",
+        "<![CDATA[", "&", "&#", "<nav>", "<pre>\n", "<", "=", '<a "', "<!-->",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "unit"), [(form, unit) for form, units in HOSTILE.items() for unit in units])
+def test_ten_times_the_text_takes_about_ten_times_the_time(form: str, unit: str) -> None:
+    """Not a hundred times, as it did where each of many openings looked for its end."""
+
+    def seconds(times: int) -> float:
+        data, begun = unit.encode() * times, time.process_time()
+        for _ in prose(io.BytesIO(data), form):
+            pass
+        return time.process_time() - begun
+
+    bound = 30 * max(0.003, min(seconds(600) for _ in range(3)))
+    assert any(seconds(6000) < bound for _ in range(3))  # again where the machine was busy with something else
+
+
+def test_json_that_is_nested_deep() -> None:
+    with pytest.raises(CorpusError, match=r"(?s)`a\.json` is no json: .*recursion.*hint: see the key `format`"):
+        list(prose(io.BytesIO(b"[" * 200_000 + b"]" * 200_000), "json", name="a.json"))
+    data = b'{"a":' * 900 + '["둘", ["셋"]]'.encode() + b"}" * 900
+    assert list(prose(io.BytesIO(b'["\xed\x95\x98", ' + data + b"]"), "json")) == ["하", "둘", "셋"]
