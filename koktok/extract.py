@@ -13,7 +13,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO
 
 from koktok.errors import CorpusError
 
