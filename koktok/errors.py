@@ -17,6 +17,8 @@ A message says what came and what was wanted; the hint is the line to type.
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "AnalyserError",
     "ArtifactError",
@@ -27,11 +29,27 @@ __all__ = [
     "RecipeError",
     "UsageError",
     "VocabSizeError",
+    "visible",
 ]
+
+_CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    r"""Return the text with its control characters spelled out, so that a terminal shows them and does not obey them.
+
+    Those that turn the direction of writing are among them, and lone surrogates; tab and newline are not.
+
+    Examples
+    --------
+    >>> print(visible("가\x1b[2J\t나"))
+    가\u001b[2J  나
+    """
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class KoktokError(Exception):
-    """Root of the tree.
+    """Root of the tree. Names, keys and text that a message quotes are often somebody else's: they are made `visible`.
 
     Parameters
     ----------
@@ -51,9 +69,9 @@ class KoktokError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = visible(message)
+        self.hint = visible(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message

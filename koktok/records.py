@@ -6,17 +6,13 @@ at a time, and only a block that is not UTF-8 is looked at line by line.
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import csv
-import gzip
 import io
 import json
-import lzma
 import re
 import stat
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -24,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from koktok.errors import InputError, MissingExtraError
+from koktok.unpack import CHUNK, DAMAGE, PACKED, unpacked
 
 __all__ = ["EXTENSIONS", "PLACES", "STDIN", "Batch", "Errors", "Meter", "ReadReport", "pick", "records"]
 
@@ -33,10 +30,8 @@ r"""Documents as strings; or, where each is one line of UTF-8, as they lie in th
 
 STDIN = Path("-")
 _TEXT = (".txt", ".md", ".jsonl", ".ndjson", ".csv", ".tsv")
-_PACKED = {".gz": "zcat", ".zst": "zstdcat", ".xz": "xzcat", ".bz2": "bzcat"}
-EXTENSIONS = (*_TEXT, ".parquet", *(text + packed for text in _TEXT for packed in _PACKED))
-_CHUNK = 1 << 18
-_ZSTD_CHUNK = 1 << 14  # The library gives all that a piece of input holds at once; small input bounds it.
+_CAT = {".gz": "zcat", ".zst": "zstdcat", ".xz": "xzcat", ".bz2": "bzcat"}
+EXTENSIONS = (*_TEXT, ".parquet", *(text + packed for text in _TEXT for packed in PACKED))
 _MAX_LINE = 1 << 26  # A longer "line" is a file without line breaks, and would have to be held whole.
 _BATCH = 1000
 PLACES = 20  # bad ones that a report keeps
@@ -97,7 +92,7 @@ class Meter:
     def add(self, count: int) -> None:
         """Count bytes that were read just now."""
         self.done += count
-        if self.done - self.told >= _CHUNK and (self.total is None or self.done < self.total):
+        if self.done - self.told >= CHUNK and (self.total is None or self.done < self.total):
             self.told = self.done
             self.tell(self.done, self.total)
 
@@ -170,7 +165,7 @@ class _File:
 
     def shell(self, command: str) -> str:
         """Return the command line that gives this file to `command`, unpacked."""
-        cat = _PACKED.get(self.path.suffix.lower())
+        cat = _CAT.get(self.path.suffix.lower())
         return f"{f'{cat} {self.path} | {command}' if cat else f'{command} {self.path}'} > {self.path}.utf8.txt"
 
 
@@ -208,13 +203,13 @@ def records(path: Path, field: str | None, errors: Errors, report: ReadReport, m
     file = _File(path, errors, report)
     begun, given = meter.done, False
     report.files += 1
-    suffix = (Path(path.stem) if path.suffix.lower() in _PACKED else path).suffix.lower()
+    suffix = (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
     if path == STDIN and field is not None:
         suffix = ".jsonl"
     parse = _PARSERS.get(suffix, _plain)
     try:
         with nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb", buffering=0) as raw:
-            for texts in parse(file, io.BufferedReader(_Metered(raw, meter), _CHUNK), field):
+            for texts in parse(file, io.BufferedReader(_Metered(raw, meter), CHUNK), field):
                 if texts:
                     given = True
                     yield texts
@@ -416,35 +411,8 @@ def _sniff(file: _File, head: bytes) -> None:
 
 
 def _unpacked(file: _File, raw: IO[bytes]) -> Iterator[bytes]:
-    suffix = file.path.suffix.lower()
+    packing = file.path.suffix.lower()
     try:
-        if suffix == ".zst":
-            yield from _zstd(raw)
-        else:
-            openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-            stream = openers.get(suffix, lambda raw: raw)(raw)
-            yield from iter(lambda: stream.read(_CHUNK), b"")
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-        raise file.refuse(f"is damaged or cut off: {error}", f"{_PACKED[suffix]} {file.path} > /dev/null") from error
-
-
-def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
-    # Not the library's own stream reader: that ends without a word where the file is cut off.
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtraError("zstandard", "zstd") from None
-    fresh = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj
-    unpack, data, begun = fresh(), b"", False
-    while data := data or raw.read(_ZSTD_CHUNK):
-        try:
-            out = unpack.decompress(data)
-        except zstandard.ZstdError as error:
-            raise EOFError(error) from error
-        data, begun = b"", True
-        if unpack.eof:
-            data, begun, unpack = unpack.unused_data, False, fresh()
-        if out:
-            yield out
-    if begun:
-        raise EOFError("the last frame has no end")
+        yield from unpacked(raw, packing)
+    except DAMAGE as error:
+        raise file.refuse(f"is damaged or cut off: {error}", f"{_CAT[packing]} {file.path} > /dev/null") from error

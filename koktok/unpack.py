@@ -1,0 +1,146 @@
+"""Packed bytes to plain ones: .gz, .zst, .xz and .bz2 as streams, and no more of them than somebody asked for.
+
+A few kilobytes may unpack to terabytes, so what comes from others passes through a `Budget`.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from koktok.errors import MissingExtraError
+
+__all__ = ["CHUNK", "DAMAGE", "PACKED", "Budget", "Stream", "chunks_of", "packing_of", "unpacked"]
+
+PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
+"""Extensions, and the bytes with which such a file begins."""
+
+DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
+"""What the libraries raise for a file that is damaged or cut off, OSError apart."""
+
+CHUNK = 1 << 18
+
+_ZSTD_CHUNK = 1 << 10
+"""The library gives all that a piece of input holds at once, up to 32 KiB a byte; small input bounds it."""
+
+
+def packing_of(head: bytes) -> str:
+    r"""The extension that a file with these first bytes should have, or "".
+
+    Examples
+    --------
+    >>> packing_of(b"\x1f\x8b\x08"), packing_of(b"text")
+    ('.gz', '')
+    """
+    return next((packing for packing, magic in PACKED.items() if head.startswith(magic)), "")
+
+
+def chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """The bytes of a file in pieces of 256 KiB at most."""
+    return iter(lambda: stream.read(CHUNK), b"")
+
+
+def unpacked(raw: IO[bytes], packing: str) -> Iterator[bytes]:
+    """Yield the plain bytes of a packed file, or of a plain one as they are.
+
+    Parameters
+    ----------
+    raw : binary file
+    packing : str
+        ".gz", ".zst", ".xz" or ".bz2"; anything else is plain.
+
+    Raises
+    ------
+    EOFError, OSError, and others of `DAMAGE`
+        A file that is damaged or cut off.
+    MissingExtraError
+        A .zst file and no library for it.
+    """
+    if packing == ".zst":
+        yield from _zstd(raw)
+        return
+    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+    yield from chunks_of(openers.get(packing, lambda raw: raw)(raw))
+
+
+def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
+    # Not the library's own stream reader: that ends without a word where the file is cut off.
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtraError("zstandard", "zstd") from None
+    fresh = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj
+    unpack, data, begun = fresh(), b"", False
+    while data := data or raw.read(_ZSTD_CHUNK):
+        try:
+            out = unpack.decompress(data)
+        except zstandard.ZstdError as error:
+            raise EOFError(error) from error
+        data, begun = b"", True
+        if unpack.eof:
+            data, begun, unpack = unpack.unused_data, False, fresh()
+        if out:
+            yield out
+    if begun:
+        raise EOFError("the last frame has no end")
+
+
+@dataclass
+class Budget:
+    """How many bytes may still come.
+
+    Parameters
+    ----------
+    left : int
+    over : callable
+        Gives the error for one byte more.
+
+    Examples
+    --------
+    >>> list(Budget(3, lambda: ValueError("too much")).spend([b"ab", b"c"]))
+    [b'ab', b'c']
+    """
+
+    left: int
+    over: Callable[[], Exception]
+
+    def spend(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The same chunks, as long as there is room for them."""
+        for chunk in chunks:
+            self.left -= len(chunk)
+            if self.left < 0:
+                raise self.over()
+            yield chunk
+
+
+class Stream(io.RawIOBase):
+    """Chunks of bytes as a file to read.
+
+    Examples
+    --------
+    >>> io.BufferedReader(Stream([b"ab", b"", b"c"])).read()
+    b'abc'
+    """
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks, self._rest = iter(chunks), memoryview(b"")
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill what fits of the next chunk."""
+        while not self._rest:
+            if (chunk := next(self._chunks, None)) is None:
+                return 0
+            self._rest = memoryview(chunk)
+        part, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
