@@ -21,8 +21,8 @@ from eval.machine import machine
 from eval.peers import PEERS, train_peer
 from eval.suites import Suite
 from koktok.cache import cache_dir
-from koktok.console import Talk
 from koktok.metrics import Text
+from koktok.progress import Talk
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.markdown import summary
 from koktok.report.measure import Entry, Material, measure

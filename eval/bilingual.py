@@ -201,11 +201,11 @@ def ours(
 ) -> Iterator[tuple[str, Cutter, float]]:
     from koktok.build import prepare
     from koktok.count import count_words
-    from koktok.models.unigram import UnigramModel
-    from koktok.normalize import Normalizer
-    from koktok.pretokenize import Pattern
     from koktok.segment import Policy, segment_counts
     from koktok.segment.kiwi import KiwiSegmenter
+    from koktok.text.normalize import Normalizer
+    from koktok.text.pretokenize import Pattern
+    from koktok.tokenizer.unigram_model import UnigramModel
     from koktok.train.unigram import PRESETS, train_unigrams
 
     words = count_words(mixed.train)

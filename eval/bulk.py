@@ -126,7 +126,7 @@ def encoders(folder: str, kind: str, bench: Bench) -> dict[str, Peer]:
         peers["kitoken"] = lambda lines: [kit.encode(line, False) for line in lines]
     if kind == "bpe-bytes":
         own = Tokenizer.load(folder)
-        from koktok.export.tiktoken import ranks_of
+        from koktok.formats.tiktoken import ranks_of
 
         encoding = ranks_of(own.vocab, own.pattern).encoding()
         peers["tiktoken"] = lambda lines: encoding.encode_ordinary_batch(lines, num_threads=1)
@@ -237,7 +237,7 @@ def decoders(folder: str, tokenizer: Tokenizer, rows: list[list[int]], bench: Be
         model = sentencepiece.SentencePieceProcessor(model_file=str(Path(folder) / "tokenizer.model"))
         peers["SentencePiece"] = lambda: model.decode(rows, num_threads=1)
     if tokenizer.vocab.kind == "bpe-bytes":
-        from koktok.export.tiktoken import ranks_of
+        from koktok.formats.tiktoken import ranks_of
 
         encoding = ranks_of(tokenizer.vocab, tokenizer.pattern).encoding()
         peers["tiktoken"] = lambda: encoding.decode_batch(rows, num_threads=1)
@@ -275,7 +275,7 @@ def latency(folder: str, bench: Bench) -> None:
 LOAD = """
 import sys, time
 from koktok.tokenizer import Tokenizer
-import koktok.export.hf, koktok.export.plain, koktok.export.folder, tomllib
+import koktok.formats.hf, koktok.formats.plain, koktok.formats.folder, tomllib
 begun = time.perf_counter(); tokenizer = Tokenizer.load(sys.argv[1])
 loaded = time.perf_counter(); tokenizer.encode("학교에 간다")
 first = time.perf_counter(); import numba, koktok.bulk

@@ -1,6 +1,6 @@
 """Text and tokenizers for `eval.bulk`, made from a folder of text, so that anybody can repeat its figures.
 
-Blocks of 50 lines go to one of two sides by the hash of their place (`koktok.corpus.split_lines`): what is measured on was
+Blocks of 50 lines go to one of two sides by the hash of their place (`koktok.text.sources.split_lines`): what is measured on was
 not trained on. Where there is too little text for both, half of it is measured on, and then the rest too, which is told.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from koktok.build import train_tokenizer
-from koktok.corpus import Source, read_lines, split_lines
-from koktok.export.file import write_file
+from koktok.formats.file import write_file
 from koktok.recipe import Recipe
+from koktok.text.sources import Source, read_lines, split_lines
 
 TRAINED = 25.0
 """Megabytes to train on: so much reaches a vocabulary of 32,000, and more only takes longer."""

@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from eval.machine import Told, machine
-from koktok.corpus import Source
 from koktok.count.engine import DuckEngine, Engine, OwnEngine, total
 from koktok.count.files import About, read_counts, write_counts
+from koktok.count.reading import read_shards
 from koktok.count.rows import Rows
-from koktok.reading import read_shards
+from koktok.text.sources import Source
 
 
 def shards_of(file: str, threads: int) -> list[Rows]:

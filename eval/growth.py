@@ -32,8 +32,8 @@ loads a sample of a few million); the row with it is named so."""
 
 def koktok(file: Path, size: int, out: Path, cache: Path, mass: float) -> str:
     from koktok.build import train_tokenizer
-    from koktok.corpus import Source
     from koktok.recipe import Recipe
+    from koktok.text.sources import Source
 
     values = {
         "train": {"vocab_size": size},

@@ -81,8 +81,8 @@ class Row:
 
 def read(paths: list[str], share: float, most: int) -> tuple[list[str], list[str]]:
     """Lines for training, and lines held out, at most so many characters of them; all in NFC."""
-    from koktok.corpus import Source, read_lines, split_lines
-    from koktok.normalize import Normalizer
+    from koktok.text.normalize import Normalizer
+    from koktok.text.sources import Source, read_lines, split_lines
 
     normalize = Normalizer()
     kept: list[str] = []

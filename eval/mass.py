@@ -19,14 +19,14 @@ from eval.kaist import is_syllable
 from eval.machine import Told, machine
 from koktok.build import prepare
 from koktok.count import count_words
-from koktok.normalize import Normalizer
-from koktok.pretokenize import Pattern
 from koktok.recipe import Recipe
 from koktok.segment import Policy, bare, segment_counts
 from koktok.segment.cache import CachedSegmenter
+from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.tail import head_of
 from koktok.segment.workers import supervised
-from koktok.segmented import Cut, SegmentedCounts
+from koktok.text.normalize import Normalizer
+from koktok.text.pretokenize import Pattern
 from koktok.tokenizer import Tokenizer
 from koktok.train.dispatch import Job, train
 

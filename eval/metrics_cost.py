@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 
 from eval.machine import machine
+from koktok.foreign import open_spec
 from koktok.metrics import Text, score
-from koktok.specs import open_spec
 
 
 def best(work: Callable[[], object], repeats: int = 3) -> float:

@@ -210,11 +210,11 @@ Made = tuple[int, str, Cutter | Exception, float]
 def ours(data: Data, sizes: list[int], presets: list[str], *, superwords: bool, bpe: bool) -> Iterator[Made]:
     from koktok.count import Counts, count_words, words_of
     from koktok.errors import VocabSizeError
-    from koktok.models import model_for
     from koktok.segment import Policy, segment_counts
     from koktok.segment.kiwi import KiwiSegmenter
+    from koktok.tokenizer.model import model_for
     from koktok.train.bpe import curriculum, train_bpe
-    from koktok.train.superword import runs_of, segment_runs
+    from koktok.train.superwords import runs_of, segment_runs
     from koktok.train.unigram import PRESETS, train_unigrams
 
     clock = time.perf_counter()

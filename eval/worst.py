@@ -73,8 +73,8 @@ CASES: dict[str, tuple[int, Callable[[int], bytes]]] = {
 
 
 def count(file: Path) -> Callable[[], str]:
-    from koktok.corpus import Source
-    from koktok.reading import read
+    from koktok.count.reading import read
+    from koktok.text.sources import Source
 
     def go() -> str:
         found = read([Source.of(file)], holdout=0.0).train
@@ -84,13 +84,13 @@ def count(file: Path) -> Callable[[], str]:
 
 
 def segment(file: Path) -> Callable[[], str]:
-    from koktok.corpus import Source
     from koktok.count.prepared import prepare
-    from koktok.normalize import Normalizer
-    from koktok.pretokenize import Pattern
-    from koktok.reading import read
+    from koktok.count.reading import read
     from koktok.segment import Policy, segment_counts
     from koktok.segment.workers import Workers, supervised
+    from koktok.text.normalize import Normalizer
+    from koktok.text.pretokenize import Pattern
+    from koktok.text.sources import Source
 
     workers = supervised("kiwi")
     assert isinstance(workers, Workers)
@@ -124,7 +124,7 @@ def tokenizer_of(kind: str) -> Tokenizer:
 
 def encode(kind: str, file: Path) -> Callable[[], str]:
     """Every line, in bulk."""
-    from koktok.corpus import Source, read_documents
+    from koktok.text.sources import Source, read_documents
 
     encoder = tokenizer_of(kind).bulk_encoder
 

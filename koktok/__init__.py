@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from koktok.build import train_tokenizer
-    from koktok.corpus import Source
-    from koktok.encoding import Encoding
     from koktok.errors import KoktokError
     from koktok.recipe import Recipe
+    from koktok.text.sources import Source
     from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer.encoding import Encoding
 
 __all__ = ["Encoding", "KoktokError", "Recipe", "Source", "Tokenizer", "train_tokenizer"]
 
 _HOMES = {
-    "Encoding": "koktok.encoding",
+    "Encoding": "koktok.tokenizer.encoding",
     "KoktokError": "koktok.errors",
     "Recipe": "koktok.recipe",
-    "Source": "koktok.corpus",
-    "Tokenizer": "koktok.tokenizer",
+    "Source": "koktok.text.sources",
+    "Tokenizer": "koktok.tokenizer.tokenizer",
     "train_tokenizer": "koktok.build",
 }
 

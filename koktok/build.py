@@ -12,16 +12,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koktok.corpus import Source
 from koktok.count.prepared import prepare
+from koktok.count.reading import Reading, Tell, read, silent
 from koktok.errors import UsageError
-from koktok.pretokenize import Pattern
-from koktok.reading import Reading, Tell, read, silent
 from koktok.recipe import Recipe
 from koktok.recipe import Source as SourceRecord
 from koktok.segment.cache import CachedSegmenter
-from koktok.segmented import SegmentedCounts
-from koktok.style import STYLES, fill
+from koktok.segment.segmented import SegmentedCounts
+from koktok.special import STYLES, fill
+from koktok.text.pretokenize import Pattern
+from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer
 from koktok.train.dispatch import Job, Learnt, train
 from koktok.waist import Waist, cut_words, prepare_runs, runs_with_documents, timed, to_waist

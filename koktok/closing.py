@@ -20,10 +20,10 @@ from koktok.vocab import WITH_UNKNOWN
 
 if TYPE_CHECKING:
     from koktok.build import Training
-    from koktok.console import Talk
-    from koktok.corpus import Source
+    from koktok.progress import Talk
     from koktok.recipe import Recipe
     from koktok.recipe import Source as SourceRecord
+    from koktok.text.sources import Source
     from koktok.tokenizer import Tokenizer
 
 __all__ = ["Figures", "PlainSentencePiece", "figures_of"]
@@ -187,8 +187,8 @@ def run(
         As `koktok.build.train_tokenizer`; the folder is written last, so a failure leaves none.
     """
     from koktok.build import train_tokenizer
-    from koktok.export.card import model_card
-    from koktok.train.account import summary
+    from koktok.formats.card import model_card
+    from koktok.train.summary import summary
     from koktok.waist import PEER_WORDS
 
     if log not in (None, "json"):
@@ -249,9 +249,9 @@ def run_frontier(
     import tempfile
 
     from koktok.build import train_frontier
-    from koktok.console import stdout
-    from koktok.export.folder import MARK, write_folder
+    from koktok.formats.folder import MARK, write_folder
     from koktok.frontier import draw, plot, to_dict, to_markdown
+    from koktok.progress import stdout
 
     rows, against = train_frontier(
         sources,
@@ -300,7 +300,7 @@ def write_log(target: str, content: dict[str, Any]) -> None:
 
 def licences_of(recipe_sources: Iterable[SourceRecord]) -> dict[str, str]:
     """Licences of the sources that are known corpora."""
-    from koktok.fetch import list_corpora
+    from koktok.text.corpora import list_corpora
 
     known = {corpus.name: corpus.licence for corpus in list_corpora()}
     return {source.name: known[source.name] for source in recipe_sources if source.name in known}
@@ -310,7 +310,7 @@ def _print(
     made: Training, figures: Sequence[Figures], plain: PlainSentencePiece | None, refused: str, out: Path
 ) -> None:
     """Table, sentences and signature on stdout, notes on stderr."""
-    from koktok.console import coloured, stderr, stdout, table
+    from koktok.progress import coloured, stderr, stdout, table
 
     held = made.reading.held.total
     unit = "words" if made.reading.runs is None else "sentences"
@@ -361,8 +361,8 @@ def _peak(analysers: int) -> str:
 
 def print_estimate(sources: Sequence[Source], recipe: Recipe, threads: int | None = None) -> None:
     """What a training would do and cost, see `koktok.estimate`."""
-    from koktok.console import table
     from koktok.estimate import estimate
+    from koktok.progress import table
 
     found = estimate(sources, recipe, threads=threads)
     how = "counted" if found.counted == 1 else f"from {found.counted:.1%} of the text, by Heaps' law"

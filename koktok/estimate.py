@@ -14,16 +14,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from koktok.corpus import Source, read_batches
 from koktok.count import Counts
 from koktok.count.engine import total
 from koktok.count.files import about
 from koktok.count.prepared import prepare
+from koktok.count.reading import read_shards
 from koktok.count.shards import Shards
-from koktok.normalize import Folds, Normalizer
-from koktok.pretokenize import Pattern
-from koktok.reading import read_shards
 from koktok.recipe import Recipe
+from koktok.text.normalize import Folds, Normalizer
+from koktok.text.pretokenize import Pattern
+from koktok.text.sources import Source, read_batches
 from koktok.waist import MANY_WORDS, MOST_WORDS
 
 __all__ = ["Estimate", "estimate"]
@@ -82,7 +82,7 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
     Raises
     ------
     KoktokError
-        As `koktok.reading.read`.
+        As `koktok.count.reading.read`.
     """
     if any(about(file) for source in sources for file in source.paths):
         with read_shards(sources, holdout=recipe.holdout, threads=threads) as found:

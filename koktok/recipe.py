@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from koktok import style as styles
+from koktok import special as styles
 from koktok.errors import ArtifactError, KoktokError, RecipeError
-from koktok.style import DEFAULT_SPECIALS, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
+from koktok.special import DEFAULT_SPECIALS, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
 from koktok.vocab import UNKNOWN, WITH_UNKNOWN, ModelKind
 
 __all__ = ["NormalizeRecipe", "PretokenizeRecipe", "Recipe", "SegmentRecipe", "SpecialRecipe", "TrainRecipe"]
@@ -155,7 +155,7 @@ class TrainRecipe(_Section):
 class SpecialRecipe(_Section):
     """What stands around the pieces: the part that each special token plays, and what transformers is told.
 
-    Nothing here changes a piece, so `koktok.export.styles.restyle` changes it without a new training.
+    Nothing here changes a piece, so `koktok.formats.styles.restyle` changes it without a new training.
     """
 
     style: StyleName = "plain"
@@ -320,7 +320,7 @@ class Recipe(_Section):
         return (*head, *styles.reserved_slots(self.train.reserved), *tail)
 
     def style_for(self, specials: tuple[str, ...]) -> styles.Style:
-        """The style of a vocabulary with these special tokens, see `koktok.style`."""
+        """The style of a vocabulary with these special tokens, see `koktok.special`."""
         wanted = self.special.model_dump(exclude={"style", "chat_template", "pad_to_multiple"})
         return styles.style_for(self.special.style, specials, chat=self.special.chat_template, **wanted)
 

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from koktok.corpus import Source
 from koktok.count import Counts
 from koktok.count.engine import total
 from koktok.count.prepared import prepare, untouched
+from koktok.count.reading import Reading, Tell, read, silent
 from koktok.count.rows import Rows
 from koktok.errors import UsageError
-from koktok.normalize import Folds, Normalizer
-from koktok.pretokenize import Pattern
-from koktok.reading import Reading, Tell, read, silent
 from koktok.recipe import Recipe
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
+from koktok.segment.segmented import SegmentedCounts
 from koktok.segment.workers import Workers, supervised
-from koktok.segmented import SegmentedCounts
-from koktok.train.superword import known_parts, segment_runs
+from koktok.text.normalize import Folds, Normalizer
+from koktok.text.pretokenize import Pattern
+from koktok.text.sources import Source
+from koktok.train.superwords import known_parts, segment_runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

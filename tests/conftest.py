@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from koktok.build import train_tokenizer
-from koktok.corpus import Source, read_lines
 from koktok.recipe import Recipe
 from koktok.segment.kiwi import KiwiSegmenter
+from koktok.text.sources import Source, read_lines
 
 MODELS: dict[str, dict[str, Any]] = {
     "unigram": {},

@@ -14,7 +14,7 @@ import json, sys
 from pathlib import Path
 import gguf, numpy as np
 from cyllama.llama import llama_cpp
-from koktok.export.gguf import add_table, read
+from koktok.formats.gguf import add_table, read
 source, model, lines = map(Path, sys.argv[1:])
 table = read(source)
 # The binding reads sizes of layers as it loads, so the smallest of models is put around the vocabulary.

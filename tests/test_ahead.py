@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from koktok import records, unpack
-from koktok.corpus import ReadReport, Source, read_blocks
-from koktok.count import ahead
-from koktok.count.ahead import Ahead
+from koktok import unpack
+from koktok.count.reading import read
 from koktok.errors import InputError
-from koktok.reading import read
+from koktok.text import ahead, records
+from koktok.text.ahead import Ahead
+from koktok.text.sources import ReadReport, Source, read_blocks
 
 
 def threads_left() -> list[str]:

@@ -15,8 +15,8 @@ from koktok.build import prepare, read
 from koktok.closing import PlainSentencePiece, figures_of, our_figures
 from koktok.count import Counts, count_words
 from koktok.errors import InputError, VocabSizeError
-from koktok.normalize import Normalizer
-from koktok.pretokenize import Pattern
+from koktok.text.normalize import Normalizer
+from koktok.text.pretokenize import Pattern
 
 Trained = Callable[..., Path]
 PLAIN = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 410}, holdout=0.0)

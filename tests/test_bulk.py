@@ -23,8 +23,8 @@ from koktok.bulk.marks import _INERT, NOT_PLAIN, REPEATED, cuts_of, marks_of
 from koktok.bulk.table import LONGEST
 from koktok.bulk.texts import Texts
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.normalize import Folds, Normalizer
-from koktok.pretokenize import Pattern
+from koktok.text.normalize import Folds, Normalizer
+from koktok.text.pretokenize import Pattern
 from koktok.vocab import BYTE_CHARS, Vocab, spell
 
 Trained = Callable[..., Path]
@@ -347,8 +347,8 @@ def test_wrong_ids_are_refused(trained: Trained, ids: Any, offsets: Any, message
 
 def test_an_imported_tokenizer_takes_many_texts_too(trained: Trained, mini: list[str]) -> None:
     """Its library runs them one by one: no decoding of ours joins its tokens."""
-    from koktok.importing import ImportedTokenizer
-    from koktok.importing.engines import HfEngine
+    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign.engines import HfEngine
 
     file = trained(train={"model": "bpe-bytes"}) / "tokenizer.json"
     foreign = ImportedTokenizer(HfEngine(file.read_text("utf-8"), {}))

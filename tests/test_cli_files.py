@@ -11,7 +11,7 @@ import pytest
 
 from koktok import Tokenizer
 from koktok.cli import main
-from koktok.importing import ImportedTokenizer
+from koktok.foreign import ImportedTokenizer
 
 Trained = Callable[..., Path]
 

@@ -23,9 +23,10 @@ import zstandard
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from koktok import records, unpack
-from koktok.corpus import ReadReport, Source, expand, lines_of, read_documents, read_lines, split_lines
+from koktok import unpack
 from koktok.errors import InputError, MissingExtraError, UsageError
+from koktok.text import records
+from koktok.text.sources import ReadReport, Source, expand, lines_of, read_documents, read_lines, split_lines
 
 PACK = {
     "": bytes,

@@ -15,10 +15,10 @@ from koktok.count import Counts, words_of
 from koktok.count.rows import Rows
 from koktok.count.runs import Known, count_runs
 from koktok.count.table import Table
-from koktok.normalize import Folds, Normalizer
-from koktok.pretokenize import Pattern
-from koktok.segmented import Cut, Kind, SegmentedCounts
-from koktok.train.superword import known_parts, runs_of, segment_runs
+from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.text.normalize import Folds, Normalizer
+from koktok.text.pretokenize import Pattern
+from koktok.train.superwords import known_parts, runs_of, segment_runs
 from koktok.waist import runs_with_documents
 
 WORDS = [

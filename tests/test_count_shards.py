@@ -21,19 +21,19 @@ from typer.testing import CliRunner
 
 from koktok.build import prepare
 from koktok.cli import app
-from koktok.corpus import Source, split_lines
 from koktok.count import Counts, count_words, words_of
 from koktok.count import engine as engines
 from koktok.count import shards as shards_module
 from koktok.count.engine import DuckEngine, OwnEngine, engine_for, total
 from koktok.count.files import About, Counted, about, read_counts, write_counts
+from koktok.count.reading import read
 from koktok.count.rows import Rows, flat
 from koktok.count.shards import Shards
 from koktok.count.table import Table
 from koktok.errors import InputError, UsageError
-from koktok.normalize import Folds, Normalizer
-from koktok.pretokenize import Pattern
-from koktok.reading import read
+from koktok.text.normalize import Folds, Normalizer
+from koktok.text.pretokenize import Pattern
+from koktok.text.sources import Source, split_lines
 
 Document = list[str]
 documents_of_text = st.lists(

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_cli import koktok
 
-from koktok.diff import WordChange, difference
+from koktok.foreign import open_spec
 from koktok.gold import GoldCorpus
-from koktok.specs import open_spec
+from koktok.inspect.diff import WordChange, difference
 
 NEWS = (MINI / "news.txt").read_text(encoding="utf-8").splitlines()
 

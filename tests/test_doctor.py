@@ -11,10 +11,10 @@ from conftest import MINI
 from test_cli import koktok
 
 from koktok.blocklist import Blocklist
-from koktok.doctor import CHECKS, KS_SYLLABLES, SEVERITIES, diagnose, script_of
 from koktok.errors import UsageError
+from koktok.foreign import Subject, open_spec
+from koktok.inspect.doctor import CHECKS, KS_SYLLABLES, SEVERITIES, diagnose, script_of
 from koktok.recipe import Recipe
-from koktok.specs import Subject, open_spec
 from koktok.tokenizer import Tokenizer
 from koktok.vocab import Vocab
 

@@ -10,10 +10,10 @@ from conftest import MINI
 
 from koktok import estimate as estimates
 from koktok import train_tokenizer, waist
-from koktok.corpus import Source
 from koktok.count import Counts, count_words
 from koktok.estimate import estimate
 from koktok.recipe import Recipe
+from koktok.text.sources import Source
 from koktok.waist import usual_minimum
 
 PLAIN = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 2300})

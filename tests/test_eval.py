@@ -16,8 +16,8 @@ from eval.peers import PEERS, Peer, train_peer
 from eval.suites.full import split
 from eval.suites.full import suite as full
 from eval.suites.quick import suite as quick
+from koktok.foreign import open_spec
 from koktok.report import Report
-from koktok.specs import open_spec
 
 LINES = [line for path in sorted(MINI.glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
 

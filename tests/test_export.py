@@ -18,11 +18,11 @@ from strategies import korean_text
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
-from koktok.export.hf import tokenizer_json
-from koktok.export.hf_config import config_json, special_tokens_json
-from koktok.export.sentencepiece import model_proto, why_not
-from koktok.normalize import Normalizer
-from koktok.pretokenize import Pattern
+from koktok.formats.hf import tokenizer_json
+from koktok.formats.hf_config import config_json, special_tokens_json
+from koktok.formats.sentencepiece import model_proto, why_not
+from koktok.text.normalize import Normalizer
+from koktok.text.pretokenize import Pattern
 from koktok.vocab import Vocab
 
 RECIPES: dict[str, dict[str, Any]] = {

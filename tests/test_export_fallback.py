@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_jamo import BESIDE, SYLLABLES
 
-from koktok import Recipe, Tokenizer, jamo
+from koktok import Recipe, Tokenizer, hangul
 from koktok.bulk import Encoder
 from koktok.errors import RecipeError
-from koktok.export.sentencepiece import charsmap
-from koktok.jamo import FallbackNormalizer
-from koktok.normalize import Folds, Normalizer
+from koktok.formats.sentencepiece import charsmap
+from koktok.hangul import FallbackNormalizer
+from koktok.text.normalize import Folds, Normalizer
 from koktok.vocab import Vocab
 
 KNOWN = [*SYLLABLES[::5], "한글"]
@@ -55,7 +55,7 @@ def spm(normalizer: FallbackNormalizer) -> Any:
         model.normalizer_spec.remove_extra_whitespaces = False
         return SentencePieceProcessor(model_proto=model.SerializeToString()).Normalize
 
-    return load(charsmap(normalizer, jamo=True)), load(jamo.charsmap(back=True))
+    return load(charsmap(normalizer, jamo=True)), load(hangul.charsmap(back=True))
 
 
 @given(ks.korean_text())
@@ -63,7 +63,7 @@ def test_laws(text: str) -> None:
     normalizer = FallbackNormalizer(Folds(), KNOWN)
     once = normalizer(text)
     assert normalizer(once) == once
-    assert jamo.join(once) == Normalizer()(text)
+    assert hangul.join(once) == Normalizer()(text)
     assert unicodedata.normalize("NFD", once) == unicodedata.normalize("NFD", Normalizer()(text))
     assert not {*once} & {*SYLLABLES} - {*KNOWN}
     aligned = normalizer.align(text)
@@ -78,7 +78,7 @@ def test_a_rare_syllable_keeps_what_it_can(normalizer: FallbackNormalizer) -> No
     assert "각" not in KNOWN
     assert normalizer("각") == "가\u11a8"
     opened = next(s for s in SYLLABLES[::28] if s not in KNOWN)
-    assert normalizer(opened) == jamo.split(opened)
+    assert normalizer(opened) == hangul.split(opened)
     assert FallbackNormalizer(Folds(), SYLLABLES).to_hf() == Normalizer().to_hf()
 
 
@@ -95,8 +95,8 @@ def test_same_in_tokenizers_and_sentencepiece(hf: Any, spm: Any, normalizer: Fal
     forward, back = spm
     normal = normal.replace("\0", "")
     assert forward(normal) == normal
-    assert forward(jamo.join(normal)) == normal
-    assert back(normal) == jamo.join(normal)
+    assert forward(hangul.join(normal)) == normal
+    assert back(normal) == hangul.join(normal)
 
 
 def test_sentencepiece_knows_every_syllable(spm: Any, normalizer: FallbackNormalizer) -> None:

@@ -11,7 +11,7 @@ from llama_cpp import llama_cpp_ids
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError, UsageError
-from koktok.export.gguf import (
+from koktok.formats.gguf import (
     BYTE,
     CONTROL,
     NORMAL,
@@ -23,9 +23,9 @@ from koktok.export.gguf import (
     why_not,
     write,
 )
-from koktok.export.sentencepiece import charsmap
-from koktok.normalize import Folds, Normalizer
-from koktok.pretokenize import Pattern
+from koktok.formats.sentencepiece import charsmap
+from koktok.text.normalize import Folds, Normalizer
+from koktok.text.pretokenize import Pattern
 from koktok.vocab import Vocab
 
 pytest.importorskip("gguf", reason="the extra `gguf` is not installed")

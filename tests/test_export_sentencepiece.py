@@ -18,10 +18,10 @@ from strategies import eojeols, korean_text, nfd_text, syllables
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
-from koktok.export.sentencepiece import _compiled, charsmap, differences, model_proto, rules
-from koktok.jamo import FallbackNormalizer
-from koktok.normalize import Folds, Normalizer
-from koktok.pretokenize import Pattern
+from koktok.formats.sentencepiece import _compiled, charsmap, differences, model_proto, rules
+from koktok.hangul import FallbackNormalizer
+from koktok.text.normalize import Folds, Normalizer
+from koktok.text.pretokenize import Pattern
 from koktok.vocab import Vocab
 
 PLAIN = Folds()

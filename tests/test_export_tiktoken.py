@@ -15,10 +15,10 @@ from strategies import korean_text
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
-from koktok.export.folder import write_folder
-from koktok.export.tiktoken import Ranks, files, load, ranks_from_text, ranks_of, why_not
-from koktok.models.bpe import ByteBpeModel
-from koktok.pretokenize import Pattern
+from koktok.formats.folder import write_folder
+from koktok.formats.tiktoken import Ranks, files, load, ranks_from_text, ranks_of, why_not
+from koktok.text.pretokenize import Pattern
+from koktok.tokenizer.bpe_model import ByteBpeModel
 from koktok.vocab import BYTE_CHARS, Vocab
 
 tiktoken = pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")

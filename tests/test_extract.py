@@ -8,7 +8,7 @@ import time
 import pytest
 
 from koktok.errors import CorpusError
-from koktok.extract import prose
+from koktok.text.extract import prose
 
 MARKDOWN = """---
 title: 앞글

@@ -30,10 +30,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import download
-from koktok import fetch as fetching
 from koktok.errors import CorpusError, MissingExtraError, visible
-from koktok.fetch import CorpusRecipe, fetch, find, list_corpora, show
+from koktok.text import corpora as fetching
+from koktok.text import download
+from koktok.text.corpora import CorpusRecipe, fetch, find, list_corpora, show
 
 MINI = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
 HEAD = """
@@ -396,7 +396,7 @@ def test_stopped_in_the_middle(
 def test_killed_in_the_middle(tmp_path: Path, cache: Path) -> None:
     recipe(tmp_path, '[[source]]\nkind = "local"\npath = "a.md"\nformat = "md"\n')
     (tmp_path / "recipes" / "a.md").write_text("글\n" * 10, encoding="utf-8")
-    code = "import os, koktok.fetch as f; f.json.dumps = lambda *_, **__: os._exit(9); f.fetch('test')"
+    code = "import os, koktok.text.corpora as f; f.json.dumps = lambda *_, **__: os._exit(9); f.fetch('test')"
     assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 9
     assert all(name.startswith(".part-") for name in left(cache))
     assert left(cache) != []

@@ -25,9 +25,9 @@ from koktok.frontier import (
     to_dict,
     to_markdown,
 )
-from koktok.models import model_for
 from koktok.segment import Policy, Whitespace, segment_counts
-from koktok.segmented import Cut, SegmentedCounts
+from koktok.segment.segmented import Cut, SegmentedCounts
+from koktok.tokenizer.model import model_for
 from koktok.train.unigram import PRESETS, train_unigrams
 from koktok.vocab import Vocab
 

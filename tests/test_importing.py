@@ -20,11 +20,11 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
-from koktok.export import gguf
-from koktok.export.tiktoken import ranks_of
-from koktok.importing import ImportedTokenizer, gguf_table, hf_files, import_tokenizer
-from koktok.importing.conversion import agreement
-from koktok.importing.imported import PROBES
+from koktok.foreign import ImportedTokenizer, gguf_table, hf_files, import_tokenizer
+from koktok.foreign.conversion import agreement
+from koktok.foreign.imported import PROBES
+from koktok.formats import gguf
+from koktok.formats.tiktoken import ranks_of
 
 Ids = Callable[[str], list[int]]
 
@@ -359,7 +359,7 @@ class TestOwn:
         assert isinstance(import_tokenizer(tmp_path), ImportedTokenizer)
 
     def test_a_style_is_told(self, trained: Callable[..., Path], tmp_path: Path) -> None:
-        from koktok.export.styles import restyle
+        from koktok.formats.styles import restyle
 
         bert = restyle(Tokenizer.load(trained()), "bert")
         folder = bert.save(tmp_path / "bert")

@@ -19,7 +19,7 @@ from conftest import MODELS
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.export.styles import restyle
+from koktok.formats.styles import restyle
 from koktok.integrations import runtime
 from koktok.integrations.runtime import Cutter, save_with_kiwi, settings_of
 from koktok.segment.boundaries import Morpheme

@@ -1,4 +1,4 @@
-"""Laws of jamo.py: an exact inverse, cuts that move along, and the same in every library."""
+"""Laws of hangul.py: an exact inverse, cuts that move along, and the same in every library."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import strategies as ks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import jamo
+from koktok import hangul
 from koktok.errors import InputError
-from koktok.normalize import nfc
+from koktok.text.normalize import nfc
 
 SYLLABLES = [chr(c) for c in range(0xAC00, 0xD7A4)]
 # What may stand beside a syllable and mislead: jamo of each kind, fillers, marks of two and three bytes, joiners.
@@ -28,8 +28,8 @@ def hf():
     from tokenizers.models import BPE
 
     blank = json.loads(Tokenizer(BPE()).to_str())
-    blank["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFC"}, *jamo.to_hf_normalizer()]}
-    blank["decoder"] = {"type": "Sequence", "decoders": [{"type": "Fuse"}, *jamo.to_hf_decoder()]}
+    blank["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFC"}, *hangul.to_hf_normalizer()]}
+    blank["decoder"] = {"type": "Sequence", "decoders": [{"type": "Fuse"}, *hangul.to_hf_decoder()]}
     return Tokenizer.from_str(json.dumps(blank))
 
 
@@ -44,7 +44,7 @@ def spm():
         plain = {"add_dummy_prefix": False, "escape_whitespaces": False, "remove_extra_whitespaces": False}
         return SentencePieceNormalizer(norm_map=pairs, **plain).Normalize
 
-    return load(jamo.normalization_tsv()), load(jamo.denormalization_tsv())
+    return load(hangul.normalization_tsv()), load(hangul.denormalization_tsv())
 
 
 def _unhex(text: str) -> str:
@@ -56,21 +56,21 @@ def _unhex(text: str) -> str:
 
 @given(ks.korean_text().map(nfc))
 def test_join_is_the_inverse_of_split(text):
-    assert jamo.join(jamo.split(text)) == text
+    assert hangul.join(hangul.split(text)) == text
 
 
 def test_join_is_the_inverse_of_split_for_every_syllable_beside_every_jamo():
     for other in BESIDE:
         text = nfc("\n".join(f"{other}{s}{other}" for s in SYLLABLES))
-        parts = jamo.split(text)
-        assert jamo.join(parts) == text
+        parts = hangul.split(text)
+        assert hangul.join(parts) == text
         assert not set(parts) & set(SYLLABLES)
 
 
 @given(ks.korean_text())
 def test_split_is_idempotent_and_canonically_equal(text):
-    once = jamo.split(text)
-    assert jamo.split(once) == once
+    once = hangul.split(text)
+    assert hangul.split(once) == once
     assert unicodedata.normalize("NFD", once) == unicodedata.normalize("NFD", text)
 
 
@@ -78,33 +78,33 @@ def test_split_is_idempotent_and_canonically_equal(text):
 def test_split_is_what_the_jamo_package_does(text):
     from jamo import h2j
 
-    assert jamo.split(text) == h2j(text)
+    assert hangul.split(text) == h2j(text)
 
 
 @given(ks.korean_text())
 def test_alignment(text):
-    parts, back = jamo.split(text), jamo.align(text)
+    parts, back = hangul.split(text), hangul.align(text)
     assert len(back) == len(parts)
-    at = jamo.offsets(text)
+    at = hangul.offsets(text)
     assert [back.index(i) for i in range(len(text))] == at[:-1]
     assert at[-1] == len(parts)
-    assert all(jamo.split(text[:i]) == parts[: at[i]] for i in range(0, len(text) + 1, 1 + len(text) // 20))
+    assert all(hangul.split(text[:i]) == parts[: at[i]] for i in range(0, len(text) + 1, 1 + len(text) // 20))
 
 
 @given(st.data())
 def test_cuts_move_along(data):
     text = data.draw(ks.korean_text())
     cuts = data.draw(st.sets(st.integers(0, len(text)), max_size=5))
-    codas = {i for i in sorted(cuts) if i < len(text) and len(jamo.split(text[i])) == 3}
-    moved = jamo.split_cuts(text, [*cuts, *((i, "coda") for i in codas)])
-    parts = jamo.split(text)
+    codas = {i for i in sorted(cuts) if i < len(text) and len(hangul.split(text[i])) == 3}
+    moved = hangul.split_cuts(text, [*cuts, *((i, "coda") for i in codas)])
+    parts = hangul.split(text)
     assert moved == sorted(moved)
     assert len(moved) == len(cuts) + len(codas)
     for i in cuts:
-        assert jamo.join(parts[: jamo.offsets(text)[i]]) == jamo.join(jamo.split(text[:i]))
+        assert hangul.join(parts[: hangul.offsets(text)[i]]) == hangul.join(hangul.split(text[:i]))
     for i in codas:
-        assert jamo.offsets(text)[i] + 2 in moved
-        assert "\u11a8" <= parts[jamo.offsets(text)[i] + 2] <= "\u11c2"
+        assert hangul.offsets(text)[i] + 2 in moved
+        assert "\u11a8" <= parts[hangul.offsets(text)[i] + 2] <= "\u11c2"
 
 
 # --- other libraries ----------------------------------------------------------------------------------------------
@@ -113,35 +113,35 @@ def test_cuts_move_along(data):
 def test_same_in_tokenizers_for_every_syllable_beside_every_jamo(hf):
     for other in BESIDE:
         text = nfc("\n".join(f"{other}{s}{other}" for s in SYLLABLES))
-        assert hf.normalizer.normalize_str(text) == jamo.split(text)
+        assert hf.normalizer.normalize_str(text) == hangul.split(text)
 
 
 def test_same_in_tokenizers_for_all_triples_of_what_misleads(hf):
     for first in BESIDE:
         text = nfc("\n".join(first + second + third for second in BESIDE for third in BESIDE))
-        assert hf.normalizer.normalize_str(text) == jamo.split(text)
+        assert hf.normalizer.normalize_str(text) == hangul.split(text)
 
 
 def test_same_in_tokenizers_beside_every_code_point(hf):
     chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     for i in range(0, len(chars), 9999):
         text = nfc("".join(f"{c}가{c}각{c}" for c in chars[i : i + 9999]))
-        assert hf.normalizer.normalize_str(text) == jamo.split(text)
+        assert hf.normalizer.normalize_str(text) == hangul.split(text)
 
 
 @given(text=ks.korean_text())
 def test_same_in_tokenizers(hf, text):
-    assert hf.normalizer.normalize_str(text) == jamo.split(nfc(text))
+    assert hf.normalizer.normalize_str(text) == hangul.split(nfc(text))
 
 
 @given(text=st.one_of(ks.old_hangul(), ks.conjoining_jamo(), ks.eojeols(), ks.nasty()).map(nfc))
 def test_decoder_joins(hf, text):
-    assert hf.decoder.decode([jamo.split(text)]) == text
+    assert hf.decoder.decode([hangul.split(text)]) == text
 
 
 def test_decoder_joins_every_syllable(hf):
     text = "".join(SYLLABLES)
-    assert hf.decoder.decode(list(jamo.split(text))) == text
+    assert hf.decoder.decode(list(hangul.split(text))) == text
 
 
 @given(text=ks.korean_text().map(nfc))
@@ -149,16 +149,16 @@ def test_same_in_sentencepiece(spm, text):
     forward, back = spm
     # SentencePiece's own texts end at a NUL.
     text = text.replace("\0", "")
-    assert forward(text) == jamo.split(text)
-    assert back(jamo.split(text)) == text
+    assert forward(text) == hangul.split(text)
+    assert back(hangul.split(text)) == text
 
 
 def test_sentencepiece_knows_every_syllable(spm):
     forward, back = spm
     for i in range(0, len(SYLLABLES), 500):
         text = "".join(SYLLABLES[i : i + 500])
-        assert forward(text) == jamo.split(text)
-        assert back(jamo.split(text)) == text
+        assert forward(text) == hangul.split(text)
+        assert back(hangul.split(text)) == text
 
 
 # --- golden -------------------------------------------------------------------------------------------------------
@@ -176,31 +176,31 @@ def test_sentencepiece_knows_every_syllable(spm):
     ],
 )
 def test_golden(hf, text, wanted):
-    assert jamo.split(text) == wanted
+    assert hangul.split(text) == wanted
     assert hf.normalizer.normalize_str(text) == wanted
-    assert hf.decoder.decode([wanted]) == jamo.join(wanted) == text
+    assert hf.decoder.decode([wanted]) == hangul.join(wanted) == text
 
 
 def test_join_takes_half_joined_text():
-    assert jamo.join("가\u11bb다 \u1112\u1161\u11ab \u11bb \u1161 \u1112") == "갔다 한 \u11bb \u1161 \u1112"
-    assert jamo.join("a\u0301 \uf90a") == "a\u0301 \uf90a"
+    assert hangul.join("가\u11bb다 \u1112\u1161\u11ab \u11bb \u1161 \u1112") == "갔다 한 \u11bb \u1161 \u1112"
+    assert hangul.join("a\u0301 \uf90a") == "a\u0301 \uf90a"
 
 
 def test_readable():
-    assert jamo.readable(jamo.split("갔다 ㅋ")) == "ㄱㅏㅆㄷㅏ ㅋ"
+    assert hangul.readable(hangul.split("갔다 ㅋ")) == "ㄱㅏㅆㄷㅏ ㅋ"
 
 
 @pytest.mark.parametrize("cut", [-1, 4, (1, "coda"), (3, "coda"), (0, "onset"), (9, "coda")])
 def test_impossible_cuts_are_refused(cut):
     with pytest.raises(InputError, match="the cut"):
-        jamo.split_cuts("갔다a", [cut])
+        hangul.split_cuts("갔다a", [cut])
 
 
 def test_no_quadratic_time():
     for unit in ("가", "각", "\u1100", "\u1161", "\u11a8", "ㅋ"):
         text = unit * 1_000_000
-        assert jamo.join(jamo.split(text)) == nfc(text)
+        assert hangul.join(hangul.split(text)) == nfc(text)
 
 
 def test_rule_files_have_every_syllable():
-    assert len(jamo.normalization_tsv().splitlines()) == len(jamo.denormalization_tsv().splitlines()) == 11_172
+    assert len(hangul.normalization_tsv().splitlines()) == len(hangul.denormalization_tsv().splitlines()) == 11_172

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from strategies import korean_text
 
 from koktok.errors import InputError, UsageError
+from koktok.foreign import Subject, open_spec
+from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import GoldCorpus
 from koktok.metrics import (
     Labelled,
@@ -38,8 +40,6 @@ from koktok.metrics.robustness import PERTURBATIONS
 from koktok.metrics.statistics import Value, jackknife, paired, resample
 from koktok.metrics.vocabulary import reachable
 from koktok.metrics.wordlists import ENDINGS, NOUNS, VERBS
-from koktok.specs import Subject, open_spec
-from koktok.specs.trivial import OpenVocabulary
 
 GOLD = GoldCorpus.of(
     "own",
@@ -195,7 +195,7 @@ def test_the_same_inputs_give_the_same_bytes(trained: Callable[..., Path], tmp_p
     script = (
         "import json, sys\n"
         "from koktok.metrics import Text, score\n"
-        "from koktok.specs import open_spec\n"
+        "from koktok.foreign import open_spec\n"
         f"text = Text.read([{str(mini / 'news.txt')!r}, {str(mini / 'comments.txt')!r}])\n"
         f"scores = score(open_spec({str(trained())!r}), text, extended=True, sample=40, resamples=50)\n"
         "print(json.dumps(scores.as_dict(), sort_keys=True))\n"

@@ -14,6 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koktok.foreign import Subject, open_spec
+from koktok.foreign.base import Rows
+from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import GoldCorpus
 from koktok.metrics import GoldPage, Page, Text, Tokens, score
 from koktok.metrics.boundaries import boundary_table, by_type
@@ -21,9 +24,6 @@ from koktok.metrics.consistency import consistency
 from koktok.metrics.distribution import Histogram, percentile_frequency
 from koktok.metrics.language_model import kneser_ney, lattice_entropy
 from koktok.metrics.registry import metrics
-from koktok.specs import Subject, open_spec
-from koktok.specs.subject import Rows
-from koktok.specs.trivial import OpenVocabulary
 
 Span = tuple[int, int]
 

@@ -13,8 +13,8 @@ from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers import models as hf_models
 
 from koktok.errors import UsageError
-from koktok.models import model_for
-from koktok.models.bpe import BpeModel, ByteBpeModel, splits
+from koktok.tokenizer.bpe_model import BpeModel, ByteBpeModel, splits
+from koktok.tokenizer.model import model_for
 from koktok.vocab import BYTE_CHARS, BYTE_PIECES, Vocab
 
 

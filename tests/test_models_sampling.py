@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sentencepiece import sentencepiece_model_pb2
 
 from koktok.errors import UsageError
-from koktok.models.bpe import BpeModel, ByteBpeModel
-from koktok.models.unigram import UnigramModel
+from koktok.tokenizer.bpe_model import BpeModel, ByteBpeModel
+from koktok.tokenizer.unigram_model import UnigramModel
 from koktok.vocab import BYTE_PIECES, Vocab
 
 DRAWS = 6000

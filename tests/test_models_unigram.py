@@ -12,8 +12,8 @@ from sentencepiece import sentencepiece_model_pb2
 from tokenizers import Tokenizer
 from tokenizers import models as hf_models
 
-from koktok.models import model_for
-from koktok.models.unigram import UnigramModel
+from koktok.tokenizer.model import model_for
+from koktok.tokenizer.unigram_model import UnigramModel
 from koktok.vocab import BYTE_PIECES, Vocab
 
 ALPHABET = "가나ㅋ ▁a<0x>A"

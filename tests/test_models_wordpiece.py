@@ -11,8 +11,8 @@ from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers import models as hf_models
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.models import model_for
-from koktok.models.wordpiece import ByteWordPieceModel, WordPieceModel
+from koktok.tokenizer.model import model_for
+from koktok.tokenizer.wordpiece_model import ByteWordPieceModel, WordPieceModel
 from koktok.vocab import BYTE_CHARS, Vocab, spell
 
 SPECIALS = ("[PAD]", "[UNK]")

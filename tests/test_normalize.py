@@ -14,9 +14,9 @@ import strategies as ks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import normalize
 from koktok.errors import InputError
-from koktok.normalize import Folds, Normalizer, nfc
+from koktok.text import normalize
+from koktok.text.normalize import Folds, Normalizer, nfc
 
 EVERYTHING = Folds(*[True] * 8, repeats=2)
 ALL = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]

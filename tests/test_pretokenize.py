@@ -13,9 +13,9 @@ import strategies as ks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import pretokenize
 from koktok.errors import InputError
-from koktok.pretokenize import CLASSES, REST, Pattern, words
+from koktok.text import pretokenize
+from koktok.text.pretokenize import CLASSES, REST, Pattern, words
 
 PATTERNS = [
     Pattern(*choice) for choice in itertools.product(("eojeol", "scripts"), ("free", "single", "groups"), (False, True))

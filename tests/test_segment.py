@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import eojeols, korean_text
 
-from koktok import jamo
+from koktok import hangul
 from koktok.count import Counts, count_words
 from koktok.errors import AnalyserError, InputError, MissingExtraError, UsageError
 from koktok.segment import MAX_ANALYSED, Policy, Segmenter, Whitespace, bare, segment_counts, segmenter_for
 from koktok.segment.boundaries import Morpheme, cuts_of, kind_of
 from koktok.segment.cache import BATCH, CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segmented import Cut, Kind, SegmentedCounts
+from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 
 ALL = Policy.parse("morphemes")
 
@@ -256,8 +256,10 @@ def test_segmented_counts_do_not_depend_on_order(words: dict[str, int]) -> None:
 )
 def test_jamo_are_cut_inside_fused_syllables(kiwi: KiwiSegmenter, word: str, pieces: str) -> None:
     found = segment_counts(Counts.from_mapping({word: 1}), kiwi, ALL, as_jamo=True)
-    assert found.words == (jamo.split(word),)
-    assert [jamo.readable(p) for p in found.pieces(0)] == [jamo.readable(jamo.split(p)) for p in pieces.split("|")]
+    assert found.words == (hangul.split(word),)
+    assert [hangul.readable(p) for p in found.pieces(0)] == [
+        hangul.readable(hangul.split(p)) for p in pieces.split("|")
+    ]
 
 
 def test_a_policy_without_endings_cuts_no_syllable(kiwi: KiwiSegmenter) -> None:

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from koktok import Tokenizer
 from koktok.errors import InputError, KoktokError, UsageError
-from koktok.export.folder import write_folder
-from koktok.export.tiktoken import files, ranks_of
+from koktok.foreign import PACKAGES, Subject, open_spec, package_names, parse_spec
+from koktok.foreign.rewriting import Adapted, decomposed, marked_morphemes
+from koktok.foreign.spans import ByteTable, align, rows_by_bytes
+from koktok.foreign.trivial import OpenVocabulary
+from koktok.formats.folder import write_folder
+from koktok.formats.tiktoken import files, ranks_of
 from koktok.metrics import cuts_of
-from koktok.specs import PACKAGES, Subject, open_spec, package_names, parse_spec
-from koktok.specs.adapters import Adapted, decomposed, marked_morphemes
-from koktok.specs.spans import ByteTable, align, rows_by_bytes
-from koktok.specs.trivial import OpenVocabulary
 
 LINES = ["나는  학교에 갔다😀", "ㅋㅋ 漢字 뷁?!", "", " 앞 빈칸", "탭\t글 3,000원"]
 

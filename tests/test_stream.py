@@ -14,7 +14,7 @@ from strategies import emoji, hanja, korean_text
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import InputError
-from koktok.stream import LEADS, OPEN_SYLLABLES, Stream
+from koktok.tokenizer.stream import LEADS, OPEN_SYLLABLES, Stream
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]

@@ -18,9 +18,9 @@ from strategies import korean_text
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import ArtifactError, RecipeError, UsageError
-from koktok.export.folder import files_of
-from koktok.export.styles import chat_template_of, restyle
-from koktok.style import CHAT_TEMPLATES, NO_LIMIT, ROLES, STYLES, TEMPLATES, fill, style_for, tokens_of
+from koktok.formats.folder import files_of
+from koktok.formats.styles import chat_template_of, restyle
+from koktok.special import CHAT_TEMPLATES, NO_LIMIT, ROLES, STYLES, TEMPLATES, fill, style_for, tokens_of
 from koktok.vocab import UNKNOWN, ModelKind, Vocab
 
 KINDS = ("unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word")

@@ -14,10 +14,10 @@ from koktok import Recipe, Tokenizer, train_tokenizer
 from koktok.build import prepare_runs
 from koktok.count import Counts
 from koktok.errors import RecipeError
-from koktok.normalize import Normalizer
-from koktok.pretokenize import Pattern
-from koktok.segmented import SegmentedCounts
-from koktok.train.superword import crosses_space
+from koktok.segment.segmented import SegmentedCounts
+from koktok.text.normalize import Normalizer
+from koktok.text.pretokenize import Pattern
+from koktok.train.superwords import crosses_space
 from koktok.vocab import unspell
 
 NOUNS = (

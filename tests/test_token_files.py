@@ -18,9 +18,9 @@ from conftest import MINI
 
 from koktok import Source, Tokenizer
 from koktok.bulk.files import TokenFiles, write_token_files
-from koktok.corpus import read_documents
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.style import ROLES
+from koktok.special import ROLES
+from koktok.text.sources import read_documents
 
 Trained = Callable[..., Path]
 FILES = sorted(MINI.glob("*.txt"))

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
 
-import koktok.tokenizer
-from koktok import Recipe, Tokenizer, jamo, train_tokenizer
+import koktok.tokenizer.tokenizer
+from koktok import Recipe, Tokenizer, hangul, train_tokenizer
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
 from koktok.vocab import WITH_UNKNOWN, Vocab, spell
 
@@ -53,7 +53,7 @@ def check_round_trip(tokenizer: Tokenizer, text: str) -> None:
         return
     assert reached <= ({tokenizer.vocab.unknown_id} if kind != "wordpiece-bytes" else set())
     unknown = tokenizer.vocab.tokens[tokenizer.vocab.unknown_id]
-    seen = jamo.split(normal) if tokenizer.recipe.jamo else normal
+    seen = hangul.split(normal) if tokenizer.recipe.jamo else normal
     pretokens = [part for word in tokenizer.pattern.pretokenize(seen) for part in tokenizer.vocab.guarded(word)]
     known = [tokenizer.vocab.unknown_id not in tokenizer.model.encode(word)[0] for word in pretokens]
     if kind == "word":
@@ -65,7 +65,7 @@ def check_round_trip(tokenizer: Tokenizer, text: str) -> None:
     else:
         words = [w.strip(" ") if k else unknown for w, k in zip(pretokens, known, strict=True)]
         expected = " ".join(word for word in words if word)
-        assert tokenizer.decode(ids) == (jamo.join(expected) if tokenizer.recipe.jamo else expected)
+        assert tokenizer.decode(ids) == (hangul.join(expected) if tokenizer.recipe.jamo else expected)
 
 
 @given(text=korean_text())
@@ -217,7 +217,7 @@ def test_the_cache_of_solved_words_changes_nothing(
 ) -> None:
     tokenizer = Tokenizer.load(trained())
     expected = [tokenizer.encode(line).ids for line in mini[:100]]
-    monkeypatch.setattr(koktok.tokenizer, "CACHED_WORDS", 3)
+    monkeypatch.setattr(koktok.tokenizer.tokenizer, "CACHED_WORDS", 3)
     small = Tokenizer.load(trained())
     assert [small.encode(line).ids for line in mini[:100]] == expected
     assert len(small._cache) <= 3

@@ -7,7 +7,7 @@ import pytest
 from koktok import Recipe, Tokenizer, train_tokenizer
 from koktok.blocklist import Blocklist
 from koktok.errors import RecipeError
-from koktok.segmented import SegmentedCounts
+from koktok.segment.segmented import SegmentedCounts
 from koktok.train.wordpiece import train_wordpiece
 from koktok.vocab import unspell
 

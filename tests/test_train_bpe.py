@@ -19,8 +19,8 @@ from sentencepiece import sentencepiece_model_pb2
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from koktok.errors import UsageError, VocabSizeError
-from koktok.models.bpe import BpeModel
-from koktok.segmented import Cut, Kind, SegmentedCounts
+from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.tokenizer.bpe_model import BpeModel
 from koktok.train.bpe import Stage, curriculum, train_bpe
 from koktok.vocab import BYTE_CHARS, Vocab
 
@@ -321,7 +321,7 @@ def test_no_words_give_the_bare_alphabet() -> None:
 @pytest.mark.parametrize("seed", ["0", "1"])
 def test_other_hash_seeds_give_the_same_vocabulary(seed: str) -> None:
     code = (
-        "from koktok.segmented import SegmentedCounts; from koktok.train.bpe import *\n"
+        "from koktok.segment.segmented import SegmentedCounts; from koktok.train.bpe import *\n"
         "c = SegmentedCounts.from_marked({' 학교|에서': 4, ' 집|에서|는': 3, ' 학교|는': 3, ' 집|은': 2})\n"
         "print(train_bpe(c, vocab_size=999, stages=curriculum(.5), min_count=1, allow_fewer=True).vocab.digest())"
     )

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koktok.count import Counts, words_of
-from koktok.models.bpe import BpeModel
-from koktok.segmented import Cut, SegmentedCounts
+from koktok.segment.segmented import Cut, SegmentedCounts
+from koktok.tokenizer.bpe_model import BpeModel
 from koktok.train.bpe import curriculum, train_bpe
-from koktok.train.superword import SuperwordPolicy, crosses_space, segment_runs
+from koktok.train.superwords import SuperwordPolicy, crosses_space, segment_runs
 from koktok.vocab import unspell
 
 MARKED = ["그|는 할 수 있|다.", "너|는 갈 수 없|다.", "나|는 볼 수 있|다.", "그|는 올 수 있|다.", "너|는 살 수 있|다."]

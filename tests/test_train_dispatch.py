@@ -10,12 +10,12 @@ from conftest import MODELS
 
 from koktok import Recipe, train_tokenizer
 from koktok.errors import VocabSizeError
-from koktok.models import model_for
-from koktok.pretokenize import Pattern
 from koktok.recipe import SPM_MODELS
-from koktok.segmented import Kind, SegmentedCounts
-from koktok.train.account import account, summary
+from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.text.pretokenize import Pattern
+from koktok.tokenizer.model import model_for
 from koktok.train.dispatch import _ADAPTERS, Job, train
+from koktok.train.summary import account, summary
 from koktok.train.unigram_reserve import script_of
 from koktok.vocab import ModelKind, Vocab
 
@@ -72,7 +72,7 @@ def test_the_sentencepiece_backend_has_an_account_too(model: str) -> None:
 
 
 def test_the_account_measures_the_most_frequent_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("koktok.train.account.MEASURED", 2)
+    monkeypatch.setattr("koktok.train.summary.MEASURED", 2)
     found = account(COUNTS, Vocab.bpe(" 학교에서집은는산", []))
     assert (found["words_measured"], found["boundaries"]) == (2, {Kind.OTHER.label: {"n": 70, "swallowed": 0}})
 

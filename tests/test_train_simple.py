@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError, UsageError, VocabSizeError
-from koktok.models import model_for
-from koktok.segmented import SegmentedCounts
-from koktok.train.simple import KINDS, train_simple
+from koktok.segment.segmented import SegmentedCounts
+from koktok.tokenizer.model import model_for
+from koktok.train.baselines import KINDS, train_simple
 
 COUNTS = SegmentedCounts.from_marked({" 학교|에서": 4, " 집|에서|는": 3, "▁": 9, "</s>": 7})
 LETTERS = "학교에서집는 "

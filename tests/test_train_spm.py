@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from koktok.errors import VocabSizeError
-from koktok.segmented import SegmentedCounts
+from koktok.segment.segmented import SegmentedCounts
 from koktok.train.spm import DELIMITER, train_spm
 
 WORDS = SegmentedCounts.from_marked(

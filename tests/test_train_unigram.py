@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koktok.errors import UsageError, VocabSizeError
-from koktok.segmented import Cut, Kind, SegmentedCounts
-from koktok.train import crf
+from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.train import scores as crf
 from koktok.train.candidates import CandidatePolicy, mine
 from koktok.train.lattice import Dials, charge, decode, node_costs, offer
-from koktok.train.selection import select
-from koktok.train.superword import SuperwordPolicy, crosses_space
+from koktok.train.prune import select
+from koktok.train.superwords import SuperwordPolicy, crosses_space
 from koktok.train.unigram import PRESETS, Point, train_unigram, train_unigrams
 from koktok.train.unigram_reserve import SCRIPTS, by_script, script_of
 

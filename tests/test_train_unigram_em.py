@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from koktok.errors import VocabSizeError
-from koktok.segmented import SegmentedCounts
+from koktok.segment.segmented import SegmentedCounts
 from koktok.train.candidates import CandidatePolicy, mine
 from koktok.train.unigram_em import digamma, expectation, loss_per_word, train_unigram_em
 from tests.test_train_unigram import text, ways

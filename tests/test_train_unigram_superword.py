@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from koktok.count import Counts, words_of
 from koktok.errors import InputError, UsageError
-from koktok.models.unigram import UnigramModel
-from koktok.segmented import SegmentedCounts
-from koktok.train.account import summary
+from koktok.segment.segmented import SegmentedCounts
+from koktok.tokenizer.unigram_model import UnigramModel
 from koktok.train.candidates import CandidatePolicy, mine
-from koktok.train.superword import SuperwordPolicy, crosses_space, eojeol_counts, runs_of, segment_runs
+from koktok.train.summary import summary
+from koktok.train.superwords import SuperwordPolicy, crosses_space, eojeol_counts, runs_of, segment_runs
 from koktok.train.unigram import train_unigram
 
 WORDS = {"그|는": 1, " 사람|은": 1, " 할": 1, " 수": 1, " 있|다.": 1, " 없|다.": 1, " 먹|을": 1, " 갈": 1}

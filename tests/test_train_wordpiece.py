@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from koktok import Recipe, Tokenizer, train_tokenizer
 from koktok.errors import UsageError, VocabSizeError
-from koktok.models import model_for
-from koktok.segmented import SegmentedCounts
+from koktok.segment.segmented import SegmentedCounts
+from koktok.tokenizer.model import model_for
 from koktok.train.wordpiece import train_wordpiece
 
 HUGS = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
@@ -158,7 +158,7 @@ def test_errors_say_what_came_and_what_was_wanted(options: dict[str, object], er
 @pytest.mark.parametrize("seed", ["0", "1"])
 def test_other_hash_seeds_give_the_same_vocabulary(seed: str) -> None:
     code = (
-        "from koktok.segmented import SegmentedCounts; from koktok.train.wordpiece import *\n"
+        "from koktok.segment.segmented import SegmentedCounts; from koktok.train.wordpiece import *\n"
         "c = SegmentedCounts.from_marked({'hug': 10, 'pug': 5, 'pun': 12, 'bun': 4, 'hugs': 5})\n"
         "print(train_wordpiece(c, vocab_size=99, min_count=1, allow_fewer=True).vocab.digest())"
     )

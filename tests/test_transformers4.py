@@ -18,9 +18,9 @@ import pytest
 from conftest import MODELS, ROOT
 
 from koktok import Tokenizer
-from koktok.export.styles import restyle
+from koktok.formats.styles import restyle
 from koktok.integrations.runtime import save_with_kiwi
-from koktok.style import STYLES
+from koktok.special import STYLES
 
 CHECK = """
 import json, sys, pathlib

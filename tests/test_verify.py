@@ -20,9 +20,9 @@ from sentencepiece import sentencepiece_model_pb2
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
-from koktok.export import tiktoken
-from koktok.normalize import Normalizer
-from koktok.stream import Stream
+from koktok.formats import tiktoken
+from koktok.text.normalize import Normalizer
+from koktok.tokenizer.stream import Stream
 from koktok.verify import Report, formats, verify
 from koktok.verify.finding import Finding
 from koktok.verify.loss import class_of
@@ -222,7 +222,7 @@ def test_text_that_reaches_a_special_token_is_seen(trained: Trained, monkeypatch
 
 
 def test_saving_that_is_another_each_time_is_seen(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    from koktok.export import folder
+    from koktok.formats import folder
 
     real, calls = folder.files_of, iter(range(100))
     monkeypatch.setattr(folder, "files_of", lambda t: real(t) | {"README.md": str(next(calls))})
@@ -367,7 +367,7 @@ def test_the_command_names_a_folder_that_is_none(tmp_path: Path) -> None:
 
 def test_a_gguf_beside_it_is_read_back(trained: Trained, tmp_path: Path) -> None:
     pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
-    from koktok.export import gguf
+    from koktok.formats import gguf
 
     ours = Tokenizer.load(trained(**MODELS["bpe"]))
     table = gguf.table_of(ours.vocab, ours.pattern, ours.normalizer)
@@ -401,7 +401,7 @@ def test_code_of_a_folder_is_not_run(folder: Callable[..., Path]) -> None:
 
 def test_an_imported_tokenizer_is_refused(tmp_path: Path) -> None:
     """Another library runs it, so there are no two sides to compare."""
-    from koktok.importing import import_tokenizer
+    from koktok.foreign import import_tokenizer
 
     foreign = tokenizers.ByteLevelBPETokenizer()
     foreign.train_from_iterator(["나는 학교에 간다"] * 9, vocab_size=300, show_progress=False)
@@ -413,7 +413,7 @@ def test_an_imported_tokenizer_is_refused(tmp_path: Path) -> None:
 
 def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path) -> None:
     pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
-    from koktok.export import gguf
+    from koktok.formats import gguf
 
     folder = trained(**MODELS["bpe"])
     ours = Tokenizer.load(folder)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError, VocabSizeError
-from koktok.models import model_for
+from koktok.tokenizer.model import model_for
 from koktok.train.alphabet import BASIC, KS_X_1001, alphabet_of
 from koktok.vocab import BYTE_PIECES, SCORE_STEP, Vocab
 

@@ -17,9 +17,9 @@ from eval.bilingual import docstrings, lines_of
 from eval.suites import Suite, kiwi_gold
 from eval.suites.quick import MINI
 from eval.trainers import BLOCK, CAP, HELD, LEFT_OUT
+from koktok.foreign import package_names
 from koktok.gold import GoldCorpus, read_gold
 from koktok.report.measure import Entry, showcase
-from koktok.specs import package_names
 
 __all__ = ["GOLDS", "suite"]
 

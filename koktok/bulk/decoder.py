@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from koktok import jamo
+from koktok import hangul
 from koktok.bulk.encoder import workers_of
 from koktok.bulk.trie import BYTEWISE
 from koktok.bulk.utf16 import Records
 from koktok.errors import InputError
-from koktok.models.decoding import BYTE_OF, checked_ids
-from koktok.models.wordpiece import MARK
+from koktok.tokenizer.decoding import BYTE_OF, checked_ids
+from koktok.tokenizer.wordpiece_model import MARK
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Decoder:
         texts = self._records.texts_of(ids, offsets, limit)
         if texts is None:  # it holds nulls, or bytes that Python alone knows how to replace
             texts = self._decode_bytes(ids, offsets, limit)
-        return [jamo.join(text) for text in texts] if self.letters else texts
+        return [hangul.join(text) for text in texts] if self.letters else texts
 
     def _decode_bytes(self, ids: NDArray[Any], offsets: NDArray[np.int64], limit: int) -> list[str]:
         n = len(offsets) - 1

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numba import njit
 
-from koktok import jamo
+from koktok import hangul
 from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.marks import NOT_PLAIN, cuts_of, marks_of
 from koktok.bulk.solve import Solver
@@ -190,7 +190,7 @@ class Encoder:
         for k in jobs[~easy]:
             unit = str(data[begins[k] : ends[k]].data, CODEC)
             for pretoken in pattern.pretokenize(normalizer(unit)):
-                pretokens += vocab.guarded(jamo.split(pretoken) if letters else pretoken)
+                pretokens += vocab.guarded(hangul.split(pretoken) if letters else pretoken)
             upto.append(len(pretokens))
         spelled = Texts.of(pretokens)
         more, offsets = self._solver(spelled.data, spelled.begins, spelled.ends)

@@ -4,7 +4,7 @@ This file adds: a run that may be killed. Shards are written one after the other
 beside the target; what is finished is noted, and the same command goes on behind it, if the text is still the same. The
 folder gets its name when all of it is there.
 
-A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.corpus.read_documents` gives
+A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read_documents` gives
 them, or a whole file. No document lies in two shards: a shard ends with the document that brings it to `shard_tokens`.
 
 ========= ==========================================================================================================
@@ -39,9 +39,9 @@ import numpy as np
 
 from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.texts import Blocks
-from koktok.corpus import ReadReport, Source, read_blocks, read_documents
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
-from koktok.export.file import write_file
+from koktok.formats.file import write_file
+from koktok.text.sources import ReadReport, Source, read_blocks, read_documents
 
 if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer

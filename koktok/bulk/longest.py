@@ -1,4 +1,4 @@
-"""`koktok.models.wordpiece` and `koktok.models.simple` in compiled code: the longest piece from the left, or none.
+"""`koktok.tokenizer.wordpiece_model` and `koktok.tokenizer.baseline_models` in compiled code: the longest piece from the left, or none.
 
 This file adds: one walk down the trie a piece, which remembers the last piece that it passed.
 """

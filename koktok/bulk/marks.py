@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from koktok.pretokenize import CLASSES, REST, Pattern
+from koktok.text.pretokenize import CLASSES, REST, Pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.normalize import Normalizer
+    from koktok.text.normalize import Normalizer
 
 __all__ = ["DIGIT", "NOT_PLAIN", "REPEATED", "cuts_of", "marks_of"]
 
@@ -67,7 +67,7 @@ def marks_of(normalizer: Normalizer) -> NDArray[np.uint8]:
 
     Examples
     --------
-    >>> from koktok.normalize import Normalizer
+    >>> from koktok.text.normalize import Normalizer
     >>> marks = marks_of(Normalizer())
     >>> [_NAMES[marks[ord(char)]] for char in "가A1."], bool(marks[0x200B] == NOT_PLAIN)
     (['hangul', 'latin', 'digit', 'terminator'], True)

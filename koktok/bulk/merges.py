@@ -1,4 +1,4 @@
-"""`koktok.models.bpe` in compiled code: of all neighbours that join, those with the lowest rank first, from the left.
+"""`koktok.tokenizer.bpe_model` in compiled code: of all neighbours that join, those with the lowest rank first, from the left.
 
 This file adds: pairs of ids in place of joined strings. Parts are pieces at every moment, so the joined piece is looked
 up by the ids of its parts; all splits of all pieces are entered. A short pretoken looks over all its pairs before every

@@ -1,4 +1,4 @@
-"""The models in compiled code, many pretokens a call: the same ids as `koktok.models`, ties and unknown characters too.
+"""The models in compiled code, many pretokens a call: the same ids as `koktok.tokenizer.model`, ties and unknown characters too.
 
 This file adds: the choice of the algorithm, and for each the arrays that it reads. A solver is a pure function of the
 characters of a pretoken, so what is solved may be kept, dropped, and solved on any thread.
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from koktok.bulk.trie import BYTEWISE, Trie
-from koktok.models.unigram import UNKNOWN_PENALTY
-from koktok.models.wordpiece import MAX_CHARS, NO_MAX_CHARS
+from koktok.tokenizer.unigram_model import UNKNOWN_PENALTY
+from koktok.tokenizer.wordpiece_model import MAX_CHARS, NO_MAX_CHARS
 from koktok.vocab import SCORE_STEP
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from numba import njit
 
 from koktok.bulk.utf16 import CODEC
 from koktok.errors import InputError
-from koktok.normalize import Normalizer
+from koktok.text.normalize import Normalizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +32,7 @@ Parts = list[tuple[int, int, str]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """Documents as `koktok.corpus.read_blocks` gives them: strings, or bytes where each is a line of UTF-8."""
+    """Documents as `koktok.text.sources.read_blocks` gives them: strings, or bytes where each is a line of UTF-8."""
 
     batches: Iterator[list[str] | bytes]
 

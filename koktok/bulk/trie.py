@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from koktok.models.wordpiece import MARK
+from koktok.tokenizer.wordpiece_model import MARK
 from koktok.vocab import BYTE_CHARS, SCORE_STEP, Vocab
 
 if TYPE_CHECKING:

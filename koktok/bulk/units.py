@@ -14,7 +14,7 @@ from koktok.bulk.marks import DIGIT, NOT_PLAIN
 
 __all__ = ["code_point", "cut_units"]
 
-_GROUPED = 27  # as in `koktok.pretokenize`: digits further than this from the end of their number stand alone
+_GROUPED = 27  # as in `koktok.text.pretokenize`: digits further than this from the end of their number stand alone
 
 
 @njit(nogil=True, cache=True)

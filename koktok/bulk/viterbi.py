@@ -1,4 +1,4 @@
-"""`koktok.models.unigram` in compiled code: the best segmentation of every pretoken, in one pass over each.
+"""`koktok.tokenizer.unigram_model` in compiled code: the best segmentation of every pretoken, in one pass over each.
 
 This file adds: a ring. Of the best sums only those within reach of the longest piece are looked at again, so they stay
 in the processor's nearest cache whatever the length of the pretoken; what is kept of every place is the node of the

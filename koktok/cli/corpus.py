@@ -12,7 +12,7 @@ corpus_app = typer.Typer(help="Corpora that koktok knows recipes for.", no_args_
 @corpus_app.command("list")
 def corpus_list() -> None:
     """List the corpora: name, eojeols, domain, licence."""
-    from koktok.fetch import list_corpora
+    from koktok.text.corpora import list_corpora
 
     for found in list_corpora():
         print(found.name, f"{found.eojeols}", found.domain, found.licence, found.title, sep="\t")
@@ -21,7 +21,7 @@ def corpus_list() -> None:
 @corpus_app.command("show")
 def corpus_show(name: Annotated[str, typer.Argument(help="Name of a corpus.")]) -> None:
     """Show the recipe of a corpus."""
-    from koktok.fetch import show
+    from koktok.text.corpora import show
 
     print(show(name))
 
@@ -32,8 +32,8 @@ def corpus_fetch(
     force: Annotated[bool, typer.Option("--force", help="Fetch again.")] = False,
 ) -> None:
     """Fetch a corpus into the cache and print the folder with its text."""
-    from koktok.console import Talk
-    from koktok.fetch import fetch
+    from koktok.progress import Talk
+    from koktok.text.corpora import fetch
 
     with Talk() as talk:
         print(fetch(name, force=force, on_progress=talk))

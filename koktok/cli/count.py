@@ -45,7 +45,7 @@ def count(
     """
     if out.suffix != ".parquet":
         raise UsageError(f"`--out {out}` is no .parquet file; counts are kept as Parquet", hint=f"-o {out}.parquet")
-    from koktok.console import Talk
+    from koktok.progress import Talk
 
     with Talk(quiet=quiet) as talk:
         if paths[0] == "merge":
@@ -65,10 +65,10 @@ def _count(
     threads: int | None,
     talk: Any,
 ) -> None:
-    from koktok.console import counted
     from koktok.count.engine import engine_for
     from koktok.count.files import About, Counted
-    from koktok.reading import read_shards
+    from koktok.count.reading import read_shards
+    from koktok.progress import counted
 
     summing = engine_for(engine, threads)
     folder = out.with_name(f"{out.name}.parts")

@@ -49,7 +49,7 @@ def export(
     name: Annotated[str | None, typer.Option(help="tiktoken, gguf: what it is called. [name of the folder]")] = None,
 ) -> None:
     """Write a tokenizer for another library; says what that library does differently."""
-    from koktok.export.folder import MARK
+    from koktok.formats.folder import MARK
     from koktok.tokenizer import Tokenizer
 
     if out.exists() and out.resolve() == tokenizer.resolve():
@@ -92,11 +92,11 @@ def export(
 
 
 def _hf(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
-    from koktok.export import hf
-    from koktok.export.folder import write_folder
-    from koktok.importing import ImportedTokenizer, hf_files
-    from koktok.importing.conversion import agreement
-    from koktok.importing.imported import PROBES
+    from koktok.foreign import ImportedTokenizer, hf_files
+    from koktok.foreign.conversion import agreement
+    from koktok.foreign.imported import PROBES
+    from koktok.formats import hf
+    from koktok.formats.folder import write_folder
 
     if isinstance(tokenizer, ImportedTokenizer):
         if looks:
@@ -107,7 +107,7 @@ def _hf(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
         same = f"{len(PROBES) - len(different)} of {len(PROBES)} hard texts get the same ids as from the source"
         return [same, *(f"other ids for {probe!r}" for probe in different[:5])]
     if looks:
-        from koktok.export.styles import chat_template_of, restyle
+        from koktok.formats.styles import chat_template_of, restyle
 
         looks["chat_template"] = chat_template_of(looks.get("chat_template"))
         tokenizer = restyle(tokenizer, **looks)
@@ -119,8 +119,8 @@ def _hf(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
 
 
 def _hf_kiwi(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
-    from koktok.export.styles import chat_template_of, restyle
-    from koktok.importing import ImportedTokenizer
+    from koktok.foreign import ImportedTokenizer
+    from koktok.formats.styles import chat_template_of, restyle
     from koktok.integrations.runtime import save_with_kiwi
 
     if isinstance(tokenizer, ImportedTokenizer):
@@ -136,10 +136,10 @@ def _hf_kiwi(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str
 
 
 def _spm(tokenizer: Tokenizer, out: Path, user_defined: list[str]) -> list[str]:
-    from koktok.export.file import write_file
-    from koktok.export.sentencepiece import differences, model_proto
-    from koktok.importing import ImportedTokenizer
-    from koktok.importing.engines import SentencePieceEngine
+    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign.engines import SentencePieceEngine
+    from koktok.formats.file import write_file
+    from koktok.formats.sentencepiece import differences, model_proto
 
     if isinstance(tokenizer, ImportedTokenizer):
         if not isinstance(tokenizer.engine, SentencePieceEngine):
@@ -161,10 +161,10 @@ def _spm(tokenizer: Tokenizer, out: Path, user_defined: list[str]) -> list[str]:
 def _tiktoken(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
     from dataclasses import replace
 
-    from koktok.export.folder import write_folder
-    from koktok.export.tiktoken import files, ranks_of
-    from koktok.importing import ImportedTokenizer
-    from koktok.importing.engines import TiktokenEngine
+    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign.engines import TiktokenEngine
+    from koktok.formats.folder import write_folder
+    from koktok.formats.tiktoken import files, ranks_of
 
     if isinstance(tokenizer, ImportedTokenizer):
         if not isinstance(tokenizer.engine, TiktokenEngine):
@@ -177,8 +177,8 @@ def _tiktoken(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
 
 
 def _gguf(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
-    from koktok.export import gguf
-    from koktok.importing import ImportedTokenizer, gguf_table
+    from koktok.foreign import ImportedTokenizer, gguf_table
+    from koktok.formats import gguf
 
     if isinstance(tokenizer, ImportedTokenizer):
         table = gguf_table(tokenizer)
@@ -205,9 +205,9 @@ def import_(
     lowercase: Annotated[bool | None, typer.Option(help="vocab.txt: fold case and strip accents.")] = None,
 ) -> None:
     """Read a foreign tokenizer into a folder that every verb takes; its ids stay its library's."""
-    from koktok.export.folder import check_target
-    from koktok.importing import ImportedTokenizer, import_tokenizer
-    from koktok.importing.imported import PROBES
+    from koktok.foreign import ImportedTokenizer, import_tokenizer
+    from koktok.foreign.imported import PROBES
+    from koktok.formats.folder import check_target
 
     check_target(out)
     if out.exists() and file.is_dir() and out.resolve() == file.resolve():

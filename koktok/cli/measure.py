@@ -16,9 +16,9 @@ from koktok.cli.options import Field, lines_of_paths
 from koktok.errors import KoktokError
 
 if TYPE_CHECKING:
-    from koktok.diff import Difference
-    from koktok.doctor import Diagnosis
     from koktok.gold import GoldCorpus
+    from koktok.inspect.diff import Difference
+    from koktok.inspect.doctor import Diagnosis
 
 SPEC = "koktok:DIR hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN kiwi-sw:FILE package:NAME kiwi mecab-ko syllables, or a path."
 
@@ -64,9 +64,9 @@ def doctor(
     Ends with 0 where nothing as grave as --fail-on was found, 1 where something was, 2 in trouble.
     """
     from koktok.blocklist import Blocklist
-    from koktok.console import Talk
-    from koktok.doctor import SEVERITIES, diagnose
-    from koktok.specs import open_spec
+    from koktok.foreign import open_spec
+    from koktok.inspect.doctor import SEVERITIES, diagnose
+    from koktok.progress import Talk
 
     with trouble_is_2(), Talk(quiet=quiet) as talk:
         blocked = Blocklist.load(blocklist) if blocklist else None
@@ -82,7 +82,7 @@ def doctor(
 
 
 def _show_diagnosis(found: Diagnosis) -> None:
-    from koktok.console import table
+    from koktok.progress import table
 
     print(f"{found.name}: {found.size:,} ids, digest {found.digest}\n")
     rows = [
@@ -128,9 +128,9 @@ def diff(
 
     Ends like `diff`: 0 the same, 1 different, 2 trouble.
     """
-    from koktok.console import Talk
-    from koktok.diff import difference
-    from koktok.specs import open_spec
+    from koktok.foreign import open_spec
+    from koktok.inspect.diff import difference
+    from koktok.progress import Talk
 
     with trouble_is_2(), Talk(quiet=quiet) as talk:
         corpora = _golds(gold)
@@ -147,7 +147,7 @@ def diff(
 
 
 def _show_difference(found: Difference) -> None:
-    from koktok.console import counted, table
+    from koktok.progress import counted, table
 
     for mark, side in (("A", found.a), ("B", found.b)):
         size = f"{side.size:,} ids" if side.size else "open vocabulary"
@@ -174,8 +174,8 @@ def _show_difference(found: Difference) -> None:
 
 def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
     """Lines by file; each file is a domain, named by its stem."""
-    from koktok.corpus import Source
     from koktok.report.names import distinct
+    from koktok.text.sources import Source
 
     files = [str(file) for path in paths for file in Source.of(path, field=field).paths]
     names = distinct([Path(file).name.split(".")[0] for file in files], files)
@@ -224,9 +224,9 @@ def report(
 
     The same inputs give the same bytes. A tokenizer that cannot run is a row that says why; where none runs, it ends with 1.
     """
-    from koktok.console import Talk
-    from koktok.export.folder import check_folder
+    from koktok.formats.folder import check_folder
     from koktok.metrics import Parallel, Text
+    from koktok.progress import Talk
     from koktok.report import to_html, to_markdown
     from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase
     from koktok.report.page import check_extra

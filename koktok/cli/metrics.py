@@ -34,7 +34,7 @@ def metrics(
                 print(f"  {label.capitalize()}: {getattr(m, label)}")
             print()
     else:
-        from koktok.console import table
+        from koktok.progress import table
 
         table("", ["id", "name", "title", "unit", "better", "needs"], [_row(m) for m in found])
 

@@ -12,7 +12,7 @@ import typer
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from koktok.corpus import ReadReport, Source
+    from koktok.text.sources import ReadReport, Source
 
 Paths = Annotated[
     list[str],
@@ -25,9 +25,9 @@ RecipeFile = Annotated[Path | None, typer.Option(help="koktok.toml, or a trained
 
 def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet: bool) -> list[Source]:
     """A source per path, corpora fetched with progress, names made distinct, weights by name."""
-    from koktok.console import Talk
-    from koktok.corpus import Source
-    from koktok.fetch import fetch
+    from koktok.progress import Talk
+    from koktok.text.corpora import fetch
+    from koktok.text.sources import Source
 
     sources: list[Source] = []
     for path in paths:
@@ -61,8 +61,8 @@ def lines_of_paths(paths: list[str] | None, field: str | None, *, aligned: bool 
     `aligned` is for verbs that give a line for a line, as a filter in a pipeline does: a line that cannot be decoded
     comes as an empty one, so that the numbers of the others stay, and standard input may be empty.
     """
-    from koktok.corpus import ReadReport, Source, read_lines
-    from koktok.records import STDIN
+    from koktok.text.records import STDIN
+    from koktok.text.sources import ReadReport, Source, read_lines
 
     report = ReadReport()
     source = Source.of(*(paths or ["-"]), field=field, name="text")
@@ -77,7 +77,7 @@ def lines_of_paths(paths: list[str] | None, field: str | None, *, aligned: bool 
 
 def tell_bad_lines(report: ReadReport, became: str) -> None:
     """Say what became of the lines that are not UTF-8, and where the first of them stand."""
-    from koktok.console import counted
+    from koktok.progress import counted
 
     more = ", …" if report.bad_lines > len(report.bad_places) else ""
     places = ", ".join(report.bad_places)

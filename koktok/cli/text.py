@@ -127,8 +127,8 @@ def _write_token_files(
 ) -> None:
     from koktok.bulk.files import SHARD_TOKENS, write_token_files
     from koktok.cli.options import sources_of
-    from koktok.console import Talk, counted
-    from koktok.corpus import ReadReport
+    from koktok.progress import Talk, counted
+    from koktok.text.sources import ReadReport
 
     roles = tokenizer.style.roles
     edges: dict[str, list[str]] = {"bos": [], "eos": []}
@@ -190,8 +190,8 @@ def normalize(
     """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB times)."""
     from collections import Counter
 
-    from koktok.normalize import Folds, Normalizer
     from koktok.recipe import Recipe
+    from koktok.text.normalize import Folds, Normalizer
 
     values: dict[str, bool | int] = {}
     for name in fold or []:
@@ -222,11 +222,11 @@ def segment(
 ) -> None:
     """Show where words are cut: coloured on a terminal, with `|` elsewhere, or as TSV."""
     from koktok.build import prepare
-    from koktok.console import coloured, stdout
     from koktok.count import count_words
-    from koktok.normalize import Normalizer
-    from koktok.pretokenize import Pattern
+    from koktok.progress import coloured, stdout
     from koktok.segment import Policy, segment_counts, segmenter_for
+    from koktok.text.normalize import Normalizer
+    from koktok.text.pretokenize import Pattern
 
     chosen = Policy.parse(policy)
     analyser = segmenter_for(segmenter, user_dictionary=str(user_dictionary) if user_dictionary else None)

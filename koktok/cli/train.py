@@ -83,7 +83,7 @@ def train(
 ) -> None:
     """Train a tokenizer on Korean text and write its folder."""
     from koktok.blocklist import Blocklist
-    from koktok.export.styles import chat_template_of
+    from koktok.formats.styles import chat_template_of
     from koktok.recipe import Recipe
 
     base = Recipe.load(recipe) if recipe else Recipe()
@@ -122,12 +122,12 @@ def train(
         holdout=holdout,
         sources=(),
     )
-    from koktok.export.folder import check_target
+    from koktok.formats.folder import check_target
 
     check_target(out)
     sources = sources_of(paths, field, weight or [], quiet=quiet)
     from koktok import closing
-    from koktok.console import Talk
+    from koktok.progress import Talk
 
     if dry_run:
         closing.print_estimate(sources, chosen, threads)

@@ -35,7 +35,7 @@ def verify(
     """Prove a tokenizer on your text: loss, equal ids in every format, offsets, batches, streams, special tokens, saving."""
     import os
 
-    from koktok.console import Talk
+    from koktok.progress import Talk
     from koktok.verify import SAMPLE
     from koktok.verify import verify as check
 
@@ -53,7 +53,7 @@ def verify(
 def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:
     """Lines of files, standard input where that is asked for, or of corpora/mini."""
     from koktok.cli.options import sources_of
-    from koktok.corpus import read_lines
+    from koktok.text.sources import read_lines
 
     if not paths or any(path.startswith("corpus:") for path in paths):
         return read_lines(sources_of(paths or ["corpus:mini"], field, [], quiet=True))
@@ -61,7 +61,7 @@ def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:
 
 
 def _show(report: Report) -> None:
-    from koktok.console import counted, stderr, table
+    from koktok.progress import counted, stderr, table
 
     rows = [
         (

@@ -14,8 +14,8 @@ import numpy as np
 from koktok.count.counts import Counts
 from koktok.count.engine import OwnEngine, total
 from koktok.count.rows import Rows
-from koktok.normalize import Normalizer
-from koktok.pretokenize import Pattern
+from koktok.text.normalize import Normalizer
+from koktok.text.pretokenize import Pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

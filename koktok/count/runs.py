@@ -1,6 +1,6 @@
 """Runs of words in compiled code: cut from lines and counted, and known words found in them again.
 
-This file adds: the second table of superwords without a string a run. What a run is says `koktok.train.superword.runs_of`,
+This file adds: the second table of superwords without a string a run. What a run is says `koktok.train.superwords.runs_of`,
 which a test holds this file to; here runs are bytes of the text, as words are in `koktok.count.table`.
 """
 

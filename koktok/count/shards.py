@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from koktok.corpus import Batch, held_block
 from koktok.count.rows import Rows
 from koktok.errors import InputError, UsageError
+from koktok.text.sources import Batch, held_block
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +39,7 @@ KEPT = 256 << 20
 """Bytes of rows in memory; more goes to files."""
 
 BLOCK = 50
-"""Lines that are held out together, see `koktok.corpus.split_lines`."""
+"""Lines that are held out together, see `koktok.text.sources.split_lines`."""
 
 SAMPLES = 5
 """Held-out sentences that the closing table shows."""
@@ -82,7 +82,7 @@ class Shards:
     holdout : float
         Share of the lines, in blocks of 50, that is counted apart.
     runs : int, optional
-        Count runs of words beside the words, as `koktok.train.superword.runs_of` cuts them, of so many words at most;
+        Count runs of words beside the words, as `koktok.train.superwords.runs_of` cuts them, of so many words at most;
         in lines that are held out of any number.
     threads : int, optional
         All cores by default; the rows do not depend on it.

@@ -11,7 +11,7 @@ people's, so an F1 near 1 says that the vocabulary repeats the analyser, not tha
 
 from __future__ import annotations
 
-from koktok.frontier.rows import FRONTIER, FrontierRow, Reference, frontier, measure, on_front, reference
+from koktok.frontier.curve import FRONTIER, FrontierRow, Reference, frontier, measure, on_front, reference
 from koktok.frontier.show import FrontierDict, draw, flags, from_dict, plot, to_dict, to_markdown
 
 __all__ = [

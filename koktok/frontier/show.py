@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
-from koktok.frontier.rows import FrontierRow, Reference, on_front, ordered
+from koktok.frontier.curve import FrontierRow, Reference, on_front, ordered
 from koktok.train.unigram import PRESETS
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koktok import jamo
+from koktok import hangul
 from koktok.errors import ArtifactError, InputError
-from koktok.export.folder import files_of, write_folder
-from koktok.export.hf import why_not
-from koktok.pretokenize import Pattern
+from koktok.formats.folder import files_of, write_folder
+from koktok.formats.hf import why_not
 from koktok.segment import Segmenter, bare, segmenter_for
 from koktok.segment.boundaries import Morpheme, Policy, codas_of, cuts_of
+from koktok.text.pretokenize import Pattern
 
 if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer
@@ -223,7 +223,7 @@ class Cutter:
         """The cuts of some words (as the pattern cuts them) without their spaces; new ones are analysed in one go."""
         texts = dict.fromkeys(word.lstrip(" ") for word in words)
         known = {text: cuts for text in texts if (cuts := self._found.get(text)) is not None}
-        new = {text: bare(jamo.join(text) if self._jamo else text) for text in texts if text not in known}
+        new = {text: bare(hangul.join(text) if self._jamo else text) for text in texts if text not in known}
         if not new:
             return known
         asked = [text for text in new if new[text]]
@@ -245,7 +245,7 @@ class Cutter:
             return cuts
         at = [0]
         for char in word:
-            n = next(n for n in (1, 2, 3) if jamo.join(text[at[-1] : at[-1] + n]) == char)
+            n = next(n for n in (1, 2, 3) if hangul.join(text[at[-1] : at[-1] + n]) == char)
             at.append(at[-1] + n)
         codas = [cut.offset for cut in codas_of(word, morphemes, self._policy)]
         inside = [at[i + 1] - 1 for i in codas if at[i + 1] - at[i] > 1]

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from koktok.foreign.base import Ints, Subject
 from koktok.gold import KINDS, GoldCorpus
 from koktok.metrics.page import BLOCK, Page, Tokens
 from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.statistics import Table
-from koktok.specs.subject import Ints, Subject
 
 __all__ = ["GoldPage", "boundary_table", "by_type", "trivial_rows"]
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from koktok.foreign.base import Subject
 from koktok.gold.corpus import word_class
 from koktok.metrics.boundaries import GoldPage
 from koktok.metrics.page import Tokens
 from koktok.metrics.registry import f_score, metric, ratio
-from koktok.specs.subject import Subject
 
 __all__ = ["consistency"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from koktok.foreign.base import Ints
 from koktok.metrics.page import Page, Tokens
 from koktok.metrics.registry import metric, ratio
-from koktok.specs.subject import Ints
 
 __all__ = ["columns"]
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from koktok.foreign.base import Ints, Subject
 from koktok.metrics.registry import metric
-from koktok.specs.subject import Ints, Subject
 
 __all__ = ["GROUPS", "Histogram", "counted", "lengths"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from koktok.foreign.base import Subject
 from koktok.metrics.counts import columns as count_columns
 from koktok.metrics.fidelity import probes, round_trip
 from koktok.metrics.language_model import ngram_table, segmentation_entropy
@@ -16,7 +17,6 @@ from koktok.metrics.probe import Labelled, probe
 from koktok.metrics.robustness import contexts, noise
 from koktok.metrics.statistics import Table
 from koktok.metrics.vocabulary import vocabulary_counts
-from koktok.specs.subject import Subject
 
 if TYPE_CHECKING:
     from koktok.metrics.scores import Parallel

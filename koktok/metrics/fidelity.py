@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from koktok.foreign.base import Subject
 from koktok.metrics.page import Text
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.statistics import Table
-from koktok.specs.subject import Subject
 
 __all__ = ["PROBES", "probes", "round_trip"]
 

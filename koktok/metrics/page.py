@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from koktok.errors import InputError
-from koktok.specs.spans import code_points
-from koktok.specs.subject import Ints, Rows, running
+from koktok.foreign.base import Ints, Rows, running
+from koktok.foreign.spans import code_points
 
 __all__ = ["Page", "Text", "Tokens", "cuts_of"]
 
@@ -81,7 +81,7 @@ class Text:
     @classmethod
     def read(cls, paths: Sequence[str | Path]) -> Text:
         """Lines of files, folders or globs; every file is a domain."""
-        from koktok.corpus import Source, read_lines
+        from koktok.text.sources import Source, read_lines
 
         found: dict[str, list[str]] = {}
         for path in paths:
@@ -260,7 +260,7 @@ def cuts_of(rows: Rows, lines: Sequence[str]) -> list[list[int]]:
 
     Examples
     --------
-    >>> from koktok.specs import open_spec
+    >>> from koktok.foreign import open_spec
     >>> cuts_of(open_spec("eojeols").encode(["하늘이 맑다"]), ["하늘이 맑다"])
     [[3, 4]]
     """

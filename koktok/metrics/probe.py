@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from koktok.errors import InputError, MissingExtraError
+from koktok.foreign.base import Subject
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.metrics.statistics import Table
-from koktok.specs.subject import Subject
 
 __all__ = ["Labelled", "probe"]
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from koktok.foreign.base import Subject
 from koktok.metrics.page import Page, Text, Tokens
 from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.statistics import Table
-from koktok.specs.subject import Subject
 
 __all__ = ["PERTURBATIONS", "contexts", "noise"]
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from koktok.errors import UsageError
+from koktok.foreign.base import Ints, Subject
 from koktok.gold import GoldCorpus, check_names
 from koktok.metrics import boundaries, counts, unknowns
 from koktok.metrics.distribution import GROUPS, Histogram, counted, lengths
@@ -28,7 +29,6 @@ from koktok.metrics.statistics import (
     paired,
     resample,
 )
-from koktok.specs.subject import Ints, Subject
 
 __all__ = ["FORMAT", "Parallel", "Scores", "compare", "score"]
 
@@ -177,7 +177,7 @@ def score(
 
     Examples
     --------
-    >>> from koktok.specs import open_spec
+    >>> from koktok.foreign import open_spec
     >>> scores = score(open_spec("syllables"), Text.of({"news": ["하늘이 맑다", "비가 온다"]}), resamples=10)
     >>> scores.values["fertility"].value
     2.25

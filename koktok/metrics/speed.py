@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from koktok.foreign.base import Subject
 from koktok.metrics.registry import metric
-from koktok.specs.subject import Subject
 
 __all__ = ["Speed", "speed"]
 

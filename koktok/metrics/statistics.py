@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from koktok.errors import UsageError
+from koktok.foreign.base import Ints
 from koktok.metrics.registry import Floats
-from koktok.specs.subject import Ints
 
 __all__ = ["Difference", "Statistics", "Table", "Value", "interval", "jackknife", "paired"]
 

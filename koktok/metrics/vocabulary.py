@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from koktok.foreign.base import Subject
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.wordlists import ENDINGS, NOUNS, VERBS
-from koktok.specs.subject import Subject
 
 __all__ = ["CONTEXTS", "reachable", "vocabulary_counts"]
 

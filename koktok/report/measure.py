@@ -27,9 +27,9 @@ from koktok.report.schema import Cell, Comparison, Report, Row, Sentence, Speed,
 from koktok.report.scored import gold_info, measures_of, row_of, texts_of
 
 if TYPE_CHECKING:
+    from koktok.foreign import Subject
     from koktok.gold import GoldCorpus
     from koktok.metrics import Parallel, Scores, Text
-    from koktok.specs import Subject
 
 __all__ = ["Entry", "Material", "entries_of", "measure", "measure_speed", "showcase"]
 
@@ -50,7 +50,7 @@ class Entry:
     Parameters
     ----------
     spec : str
-        What `koktok.specs.open_spec` opens.
+        What `koktok.foreign.open_spec` opens.
     name : str
         What tables call it; the subject's own name where it is empty.
     shown : str
@@ -327,7 +327,7 @@ def _source_digest() -> str:
 
 def _opened(entry: Entry) -> Subject | str:
     """The tokenizer, or why there is none."""
-    from koktok.specs import open_spec
+    from koktok.foreign import open_spec
 
     if entry.why:
         return entry.why
@@ -351,7 +351,7 @@ def _name_of(against: Subject | None, entries: Sequence[Entry], opened: Sequence
 
 
 def _family(spec: str) -> str:
-    from koktok.specs import parse_spec
+    from koktok.foreign import parse_spec
 
     try:
         return parse_spec(spec)[0]
@@ -367,8 +367,8 @@ def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell 
     import os
     import platform
 
+    from koktok.foreign import open_spec
     from koktok.metrics import speed
-    from koktok.specs import open_spec
 
     opened = [_opened(entry) for entry in entries]
     names, total = _names(entries, opened), 0

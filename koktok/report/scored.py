@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from koktok.report.schema import Cell, GoldInfo, Measure, Row, TextInfo
 
 if TYPE_CHECKING:
+    from koktok.foreign import Subject
     from koktok.metrics import GoldPage, Metric, Scores, Text, Value
-    from koktok.specs import Subject
 
 __all__ = ["gold_info", "measures_of", "row_of", "texts_of"]
 

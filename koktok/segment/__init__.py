@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from koktok import jamo
+from koktok import hangul
 from koktok.count import Counts
 from koktok.errors import UsageError
 from koktok.segment.boundaries import Morpheme, Policy, codas_of, cuts_of
 from koktok.segment.packed import packed_rows, unpack
+from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.tail import LEARNT, Endings, head_of
-from koktok.segmented import Cut, SegmentedCounts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -222,17 +222,17 @@ def _segmented_in_jamo(
         found = _in_jamo(text, list(cuts_of(text, morphemes, policy)), codas_of(text, morphemes, policy))
         if found:
             cuts[text] = found
-    return SegmentedCounts.from_items((jamo.split(word), _shifted(word, cuts), n) for word, n in counts.items())
+    return SegmentedCounts.from_items((hangul.split(word), _shifted(word, cuts), n) for word, n in counts.items())
 
 
 def _in_jamo(text: str, cuts: list[Cut], codas: Iterable[Cut]) -> list[Cut]:
     """Cuts of a word as cuts of its jamo: between syllables, and before the finals that are morphemes of their own."""
     places: dict[int, Cut] = {}
     for cut in cuts:
-        (at,) = jamo.split_cuts(text, [cut.offset])
+        (at,) = hangul.split_cuts(text, [cut.offset])
         places[at] = cut._replace(offset=at)
     for cut in codas:
-        (at,) = jamo.split_cuts(text, [(cut.offset, "coda")])
+        (at,) = hangul.split_cuts(text, [(cut.offset, "coda")])
         places[at] = cut._replace(offset=at)
     return [places[at] for at in sorted(places)]
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from koktok.errors import UsageError
-from koktok.segmented import Cut, Kind
+from koktok.segment.segmented import Cut, Kind
 
 __all__ = ["POLICIES", "Morpheme", "Policy", "codas_of", "cuts_of", "kind_of"]
 

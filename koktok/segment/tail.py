@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from koktok.segmented import Cut, Kind
+from koktok.segment.segmented import Cut, Kind
 
 __all__ = ["Endings", "head_of"]
 

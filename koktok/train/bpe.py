@@ -20,10 +20,10 @@ from typing import Any, Literal
 import numpy as np
 
 from koktok.errors import UsageError, VocabSizeError
-from koktok.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.train.bpe_runs import learn_across
-from koktok.train.joins import Joiner
-from koktok.train.superword import SuperwordPolicy
+from koktok.train.pairs import Joiner
+from koktok.train.superwords import SuperwordPolicy
 from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, Vocab, spell, unspell
 
 __all__ = ["BpeResult", "Learner", "Stage", "curriculum", "parts_of", "train_bpe"]
@@ -323,7 +323,7 @@ def train_bpe(
     allow_fewer : bool
         Return a smaller vocabulary, in place of an error, when the counts give no more.
     runs : SegmentedCounts, optional
-        Runs of eojeols (see `koktok.train.superword.segment_runs`): a last stage joins across their spaces.
+        Runs of eojeols (see `koktok.train.superwords.segment_runs`): a last stage joins across their spaces.
     superwords : SuperwordPolicy, optional
         What that stage may make, and its share of the pieces; what it cannot use goes back to the stages before it.
     documents : sequence of int, optional

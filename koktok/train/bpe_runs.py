@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from koktok.count import words_of
-from koktok.segmented import SegmentedCounts
-from koktok.train.joins import Joiner
-from koktok.train.superword import SuperwordPolicy, crosses_space
+from koktok.segment.segmented import SegmentedCounts
+from koktok.train.pairs import Joiner
+from koktok.train.superwords import SuperwordPolicy, crosses_space
 from koktok.vocab import spell
 
 if TYPE_CHECKING:

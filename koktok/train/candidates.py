@@ -15,9 +15,9 @@ import numpy as np
 from numba import njit
 
 from koktok.errors import UsageError
-from koktok.segmented import SegmentedCounts
+from koktok.segment.segmented import SegmentedCounts
 from koktok.train.lattice import Lattice
-from koktok.train.superword import SuperwordPolicy, crosses_space, spaces
+from koktok.train.superwords import SuperwordPolicy, crosses_space, spaces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

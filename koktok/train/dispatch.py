@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
 from koktok.errors import VocabSizeError
-from koktok.pretokenize import Pattern
 from koktok.recipe import Recipe, TrainRecipe
-from koktok.segmented import SegmentedCounts
-from koktok.train.account import account
+from koktok.segment.segmented import SegmentedCounts
+from koktok.text.pretokenize import Pattern
 from koktok.train.alphabet import BASIC, KS_X_1001, MODERN_JAMO, alphabet_of
-from koktok.train.superword import SuperwordPolicy
+from koktok.train.summary import account
+from koktok.train.superwords import SuperwordPolicy
 from koktok.vocab import BYTE_PIECES, Vocab
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def _wordpiece(job: Job) -> tuple[Vocab, dict[str, Any]]:
 
 
 def _simple(job: Job) -> tuple[Vocab, dict[str, Any]]:
-    from koktok.train.simple import train_simple
+    from koktok.train.baselines import train_simple
 
     options = job.options
     kind: Any = options.model

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from koktok.errors import UsageError
-from koktok.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import Kind, SegmentedCounts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

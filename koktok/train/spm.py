@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from koktok.errors import VocabSizeError
-from koktok.segmented import SegmentedCounts
+from koktok.segment.segmented import SegmentedCounts
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
 __all__ = ["train_spm"]

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from koktok.errors import UsageError, VocabSizeError
-from koktok.segmented import SegmentedCounts
-from koktok.train import crf
+from koktok.segment.segmented import SegmentedCounts
+from koktok.train import scores as crf
 from koktok.train.candidates import CandidatePolicy, Candidates, mine
 from koktok.train.lattice import Dials, Lattice, NodeCosts, charge, node_costs
-from koktok.train.selection import Round, select
-from koktok.train.superword import SuperwordPolicy, eojeol_counts
+from koktok.train.prune import Round, select
+from koktok.train.superwords import SuperwordPolicy, eojeol_counts
 from koktok.train.unigram_log import describe
 from koktok.train.unigram_reserve import by_script, check_reserve, floors_of
 from koktok.vocab import Vocab

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from koktok.segmented import SegmentedCounts
+from koktok.segment.segmented import SegmentedCounts
 from koktok.train.candidates import CandidatePolicy, Candidates, mine
 from koktok.train.lattice import Lattice, decode
 from koktok.train.unigram import Trained, _check_size

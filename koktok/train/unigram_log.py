@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from koktok.segmented import Kind, SegmentedCounts
+from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.train.lattice import Lattice, decode
-from koktok.train.superword import crosses_space
+from koktok.train.superwords import crosses_space
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from koktok.errors import UsageError
-from koktok.pretokenize import CLASSES
+from koktok.text.pretokenize import CLASSES
 from koktok.train.candidates import Candidates
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 
 from koktok.errors import UsageError, VocabSizeError
-from koktok.segmented import Kind, SegmentedCounts
-from koktok.train.joins import Joiner, slot
+from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.train.pairs import Joiner, slot
 from koktok.vocab import BYTE_CHARS, FORBIDDEN, ModelKind, Vocab, spell, unspell
 
 if TYPE_CHECKING:

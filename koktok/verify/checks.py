@@ -14,15 +14,15 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from koktok.errors import ArtifactError, MissingExtraError
-from koktok.models.wordpiece import MARK
+from koktok.tokenizer.wordpiece_model import MARK
 from koktok.verify.finding import Tally, shown
 from koktok.vocab import SCORE_STEP, WITH_UNKNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from koktok.encoding import Encoding
     from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer.encoding import Encoding
     from koktok.verify.finding import Finding
     from koktok.verify.formats import HuggingFace, Reader
 
@@ -301,7 +301,7 @@ def pieces_of_gguf(tokenizer: Tokenizer, name: str, file: Path) -> Tally:
 
     llama.cpp itself is no Python library, so no ids are compared here; what it does otherwise is the note.
     """
-    from koktok.export import gguf
+    from koktok.formats import gguf
 
     tally = Tally(f"pieces: {name}", "the table that koktok writes; no ids, llama.cpp runs outside Python")
     try:

@@ -188,7 +188,7 @@ class TikToken(Reader):
     normalized = True
 
     def __init__(self, folder: Path) -> None:
-        from koktok.export import tiktoken
+        from koktok.formats import tiktoken
 
         ranks = tiktoken.load(folder)
         self.name = f"{ranks.name}.tiktoken"
@@ -242,7 +242,7 @@ def open_formats(
         for name, module, extra, opened in found:
             yield f"{at}{name}", _opened(module, extra, opened)
     if not (folder / "tokenizer.json").is_file():
-        from koktok.export.hf import why_not
+        from koktok.formats.hf import why_not
 
         yield "tokenizer.json", Unopened(why_not(tokenizer.vocab) or "not in the folder")
 

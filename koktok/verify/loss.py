@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from koktok.models.wordpiece import MARK
+from koktok.tokenizer.wordpiece_model import MARK
 from koktok.verify.finding import Loss, Tally
 
 if TYPE_CHECKING:
-    from koktok.encoding import Encoding
     from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer.encoding import Encoding
 
 __all__ = ["RoundTrip", "class_of"]
 

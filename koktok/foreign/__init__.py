@@ -1,0 +1,35 @@
+"""Any tokenizer, ours or foreign, behind one small interface: lines in, ids and spans out.
+
+This folder adds: fairness. Every row of a comparison is encoded whole line by whole line, without tokens for beginning
+and end, and its spans count code points of the same line, so that no metric knows which library it measures. What an
+adapter does to the input (decompose, segment) is a note of the subject and travels with its figures.
+"""
+
+from koktok.foreign.analysers import ANALYSERS
+from koktok.foreign.base import Row, Rows, Subject
+from koktok.foreign.conversion import gguf_table, hf_files
+from koktok.foreign.import_file import PATTERNS, import_tokenizer
+from koktok.foreign.imported import ForeignVocab, ImportedTokenizer, load_imported
+from koktok.foreign.open import KINDS, open_spec, parse_spec
+from koktok.foreign.packages import PACKAGES, package_names
+from koktok.foreign.trivial import TRIVIAL
+
+__all__ = [
+    "ANALYSERS",
+    "KINDS",
+    "PACKAGES",
+    "PATTERNS",
+    "TRIVIAL",
+    "ForeignVocab",
+    "ImportedTokenizer",
+    "Row",
+    "Rows",
+    "Subject",
+    "gguf_table",
+    "hf_files",
+    "import_tokenizer",
+    "load_imported",
+    "open_spec",
+    "package_names",
+    "parse_spec",
+]

@@ -1,0 +1,113 @@
+"""Morphological analysers as tokenizers: the rows that a vocabulary without an analyser is measured against."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+from koktok.errors import InputError, MissingExtraError
+from koktok.foreign.base import Subject
+from koktok.foreign.trivial import OpenVocabulary
+
+__all__ = ["ANALYSERS", "mecab_spans", "mecab_version"]
+
+
+def mecab_version() -> str:
+    """The version of python-mecab-ko, or "not installed"."""
+    try:
+        return version("python-mecab-ko")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+@cache
+def mecab_spans() -> Callable[[str], list[tuple[int, int]]]:
+    """A line to the spans of MeCab-ko's morphemes; 했 is one.
+
+    Raises
+    ------
+    MissingExtraError
+        When python-mecab-ko is not installed.
+    """
+    try:
+        from mecab import MeCab
+    except ImportError as error:
+        raise MissingExtraError("python-mecab-ko", "mecab") from error
+    mecab = MeCab()
+
+    def cut(line: str) -> list[tuple[int, int]]:
+        """The library's own spans are wrong behind a leading space, so the surfaces are looked up."""
+        found, at = [], 0
+        for morpheme in mecab.parse(line) if line.strip() else []:
+            start = line.find(morpheme.surface, at)
+            at = start + len(morpheme.surface)
+            found.append((start, at))
+        return found
+
+    return cut
+
+
+def _open_mecab() -> Subject:
+    cut = mecab_spans()
+    libraries = {name: version(name) for name in ("python-mecab-ko", "python-mecab-ko-dic")}
+    return OpenVocabulary(
+        "mecab-ko",
+        "mecab-ko",
+        lambda lines: [cut(line) for line in lines],
+        digest=hashlib.sha256(repr(libraries).encode()).hexdigest()[:16],
+        libraries=libraries,
+        notes=["analyser at run time; surface morphemes, a fused syllable stays whole, spaces are no tokens"],
+    )
+
+
+def _open_pecab() -> Subject:
+    try:
+        from pecab import PeCab
+    except ImportError as error:
+        raise InputError(
+            f"the analyser pecab does not run here: {error}", hint="pip install pecab emoji==1.2.0"
+        ) from error
+    import numpy as np
+
+    from koktok.foreign.spans import align
+
+    if int(np.__version__.split(".")[0]) >= 2:  # its costs are int16 scalars, which numpy 1 widened
+        found = f"pecab {version('pecab')} with numpy {np.__version__}"
+        raise InputError(
+            f"{found}: its sums of costs overflow, so its morphemes are wrong", hint="pip install 'numpy<2'"
+        )
+    analyser = PeCab()
+
+    def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
+        found = []
+        for line in lines:
+            forms = analyser.morphs(line) if line.strip() else []
+            found.append([(a, b, form) for (a, b), form in zip(align(line, forms), forms, strict=True)])
+        return found
+
+    libraries = {"pecab": version("pecab")}
+    return OpenVocabulary(
+        "pecab",
+        "pecab",
+        cut,
+        digest=hashlib.sha256(repr(libraries).encode()).hexdigest()[:16],
+        libraries=libraries,
+        notes=["analyser at run time, pure Python; spans are looked up in the text, spaces are no tokens"],
+    )
+
+
+def _open_kiwi() -> Subject:
+    from koktok.foreign.kiwi_adapter import open_kiwi
+
+    return open_kiwi()
+
+
+ANALYSERS: Final[dict[str, Callable[[], Subject]]] = {
+    "kiwi": _open_kiwi,
+    "mecab-ko": _open_mecab,
+    "pecab": _open_pecab,
+}
+"""Openers of the analysers."""

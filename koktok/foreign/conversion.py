@@ -1,0 +1,257 @@
+"""Imported tokenizers in other formats: tokenizer.json from SentencePiece models and from ranks, GGUF from what fits.
+
+This file adds: rebuilding, and its price. Another library's nodes are put together to do what the first one does; where
+they do it differently nobody notices until the ids differ, so `agreement` counts on hard texts how often they agree.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from koktok.errors import ArtifactError
+from koktok.foreign.engines import HfEngine, SentencePieceEngine, TiktokenEngine
+from koktok.foreign.imported import PROBES, ImportedTokenizer
+from koktok.formats import gguf
+from koktok.special import NO_LIMIT, ROLES
+
+__all__ = ["agreement", "gguf_table", "hf_files"]
+
+
+def hf_files(tokenizer: ImportedTokenizer) -> dict[str, str | bytes]:
+    """A folder for transformers: tokenizer.json, and a config where none came with it.
+
+    Raises
+    ------
+    ArtifactError
+        When the tokenizers library has no nodes for it.
+    """
+    engine = tokenizer.engine
+    if isinstance(engine, HfEngine):
+        files = engine.files()
+    else:
+        if isinstance(engine, SentencePieceEngine):
+            content = _from_sentencepiece(engine)
+        elif isinstance(engine, TiktokenEngine):
+            content = _from_ranks(engine)
+        else:
+            raise ArtifactError(f"koktok has no tokenizer.json for what {engine.library} runs")
+        files = {"tokenizer.json": json.dumps(content, ensure_ascii=False, indent=2) + "\n"}
+    if "tokenizer_config.json" not in files:
+        found = {role: next((name for name in names if name in engine.specials), None) for role, names in ROLES.items()}
+        config = {
+            **{role: name for role, name in found.items() if name},
+            "clean_up_tokenization_spaces": False,
+            "model_max_length": NO_LIMIT,
+            "tokenizer_class": "PreTrainedTokenizerFast",
+        }
+        files["tokenizer_config.json"] = json.dumps(config, ensure_ascii=False, indent=2) + "\n"
+    return files
+
+
+def agreement(tokenizer: ImportedTokenizer, files: Mapping[str, str | bytes]) -> list[str]:
+    """The hard texts (`PROBES`) to which the tokenizer.json of `files` gives other ids than `tokenizer` does."""
+    text = files["tokenizer.json"]
+    other = HfEngine(text if isinstance(text, str) else text.decode("utf-8"))
+    return [probe for probe in PROBES if other.encode(probe)[0] != tokenizer.encode(probe).ids]
+
+
+def _added(specials: Mapping[str, int], more: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The "added_tokens" node; `more` are found in every text, special tokens where the reader asks for them."""
+    rows = [(i, token, True) for token, i in specials.items()] + [(i, token, False) for token, i in more.items()]
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    return [{"id": i, "content": token, **flags, "special": special} for i, token, special in sorted(rows)]
+
+
+def _whole(**nodes: Any) -> dict[str, Any]:
+    order = ("added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
+    return {"version": "1.0", "truncation": None, "padding": None, **{name: nodes.get(name) for name in order}}
+
+
+def _from_sentencepiece(engine: SentencePieceEngine) -> dict[str, Any]:
+    proto = engine.proto
+    trainer, spec, kinds = proto.trainer_spec, proto.normalizer_spec, type(proto).SentencePiece
+    if trainer.model_type not in (trainer.UNIGRAM, trainer.BPE) or trainer.treat_whitespace_as_suffix:
+        raise ArtifactError("koktok makes no tokenizer.json of word or character models, nor of spaces as suffixes")
+    steps: list[dict[str, Any]] = []
+    if spec.precompiled_charsmap:
+        packed = base64.b64encode(spec.precompiled_charsmap).decode("ascii")
+        steps.append({"type": "Precompiled", "precompiled_charsmap": packed})
+    if spec.remove_extra_whitespaces:
+        steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+        steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    space = "▁" if spec.escape_whitespaces else " "
+    if spec.add_dummy_prefix:
+        steps.append({"type": "Prepend", "prepend": " "})
+    if spec.escape_whitespaces:
+        steps.append({"type": "Replace", "pattern": {"String": " "}, "content": space})
+    decoders: list[dict[str, Any]] = [{"type": "ByteFallback"}, {"type": "Fuse"}]
+    if spec.escape_whitespaces:
+        decoders.insert(0, {"type": "Replace", "pattern": {"String": space}, "content": " "})
+    if spec.add_dummy_prefix:
+        decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    scores = {row.piece: row.score for row in proto.pieces if row.type in (kinds.NORMAL, kinds.USER_DEFINED)}
+    lowest = min((row.score for row in proto.pieces if row.type == kinds.NORMAL), default=0.0)
+    if trainer.model_type == trainer.UNIGRAM:
+        # Hugging Face finds every row in text, SentencePiece only normal ones: the others get the lowest score there is.
+        model: dict[str, Any] = {
+            "type": "Unigram",
+            "unk_id": engine.unknown,
+            "vocab": [[row.piece, scores.get(row.piece, lowest)] for row in proto.pieces],
+            "byte_fallback": trainer.byte_fallback,
+        }
+    else:
+        model = {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": engine.tokens[engine.unknown or 0],
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": True,
+            "byte_fallback": trainer.byte_fallback,
+            "ignore_merges": False,
+            "vocab": {row.piece: i for i, row in enumerate(proto.pieces)},
+            "merges": _splits({piece: (-score, i) for i, (piece, score) in enumerate(scores.items())}),
+        }
+    user_defined = {row.piece: i for i, row in enumerate(proto.pieces) if row.type == kinds.USER_DEFINED}
+    return _whole(
+        added_tokens=_added(engine.specials, user_defined),
+        normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
+        decoder={"type": "Sequence", "decoders": decoders},
+        model=model,
+    )
+
+
+def _from_ranks(engine: TiktokenEngine) -> dict[str, Any]:
+    ranks = engine.ranks
+    spelled = {engine.tokens[i]: i for i in sorted(ranks.ranks.values())}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+    # Oniguruma takes the plus of \p{N}{1,3}+ for "again and again", where others take it for "never give back".
+    regex = re.sub(r"(\{\d+(?:,\d*)?\})\+", r"\1", ranks.pattern)
+    split = {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+    return _whole(
+        added_tokens=_added(ranks.specials, {}),
+        pre_tokenizer={"type": "Sequence", "pretokenizers": [split, level]},
+        decoder=level,
+        model={
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": True,
+            # Special tokens stand in the table, too: else the library would number them on from its end.
+            "vocab": spelled | dict(ranks.specials),
+            "merges": _splits(spelled),
+        },
+    )
+
+
+def _splits(order: Mapping[str, Any]) -> list[list[str]]:
+    """All splits of all pieces, in the order of the joined pieces; see `koktok.tokenizer.bpe_model.splits`."""
+    return [
+        [piece[:cut], piece[cut:]]
+        for piece in sorted(order, key=lambda piece: order[piece])
+        for cut in range(1, len(piece))
+        if piece[:cut] in order and piece[cut:] in order
+    ]
+
+
+def gguf_table(tokenizer: ImportedTokenizer) -> gguf.Table:
+    """The GGUF of an imported tokenizer, where llama.cpp has a tokenizer of its kind.
+
+    Raises
+    ------
+    ArtifactError
+        When it has none; says what is missing.
+    """
+    engine = tokenizer.engine
+    if isinstance(engine, SentencePieceEngine):
+        return _gguf_of_sentencepiece(engine)
+    if isinstance(engine, HfEngine):
+        return _gguf_of_json(engine)
+    raise ArtifactError(
+        f"no GGUF: koktok makes none of what {engine.library} runs",
+        hint="koktok export FOLDER --to hf, then koktok import that",
+    )
+
+
+def _gguf_of_sentencepiece(engine: SentencePieceEngine) -> gguf.Table:
+    proto = engine.proto
+    trainer, spec = proto.trainer_spec, proto.normalizer_spec
+    if trainer.model_type not in (trainer.UNIGRAM, trainer.BPE) or trainer.treat_whitespace_as_suffix:
+        raise ArtifactError("no GGUF: llama.cpp runs unigram and BPE models with spaces as prefixes only")
+    unigram = trainer.model_type == trainer.UNIGRAM
+    if not unigram and not trainer.byte_fallback:
+        raise ArtifactError("no GGUF: llama.cpp's BPE over characters wants byte pieces, and this model has none")
+    tokens = engine.tokens
+    types = tuple(row.type for row in proto.pieces)
+    symbols = [token for token, kind in zip(tokens, types, strict=True) if kind == gguf.USER_DEFINED]
+    beyond = next((token for token in symbols if not token.isascii()), None)
+    if unigram and beyond is not None:
+        # It takes the longest *beginning* of a symbol for one, byte by byte: of ㄹ it leaves half behind ㅋㅋ.
+        raise ArtifactError(
+            f"no GGUF: llama.cpp breaks characters that begin with the bytes of the user-defined symbol {beyond!r}",
+            hint="user-defined symbols in ASCII are fine",
+        )
+    if not spec.escape_whitespaces:
+        if any("▁" in token for token in tokens):
+            raise ArtifactError("no GGUF: llama.cpp writes a space as ▁, and this model has both")
+        tokens = tuple(token.replace(" ", "▁") for token in tokens)
+    ids = {"bos": trainer.bos_id, "eos": trainer.eos_id, "pad": trainer.pad_id, "unk": trainer.unk_id}
+    return gguf.Table(
+        model="t5" if unigram else "llama",
+        pre="default",
+        tokens=tokens,
+        scores=tuple(row.score for row in proto.pieces),
+        types=types,
+        roles={role: i for role, i in ids.items() if i >= 0},
+        charsmap=bytes(spec.precompiled_charsmap) if unigram else b"",
+        add_space_prefix=spec.add_dummy_prefix,
+        remove_extra_whitespaces=spec.remove_extra_whitespaces,
+    )
+
+
+def _gguf_of_json(engine: HfEngine) -> gguf.Table:
+    model, node = engine.content["model"], engine.content.get("pre_tokenizer") or {}
+    parts = node.get("pretokenizers", [node])
+    kinds = [part.get("type") for part in parts]
+    if model.get("type") != "BPE" or kinds not in (["ByteLevel"], ["Split", "ByteLevel"]):
+        raise ArtifactError(
+            "no GGUF: of a tokenizer.json koktok writes byte-level BPE behind one pattern, and this is "
+            f"{model.get('type')} behind {', '.join(map(str, kinds))}",
+            hint="koktok import the SentencePiece model, if there is one",
+        )
+    if parts[-1].get("add_prefix_space", True):
+        raise ArtifactError("no GGUF: llama.cpp puts no space before a text, and this tokenizer does")
+    regex = parts[0].get("pattern", {}).get("Regex", "") if len(parts) > 1 else gguf.PATTERNS_OF_BYTE_LEVEL
+    pre = gguf.PATTERNS.get((regex, bool(model.get("ignore_merges"))))
+    if pre is None:
+        raise ArtifactError(
+            f"no GGUF: llama.cpp knows no pattern `{regex[:60]}…` by name",
+            hint=f"known are those of {', '.join(sorted(set(gguf.PATTERNS.values())))}",
+        )
+    added = {token["id"]: bool(token["special"]) for token in engine.content.get("added_tokens", ())}
+    kind_of = {True: gguf.CONTROL, False: gguf.USER_DEFINED}
+    roles = {
+        role.removesuffix("_token"): engine.specials[name]
+        for role, names in ROLES.items()
+        if (name := next((name for name in names if name in engine.specials), None)) is not None
+    }
+    return gguf.Table(
+        model="gpt2",
+        pre=pre,
+        tokens=tuple(token or f"[PAD{i}]" for i, token in enumerate(engine.tokens)),
+        scores=(),
+        types=tuple(
+            kind_of[added[i]] if i in added else gguf.NORMAL if token else gguf.UNUSED
+            for i, token in enumerate(engine.tokens)
+        ),
+        roles=roles,
+        merges=tuple(pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]),
+    )

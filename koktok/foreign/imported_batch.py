@@ -1,0 +1,92 @@
+"""Many texts through a foreign library: the interface of `koktok.bulk`, one text after the other.
+
+This file adds: nothing of our own between the texts and the library. Its ids are those of `encode`, and its texts those
+of `decode`, at the library's speed; what comes out has the shape that everything in bulk has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from koktok.bulk.arrays import TokenArray, id_type
+from koktok.bulk.decoder import checked_flat
+from koktok.bulk.encoder import workers_of
+from koktok.bulk.texts import Texts
+
+if TYPE_CHECKING:
+    from koktok.foreign.imported import ImportedTokenizer
+
+__all__ = ["LibraryDecoder", "LibraryEncoder"]
+
+_BATCH, _DOCUMENTS = 1 << 21, 1 << 14
+
+
+class LibraryEncoder:
+    """Texts to ids, as `koktok.bulk.Encoder` gives them.
+
+    Parameters
+    ----------
+    tokenizer : ImportedTokenizer
+    add_special_tokens : bool
+        Put the library's own template around every text.
+    """
+
+    def __init__(self, tokenizer: ImportedTokenizer, *, add_special_tokens: bool = False) -> None:
+        self.tokenizer = tokenizer
+        self.add_special_tokens = add_special_tokens
+
+    def __call__(self, texts: Any, *, dtype: Any = None, **options: Any) -> TokenArray:
+        """Ids of many documents; see `Tokenizer.encode_ids`."""
+        parts = [tokens for _, tokens in self.stream(texts, dtype=dtype, **options)]
+        return TokenArray.joined(parts, id_type(self.tokenizer.vocab.size, dtype))
+
+    def stream(
+        self,
+        texts: Any,
+        *,
+        threads: int | None = None,
+        dtype: Any = None,
+        allowed_special: Collection[str] | Literal["all"] = (),
+        before: Sequence[int] = (),
+        after: Sequence[int] = (),
+    ) -> Iterator[tuple[Texts, TokenArray]]:
+        """The same, a part at a time, in order, each with its texts; one thread, whatever number is named."""
+        workers_of(threads)  # refuses none at all
+        chosen = id_type(self.tokenizer.vocab.size, dtype)
+        options: dict[str, Any] = {"allowed_special": allowed_special, "add_special_tokens": self.add_special_tokens}
+        encode = self.tokenizer.encode
+        encode("", **options)  # refuses what is no special token, also where no text comes
+        for make in Texts.batches(texts, _BATCH, _DOCUMENTS):
+            batch = make()
+            rows = [[*before, *encode(text, **options).ids, *after] for text in map(batch.text, range(len(batch)))]
+            flat = np.array([i for row in rows for i in row], chosen)
+            yield batch, TokenArray(flat, np.cumsum([0, *map(len, rows)]))
+
+
+class LibraryDecoder:
+    """Ids to texts, as `koktok.bulk.Decoder` gives them.
+
+    Parameters
+    ----------
+    tokenizer : ImportedTokenizer
+    """
+
+    def __init__(self, tokenizer: ImportedTokenizer) -> None:
+        self.tokenizer = tokenizer
+
+    def __call__(
+        self, ids: Any, offsets: Any, *, skip_special_tokens: bool = False, threads: int | None = None
+    ) -> list[str]:
+        """Texts of documents; see `Tokenizer.decode_ids`."""
+        workers_of(threads)  # refuses none at all
+        flat, places = checked_flat(ids, offsets, self.tokenizer.vocab.size)
+        rows = [flat[first:last].tolist() for first, last in pairwise(places)]
+        return self.batch(rows, skip_special_tokens=skip_special_tokens)
+
+    def batch(self, rows: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
+        """Texts of rows of ids."""
+        return [self.tokenizer.decode(row, skip_special_tokens=skip_special_tokens) for row in rows]

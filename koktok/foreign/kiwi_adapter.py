@@ -1,0 +1,125 @@
+"""`kiwi`, the analyser as a tokenizer, and `kiwi-sw:`, its morpheme-aware subword vocabularies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from koktok.errors import AnalyserError, InputError
+from koktok.foreign.base import Rows, Subject
+from koktok.foreign.trivial import OpenVocabulary
+
+__all__ = ["KiwiSubwords", "open_kiwi", "open_kiwi_sw"]
+
+
+def _versions() -> dict[str, str]:
+    return {"kiwipiepy": version("kiwipiepy"), "kiwipiepy_model": version("kiwipiepy_model")}
+
+
+def open_kiwi() -> Subject:
+    """Morphemes of Kiwi, read in whole sentences; a fused syllable holds two tokens with one span."""
+    from kiwipiepy import Kiwi
+
+    try:
+        kiwi = Kiwi(load_multi_dict=False, model_type="cong")
+    except Exception as error:
+        raise AnalyserError(f"Kiwi could not be loaded: {error}") from error
+
+    def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
+        return [[(t.start, t.end, t.form) for t in row] for row in kiwi.tokenize(iter(lines))]
+
+    libraries = _versions()
+    return OpenVocabulary(
+        "kiwi",
+        "kiwi",
+        cut,
+        digest=hashlib.sha256(repr(libraries).encode()).hexdigest()[:16],
+        libraries=libraries,
+        notes=["analyser at run time; morphemes are restored forms, spaces are no tokens"],
+    )
+
+
+def _within(spans: Any, length: int) -> list[tuple[int, int]]:
+    """Spans inside the line: kiwipiepy 0.24.1 leaves the end of the last token of some words (노라고) undefined."""
+    return [
+        (min(start, length), end if start <= end <= length else min(start, length)) for start, end in spans.tolist()
+    ]
+
+
+class KiwiSubwords(Subject):
+    """A vocabulary of Kiwi's SwTokenizer.
+
+    Parameters
+    ----------
+    spec, name
+        As in `Subject`.
+    path : Path
+        Its tokenizer.json, which the tokenizers library cannot read.
+    """
+
+    def __init__(self, spec: str, name: str, path: Path) -> None:
+        from kiwipiepy.sw_tokenizer import SwTokenizer
+
+        try:
+            self.tokenizer: Any = SwTokenizer(str(path))
+        except Exception as error:
+            raise InputError(f"`{path}` is no SwTokenizer vocabulary: {error}") from error
+        vocab: dict[str, int] = self.tokenizer.vocab
+        self._pieces = [""] * (max(vocab.values()) + 1)
+        for piece, i in vocab.items():
+            self._pieces[i] = piece
+        controls = {i for i in self.tokenizer.all_special_ids if i is not None}
+        unknown = self.tokenizer.unk_token_id
+        self._unknown = {unknown} if unknown is not None else set()
+        byte_ids = {i for i, p in enumerate(self._pieces) if len(p) == 6 and p.startswith("<0x") and p.endswith(">")}
+        super().__init__(
+            spec,
+            name,
+            size=len(self._pieces),
+            digest=hashlib.sha256(path.read_bytes()).hexdigest()[:16],
+            libraries=_versions(),
+            notes=["Kiwi at run time; morphemes are restored forms, spaces are no tokens"],
+            unknown_ids=self._unknown,
+            byte_ids=byte_ids,
+            special_ids=controls - self._unknown,
+        )
+
+    def encode(self, lines: Sequence[str]) -> Rows:
+        """As `Subject.encode`."""
+        found = list(self.tokenizer.encode(iter(lines), return_offsets=True))
+        spans = [_within(spans, len(line)) for (_, spans), line in zip(found, lines, strict=True)]
+        return Rows.of([ids.tolist() for ids, _ in found], spans, lines)
+
+    def decode(self, ids: Sequence[int]) -> str | None:
+        """As `Subject.decode`."""
+        return str(self.tokenizer.decode([int(i) for i in ids]))
+
+    def token_bytes(self, i: int) -> bytes | None:
+        """As `Subject.token_bytes`: the form without its tag."""
+        if i in self.byte_ids:
+            return bytes([int(self._pieces[i][3:5], 16)])
+        if i in self.special_ids or i in self._unknown or not self._pieces[i]:
+            return None
+        form, slash, tag = self._pieces[i].rpartition("/")
+        return (
+            (form if slash and form and tag.replace("-", "").isupper() else self._pieces[i]).removeprefix("##").encode()
+        )
+
+    def piece(self, i: int) -> str:
+        """As `Subject.piece`."""
+        return self._pieces[i]
+
+
+def open_kiwi_sw(spec: str, path: Path) -> Subject:
+    """The file of a SwTokenizer, or its folder."""
+    path = path / "tokenizer.json" if path.is_dir() else path
+    try:  # Kiwi ends the whole process on what is no JSON
+        json.loads(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"`{path}` is no SwTokenizer vocabulary: {error}") from error
+    name = path.resolve().parent.name if path.stem == "tokenizer" else path.stem
+    return KiwiSubwords(spec, name, path)

@@ -1,0 +1,91 @@
+"""`koktok:`, a folder that koktok trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from koktok.foreign.base import Rows, Subject
+from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
+from koktok.tokenizer import Tokenizer
+from koktok.tokenizer.decoding import BYTE_OF
+
+__all__ = ["Own", "open_own"]
+
+
+class Own(Subject):
+    """A `koktok.Tokenizer`.
+
+    Parameters
+    ----------
+    spec, name
+        As in `Subject`.
+    tokenizer : Tokenizer
+    """
+
+    def __init__(self, spec: str, name: str, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        vocab = tokenizer.vocab
+        unknown = {vocab.unknown_id} if vocab.kind in ("wordpiece", "word") else set()
+        super().__init__(
+            spec,
+            name,
+            size=vocab.size,
+            digest=vocab.digest(),
+            libraries={"koktok": version("koktok")},
+            notes=[] if tokenizer.lossless else [f"a {vocab.kind} vocabulary does not keep every text"],
+            unknown_ids=unknown,
+            byte_ids=range(vocab.n_bytes),
+            special_ids=set(range(vocab.size - len(vocab.specials), vocab.size)) - unknown,
+        )
+        self._spaced = vocab.kind != "wordpiece"
+        spelled = vocab.kind in ("bpe-bytes", "wordpiece-bytes")
+        mark = "##" if vocab.kind.startswith("wordpiece") else ""
+        self._table = []
+        for i, token in enumerate(vocab.tokens):
+            if i in self.special_ids or i in unknown:
+                self._table.append(b"")
+            elif i < vocab.n_bytes:
+                self._table.append(bytes([i]))
+            else:
+                piece = token.removeprefix(mark) if mark else token
+                self._table.append(bytes(BYTE_OF[c] for c in piece) if spelled else piece.encode())
+        self._bytes = ByteTable(self._table)
+
+    def encode(self, lines: Sequence[str]) -> Rows:
+        """As `Subject.encode`."""
+        ids = [row.tolist() for row in self.tokenizer.encode_ids(list(lines))]
+
+        def offsets(which: list[int]) -> list[Spans]:
+            return [self.tokenizer.encode(lines[k]).offsets for k in which]
+
+        return rows_by_bytes(lines, ids, self._bytes, offsets, spaced=self._spaced)
+
+    def decode(self, ids: Sequence[int]) -> str | None:
+        """As `Subject.decode`."""
+        return self.tokenizer.decode(list(ids))
+
+    def token_bytes(self, i: int) -> bytes | None:
+        """As `Subject.token_bytes`."""
+        return None if i in self.special_ids or i in self.unknown_ids else self._table[i]
+
+    def piece(self, i: int) -> str:
+        """As `Subject.piece`."""
+        return self.tokenizer.vocab.tokens[i]
+
+    def unigram(self) -> dict[str, float] | None:
+        """As `Subject.unigram`; None for jamo, whose pieces are no text of the line."""
+        vocab = self.tokenizer.vocab
+        if vocab.kind != "unigram" or self.tokenizer.recipe.jamo:
+            return None
+        return dict(zip(vocab.pieces, vocab.scores, strict=True))
+
+    def words(self, line: str) -> list[str]:
+        """As `Subject.words`: pretokens."""
+        return list(self.tokenizer.pattern.pretokenize(self.tokenizer.normalize(line)))
+
+
+def open_own(spec: str, path: Path) -> Subject:
+    """A folder with a koktok.toml."""
+    return Own(spec, path.resolve().name, Tokenizer.load(path))

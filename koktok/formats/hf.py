@@ -1,0 +1,238 @@
+"""tokenizer.json: what `tokenizers` and `transformers` load without any code of ours (hf_config.py has its neighbours).
+
+This file adds: the hand-over. The five stages are written as the nodes that Hugging Face's engine runs: normalizer,
+pre-tokenizer, model, post-processor, decoder. Spaces are real spaces inside pieces, so the decoder only has to join
+bytes and fuse, and every text comes back exactly. The layout is that of the library's own writer to the byte, so that
+`save_pretrained` right after loading changes nothing. tokenizer.json is also where `Tokenizer.load` reads the
+vocabulary from.
+
+What `train_new_from_iterator` makes of such a file (transformers 4.57.6 and 5.23, tests/test_styles.py): normalizer,
+pre-tokenizer, decoder, roles and template stay; the morpheme boundaries are lost, for no analyser teaches it, and so are
+byte fallback and the order of ids. Characters that its text lacked then decode to NUL (unigram) or to nothing (bpe), and
+two runs of its unigram differ. Only the byte-level kinds stay lossless. `koktok train --recipe FOLDER` loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from koktok import hangul
+from koktok.errors import ArtifactError
+from koktok.special import ROLES, Style, style_for
+from koktok.tokenizer.bpe_model import splits
+from koktok.tokenizer.wordpiece_model import MARK, MAX_CHARS, NO_MAX_CHARS
+from koktok.vocab import BYTE_PIECES, WITH_UNKNOWN, Vocab
+
+if TYPE_CHECKING:
+    from koktok.text.normalize import Normalizer
+    from koktok.text.pretokenize import Pattern
+
+__all__ = ["ROLES", "added_tokens", "tokenizer_json", "vocab_from_json", "why_not"]
+
+KINDS = {
+    "Unigram": ("unigram",),
+    "BPE": ("bpe", "bpe-bytes", "syllable", "jamo"),
+    "WordPiece": ("wordpiece", "wordpiece-bytes"),
+    "WordLevel": ("word",),
+}
+"""Hugging Face's models, and the kinds of vocabulary that each runs."""
+
+
+def tokenizer_json(
+    vocab: Vocab, normalizer: Normalizer, pattern: Pattern, *, jamo: bool = False, style: Style | None = None
+) -> str:
+    """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer.
+
+    Parameters
+    ----------
+    vocab : Vocab
+    normalizer : Normalizer
+    pattern : Pattern
+    jamo : bool
+        Whether pieces are spelled in conjoining jamo; adds the decomposition (but for a `FallbackNormalizer`, which has
+        its own) and its inverse.
+    style : Style, optional
+        What stands around a text; nothing where it is left out.
+
+    Raises
+    ------
+    ArtifactError
+        When Hugging Face cannot run this vocabulary, or the style wants a token that is not there; says why.
+    """
+    reason = why_not(vocab)
+    if reason:
+        raise ArtifactError(f"no tokenizer.json: {reason}")
+    style = style or style_for("plain", vocab.specials)
+    steps = [normalizer.to_hf()]
+    decoders = _decoders(vocab)
+    if jamo:
+        if not isinstance(normalizer, hangul.FallbackNormalizer):
+            steps += hangul.to_hf_normalizer()
+        decoders += hangul.to_hf_decoder()
+    nodes = [node for step in steps for node in (step["normalizers"] if step["type"] == "Sequence" else [step])]
+    content = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [{"id": i, **token} for i, token in added_tokens(vocab, style).items()],
+        "normalizer": {"type": "Sequence", "normalizers": nodes},
+        "pre_tokenizer": _pre_tokenizer(vocab, pattern),
+        "post_processor": _post_processor(vocab, style),
+        "decoder": {"type": "Sequence", "decoders": decoders},
+        "model": _model(vocab),
+    }
+    return json.dumps(content, ensure_ascii=False, indent=2)
+
+
+def added_tokens(vocab: Vocab, style: Style) -> dict[int, dict[str, Any]]:
+    """The special tokens by id, as Hugging Face describes them."""
+    return {
+        i: {
+            "content": token,
+            "single_word": False,
+            "lstrip": token in style.lstrip,
+            "rstrip": False,
+            "normalized": False,
+            "special": True,
+        }
+        for token, i in vocab.special_ids.items()
+    }
+
+
+def _post_processor(vocab: Vocab, style: Style) -> dict[str, Any]:
+    """What stands around one text and around two.
+
+    Where nothing does, that is written too: transformers 5 would put the same node in place of none, and save it.
+    """
+    names: set[str] = set()
+
+    def node(token: str, kind: int) -> dict[str, Any]:
+        if token in ("A", "B"):
+            return {"Sequence": {"id": token, "type_id": kind}}
+        names.add(token)
+        return {"SpecialToken": {"id": token, "type_id": kind}}
+
+    single, pair = ([node(token, kind) for token, kind in style.around(pair=two)] for two in (False, True))
+    used = {name: {"id": name, "ids": [vocab.special_ids[name]], "tokens": [name]} for name in sorted(names)}
+    return {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": used}
+
+
+def why_not(vocab: Vocab) -> str:
+    """Why this vocabulary has no tokenizer.json, or '' where it has one."""
+    if vocab.kind in ("ngram", "morpheme"):
+        return f"Hugging Face has no longest match with byte fallback, which a {vocab.kind} vocabulary wants"
+    return ""
+
+
+def _pre_tokenizer(vocab: Vocab, pattern: Pattern) -> dict[str, Any]:
+    """Our pattern, and behind it what the model wants to be done with a pretoken."""
+    steps = [pattern.to_hf()]
+    if vocab.guard:
+        steps.append({"type": "Split", "pattern": {"Regex": vocab.guard}, "behavior": "Isolated", "invert": False})
+    if vocab.kind in ("bpe-bytes", "wordpiece-bytes"):
+        steps.append({"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False})
+    elif vocab.kind == "wordpiece":
+        # Spaces stand at the head of a pretoken only, and WordPiece drops them.
+        steps.append({"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": False})
+    return {"type": "Sequence", "pretokenizers": steps} if steps[1:] else steps[0]
+
+
+def _decoders(vocab: Vocab) -> list[dict[str, Any]]:
+    """Tokens to one text; see `koktok.tokenizer.decoding` for the same in Python."""
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+    match vocab.kind:
+        case "bpe-bytes":
+            return [level]
+        case "wordpiece":
+            return [{"type": "WordPiece", "prefix": MARK, "cleanup": False}, {"type": "Fuse"}]
+        case "wordpiece-bytes":
+            return [{"type": "Replace", "pattern": {"Regex": f"^{MARK}"}, "content": ""}, level]
+        case _:
+            return [{"type": "ByteFallback"}, {"type": "Fuse"}]
+
+
+def _model(vocab: Vocab) -> dict[str, Any]:
+    """The model node.
+
+    `unk_id` names a byte: Hugging Face wants some id there, and never emits it, because byte fallback has an answer
+    for every character. A model that does emit an unknown token wants it in its own table, with no gap before it: then
+    the special tokens up to that one are in the table too.
+    """
+    if vocab.kind == "unigram":
+        rows = [[piece, vocab.byte_score] for piece in BYTE_PIECES[: vocab.n_bytes]]
+        rows += [[piece, score] for piece, score in zip(vocab.pieces, vocab.scores, strict=True)]
+        return {"type": "Unigram", "unk_id": 0, "vocab": rows, "byte_fallback": vocab.byte_fallback}
+    if vocab.kind in WITH_UNKNOWN:
+        unknown = vocab.tokens[vocab.unknown_id]
+        table = {token: i for i, token in enumerate(vocab.tokens[: vocab.unknown_id + 1])}
+        if vocab.kind == "word":
+            return {"type": "WordLevel", "vocab": table, "unk_token": unknown}
+        return {
+            "type": "WordPiece",
+            "unk_token": unknown,
+            "continuing_subword_prefix": MARK,
+            "max_input_chars_per_word": MAX_CHARS if vocab.kind == "wordpiece" else NO_MAX_CHARS,
+            "vocab": table,
+        }
+    # Syllables and jamo are BPE without merges.
+    return {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": vocab.byte_fallback,
+        "ignore_merges": False,
+        "vocab": {piece: i for i, piece in enumerate((*BYTE_PIECES[: vocab.n_bytes], *vocab.pieces))},
+        "merges": [list(pair) for pair in splits(vocab)],
+    }
+
+
+def vocab_from_json(text: str, kind: str | None = None, *, sealed: bool = False) -> Vocab:
+    """The vocabulary of a tokenizer.json that koktok wrote.
+
+    Parameters
+    ----------
+    text : str
+    kind : str, optional
+        Of the vocabulary, where the model's type alone does not tell: BPE runs four kinds.
+    sealed : bool
+        The text is to the byte what `tokenizer_json` wrote, so that the vocabulary needs no check.
+
+    Raises
+    ------
+    ArtifactError
+        When the text is no JSON, or not laid out as `tokenizer_json` lays it out.
+    """
+    try:
+        content = json.loads(text)
+        model = content["model"]
+        specials = [token["content"] for token in sorted(content["added_tokens"], key=lambda token: token["id"])]
+        known = KINDS.get(model["type"])
+        if known is None:
+            raise ArtifactError(f"tokenizer.json holds a model of type {model['type']!r}, which koktok does not write")
+        kind = kind or known[0]
+        if kind not in known:
+            raise ArtifactError(f"tokenizer.json holds a model of type {model['type']!r}, which runs no {kind}")
+        if kind == "unigram":
+            pieces = [str(piece) for piece, _ in model["vocab"]]
+            scores = [float(score) for _, score in model["vocab"]]
+        else:
+            pieces, scores = sorted(model["vocab"], key=model["vocab"].__getitem__), []
+        if kind in WITH_UNKNOWN:
+            pieces = [piece for piece in pieces if piece not in specials]
+        first = len(BYTE_PIECES) if model.get("byte_fallback") else 0
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ArtifactError(f"tokenizer.json is damaged or not koktok's: {type(error).__name__}: {error}") from error
+    if tuple(pieces[:first]) != BYTE_PIECES[:first]:
+        raise ArtifactError("tokenizer.json does not begin with the 256 byte pieces; it is not koktok's")
+    make = Vocab.unchecked if sealed else Vocab
+    return make(
+        kind,  # type: ignore[arg-type]
+        tuple(pieces[first:]),
+        tuple(scores[first:]),
+        tuple(specials),
+        byte_fallback=bool(first),
+    )

@@ -1,0 +1,229 @@
+"""tokenizer.model: the same vocabulary for the sentencepiece library.
+
+This file adds: a ModelProto written piece by piece. `escape_whitespaces=false` keeps spaces real, and since no piece
+crosses a pre-token border and borders depend on two neighbouring characters only, its search over the whole line finds
+what ours finds pre-token by pre-token.
+
+The normalizer travels as SentencePiece's own kind: a table of strings and what becomes of them, the longest match taken
+from left to right. Such a table cannot express all of NFC (`differences` says what is left out), but none of its strings
+occurs in normalized text, so that normalized text always gives the same ids.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection
+from dataclasses import replace
+from functools import lru_cache
+from itertools import permutations
+
+from koktok import hangul
+from koktok.errors import ArtifactError
+from koktok.formats.hf import ROLES
+from koktok.text.normalize import Folds, Normalizer, nfc
+from koktok.text.pretokenize import Pattern
+from koktok.vocab import BYTE_PIECES, Vocab
+
+__all__ = ["charsmap", "differences", "model_proto", "rules", "why_not"]
+
+
+def why_not(vocab: Vocab, pattern: Pattern) -> str:
+    """Why this tokenizer has no tokenizer.model, or '' where it has one."""
+    if not pattern.bigram:
+        return "groups of three digits cannot be told to SentencePiece"
+    if vocab.kind not in ("unigram", "bpe"):
+        return f"SentencePiece has no {vocab.kind} model"
+    if not any(token in vocab.specials for token in ROLES["unk_token"]):
+        return "SentencePiece wants an unknown token, and the special tokens have none"
+    crossing = next((piece for piece in vocab.pieces if pattern.crosses(piece)), None)
+    return f"the piece {crossing!r} crosses a pre-token border" if crossing is not None else ""
+
+
+def differences(normalizer: Normalizer) -> list[str]:
+    """What a tokenizer.model does not normalize as `normalizer` does; normalized text is the same for both.
+
+    Examples
+    --------
+    >>> for line in differences(Normalizer(Folds(repeats=2))):
+    ...     print(line)
+    two or more combining marks on a letter that has no composed form with all of them: they are not put in order
+    a character that is dropped between a letter and its mark, or between two jamo: they are not put together
+    the fold `repeats` is not applied
+    """
+    found = [
+        "two or more combining marks on a letter that has no composed form with all of them: they are not put in order",
+        "a character that is dropped between a letter and its mark, or between two jamo: they are not put together",
+    ]
+    return found + [
+        f"the fold `{name}` is not applied" for name in ("lone_jamo", "repeats") if getattr(normalizer.folds, name)
+    ]
+
+
+def rules(normalizer: Normalizer, *, jamo: bool = False) -> dict[str, str]:
+    """Strings and what becomes of them: every character that changes, and every spelling of a composed character.
+
+    Parameters
+    ----------
+    normalizer : Normalizer
+    jamo : bool
+        Whether pieces are spelled in conjoining jamo; then every syllable is taken apart, too.
+
+    Examples
+    --------
+    >>> found = rules(Normalizer())
+    >>> found["\u1112\u1161\u11ab"], found["\ud558\u11ab"], found["\u200b"], len(found) > 24_000
+    ('한', '한', '', True)
+    """
+    found = _rules(normalizer.folds, jamo and not isinstance(normalizer, hangul.FallbackNormalizer))
+    if not isinstance(normalizer, hangul.FallbackNormalizer):
+        return dict(found)
+    # What was composed is taken apart again; a rule that then changes nothing goes.
+    apart = normalizer.spelling
+    more = {source: target.translate(apart) for source, target in found.items()} | {chr(c): apart[c] for c in apart}
+    return {source: target for source, target in sorted(more.items()) if source != target}
+
+
+@lru_cache(maxsize=8)
+def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
+    # What looks at neighbours without bound is left out; see `differences`.
+    normal = Normalizer(replace(folds, lone_jamo=False, repeats=0))
+    found: dict[str, str] = {}
+
+    def add(source: str) -> None:
+        target = normal(source)
+        target = hangul.split(target) if jamo else target
+        if target != source:
+            found[source] = target
+
+    for char in map(chr, range(1, 0x110000)):
+        apart = unicodedata.normalize("NFD", char)
+        if (apart == char and char > "\uffff") or "\ud800" <= char <= "\udfff":
+            continue  # no fold reaches beyond the first plane
+        add(char)
+        if len(apart) == 1 or nfc(apart) != normal(char):
+            continue
+        # All orders of its marks, and whatever part of them is composed already. Jamo have one order, and where pieces
+        # are spelled in jamo they are right as they stand.
+        one_order = {tuple(apart)} if not jamo else set()
+        syllable = "\uac00" <= char <= "\ud7a3"
+        orders = one_order if syllable else {(apart[0], *marks) for marks in permutations(apart[1:])}
+        for spelled in map("".join, orders):
+            if nfc(spelled) == nfc(apart):
+                for taken in range(1, len(spelled)):
+                    add(nfc(spelled[:taken]) + spelled[taken:])
+    return dict(sorted(found.items()))
+
+
+def charsmap(normalizer: Normalizer, *, jamo: bool = False) -> bytes:
+    """`rules` as SentencePiece compiles them (llama.cpp reads the same bytes).
+
+    Examples
+    --------
+    >>> len(charsmap(Normalizer())) > 100_000
+    True
+    """
+    return _compiled(tuple(rules(normalizer, jamo=jamo).items()))
+
+
+@lru_cache(maxsize=8)
+def _compiled(pairs: tuple[tuple[str, str], ...]) -> bytes:
+    # By the rules themselves: two normalizers with the same folds need not be the same.
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2 as proto
+
+    sentencepiece.set_min_log_level(2)  # or the builder tells the terminal how many rules it got
+    compiled = sentencepiece.SentencePieceNormalizer(norm_map=list(pairs))
+    spec = proto.NormalizerSpec.FromString(compiled.serialized_normalizer_spec())
+    return bytes(spec.precompiled_charsmap)
+
+
+def model_proto(
+    vocab: Vocab,
+    pattern: Pattern,
+    *,
+    normalizer: Normalizer | None = None,
+    jamo: bool = False,
+    user_defined: Collection[str] = (),
+) -> bytes:
+    """The serialized ModelProto, the same bytes for the same vocabulary.
+
+    Parameters
+    ----------
+    vocab : Vocab
+    pattern : Pattern
+    normalizer : Normalizer, optional
+        Goes into the model as far as a table can say it, see `differences`; without one the model takes normal text.
+    jamo : bool
+        Whether pieces are spelled in conjoining jamo.
+    user_defined : collection of str
+        Special tokens that SentencePiece shall find in text (USER_DEFINED); the others are control symbols, which text
+        never reaches.
+
+    Raises
+    ------
+    ArtifactError
+        When SentencePiece cannot run this tokenizer, or a user-defined symbol is no special token; says why.
+    """
+    from sentencepiece import sentencepiece_model_pb2 as proto
+
+    reason = why_not(vocab, pattern)
+    if reason:
+        raise ArtifactError(f"no tokenizer.model: {reason}")
+    strange = [token for token in user_defined if token not in vocab.specials]
+    if strange:
+        raise ArtifactError(
+            f"{strange[0]!r} is no special token of this tokenizer", hint=f"there are {', '.join(vocab.specials)}"
+        )
+    kinds = proto.ModelProto.SentencePiece
+    model = proto.ModelProto()
+
+    def add(piece: str, score: float, kind: int) -> None:
+        row = model.pieces.add()
+        row.piece, row.score, row.type = piece, score, kind
+
+    for piece in BYTE_PIECES[: vocab.n_bytes]:
+        add(piece, 0.0, kinds.BYTE)
+    scores = vocab.scores or [-float(rank) for rank in range(len(vocab.pieces))]
+    for piece, score in zip(vocab.pieces, scores, strict=True):
+        add(piece, score, kinds.NORMAL)
+    roles = {
+        role: next((vocab.special_ids[token] for token in ROLES[role] if token in vocab.specials), -1)
+        for role in ("unk_token", "bos_token", "eos_token", "pad_token")
+    }
+    for token in vocab.specials:
+        unknown = vocab.special_ids[token] == roles["unk_token"]
+        marked = kinds.USER_DEFINED if token in user_defined else kinds.CONTROL
+        add(token, 0.0, kinds.UNKNOWN if unknown else marked)
+
+    trainer = model.trainer_spec
+    trainer.model_type = proto.TrainerSpec.UNIGRAM if vocab.kind == "unigram" else proto.TrainerSpec.BPE
+    trainer.vocab_size = vocab.size
+    trainer.byte_fallback = vocab.byte_fallback
+    trainer.split_by_whitespace = False
+    trainer.unk_id, trainer.bos_id = roles["unk_token"], roles["bos_token"]
+    trainer.eos_id, trainer.pad_id = roles["eos_token"], roles["pad_token"]
+    tokens = vocab.tokens
+    trainer.unk_piece = tokens[roles["unk_token"]]
+    if roles["bos_token"] >= 0:
+        trainer.bos_piece = tokens[roles["bos_token"]]
+    if roles["eos_token"] >= 0:
+        trainer.eos_piece = tokens[roles["eos_token"]]
+    if roles["pad_token"] >= 0:
+        trainer.pad_piece = tokens[roles["pad_token"]]
+    model.normalizer_spec.name = "identity"
+    if normalizer is not None:
+        model.normalizer_spec.name = (
+            "user_defined"  # what SentencePiece itself calls rules of a user; kitoken reads no other
+        )
+        model.normalizer_spec.precompiled_charsmap = charsmap(normalizer, jamo=jamo)
+    elif jamo:
+        model.normalizer_spec.name = "koktok_jamo"
+        model.normalizer_spec.precompiled_charsmap = hangul.charsmap()
+    if jamo:
+        model.denormalizer_spec.name = "koktok_jamo"
+        model.denormalizer_spec.precompiled_charsmap = hangul.charsmap(back=True)
+    for spec in (model.normalizer_spec, model.denormalizer_spec) if jamo else (model.normalizer_spec,):
+        spec.add_dummy_prefix = False
+        spec.remove_extra_whitespaces = False
+        spec.escape_whitespaces = False
+    return bytes(model.SerializeToString(deterministic=True))

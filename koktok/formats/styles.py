@@ -1,0 +1,111 @@
+"""`restyle`: other special tokens, roles and templates for a tokenizer that is trained already.
+
+This file adds: nothing to the pieces. Special tokens stand behind them, so ids of text stay what they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from koktok.errors import UsageError
+from koktok.special import CHAT_TEMPLATES, STYLES, Side, StyleName, TemplateName, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from koktok.tokenizer import Tokenizer
+
+__all__ = ["chat_template_of", "restyle"]
+
+
+def chat_template_of(given: str | None) -> str | None:
+    """What `--chat-template` says: the name of a preset as it is, or the text of the file that it names.
+
+    Raises
+    ------
+    UsageError
+        When it is neither.
+
+    Examples
+    --------
+    >>> chat_template_of("chatml"), chat_template_of(None)
+    ('chatml', None)
+    """
+    if not given or given in CHAT_TEMPLATES:
+        return given
+    try:
+        return Path(given).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"`--chat-template {given}` is no preset, and no file that can be read: {error}",
+            hint=f"--chat-template {' | '.join(CHAT_TEMPLATES)} | FILE",
+        ) from error
+
+
+def restyle(
+    tokenizer: Tokenizer,
+    style: StyleName | None = None,
+    *,
+    specials: Iterable[str] | None = None,
+    template: TemplateName | None = None,
+    chat_template: str | None = None,
+    model_max_length: int | None = None,
+    padding_side: Side | None = None,
+    truncation_side: Side | None = None,
+    pad_to_multiple: int | None = None,
+) -> Tokenizer:
+    """The same pieces with other special tokens; what is left out stays as it is.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+    style : str, optional
+        plain, bert, roberta, gpt, llama or t5; the special tokens of the old style go, a user's own stay. Sides, template
+        and longest input are the new style's, unless they are given here.
+    specials : iterable of str, optional
+        Special tokens in place of those that the tokenizer has; the style's are added.
+    template, chat_template, model_max_length, padding_side, truncation_side, pad_to_multiple : optional
+        As in the recipe's section `[recipe.special]`.
+
+    Raises
+    ------
+    UsageError
+        For a style that is none, or a template whose tokens are not there (RecipeError).
+    ArtifactError
+        When a piece of the vocabulary spells one of the new special tokens.
+
+    Examples
+    --------
+    >>> from koktok import Recipe, Tokenizer
+    >>> from koktok.vocab import Vocab
+    >>> plain = Tokenizer(Recipe(), Vocab.bpe("가나", ["가나"], specials=Recipe().special_tokens))
+    >>> bert = restyle(plain, "bert")
+    >>> bert.encode("가나", add_special_tokens=True).pieces
+    ['[CLS]', '가나', '[SEP]']
+    >>> bert.encode("가나").ids == plain.encode("가나").ids
+    True
+    """
+    if style is not None and style not in STYLES:
+        raise UsageError(f"the style `{style}` is not known", hint=f"--style {' | '.join(STYLES)}")
+    old = tokenizer.recipe
+    if style is not None and style != old.special.style:
+        # None would keep what was chosen for the old style.
+        left = {"template": None, "model_max_length": None, "padding_side": None, "truncation_side": None}
+        old = old.model_copy(update={"special": old.special.model_copy(update=left)})
+    recipe = old.changed(
+        special={
+            "style": style,
+            "template": template,
+            "chat_template": chat_template,
+            "model_max_length": model_max_length,
+            "padding_side": padding_side,
+            "truncation_side": truncation_side,
+            "pad_to_multiple": pad_to_multiple,
+        },
+        train={"specials": None if specials is None else tuple(specials)},
+    )
+    vocab = replace(tokenizer.vocab, specials=recipe.special_tokens)
+    vocab = fill(vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)
+    return type(tokenizer)(recipe, vocab, tokenizer.signature)

@@ -1,0 +1,260 @@
+"""tiktoken: ranks, a pattern and special tokens, for vocabularies of byte-level BPE.
+
+This file adds: ranks that are ids. tiktoken joins the neighbours whose joined bytes have the lowest rank, leftmost first,
+which is the rule of `koktok.tokenizer.bpe_model`; a rank is the place of a piece and its id at once. One thing is tiktoken's own:
+a whole pretoken that is a piece is taken as that piece, without joining. That makes no difference where every piece
+encodes to itself, and this is checked here, piece by piece.
+
+There is no normalizer in tiktoken, and no code in the folder: ranks as base64, and a JSON file with the rest.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from koktok.errors import ArtifactError, MissingExtraError
+from koktok.vocab import BYTE_CHARS, Vocab
+
+if TYPE_CHECKING:
+    import tiktoken
+
+    from koktok.text.pretokenize import Pattern
+
+__all__ = ["Ranks", "files", "load", "ranks_from_text", "ranks_of", "why_not"]
+
+SPEC = "tiktoken.json"
+FORMAT = 1
+_BYTE_OF = {char: byte for byte, char in enumerate(BYTE_CHARS)}
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """What a `tiktoken.Encoding` is made of.
+
+    Parameters
+    ----------
+    name : str
+    pattern : str
+        The regular expression that cuts text into pretokens.
+    ranks : mapping of bytes to int
+        Rank, which is the id, of each piece; the 256 bytes are among them.
+    specials : mapping of str to int
+
+    Raises
+    ------
+    ArtifactError
+        When a byte is missing, or an id is given twice or negative.
+
+    Examples
+    --------
+    >>> ranks = Ranks("tiny", ".+", {bytes([i]): i for i in range(256)} | {b"ab": 256}, {"</s>": 257})
+    >>> ranks.encoding().encode("abc")
+    [256, 99]
+    """
+
+    name: str
+    pattern: str
+    ranks: Mapping[bytes, int]
+    specials: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        missing = [byte for byte in range(256) if bytes([byte]) not in self.ranks]
+        if missing:
+            raise ArtifactError(
+                f"the ranks have no piece for {len(missing)} of the 256 bytes, first 0x{missing[0]:02X}; "
+                "a byte-level vocabulary wants them all"
+            )
+        taken: dict[int, object] = {}
+        for piece, i in (*self.ranks.items(), *self.specials.items()):
+            if i < 0 or i in taken:
+                raise ArtifactError(
+                    f"the id {i} of {piece!r} is {'negative' if i < 0 else f'that of {taken[i]!r}, too'}"
+                )
+            taken[i] = piece
+
+    def encoding(self) -> tiktoken.Encoding:
+        """The encoding, for the library tiktoken; give it normalized text.
+
+        Raises
+        ------
+        MissingExtraError
+            When tiktoken is not installed.
+        ArtifactError
+            When tiktoken cannot read the pattern.
+        """
+        try:
+            import tiktoken
+        except ImportError as error:
+            raise MissingExtraError("tiktoken", "tiktoken") from error
+        try:
+            return tiktoken.Encoding(
+                self.name,
+                pat_str=self.pattern,
+                mergeable_ranks=dict(self.ranks),
+                special_tokens=dict(self.specials),
+            )
+        except ValueError as error:
+            raise ArtifactError(f"tiktoken refuses `{self.name}`: {error}") from error
+
+    def text(self) -> str:
+        """The ranks file: a line is a piece in base64, a space, its rank; by rank."""
+        rows = sorted(self.ranks.items(), key=lambda row: row[1])
+        return "".join(f"{base64.b64encode(piece).decode('ascii')} {rank}\n" for piece, rank in rows)
+
+    def digest(self) -> str:
+        """SHA-256 of the ranks file, as tiktoken's `expected_hash` wants it."""
+        return hashlib.sha256(self.text().encode()).hexdigest()
+
+
+def why_not(vocab: Vocab, *, jamo: bool = False) -> str:
+    """Why this tokenizer has no tiktoken encoding, or '' where it has one.
+
+    Examples
+    --------
+    >>> why_not(Vocab.unigram({"가": -1.0}))
+    'tiktoken runs byte-level BPE only, and this is unigram'
+    """
+    if vocab.kind != "bpe-bytes":
+        return f"tiktoken runs byte-level BPE only, and this is {vocab.kind}"
+    if jamo:
+        return "its pieces are spelled in conjoining jamo, and tiktoken cannot take syllables apart"
+    stray = _stray(vocab)
+    if stray:
+        return f"the piece {stray!r} is not what its own bytes join to, and tiktoken would take it for a whole word"
+    return ""
+
+
+def _stray(vocab: Vocab) -> str:
+    """A piece that does not encode to itself, or ''."""
+    from koktok.tokenizer.bpe_model import BpeModel
+
+    # The same ranks over the characters that spell bytes: then a piece that holds half a character can be encoded, too.
+    model = BpeModel(Vocab("bpe", vocab.pieces, byte_fallback=False))
+    return next((piece for i, piece in enumerate(vocab.pieces) if model.encode(piece)[0] != [i]), "")
+
+
+def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool = False) -> Ranks:
+    """The ranks of a byte-level BPE vocabulary.
+
+    Parameters
+    ----------
+    vocab : Vocab
+        Of kind "bpe-bytes".
+    pattern : Pattern
+    name : str
+        How the encoding is called.
+    jamo : bool
+        Whether pieces are spelled in conjoining jamo (then there are none).
+
+    Raises
+    ------
+    ArtifactError
+        When tiktoken cannot run this tokenizer; says why.
+
+    Examples
+    --------
+    >>> from koktok.text.pretokenize import Pattern
+    >>> ranks = ranks_of(Vocab.bpe_bytes(["ê°", "ê°Ģ"], specials=["</s>"]), Pattern())
+    >>> ranks.encoding().encode("가나"), ranks.specials
+    ([257, 167, 224, 246], {'</s>': 258})
+    """
+    reason = why_not(vocab, jamo=jamo)
+    if reason:
+        raise ArtifactError(f"no tiktoken ranks: {reason}", hint="koktok train TEXT --model bpe-bytes --out FOLDER")
+    ranks = {bytes(_BYTE_OF[char] for char in piece): i for i, piece in enumerate(vocab.pieces)}
+    return Ranks(name, pattern.regex, ranks, dict(vocab.special_ids))
+
+
+def files(ranks: Ranks, normalizer: str = "") -> dict[str, str]:
+    """The files of an export: NAME.tiktoken, and tiktoken.json with everything else.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    normalizer : str
+        Signature of what normalizes text before, for the reader; tiktoken has no place for it.
+    """
+    spec = {
+        "format": FORMAT,
+        "name": ranks.name,
+        "ranks": f"{ranks.name}.tiktoken",
+        "sha256": ranks.digest(),
+        "pat_str": ranks.pattern,
+        "special_tokens": dict(ranks.specials),
+        "n_vocab": len(ranks.ranks) + len(ranks.specials),
+        "normalizer": normalizer,
+    }
+    return {f"{ranks.name}.tiktoken": ranks.text(), SPEC: json.dumps(spec, ensure_ascii=False, indent=1) + "\n"}
+
+
+def load(folder: str | Path) -> Ranks:
+    """Read an export back.
+
+    Raises
+    ------
+    ArtifactError
+        When a file is missing, damaged, changed, or of a newer format.
+    """
+    place = Path(folder)
+    spec: dict[str, Any]
+    try:
+        spec = json.loads((place / SPEC).read_text(encoding="utf-8"))
+        newer = spec["format"] != FORMAT
+        name, pattern, digest = str(spec["name"]), str(spec["pat_str"]), str(spec["sha256"])
+        specials = {str(token): int(i) for token, i in spec["special_tokens"].items()}
+        file = place / Path(str(spec["ranks"])).name
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ArtifactError(
+            f"`{place}` is no tiktoken export of koktok: {type(error).__name__}: {error}",
+            hint="koktok export FOLDER --to tiktoken --out NEW-FOLDER",
+        ) from error
+    if newer:
+        raise ArtifactError(
+            f"`{place}` has format {spec['format']!r}; this koktok reads {FORMAT}", hint="pip install -U koktok"
+        )
+    if hashlib.sha256(text.encode()).hexdigest() != digest:
+        raise ArtifactError(
+            f"`{file}` is not the file that {SPEC} was written with", hint="koktok export FOLDER --to tiktoken"
+        )
+    return Ranks(name, pattern, ranks_from_text(text, str(file)), specials)
+
+
+def ranks_from_text(text: str, where: str = "the ranks file") -> dict[bytes, int]:
+    r"""Read a ranks file: lines of base64, a space, a rank.
+
+    Raises
+    ------
+    ArtifactError
+        When a line is neither, or a piece stands there twice; names the line.
+
+    Examples
+    --------
+    >>> ranks_from_text("IQ== 0\nIg== 1\n")
+    {b'!': 0, b'"': 1}
+    """
+    found: dict[bytes, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line:
+            continue
+        try:
+            piece, rank = line.split()
+            key, value = base64.b64decode(piece, validate=True), int(rank)
+        except (ValueError, binascii.Error) as error:
+            raise ArtifactError(
+                f"line {number} of `{where}` is no base64, space, rank: {line[:60]!r}",
+                hint="a .tiktoken file has lines like `IQ== 0`",
+            ) from error
+        if key in found:
+            raise ArtifactError(f"line {number} of `{where}` gives the piece {key!r} a second time")
+        found[key] = value
+    if not found:
+        raise ArtifactError(f"`{where}` holds no ranks", hint="a .tiktoken file has lines like `IQ== 0`")
+    return found

@@ -1,0 +1,369 @@
+"""The rows of the curve: train many points and sizes from one count, measure each on held-out words, mark the front."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from koktok.errors import InputError, UsageError
+from koktok.segment.segmented import SegmentedCounts
+from koktok.tokenizer.model import model_for
+from koktok.train.dispatch import UNIGRAM_FLOORS, relaxed
+from koktok.train.unigram import PRESETS, Point, Trained, train_unigrams
+
+if TYPE_CHECKING:
+    from koktok.vocab import Vocab
+
+__all__ = ["FRONTIER", "FrontierRow", "Reference", "frontier", "measure", "on_front", "ordered", "reference"]
+
+
+def _between(left: Point, right: Point, steps: int) -> list[Point]:
+    """`left` and the points before `right`: equal ratios of lam, mu and nu, the other dials from the nearer preset."""
+
+    def at(a: Any, b: Any, share: float) -> float:
+        return round(float(a ** (1 - share) * b**share), 2)
+
+    way = [left]
+    for step in range(1, steps):
+        near, name = (left, f"{left.name}+{step}") if 2 * step < steps else (right, f"{right.name}-{steps - step}")
+        lam, mu, nu = (at(getattr(left, dial), getattr(right, dial), step / steps) for dial in ("lam", "mu", "nu"))
+        way.append(replace(near, name=name, lam=lam, mu=mu, nu=nu))
+    return way
+
+
+FRONTIER: Final[tuple[Point, ...]] = (
+    *_between(PRESETS["short"], PRESETS["balanced"], 3),
+    *_between(PRESETS["balanced"], PRESETS["aligned"], 5),
+    PRESETS["aligned"],
+)
+"""Nine points from fewest tokens to truest cuts: the three presets by name, two between the first two, four between the
+last two, because the second stretch is the longer one (nu .2 to .38, and .38 to 2). lam, mu and nu go in equal ratios;
+everything else stands where the nearer preset has it, so that every point can be had by a preset and these options
+(`flags`). The nearer one, because at 32,000 ids the two points before `aligned` have fewer tokens with its dials than with
+those of `balanced`: 2.019 at F1 .852 against 2.052 at .854, and 2.103 at .914 against 2.122 at .899."""
+
+
+@dataclass(frozen=True)
+class FrontierRow:
+    """One vocabulary: what it costs, and how it cuts.
+
+    Parameters
+    ----------
+    name : str
+        Of the point.
+    vocab_size : int
+        All ids.
+    tokens_per_eojeol : float
+        Micro, over held-out words.
+    precision, recall, f1 : float
+        Of its cuts between two Hangul syllables against the analyser's (silver), micro; 0 where there is nothing to
+        divide by.
+    dials : dict
+        The point without its name, in plain values; empty for the trivial tokenizer. A small text may have had less than
+        its `min_count`, as in any training.
+
+    Examples
+    --------
+    >>> row = FrontierRow("mine", 8000, 2.0, precision=0.5, recall=1.0, f1=2 / 3, dials={})
+    >>> round(row.ceiling, 3)  # twice as many cuts as the analyser has, and so at best half of them right
+    0.667
+    """
+
+    name: str
+    vocab_size: int
+    tokens_per_eojeol: float
+    precision: float
+    recall: float
+    f1: float
+    dials: dict[str, Any] = field(hash=False)
+
+    @property
+    def ceiling(self) -> float:
+        """What F1 is at most with so many cuts between syllables; 1 where not one was right and nothing is known."""
+        if not self.precision:
+            return 1.0
+        times = self.recall / self.precision  # cuts made for one of the analyser's
+        return 2 * min(times, 1.0) / (times + 1.0)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What every row stands against: figures of the held-out words alone.
+
+    Parameters
+    ----------
+    eojeols, pretokens : int
+        Running ones; more pretokens than eojeols where a pattern cuts inside an eojeol.
+    gold : int
+        The analyser's cuts between two syllables.
+    gaps, others : int
+        Places between two syllables, and places between any other two characters, inside pretokens.
+    trivial : FrontierRow
+        Every character a token, a leading space with the first; its size is the number of distinct characters.
+    """
+
+    eojeols: int
+    pretokens: int
+    gold: int
+    gaps: int
+    others: int
+    trivial: FrontierRow
+
+    def ceiling(self, tokens_per_eojeol: float) -> float:
+        """The highest F1 that any cutting of these words into that many tokens can have (no character as bytes).
+
+        Up to `gold` cuts every token more can be one right cut more; then the cuts between other characters are as good
+        a place; and when these are used up, every token more is a cut that is wrong.
+
+        Examples
+        --------
+        >>> found = reference(SegmentedCounts.from_marked({"집|에서": 1}), eojeols=1)
+        >>> [round(found.ceiling(tokens), 3) for tokens in (1, 2, 3)]
+        [0.0, 1.0, 0.667]
+        """
+        inside = tokens_per_eojeol * self.eojeols - self.pretokens
+        cuts = min(max(float(self.gold), inside - self.others), inside, float(self.gaps))
+        return 2 * min(cuts, self.gold) / (cuts + self.gold) if cuts > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The held-out words, prepared once for all vocabularies: places between syllables, and those where gold cuts."""
+
+    words: tuple[str, ...]
+    n: tuple[int, ...]
+    gaps: tuple[frozenset[int], ...]
+    gold: tuple[frozenset[int], ...]
+    eojeols: int
+
+    @classmethod
+    def of(cls, held: SegmentedCounts, eojeols: int) -> _Held:
+        if not held.total or eojeols < 1:
+            raise InputError(
+                f"there is nothing to measure on: {held.total:,} held-out words, {eojeols:,} eojeols",
+                hint="--holdout 0.1",
+            )
+        gaps = tuple(
+            frozenset(i for i in range(1, len(word)) if _is_syllable(word[i - 1]) and _is_syllable(word[i]))
+            for word in held.words
+        )
+        gold = tuple(frozenset(cut.offset for cut in held.cuts(i)) & gaps[i] for i in range(len(held)))
+        if not any(gold):
+            raise UsageError(
+                "the held-out words have no cut between two Hangul syllables, so there is no boundary F1: an analyser "
+                "has to cut them, and jamo must stay in syllables",
+                hint="--segmenter kiwi",
+            )
+        return cls(held.words, tuple(held.n.tolist()), gaps, gold, eojeols)
+
+    def row(self, name: str, size: int, spans: Callable[[str], Sequence[tuple[int, int]]], **dials: Any) -> FrontierRow:
+        tokens = hits = cuts = gold = 0
+        for word, n, gaps, true in zip(self.words, self.n, self.gaps, self.gold, strict=True):
+            found = spans(word)
+            made = gaps.intersection([start for start, _ in found])  # bytes of one character share its start
+            tokens += n * len(found)
+            hits += n * len(made & true)
+            cuts += n * len(made)
+            gold += n * len(true)
+        return FrontierRow(
+            name=name,
+            vocab_size=size,
+            tokens_per_eojeol=tokens / self.eojeols,
+            precision=hits / cuts if cuts else 0.0,
+            recall=hits / gold,
+            f1=2 * hits / (cuts + gold),
+            dials=dials,
+        )
+
+
+def _is_syllable(char: str) -> bool:
+    return "가" <= char <= "힣"
+
+
+def measure(name: str, vocab: Vocab, held: SegmentedCounts, *, eojeols: int, **dials: Any) -> FrontierRow:
+    """The row of one vocabulary of any kind, by its run-time model on every distinct held-out word.
+
+    Parameters
+    ----------
+    name : str
+        What the row is called by.
+    vocab : Vocab
+    held : SegmentedCounts
+        Pretokens with the analyser's cuts.
+    eojeols : int
+        Running eojeols that they come from.
+    **dials
+        What the row shall say of how the vocabulary was made.
+
+    Raises
+    ------
+    InputError, UsageError
+        As `frontier`.
+
+    Examples
+    --------
+    >>> from koktok.vocab import Vocab
+    >>> held = SegmentedCounts.from_marked({"집|에서": 3, "에서": 1})
+    >>> row = measure("mine", Vocab.unigram({"집": -1.0, "에": -1.0, "서": -1.0, "에서": -1.5}), held, eojeols=4)
+    >>> row.tokens_per_eojeol, row.precision, row.recall, row.f1
+    (1.75, 1.0, 1.0, 1.0)
+    """
+    model = model_for(vocab)
+    return _Held.of(held, eojeols).row(name, vocab.size, lambda word: model.encode(word)[1], **dials)
+
+
+def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
+    """The trivial row and the ceiling of these held-out words.
+
+    Parameters
+    ----------
+    held : SegmentedCounts
+        Pretokens with the analyser's cuts.
+    eojeols : int
+        Running eojeols that they come from.
+
+    Raises
+    ------
+    InputError, UsageError
+        As `frontier`.
+
+    Examples
+    --------
+    >>> reference(SegmentedCounts.from_marked({" 집|에서": 2}), eojeols=2).trivial
+    FrontierRow(name='one token a character', vocab_size=4, tokens_per_eojeol=3.0, precision=0.5, recall=1.0,
+                f1=0.666..., dials={})
+    """
+    known = _Held.of(held, eojeols)
+
+    def characters(word: str) -> list[tuple[int, int]]:
+        first = 2 if word.startswith(" ") and len(word) > 1 else 1
+        return [(0, first), *((i, i + 1) for i in range(first, len(word)))]
+
+    gaps = sum(n * len(there) for n, there in zip(known.n, known.gaps, strict=True))
+    places = sum(n * (len(word) - 1) for n, word in zip(known.n, known.words, strict=True) if word)
+    return Reference(
+        eojeols=eojeols,
+        pretokens=sum(n for n, word in zip(known.n, known.words, strict=True) if word),
+        gold=sum(n * len(true) for n, true in zip(known.n, known.gold, strict=True)),
+        gaps=gaps,
+        others=places - gaps,
+        trivial=known.row("one token a character", len(set().union(*known.words)), characters),
+    )
+
+
+def frontier(
+    segmented_train: SegmentedCounts,
+    held: SegmentedCounts,
+    *,
+    held_eojeols: int,
+    vocab_sizes: Sequence[int],
+    points: Sequence[Point] = FRONTIER,
+    required: Collection[str] = (),
+    coverage: float = 0.9995,
+    specials: Sequence[str] = (),
+    crosses: Callable[[str], bool] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> list[FrontierRow]:
+    """Train every point at every size from one table of candidates, and measure all on held-out words.
+
+    The cuts that F1 is taken against are the analyser's in `held`: silver, not gold. Only cuts between two Hangul
+    syllables count, on both sides; all kinds and confidences alike.
+
+    Parameters
+    ----------
+    segmented_train : SegmentedCounts
+        What is trained on.
+    held : SegmentedCounts
+        Pretokens of the held-out text, cut by the same analyser.
+    held_eojeols : int
+        Running eojeols of the held-out text; a pattern may cut one into several pretokens, and then nobody can tell from
+        `held` how many there were.
+    vocab_sizes : sequence of int
+        All ids; doubles are trained once.
+    points : sequence of Point
+        Of distinct names.
+    required, coverage, specials, crosses, seed, threads
+        As `koktok.train.unigram.train_unigrams`; the same for every size. With `alphabet_of(...)` of the smallest size
+        for `required`, pass `coverage=0`.
+    on_progress : callable, optional
+        Called with (stage, steps done, steps in all); stages are select, scores and measure.
+
+    Returns
+    -------
+    list of FrontierRow
+        By size, then tokens.
+
+    Raises
+    ------
+    InputError
+        When nothing was held out.
+    UsageError
+        When no held-out word has a cut between syllables; for impossible dials, or points of one name.
+    VocabSizeError
+        When a size is under the alphabet, bytes and specials, or over all candidates.
+
+    Examples
+    --------
+    >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
+    >>> points = [PRESETS["short"], PRESETS["aligned"]]
+    >>> rows = frontier(counts, counts, held_eojeols=60, vocab_sizes=[265], points=points)
+    >>> [(row.name, round(row.tokens_per_eojeol, 2), round(row.f1, 2)) for row in rows]
+    [('short', 1.0, 0.0), ('aligned', 2.0, 1.0)]
+    """
+    known = _Held.of(held, held_eojeols)  # what cannot be measured is better told now than behind the training
+    sizes = sorted(set(vocab_sizes))
+
+    def attempt(floor: int | None) -> dict[tuple[str, int], Trained]:
+        return train_unigrams(
+            segmented_train,
+            points=[replace(p, min_count=min(p.min_count, floor or p.min_count)) for p in points],
+            vocab_sizes=sizes,
+            required=required,
+            coverage=coverage,
+            specials=specials,
+            crosses=crosses,
+            seed=seed,
+            threads=threads,
+            on_progress=on_progress,
+        )
+
+    trained = relaxed(UNIGRAM_FLOORS, attempt)
+    rows = []
+    for done, ((name, size), made) in enumerate(trained.items(), start=1):
+        model = model_for(made.vocab)
+        dials = asdict(next(point for point in points if point.name == name))
+        del dials["name"]
+        row = known.row(name, size, lambda word, model=model: model.encode(word)[1])  # type: ignore[misc]
+        rows.append(replace(row, dials=dials))
+        if on_progress:
+            on_progress("measure", done, len(trained))
+    return ordered(rows)
+
+
+def ordered(rows: Sequence[FrontierRow]) -> list[FrontierRow]:
+    """By size, then tokens."""
+    return sorted(rows, key=lambda row: (row.vocab_size, row.tokens_per_eojeol, row.name))
+
+
+def on_front(rows: Sequence[FrontierRow]) -> list[bool]:
+    """True for the rows that no other beats.
+
+    One beats another by having at most its size and tokens and at least its F1, and not being its equal in all three.
+    Size is a cost like tokens, for it is paid in embeddings; within one size this is the usual front of two.
+
+    Examples
+    --------
+    >>> def row(tokens, f1, size=8000):
+    ...     return FrontierRow("", size, tokens, f1, f1, f1, {})
+    >>> on_front([row(1.7, 0.6), row(1.8, 0.5), row(1.9, 0.9), row(1.6, 0.9, size=32000)])
+    [True, False, True, True]
+    """
+    front: list[tuple[int, float, float]] = []  # in the order of this loop whoever beats a row comes before it
+    marks = {}
+    for key in sorted({(row.vocab_size, row.tokens_per_eojeol, -row.f1) for row in rows}):
+        marks[key] = not any(tokens <= key[1] and minus <= key[2] for _, tokens, minus in front)
+        front += [key] * marks[key]
+    return [marks[row.vocab_size, row.tokens_per_eojeol, -row.f1] for row in rows]

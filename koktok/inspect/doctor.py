@@ -1,0 +1,322 @@
+"""`diagnose`: an audit of any vocabulary: pieces that nothing can reach, junk, personal data, and which Korean it covers.
+
+This file adds: findings with a severity, so that a build can fail on them. Sources: the checks of magikarp (Land and Bartolo
+2024: undecodable and unreachable tokens), and checks that Korean needs (`"그는` glued to its quotation mark,
+the 11,172 syllables, the 2,350 of KS X 1001).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from koktok.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
+from koktok.errors import UsageError
+
+if TYPE_CHECKING:
+    from koktok.foreign import Subject
+
+__all__ = ["CHECKS", "KS_SYLLABLES", "SEVERITIES", "SYLLABLES", "Diagnosis", "Finding", "diagnose", "script_of"]
+
+Severity = Literal["note", "warning", "error"]
+SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warning", "error")
+"""From harmless to what should stop a release."""
+
+SYLLABLES: Final = tuple(map(chr, range(0xAC00, 0xD7A4)))
+"""All 11,172 modern syllables."""
+
+
+def _in_ks(char: str) -> bool:
+    # Python spells the syllables outside of KS X 1001 with its eight-byte make-up sequence.
+    return len(char.encode("euc_kr")) == 2
+
+
+KS_SYLLABLES: Final = tuple(filter(_in_ks, SYLLABLES))
+"""The 2,350 syllables of KS X 1001: what Korean text of before Unicode could hold."""
+
+CHECKS: Final[dict[str, tuple[Severity, str]]] = {
+    "blocklist": ("error", "pieces that the blocklist refuses"),
+    "personal": ("error", "pieces that look like personal data"),
+    "unknown_syllables": ("warning", "syllables of KS X 1001 that become unknown"),
+    "special_in_text": ("warning", "special tokens that plain text can spell"),
+    "unreachable": ("warning", "pieces that no tried text is encoded to"),
+    "unnormalized": ("warning", "pieces that are the same text after NFC"),
+    "broken": ("warning", "pieces with control characters, private use or U+FFFD"),
+    "address": ("warning", "pieces of web addresses"),
+    "repeats": ("warning", "long repetitions"),
+    "glued": ("note", "words with punctuation glued to them"),
+    "name_number": ("note", "pieces that may be a name with a number"),
+    "compatible": ("note", "pieces that are the same text after NFKC"),
+    "partial": ("note", "pieces that are no whole UTF-8"),
+    "unused": ("note", "pieces that the text never uses"),
+}
+"""Each check with its severity and its title, gravest first."""
+
+REPEATED: Final = re.compile(r"(.{1,4}?)\1{3,}")
+SHORTEST_REPEAT: Final = 8
+"""ㅋㅋㅋㅋ is a word of its own in Korean comments; eight characters of the same are spent ids."""
+
+ADDRESS: Final = re.compile(r"https?:|www\.|\.(?:com|net|org|co\.kr|go\.kr|kr)(?![A-Za-z])", re.IGNORECASE)
+GLUED: Final = re.compile(r"^ ?[\"'“”‘’「『(\[<《〈.,!?~…·:;-]+[가-힣]|[가-힣][\"'“”‘’」』)\]>》〉.,!?~…·:;]+[가-힣]")
+NOT_TEXT: Final = ("Cc", "Co", "Cs", "Cn")
+WHITE: Final = "\t\n\r"
+
+Tell = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found.
+
+    Parameters
+    ----------
+    check : str
+        Its name in `CHECKS`.
+    severity : str
+        "note", "warning" or "error".
+    title : str
+    count : int
+        How many ids (or syllables) are concerned.
+    total : int
+        Of how many.
+    examples : tuple of (int, str, str)
+        Ids, their text, and why; the id is -1 for a syllable.
+    """
+
+    check: str
+    severity: Severity
+    title: str
+    count: int
+    total: int
+    examples: tuple[tuple[int, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All findings about a vocabulary, gravest first, and what it is made of."""
+
+    spec: str
+    name: str
+    digest: str
+    size: int
+    findings: tuple[Finding, ...]
+    facts: Mapping[str, float]
+    scripts: Mapping[str, int]
+    longest: tuple[str, ...]
+    not_checked: tuple[str, ...]
+
+    def gravest(self) -> Severity | None:
+        """The highest severity found, or None for a clean vocabulary."""
+        return max((finding.severity for finding in self.findings), key=SEVERITIES.index, default=None)
+
+    def to_json(self) -> str:
+        """Deterministic JSON, versioned, with a final newline."""
+        return json.dumps({"format": "koktok-doctor", "version": 1} | asdict(self), ensure_ascii=False, indent=1) + "\n"
+
+
+def diagnose(
+    subject: Subject,
+    lines: Sequence[str] | None = None,
+    *,
+    blocklist: Blocklist | None = None,
+    examples: int = 10,
+    tell: Tell | None = None,
+) -> Diagnosis:
+    """Examine a vocabulary.
+
+    Parameters
+    ----------
+    subject : Subject
+        From `koktok.foreign.open_spec`.
+    lines : sequence of str, optional
+        Text on which unused pieces are counted; without it that check is left out, and said to be.
+    blocklist : Blocklist, optional
+        What must not be a piece. Personal data is looked for in any case.
+    examples : int
+        How many pieces a finding shows.
+    tell : callable, optional
+        Progress: stage, done, total.
+
+    Raises
+    ------
+    UsageError
+        For a morphological analyser: its vocabulary is open, there is nothing to list.
+    """
+    if subject.size is None:
+        raise UsageError(
+            f"`{subject.spec}` has no closed vocabulary that could be examined",
+            hint=f"koktok report {subject.spec} --text FILE --out FOLDER",
+        )
+    pieces = _Pieces(subject, tell or (lambda *_: None))
+    personal = Blocklist(personal=PERSONAL_DEFAULT)
+    named = Blocklist(personal=sorted(set(PERSONAL) - set(PERSONAL_DEFAULT)))
+    found: dict[str, list[tuple[int, str, str]]] = {
+        "personal": _refused(pieces, personal),
+        "name_number": _refused(pieces, named),
+        "unknown_syllables": [(-1, char, "") for char in KS_SYLLABLES if char in pieces.unknown_syllables],
+        "special_in_text": pieces.specials_in_text(),
+        "unreachable": pieces.unreachable(),
+        "unnormalized": _same(pieces, lambda text: unicodedata.normalize("NFC", text)),
+        "compatible": _same(pieces, lambda text: unicodedata.normalize("NFKC", text)),
+        "broken": [(i, text, why) for i, text in pieces.texts.items() if (why := _not_text(text))],
+        "address": [(i, text, "") for i, text in pieces.texts.items() if ADDRESS.search(text)],
+        "repeats": [(i, text, "") for i, text in pieces.texts.items() if _repeats(text)],
+        "glued": [(i, text, "") for i, text in pieces.texts.items() if GLUED.search(text)],
+        "partial": [(i, subject.piece(i), "") for i in pieces.partial],
+    }
+    same = {i for i, _, _ in found["unnormalized"]}
+    found["compatible"] = [item for item in found["compatible"] if item[0] not in same]
+    if blocklist:
+        found["blocklist"] = _refused(pieces, blocklist)
+    if lines is not None:
+        found["unused"] = pieces.unused(lines)
+    listed = [
+        Finding(
+            check,
+            severity,
+            title,
+            len(found[check]),
+            len(KS_SYLLABLES) if check == "unknown_syllables" else subject.size,
+            tuple(found[check][:examples]),
+        )
+        for check, (severity, title) in CHECKS.items()
+        if found.get(check)
+    ]
+    composed = [unicodedata.normalize("NFC", text) for text in pieces.texts.values()]  # some vocabularies hold NFD
+    whole = {text.removeprefix(" ") for text in composed}
+    long = sorted(composed, key=lambda text: (-len(text), text))
+    return Diagnosis(
+        spec=subject.spec,
+        name=subject.name,
+        digest=subject.digest,
+        size=subject.size,
+        findings=tuple(listed),
+        facts={
+            "byte pieces": float(len(subject.byte_ids)),
+            "special tokens": float(len(subject.special_ids)),
+            "of the 2,350 syllables: single pieces": sum(char in whole for char in KS_SYLLABLES) / len(KS_SYLLABLES),
+            "of the 11,172 syllables: single pieces": sum(char in whole for char in SYLLABLES) / len(SYLLABLES),
+            "of the 11,172 syllables: unknown": len(pieces.unknown_syllables) / len(SYLLABLES),
+        },
+        scripts=dict(sorted(Counter(map(script_of, composed)).items(), key=lambda kv: (-kv[1], kv[0]))),
+        longest=tuple(long[:examples]),
+        not_checked=tuple(name for name in ("blocklist", "unused") if name not in found),
+    )
+
+
+class _Pieces:
+    """The vocabulary as text: what each id stands for, and what the tokenizer does with that text."""
+
+    def __init__(self, subject: Subject, tell: Tell) -> None:
+        self.subject, self.tell = subject, tell
+        self.texts: dict[int, str] = {}
+        self.partial: list[int] = []
+        aside = subject.special_ids | subject.unknown_ids | subject.byte_ids
+        for i in range(subject.size or 0):
+            if i % 8192 == 0:
+                tell("reading the vocabulary", i, subject.size)
+            raw = None if i in aside else subject.token_bytes(i)
+            if raw:
+                try:
+                    self.texts[i] = raw.decode()
+                except UnicodeDecodeError:
+                    self.partial.append(i)
+        unknown = subject.unknown_ids
+        rows = subject.encode(SYLLABLES)
+        self.unknown_syllables = frozenset(
+            char for k, char in enumerate(SYLLABLES) if unknown and not unknown.isdisjoint(rows[k].ids.tolist())
+        )
+
+    def unreachable(self) -> list[tuple[int, str, str]]:
+        """Ids that no tried text is encoded to, with what their own text becomes."""
+        from koktok.metrics.vocabulary import reachable
+
+        self.tell("trying every piece", 0, 1)
+        states = reachable(self.subject)
+        lost = [i for i in self.texts if states[i] == 0]
+        rows = self.subject.encode([self.texts[i] for i in lost])
+        self.tell("trying every piece", 1, 1)
+        becomes = [" + ".join(self.subject.surface(int(j)) for j in rows[k].ids[:6]) for k in range(len(lost))]
+        return [(i, self.texts[i], f"becomes {text}") for i, text in zip(lost, becomes, strict=True)]
+
+    def specials_in_text(self) -> list[tuple[int, str, str]]:
+        specials = sorted(self.subject.special_ids - self.subject.unknown_ids)
+        spelled = [self.subject.piece(i) for i in specials]
+        rows = self.subject.encode(spelled)
+        return [(i, spelled[k], "") for k, i in enumerate(specials) if i in rows[k].ids]
+
+    def unused(self, lines: Sequence[str]) -> list[tuple[int, str, str]]:
+        used = np.zeros(self.subject.size or 0, dtype=bool)
+        for at in range(0, len(lines), 2048):
+            self.tell("encoding the text", at, len(lines))
+            ids = self.subject.encode(lines[at : at + 2048]).ids
+            used[ids[(ids >= 0) & (ids < len(used))]] = True
+        self.tell("encoding the text", len(lines), len(lines))
+        return [(i, text, "") for i, text in self.texts.items() if not used[i]]
+
+
+def script_of(text: str) -> str:
+    """The script of a piece: hangul, jamo, hanja, latin, digit, kana, other letters, symbol, space, or mixed.
+
+    Examples
+    --------
+    >>> [script_of(text) for text in (" 학교", "ㅋㅋ", "學", "the", "2024", "가a", "!?", "  ", "あ", "мир")]
+    ['hangul', 'jamo', 'hanja', 'latin', 'digit', 'mixed', 'symbol', 'space', 'kana', 'other letters']
+    """
+    found = {kind for char in text if (kind := _script(char)) not in ("space", "symbol")}
+    if not found:
+        return "symbol" if text.strip() else "space"
+    return found.pop() if len(found) == 1 else "mixed"
+
+
+def _script(char: str) -> str:
+    if "가" <= char <= "힣":
+        return "hangul"
+    if char.isspace():
+        return "space"
+    if not char.isalnum():
+        return "symbol"
+    if char.isdecimal():
+        return "digit"
+    words = unicodedata.name(char, "?").split()
+    known = {"HANGUL": "jamo", "CJK": "hanja", "LATIN": "latin", "HIRAGANA": "kana", "KATAKANA": "kana"}
+    return known.get(words[1] if words[0] in ("FULLWIDTH", "HALFWIDTH") else words[0], "other letters")
+
+
+def _refused(pieces: _Pieces, blocklist: Blocklist) -> list[tuple[int, str, str]]:
+    return [(i, text, why) for i, text in pieces.texts.items() if (why := blocklist.refuses(text))]
+
+
+def _same(pieces: _Pieces, normal: Callable[[str], str]) -> list[tuple[int, str, str]]:
+    """Ids whose text another id has too after `normal`, or two ids of one text; the first of each group stays."""
+    groups: defaultdict[str, list[int]] = defaultdict(list)
+    for i, text in pieces.texts.items():
+        groups[normal(text)].append(i)
+    return sorted(_doubles(groups.values(), pieces), key=lambda item: item[0])
+
+
+def _doubles(groups: Iterable[list[int]], pieces: _Pieces) -> Iterator[tuple[int, str, str]]:
+    for group in groups:
+        for i in group[1:]:
+            # `##가` and `가` are one text and two roles: no double.
+            if pieces.texts[i] != pieces.texts[group[0]]:
+                yield i, pieces.texts[i], f"as {pieces.texts[group[0]]!r} ({group[0]})"
+
+
+def _not_text(text: str) -> str:
+    for char in text:
+        if char == "\ufffd" or (unicodedata.category(char) in NOT_TEXT and char not in WHITE):
+            return f"U+{ord(char):04X}"
+    return ""
+
+
+def _repeats(text: str) -> bool:
+    found = REPEATED.search(text)
+    return found is not None and len(found[0]) >= SHORTEST_REPEAT and bool(found[0].strip())

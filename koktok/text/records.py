@@ -1,0 +1,418 @@
+"""One file's records: unpacked, decoded, parsed, in batches that know their line numbers.
+
+What `koktok.text.sources` adds is which files there are; what a file may be is here. Lines are cut as bytes, decoded a block
+at a time, and only a block that is not UTF-8 is looked at line by line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from koktok.errors import InputError, MissingExtraError
+from koktok.unpack import CHUNK, DAMAGE, PACKED, unpacked
+
+__all__ = ["EXTENSIONS", "PLACES", "STDIN", "Batch", "Errors", "Meter", "ReadReport", "pick", "records"]
+
+Errors = Literal["skip", "empty", "replace", "error"]
+Batch = list[str] | bytes
+r"""Documents as strings; or, where each is one line of UTF-8, as they lie in the file, each ended by ``\n``."""
+
+STDIN = Path("-")
+_TEXT = (".txt", ".md", ".jsonl", ".ndjson", ".csv", ".tsv")
+_CAT = {".gz": "zcat", ".zst": "zstdcat", ".xz": "xzcat", ".bz2": "bzcat"}
+EXTENSIONS = (*_TEXT, ".parquet", *(text + packed for text in _TEXT for packed in PACKED))
+_MAX_LINE = 1 << 26  # A longer "line" is a file without line breaks, and would have to be held whole.
+_BATCH = 1000
+PLACES = 20  # bad ones that a report keeps
+_ICONV = "iconv -f cp949 -t utf-8"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_HANGUL = re.compile("[가-힣]")
+
+
+@dataclass
+class ReadReport:
+    """What was read: pass one to a reading function and look at it when the lines have run out.
+
+    Attributes
+    ----------
+    files, bytes, lines : int
+        Files begun, bytes as they lie on the disk (compressed), lines given.
+    empty_files : list of str
+        Files without a byte of text (from folders and globs; a named one is an error).
+    bad_bytes, bad_lines : int
+        Bytes that are not UTF-8 (a lone surrogate and a null count as one), and the lines or records that hold them.
+    bad_places : list of str
+        "file:line" of the first 20 bad lines.
+    digests : dict of str to str
+        By source, SHA-256 of the lines given, each ended by a newline: of one plain UTF-8 file with Unix line ends,
+        what ``sha256sum`` says. Filled in when a source has been read to its end.
+
+    Examples
+    --------
+    >>> ReadReport().bad_lines
+    0
+    """
+
+    files: int = 0
+    bytes: int = 0
+    lines: int = 0
+    empty_files: list[str] = field(default_factory=list)
+    bad_bytes: int = 0
+    bad_lines: int = 0
+    bad_places: list[str] = field(default_factory=list)
+    digests: dict[str, str] = field(default_factory=dict)
+
+
+class Meter:
+    """Bytes read from disk, told every 256 KiB and at each file's end; the total is None where a pipe is among the files.
+
+    Examples
+    --------
+    >>> Meter([STDIN], print).end(STDIN, 0)
+    0 None
+    """
+
+    def __init__(self, files: Sequence[Path], tell: Callable[[int, int | None], None] | None) -> None:
+        self.tell = tell or (lambda *_: None)
+        self.sizes = {file: _size(file) for file in files}
+        self.total = None if None in self.sizes.values() else sum(self.sizes[file] or 0 for file in files)
+        self.done = self.told = 0
+
+    def add(self, count: int) -> None:
+        """Count bytes that were read just now."""
+        self.done += count
+        if self.done - self.told >= CHUNK and (self.total is None or self.done < self.total):
+            self.told = self.done
+            self.tell(self.done, self.total)
+
+    def end(self, file: Path, begun: int) -> None:
+        """Settle a file: columns of a table that were not read count as read, a footer read twice counts once."""
+        self.done = self.done if (size := self.sizes[file]) is None else begun + size
+        self.told = self.done
+        self.tell(self.done, self.total)
+
+
+def _size(file: Path) -> int | None:
+    if file == STDIN or not file.exists():
+        return None if file == STDIN else 0
+    info = file.stat()
+    return info.st_size if stat.S_ISREG(info.st_mode) else None
+
+
+class _Metered(io.RawIOBase):
+    """A binary stream that counts what is read from it."""
+
+    def __init__(self, raw: IO[bytes], meter: Meter) -> None:
+        self.raw, self.meter = raw, meter
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self.raw.seekable()
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self.raw.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.raw.tell()
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self.raw.read(len(buffer))
+        buffer[: len(data)] = data
+        self.meter.add(len(data))
+        return len(data)
+
+
+@dataclass
+class _File:
+    """The file being read, and what becomes of its bad text."""
+
+    path: Path
+    errors: Errors
+    report: ReadReport
+    bad_bytes: int = 0
+
+    def refuse(self, what: str, hint: str, line: int | None = None) -> InputError:
+        name = "standard input" if self.path == STDIN else f"`{self.path}`"
+        return InputError(f"{name}{'' if line is None else f', line {line}'} {what}", hint=hint)
+
+    def keep(self, text: str | None, line: int) -> list[str]:
+        """Return the text where it is good, and what the policy leaves of it where not."""
+        if text is not None and not _SURROGATE.search(text):
+            return [text]
+        self.bad_bytes += (count := len(_SURROGATE.findall(text or "?")) or 1)
+        self.report.bad_bytes += count
+        self.report.bad_lines += 1
+        if len(self.report.bad_places) < PLACES:
+            self.report.bad_places.append(f"{self.path}:{line}")
+        if self.errors == "error":
+            what = "has null for its text" if text is None else f"holds {count} bytes that are not UTF-8"
+            raise self.refuse(what, "errors='skip' leaves such lines out and counts them", line)
+        kept = {"skip": [], "empty": [""], "replace": [_SURROGATE.sub("\ufffd", text)] if text is not None else []}
+        return kept[self.errors]
+
+    def shell(self, command: str) -> str:
+        """Return the command line that gives this file to `command`, unpacked."""
+        cat = _CAT.get(self.path.suffix.lower())
+        return f"{f'{cat} {self.path} | {command}' if cat else f'{command} {self.path}'} > {self.path}.utf8.txt"
+
+
+def records(path: Path, field: str | None, errors: Errors, report: ReadReport, meter: Meter) -> Iterator[Batch]:
+    r"""Yield the texts of one file in batches; never an empty batch. Plain text comes as bytes: nobody needs its strings.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or ``Path("-")``.
+    field : str or None
+        Field or column that holds the text; None is "text".
+    errors : {"skip", "empty", "replace", "error"}
+        What becomes of text that is not UTF-8; "empty" puts an empty line in its place, so that line numbers stay.
+    report : ReadReport
+        Filled in while reading, lines and digests apart.
+    meter : Meter
+        Counts the bytes.
+
+    Raises
+    ------
+    InputError
+        A file that is unreadable, damaged, binary, in another encoding, or has a record without the field.
+    MissingExtraError
+        A .parquet or .zst file and no library for it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "a.tsv")
+    >>> _ = path.write_text("id\ttext\n1\t나는 학생이다.\n", encoding="utf-8")
+    >>> list(records(path, None, "skip", ReadReport(), Meter([path], None)))
+    [['나는 학생이다.']]
+    """
+    file = _File(path, errors, report)
+    begun, given = meter.done, False
+    report.files += 1
+    suffix = (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
+    if path == STDIN and field is not None:
+        suffix = ".jsonl"
+    parse = _PARSERS.get(suffix, _plain)
+    try:
+        with nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb", buffering=0) as raw:
+            for texts in parse(file, io.BufferedReader(_Metered(raw, meter), CHUNK), field):
+                if texts:
+                    given = True
+                    yield texts
+    except OSError as error:
+        raise file.refuse(f"cannot be read: {error.strerror or error}", f"ls -l {path}") from error
+    meter.end(path, begun)
+    report.bytes += meter.done - begun
+    if not given and not file.bad_bytes:
+        report.empty_files.append(str(path))
+
+
+def _plain(file: _File, raw: IO[bytes], _field: str | None) -> Iterator[Batch]:
+    for number, text, sound in _texts(file, raw):
+        lines = () if sound else enumerate(text[:-1].split("\n"), number)
+        yield text.encode() if sound else [kept for at, line in lines for kept in file.keep(line, at)]
+
+
+def _jsonl(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
+    decode, wanted = json.JSONDecoder().raw_decode, field or "text"
+    nothing: tuple[Any, int] = (None, -1)
+    for number, block, sound in _texts(file, raw):
+        texts: list[str] = []
+        for at, line in enumerate(block[:-1].split("\n"), number):
+            try:
+                # Without a backslash there is nothing to unescape, trim or suspect; all else goes the long way.
+                record, end = decode(line) if sound and "\\" not in line else nothing
+                if end == len(line) and type(text := record[wanted]) is str:
+                    texts.append(text)
+                    continue
+            except (ValueError, TypeError, KeyError, RecursionError):
+                pass
+            if line.strip():
+                try:
+                    record = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise file.refuse(f"is no JSON: {error}", f"sed -n {at}p {file.path}", at) from error
+                texts += file.keep(pick(record, field, f"`{file.path}`, line {at}"), at)
+        yield texts
+
+
+def pick(record: Any, field: str | None, place: str) -> str | None:
+    r"""Return the text of a record, without a final newline; None where it is null.
+
+    Parameters
+    ----------
+    record : Any
+        A mapping, or InputError.
+    field : str or None
+        Its field that holds the text; None is "text".
+    place : str
+        Where it stands, for the message.
+
+    Raises
+    ------
+    InputError
+        The record is no mapping, lacks the field, or holds something else than text in it.
+
+    Examples
+    --------
+    >>> pick({"text": "하나\n"}, None, "item 1")
+    '하나'
+    """
+    wanted = field or "text"
+    if not isinstance(record, Mapping):
+        raise InputError(f'{place} is a `{type(record).__name__}`; a record with the field "{wanted}" was wanted')
+    value = record.get(wanted)
+    if isinstance(value, str) or (value is None and wanted in record):
+        return _trimmed(value)
+    hint = next((f"--field {key}" for key, text in record.items() if isinstance(text, str)), "")
+    if wanted not in record:
+        keys = ", ".join(f'"{key}"' for key in record)
+        raise InputError(f'{place} has no field "{wanted}"; it has: {keys}', hint=hint)
+    raise InputError(f'{place}: the field "{wanted}" is a `{type(value).__name__}`; text was wanted', hint=hint)
+
+
+def _trimmed(text: str | None) -> str | None:
+    return None if text is None else text.replace("\r\n", "\n").removesuffix("\n")
+
+
+def _csv(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
+    # The library's limit of 128 KiB for a field is one for the whole process; a document is often longer.
+    csv.field_size_limit(max(csv.field_size_limit(), _MAX_LINE))
+    rows = csv.reader((f"{line}\n" for _, text, _ in _texts(file, raw) for line in text[:-1].split("\n")), strict=True)
+    try:
+        yield from _table(file, ((rows.line_num, row) for row in rows), field)
+    except csv.Error as error:
+        raise file.refuse(f"is no CSV: {error}", f"sed -n {rows.line_num}p {file.path}", rows.line_num) from error
+
+
+def _tsv(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
+    # By its registration TSV knows no quotes, and NSMC, the best known one in Korean, is full of loose ones.
+    texts = ((number, text[:-1].split("\n")) for number, text, _ in _texts(file, raw))
+    yield from _table(file, ((at, line.split("\t")) for n, lines in texts for at, line in enumerate(lines, n)), field)
+
+
+def _table(file: _File, rows: Iterable[tuple[int, list[str]]], field: str | None) -> Iterator[Batch]:
+    header: list[str] = []
+    texts: list[str] = []
+    for line, row in rows:
+        if not header:
+            header = row
+            pick(dict.fromkeys(header, ""), field, f"`{file.path}`, the header,")
+        elif len(row) == len(header):
+            texts += file.keep(pick(dict(zip(header, row, strict=True)), field, ""), line)
+        elif row not in ([], [""]):
+            what = f"has {len(row)} columns; the header has {len(header)}"
+            raise file.refuse(what, f"sed -n {line}p {file.path}", line)
+        if len(texts) >= _BATCH:
+            yield texts
+            texts = []
+    yield texts
+
+
+def _parquet(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet") from None
+    wanted = field or "text"
+    try:
+        table = pq.ParquetFile(raw)
+        types = dict(zip(table.schema_arrow.names, table.schema_arrow.types, strict=True))
+        if wanted not in types or not re.search("string|binary", str(types[wanted])):
+            shown = ", ".join(f'"{name}" ({kind})' for name, kind in types.items())
+            hint = next((f"--field {name}" for name, kind in types.items() if "string" in str(kind)), "")
+            raise file.refuse(f'has no column of text "{wanted}"; it has: {shown}', hint)
+        line = 1
+        for batch in table.iter_batches(_BATCH, columns=[wanted]):
+            # Parquet promises UTF-8 and does not check it, so the bytes are asked for.
+            values = batch.column(0).cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+            decoded = [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
+            yield [kept for at, text in enumerate(decoded, line) for kept in file.keep(_trimmed(text), at)]
+            line += len(values)
+    except pa.ArrowException as error:
+        raise file.refuse(f"is damaged or no Parquet: {error}", f"ls -l {file.path}") from error
+
+
+_PARSERS: dict[str, Callable[[_File, IO[bytes], str | None], Iterator[Batch]]] = {
+    ".jsonl": _jsonl,
+    ".ndjson": _jsonl,
+    ".csv": _csv,
+    ".tsv": _tsv,
+    ".parquet": _parquet,
+}
+
+
+def _texts(file: _File, raw: IO[bytes]) -> Iterator[tuple[int, str, bool]]:
+    """Yield lines, each ended by a newline, with the number of the first and whether all are UTF-8, surrogates if not."""
+    number = 1
+    size = 0
+    for block in _blocks(file, _unpacked(file, raw)):
+        size += len(block)
+        try:
+            text, sound = block.decode("utf-8"), True
+        except UnicodeDecodeError:
+            text, sound = block.decode("utf-8", "surrogateescape"), False
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").removesuffix("\r")
+        yield number, text if text.endswith("\n") else text + "\n", sound
+        number += text.count("\n")
+    if file.bad_bytes > 0.3 * size:
+        raise file.refuse(f"is no text: {file.bad_bytes} of its {size} bytes are not UTF-8", file.shell(_ICONV))
+
+
+def _blocks(file: _File, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Cut chunks anew so that each ends where a line does."""
+    rest: list[bytes] = []
+    held = 0
+    for index, given in enumerate(chunks):
+        chunk = given if index else given.removeprefix(codecs.BOM_UTF8)
+        if not index:
+            _sniff(file, given)
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            yield b"".join([*rest, chunk[:cut]])
+            rest, held = [], 0
+        rest.append(chunk[cut:])
+        held += len(chunk) - cut
+        if held > _MAX_LINE:
+            raise file.refuse(f"has a line of more than {_MAX_LINE >> 20} MiB", f"fold -s {file.path} > folded.txt")
+    if held:
+        yield b"".join(rest)
+
+
+def _sniff(file: _File, head: bytes) -> None:
+    """Refuse what is no UTF-8 text by its first bytes: better at once than after an hour."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise file.refuse("is UTF-16; UTF-8 was wanted", file.shell("iconv -f utf-16 -t utf-8"))
+    if b"\0" in head[:8192]:
+        raise file.refuse("is binary; text in UTF-8 was wanted", f"file {file.path}")
+    bad = len(_SURROGATE.findall(head.decode("utf-8", "surrogateescape")))
+    foreign = len(head.translate(None, bytes(range(128))))
+    # Two bytes a syllable: half of all bytes beyond ASCII being Hangul in CP949 is no accident.
+    if 2 * bad > foreign and 4 * len(_HANGUL.findall(head.decode("cp949", "ignore"))) > foreign:
+        raise file.refuse("looks like EUC-KR or CP949; UTF-8 was wanted", file.shell(_ICONV))
+    if bad > 0.3 * len(head):
+        raise file.refuse(f"is binary: {bad} of its first {len(head)} bytes are not UTF-8", f"file {file.path}")
+
+
+def _unpacked(file: _File, raw: IO[bytes]) -> Iterator[bytes]:
+    packing = file.path.suffix.lower()
+    try:
+        yield from unpacked(raw, packing)
+    except DAMAGE as error:
+        raise file.refuse(f"is damaged or cut off: {error}", f"{_CAT[packing]} {file.path} > /dev/null") from error

@@ -1,0 +1,423 @@
+r"""Reading text: files, folders, globs, standard input and Python iterables become lines.
+
+Everything streams: one block of about 256 KiB is in memory at a time, whatever the file's size. A line ends at ``\n``
+and nowhere else (U+2028, ``\x0b`` and ``\x85`` are characters of a line), so line numbers here are those of ``wc``
+and ``sed``. Text that is not UTF-8 is never repaired in silence: a bad line is left out and counted, with its place,
+in the `ReadReport`; a file that is mostly bad is refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import hashlib
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from koktok.errors import InputError, UsageError
+from koktok.text.records import EXTENSIONS, STDIN, Batch, Errors, Meter, ReadReport, pick, records
+
+__all__ = [
+    "EXTENSIONS",
+    "Batch",
+    "Errors",
+    "Progress",
+    "ReadReport",
+    "Source",
+    "expand",
+    "held_block",
+    "item_batches",
+    "lines_of",
+    "read_batches",
+    "read_blocks",
+    "read_documents",
+    "read_lines",
+    "split_lines",
+]
+
+Progress = Callable[[int, int | None], None]
+Files = Callable[[Sequence[Path], str | None, Errors, ReadReport, Meter], Generator[Batch, None, None]]
+"""Who reads the files of a source, in their order."""
+
+_BATCH = 256  # documents that a Python object gives before they are passed on
+
+# Read as plain text, these would teach the tokenizer brackets and tags.
+_MARKUP = {".json": "jq -c '.[]' {0} > {0}l", ".html": "pandoc -t plain --wrap=none {0} -o {0}.txt"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files that are read, named, weighed and signed together.
+
+    Parameters
+    ----------
+    name : str
+        What reports and signatures call it.
+    paths : tuple of Path
+        The files in reading order, as `expand` gives them; ``Path("-")`` is standard input.
+    weight : float
+        How often each of its lines counts; kept for the counting stage, reading ignores it.
+    field : str, optional
+        Field of a JSON line or column of a table that holds the text; None is "text". Standard input is read as
+        JSON lines where a field is named, as plain text where not.
+    """
+
+    name: str
+    paths: tuple[Path, ...]
+    weight: float = 1.0
+    field: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *paths: str | os.PathLike[str],
+        name: str | None = None,
+        weight: float = 1.0,
+        field: str | None = None,
+    ) -> Source:
+        """Return the source that these paths name, expanded; InputError where one cannot be read.
+
+        Examples
+        --------
+        >>> Source.of("-").name
+        'stdin'
+        """
+        wrong = [path for path in paths if not isinstance(path, str | os.PathLike) or not str(path)]
+        if wrong:
+            raise InputError(f"{wrong[0]!r} came where a path was wanted", hint="Source.of('text.txt', 'more.jsonl')")
+        stems = ["stdin" if str(p) == "-" else Path(str(p).removeprefix("corpus:")).name.split(".")[0] for p in paths]
+        return cls(name or "+".join(dict.fromkeys(stems)), tuple(expand(paths)), weight, field)
+
+
+def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the files that a user's paths name, each once, in a fixed order.
+
+    A file stands for itself (read as plain text where its extension says nothing), a folder for every file with a
+    known extension below it, sorted, hidden ones apart; a glob for its matches; ``-`` for standard input;
+    ``corpus:NAME`` for a corpus, which is fetched where it is not yet in the cache.
+
+    Raises
+    ------
+    InputError
+        A path that is missing, empty, or holds no text that koktok reads.
+    CorpusError
+        A corpus that cannot be fetched.
+
+    Examples
+    --------
+    >>> expand(["-"])
+    [PosixPath('-')]
+    """
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    return list(dict.fromkeys(file for path in paths for file in _expand_one(os.fspath(path))))
+
+
+def _expand_one(given: str) -> list[Path]:
+    if given == "-":
+        return [STDIN]
+    if given.startswith("corpus:"):
+        from koktok.text.corpora import fetch
+
+        return _folder(fetch(given.removeprefix("corpus:")))
+    path = Path(given).expanduser()
+    if path.is_dir():
+        return _folder(path)
+    if path.is_file() and not path.stat().st_size:
+        raise InputError(f"`{given}` is empty; text was wanted", hint=f"ls -l {given}")
+    if path.exists():
+        return [_no_markup(path)]
+    if glob.has_magic(given):
+        # `Path.glob` takes no absolute pattern. An empty file is no error here: Spark leaves many.
+        matches = sorted(map(Path, glob.glob(str(path), recursive=True)), key=lambda match: match.parts)  # noqa: PTH207
+        if not (found := [_no_markup(match) for match in matches if match.is_file()]):
+            raise InputError(f"no file matches `{given}`", hint=f"ls {path.parent}")
+        return found
+    siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = difflib.get_close_matches(path.name, siblings, n=1)
+    raise InputError(
+        f"there is no file or folder `{given}`",
+        hint=f"did you mean `{path.parent / close[0]}`?" if close else f"ls {path.parent}",
+    )
+
+
+def _no_markup(path: Path) -> Path:
+    if way := _MARKUP.get(path.suffix.lower()):
+        raise InputError(f"`{path}` is {path.suffix}; text or JSON lines were wanted", hint=way.format(path))
+    return path
+
+
+def _folder(folder: Path) -> list[Path]:
+    found = []
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(root, name) for name in names if not name.startswith(".") and name.lower().endswith(EXTENSIONS)]
+    if not found:
+        raise InputError(
+            f"the folder `{folder}` holds no file that koktok reads ({' '.join(EXTENSIONS)})", hint=f"ls {folder}"
+        )
+    return sorted(found, key=lambda file: file.relative_to(folder).parts)
+
+
+def read_lines(
+    sources: Source | Sequence[Source],
+    *,
+    errors: Errors = "skip",
+    report: ReadReport | None = None,
+    on_progress: Progress | None = None,
+) -> Iterator[str]:
+    r"""Yield every line of the sources, in order, without its newline.
+
+    Parameters
+    ----------
+    sources : Source or sequence of Source
+        What to read.
+    errors : {"skip", "replace", "error"}
+        What becomes of a line that is not UTF-8: left out, given with U+FFFD, or InputError. Counted in every case.
+    report : ReadReport, optional
+        Filled in while reading.
+    on_progress : callable, optional
+        Called with the bytes read from disk and their total; the last call has both equal. The total is None where
+        standard input or a pipe is among the files.
+
+    Raises
+    ------
+    InputError
+        Bytes that are no text, a damaged archive, a record without the field, a source without a line.
+    MissingExtraError
+        A .parquet or .zst file and no library for it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.txt")
+    >>> _ = path.write_text("나는 학생이다.\n너는?\n", encoding="utf-8")
+    >>> report = ReadReport()
+    >>> list(read_lines(Source.of(path), report=report)), report.lines
+    (['나는 학생이다.', '너는?'], 2)
+    """
+    for documents in read_batches(sources, errors=errors, report=report, on_progress=on_progress):
+        yield from "\n".join(documents).split("\n")
+
+
+def read_documents(
+    sources: Source | Sequence[Source],
+    *,
+    errors: Errors = "skip",
+    report: ReadReport | None = None,
+    on_progress: Progress | None = None,
+) -> Iterator[str]:
+    r"""Yield every document: a line of a text file, a record (perhaps of many lines) of a table or of JSON lines.
+
+    Parameters, report and errors are those of `read_lines`, and so is the digest.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.jsonl")
+    >>> _ = path.write_text('{"text": "하나\\n둘"}\n', encoding="utf-8")
+    >>> list(read_documents(Source.of(path))), list(read_lines(Source.of(path)))
+    (['하나\n둘'], ['하나', '둘'])
+    """
+    for documents in read_batches(sources, errors=errors, report=report, on_progress=on_progress):
+        yield from documents
+
+
+def read_batches(
+    sources: Source | Sequence[Source],
+    *,
+    errors: Errors = "skip",
+    report: ReadReport | None = None,
+    on_progress: Progress | None = None,
+) -> Iterator[list[str]]:
+    """Yield documents in batches of any size, for whoever joins them again at once.
+
+    Parameters, report and errors are those of `read_lines`, and so is the digest.
+    """
+    for batch in read_blocks(sources, errors=errors, report=report, on_progress=on_progress):
+        yield batch.decode()[:-1].split("\n") if isinstance(batch, bytes) else batch
+
+
+def read_blocks(
+    sources: Source | Sequence[Source],
+    *,
+    errors: Errors = "skip",
+    report: ReadReport | None = None,
+    on_progress: Progress | None = None,
+    files: Files | None = None,
+) -> Generator[Batch, None, None]:
+    r"""Yield documents in batches, signing them on the way: strings, or bytes where each is a line of UTF-8.
+
+    Parameters, report and errors are those of `read_lines`; `files` reads one file behind the other where it is not given.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.txt")
+    >>> _ = path.write_text("a\nb\n", encoding="utf-8")
+    >>> list(read_blocks(Source.of(path)))
+    [b'a\nb\n']
+    """
+    report = report or ReadReport()
+    sources = [sources] if isinstance(sources, Source) else list(sources)
+    names = [source.name for source in sources]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(
+            f"two sources are named `{twice[0]}`; every digest needs its own name", hint="Source.of(path, name=...)"
+        )
+    meter = Meter([path for source in sources for path in source.paths], on_progress)
+    for source in sources:
+        digest = hashlib.sha256()
+        found, bad = report.lines, report.bad_lines
+        with closing((files or _in_turn)(source.paths, source.field, errors, report, meter)) as batches:
+            for batch in batches:
+                data = batch if isinstance(batch, bytes) else ("\n".join(batch) + "\n").encode()
+                lines = data.count(b"\n")
+                digest.update(data)
+                report.lines += lines
+                yield data if isinstance(batch, bytes) or lines == len(batch) else batch
+        if report.lines == found:
+            paths = ", ".join(f"`{path}`" for path in source.paths[:3])
+            broken = report.bad_lines - bad
+            state = (
+                f"holds no line of UTF-8, and {broken:,} of something else" if broken else "is empty; text was wanted"
+            )
+            hint = "" if source.paths[0] == STDIN else f"head {source.paths[0]}"
+            raise InputError(f"the source `{source.name}` ({paths}) {state}", hint=hint)
+        report.digests[source.name] = digest.hexdigest()
+
+
+def _in_turn(
+    paths: Sequence[Path], field: str | None, errors: Errors, report: ReadReport, meter: Meter
+) -> Generator[Batch, None, None]:
+    return (batch for path in paths for batch in records(path, field, errors, report, meter))
+
+
+def lines_of(
+    obj: Any, field: str | None = None, *, name: str = "lines", report: ReadReport | None = None
+) -> Iterator[str]:
+    r"""Yield the lines of a Python object: strings, or mappings with a field, from any iterable, or a path or Source.
+
+    Parameters
+    ----------
+    obj : iterable of str or of mappings, Source, or path-like
+        A generator, a list, a `datasets` split, a column of a table.
+    field : str, optional
+        Field of a mapping that holds the text; None is "text".
+    name : str
+        What the digest is called in `report`.
+    report : ReadReport, optional
+        Filled in while reading.
+
+    Raises
+    ------
+    InputError
+        A bare string, a mapping of splits, an item that is no text or lacks the field, a lone surrogate.
+
+    Examples
+    --------
+    >>> list(lines_of([{"text": "하나\n둘"}, "셋"]))
+    ['하나', '둘', '셋']
+    """
+    batches = item_batches(obj, field, name=name, report=report)
+    return (line for documents in batches for line in "\n".join(documents).split("\n"))
+
+
+def item_batches(
+    obj: Any, field: str | None = None, *, name: str = "lines", report: ReadReport | None = None
+) -> Iterator[list[str]]:
+    r"""Yield the documents of a Python object in batches; parameters and errors are those of `lines_of`.
+
+    Examples
+    --------
+    >>> list(item_batches([{"text": "하나\n둘"}, "셋"]))
+    [['하나\n둘', '셋']]
+    """
+    if isinstance(obj, Source):
+        return read_batches(obj, report=report)
+    if isinstance(obj, os.PathLike):
+        return read_batches(Source.of(obj, field=field, name=name), report=report)
+    if isinstance(obj, str | bytes):
+        raise InputError(
+            f"a bare `{type(obj).__name__}` came where lines are wanted; its characters would be the lines",
+            hint="[text] for one text, pathlib.Path(name) for a file",
+        )
+    if isinstance(obj, Mapping):
+        keys = ", ".join(f'"{key}"' for key in obj)
+        raise InputError(f"a mapping came where lines are wanted; its keys: {keys}", hint="lines_of(mapping[key])")
+    if not isinstance(obj, Iterable):
+        raise InputError(f"a `{type(obj).__name__}` came where lines are wanted", hint='lines_of(["나는 학생이다."])')
+    return _batches_of_items(obj, field, name, report or ReadReport())
+
+
+def _batches_of_items(items: Iterable[Any], field: str | None, name: str, report: ReadReport) -> Iterator[list[str]]:
+    digest = hashlib.sha256()
+    batch: list[str] = []
+    for number, item in enumerate(items, 1):
+        text = item if isinstance(item, str) else pick(item, field, f"item {number}")
+        text = (text or "").replace("\r\n", "\n")
+        try:
+            digest.update(f"{text}\n".encode())
+        except UnicodeEncodeError as error:
+            raise InputError(f"item {number} holds a lone surrogate: {error}", hint="text.encode('utf-8')") from None
+        report.lines += 1 + text.count("\n")
+        batch.append(text)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+    report.digests[name] = digest.hexdigest()
+
+
+def split_lines(lines: Iterable[str], *, share: float, block: int = 50, key: str = "") -> Iterator[tuple[bool, str]]:
+    """Yield each line with True where it is held out of training.
+
+    Blocks of consecutive lines go to one side together, because neighbours share a topic and often whole sentences.
+    The side of a block is a hash of its index and the key, so it is the same in every process; a larger share holds
+    out the same blocks and more.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        The lines of one source, from its first.
+    share : float
+        Part to hold out, 0 to 1; of the blocks, so exact only on average.
+    block : int
+        Lines in a block.
+    key : str
+        Name of the source, so that two sources are not cut at the same places.
+
+    Raises
+    ------
+    UsageError
+        A share outside 0 to 1, or a block of no lines.
+
+    Examples
+    --------
+    >>> held = [out for out, _ in split_lines(map(str, range(100_000)), share=0.05, key="demo")]
+    >>> sum(held), len(set(held[:50]))
+    (5300, 1)
+    """
+    if not 0 <= share <= 1:
+        raise UsageError(f"a share of {share} came; 0 to 1 was wanted", hint="share=0.05")
+    if block < 1:
+        raise UsageError(f"a block of {block} lines came; 1 or more was wanted", hint="block=50")
+    return _split(lines, int(share * 2**64), block, key)
+
+
+def _split(lines: Iterable[str], threshold: int, block: int, key: str) -> Iterator[tuple[bool, str]]:
+    out = False
+    for index, line in enumerate(lines):
+        if index % block == 0:
+            out = held_block(index // block, threshold, key)
+        yield out, line
+
+
+def held_block(index: int, threshold: int, key: str) -> bool:
+    """True where a block of lines is held out: its hash, a number of 64 bits, lies below the threshold."""
+    return int.from_bytes(hashlib.blake2b(f"{key}\0{index}".encode(), digest_size=8).digest(), "big") < threshold

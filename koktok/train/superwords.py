@@ -1,0 +1,194 @@
+"""Superwords: pieces that cross spaces (수 있, 는 것 같, 에 대한), learnt from runs of eojeols.
+
+This file adds: the second table. It is of the same kind as the first, with runs in place of words: every run is a piece
+of text that the tokenizer will see whole, cut behind sentence ends, with the cuts that its words have. The trainer then
+needs nothing new: spaces are nodes like any other, a piece may swallow them for nothing, and the same cost decides
+whether a place in the vocabulary is better spent inside words or across them (SCIENCE.md 3.6, item 2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from koktok.count import Counts, words_of
+from koktok.errors import InputError, UsageError
+from koktok.segment.segmented import SegmentedCounts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["SuperwordPolicy", "crosses_space", "eojeol_counts", "known_parts", "runs_of", "segment_runs", "spaces"]
+
+RUN = 8
+"""Eojeols in a run at most. Training on whole sentences finds the same pieces, from a larger table."""
+
+_END = re.compile(r"""[.?!…。]+["'”’)\]」』]*$""")
+_PLAIN = re.compile(" ?[가-힣]+(?: [가-힣]+)+")
+
+
+@dataclass(frozen=True)
+class SuperwordPolicy:
+    """Which strings may cross a space, besides swallowing no cut inside an eojeol and ending where a word or a cut does.
+
+    Parameters
+    ----------
+    share : float
+        At most this share of the pieces crosses spaces; within it, the cost decides.
+    min_count : int
+        Times that it must occur.
+    min_runs : int
+        Different runs that it must occur in: the floor against phrases that one document repeats.
+    min_documents : int
+        Documents (records; lines of plain text) that must hold it, where they were counted: the sum over its runs.
+    inner : bool
+        Whether cuts inside an eojeol may be swallowed (할 수 있는). They cost what they cost inside words.
+    pattern : str
+        What it must look like: by default Hangul and single spaces, so that no mark or number is glued to its neighbours.
+    """
+
+    share: float = 0.4
+    min_count: int = 10
+    min_runs: int = 6
+    min_documents: int = 8
+    inner: bool = False
+    pattern: str = _PLAIN.pattern
+
+    def __post_init__(self) -> None:
+        if min(self.min_count, self.min_runs, self.min_documents) < 1 or not 0 <= self.share <= 1:
+            raise UsageError(
+                f"superwords want floors of at least 1 and a share from 0 to 1; {self.min_count}, {self.min_runs}, "
+                f"{self.min_documents} and {self.share} came"
+            )
+
+    def looks_right(self, piece: str) -> bool:
+        """True where the pattern holds.
+
+        Examples
+        --------
+        >>> policy = SuperwordPolicy()
+        >>> [policy.looks_right(piece) for piece in ("는 것", " 수 있", "는 ", "다. 그")]
+        [True, True, False, False]
+        """
+        return re.fullmatch(self.pattern, piece) is not None
+
+
+def crosses_space(piece: str) -> bool:
+    """True where a piece holds a space behind its first word.
+
+    Examples
+    --------
+    >>> crosses_space("는 것"), crosses_space("는 "), crosses_space("  것")
+    (True, True, False)
+    """
+    return " " in piece.lstrip(" ")
+
+
+def runs_of(line: str, *, longest: int = RUN) -> Iterator[str]:
+    """The runs of a line: cut behind sentence ends, and after `longest` words; they join back to the line.
+
+    Examples
+    --------
+    >>> list(runs_of("갈 수 있다. 그 사람은"))
+    ['갈 수 있다.', ' 그 사람은']
+    """
+    run: list[str] = []
+    for word in words_of(line):
+        run.append(word)
+        if len(run) == longest or _END.search(word):
+            yield "".join(run)
+            run = []
+    if run:
+        yield "".join(run)
+
+
+def known_parts(run: str, known: Container[str]) -> Iterator[str]:
+    """The parts of a run between words that are not known: rare words are left out of training, and so are their gaps.
+
+    Examples
+    --------
+    >>> list(known_parts("갈 수 쿠쿠토토 있다.", {"갈", " 수", " 있다."}))
+    ['갈 수', ' 있다.']
+    """
+    part: list[str] = []
+    for word in words_of(run):
+        if word in known:
+            part.append(word)
+        elif part:
+            yield "".join(part)
+            part = []
+    if part:
+        yield "".join(part)
+
+
+def segment_runs(runs: Counts, words: SegmentedCounts) -> SegmentedCounts:
+    """Counted runs with the cuts of their words.
+
+    Parameters
+    ----------
+    runs : Counts
+        Distinct runs, as `runs_of` cuts them from normalized lines.
+    words : SegmentedCounts
+        Every word of every run, with its leading spaces.
+
+    Raises
+    ------
+    InputError
+        When a run has a word that `words` does not know.
+
+    Examples
+    --------
+    >>> words = SegmentedCounts.from_marked({"갈": 1, " 수": 1, " 있|다.": 1})
+    >>> segment_runs(Counts.from_mapping({"갈 수 있다.": 1}), words).pieces(0)
+    ['갈 수 있', '다.']
+    """
+    from koktok.count.runs import Known
+
+    rows = runs.rows()
+    starts, ids, before = Known(Counts(words.words, words.n).rows()).found(rows)
+    if (ids < 0).any():
+        first = int(np.flatnonzero(ids < 0)[0])
+        run = int(np.searchsorted(starts, first, side="right")) - 1
+        word = words_of(runs.words[run])[first - int(starts[run])]
+        raise InputError(f"the run {runs.words[run]!r} has the word {word!r}, which was not segmented")
+    n_cuts = words.start[ids + 1] - words.start[ids]
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_cuts)])
+    at = np.repeat(words.start[ids] - ends[:-1], n_cuts) + np.arange(ends[-1])
+    offset = (words.offset[at] + np.repeat(before, n_cuts)).astype(np.int32)
+    return SegmentedCounts(runs.words, runs.n, ends[starts], offset, words.kind[at], words.confidence[at])
+
+
+def eojeol_counts(counts: SegmentedCounts) -> NDArray[np.float64]:
+    """For every cut, how often in a million eojeols its own eojeol occurs."""
+    n: dict[str, int] = {}
+    where = [words_of(word) for word in counts.words]
+    for words, times in zip(where, counts.n.tolist(), strict=True):
+        for word in words:
+            n[word] = n.get(word, 0) + times
+    million = 1e6 / max(sum(n.values()), 1)
+    found = np.zeros(len(counts.offset))
+    starts, offsets = counts.start.tolist(), counts.offset.tolist()
+    for i, words in enumerate(where):
+        j, at = starts[i], 0
+        for word in words:
+            at += len(word)
+            while j < starts[i + 1] and offsets[j] < at:
+                found[j] = n[word] * million
+                j += 1
+    return found
+
+
+def spaces(codes: NDArray[np.uint32], first: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Running number of gaps: places where a space follows a character of the same word or run that is none.
+
+    A string of k characters at place p crosses a space where the number at p + k - 1 is over the number at p.
+    """
+    space = codes == ord(" ")
+    gap = space.copy()
+    gap[1:] &= ~space[:-1]
+    gap[first] = False
+    return np.cumsum(gap)
