@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import InputError, UsageError
-from koktok.gold import GoldCorpus, kind_of, read_gold, surface_cuts
+from koktok.gold import FUNCTIONAL, KINDS, GoldCorpus, kind_of, read_gold, readers, surface_cuts
 from koktok.gold.corpus import word_class
+from koktok.gold.deal import deal
 
 # Word, its morphemes, legal cuts, syllables that hold a border.
 CONTRACTIONS = """
@@ -72,6 +75,31 @@ CONTRACTIONS = """
 간편치 간편+하+지 2 2
 않고 않+고 1 -
 집에서 집+에서 1 -
+달리 다르+이 - 1
+지을 짓+ㄹ 1 -
+지은 짓+ㄴ 1 -
+결정지을 결정+짓+ㄹ 2,3 -
+이은 잇+ㄴ 1 -
+같은 같+ㄴ 1 -
+모아 모으+아 1 -
+모았던 모으+았+던 1,2 -
+모아지고 모으+아+지+고 1,2,3 -
+드러난다 들+어+나+ㄴ다 2 1,2
+드러나지 들+어+나+지 2,3 1
+마라 말+아라 - 0
+내이름 나+의+이름 1 0
+네 너+의 - 0
+제 저+의 - 0
+놔 놓+아 - 0
+놨다 놓+았+다 1 0
+놔둘 놓+아+두+ㄹ 1 0,1
+ᄒᆞ다 ᄒᆞ+다 2 -
+ᄒᆞᆫ다 ᄒᆞ+ᆫ다 - 0
+헤라 ᄒᆞ+어라 - 0
+헤도 ᄒᆞ+어도 - 0
+헷수다 ᄒᆞ+엇+수다 1 0
+헹 ᄒᆞ+엉 - 0
+헴쩌 ᄒᆞ+어ᇝ+저 1 0
 """
 
 
@@ -85,7 +113,7 @@ def test_contractions(row: str) -> None:
 
 
 def test_the_table_is_long_enough() -> None:
-    assert len(CONTRACTIONS.split("\n")) > 50
+    assert len(CONTRACTIONS.split("\n")) > 80
 
 
 def test_a_conjoining_final_is_the_same_as_a_compatible_one() -> None:
@@ -119,10 +147,19 @@ def test_kinds_in_both_tag_sets() -> None:
         "N|J", "N|J", "V|E", "V|E",
     ]  # fmt: skip
     assert kind_of("ep", "ef") == kind_of("EP", "EF") == "E|E"
-    assert kind_of("ncn", "jp") == kind_of("NNG", "VCP") == kind_of("NNG", "XSV") == "*|XS/VCP"
-    assert kind_of("xsv", "etm") == kind_of("jp", "ef") == "V|E"
+    assert kind_of("ncn", "jp") == kind_of("NNG", "VCP") == "*|VCP"
+    assert kind_of("NNG", "XSV") == kind_of("NNG", "XSA") == kind_of("ncps", "xsm") == "*|XSV"
+    assert kind_of("NNG", "XSN") == kind_of("paa", "xsa") == "*|XSN"
+    assert [kind_of("xsv", "etm"), kind_of("jp", "ef")] == ["XS|E", "VCP|E"]
+    assert [kind_of("jca", "jxt"), kind_of("EC", "JX"), kind_of("ecx", "px")] == ["J|J", "E|J", "E|V"]
     assert kind_of("NNG", "NNG") == "N|N"
-    assert kind_of("MAG", "NNG") == "other"
+    assert kind_of("MAG", "NNG") == kind_of("NNG", "EF") == "other"
+    assert set(FUNCTIONAL) < set(KINDS)
+    assert all(
+        kind_of(a, b) in KINDS
+        for a in ("NNG", "VV", "JX", "EC", "XSV", "VCP", "SF")
+        for b in ("NNG", "VX", "JX", "EC", "XSN", "VCP")
+    )
     assert word_class("f") == "F"
 
 
@@ -133,10 +170,16 @@ CONLLU = """# sent_id = 1
 3\t않았다\t않\tAUX\tpx+ep+ef\t_\t2\taux\t_\tOrigLemma=않+았+다|SpaceAfter=No
 4\t.\t.\tPUNCT\tsf\t_\t2\tpunct\t_\t_
 
-# sent_id = 2
+# sent_id = 2-s1
 1\t싶습니다\t싶\tAUX\tpx+ef\t_\t0\troot\t_\t_
 2\t1+1\t1+1\tNUM\tnnc\t_\t1\tx\t_\t_
 3\t+\t+\tSYM\tsy\t_\t1\tx\t_\t_
+
+# newdoc id = essay
+# sent_id = 3
+1\t물\t물\tNOUN\tncn\t_\t0\troot\t_\t_
+2\t불\t불\tNOUN\tncn\t_\t1\tx\t_\t_
+3\t풀\t풀\tNOUN\tncn\t_\t1\tx\t_\t_
 """
 
 
@@ -144,29 +187,109 @@ def test_conllu_reads_orig_lemma_before_lemma(tmp_path: Path) -> None:
     path = tmp_path / "ko_kaist-x.conllu"
     path.write_text(CONLLU, "utf-8")
     gold = read_gold(path)
-    first, second = gold.sentences
+    first, second, third = gold.sentences
     assert first.text == "나는 가지 않았다."
     assert [(c.at, c.kind) for c in first.cuts] == [(1, "N|J"), (4, "V|E"), (7, "V|E"), (8, "E|E")]
-    assert gold.human
-    assert gold.label == "human"
+    assert [sentence.document for sentence in gold.sentences] == ["", "2", "essay"]
+    assert third.text == "물 불 풀"
     assert second.text == "싶습니다 1+1 +"
     assert second.masked == ((0, 4), (5, 8))  # 싶: one morpheme, two tags; 1+1: two parts, one tag
     assert gold.skipped == {"morphemes and tags differ in number": 2}
-    assert (gold.words, gold.coverage) == (7, 5 / 7)
+    assert (gold.words, gold.coverage) == (10, 0.8)
 
 
-@pytest.mark.parametrize(
-    ("name", "human"),
-    [
-        ("ko_kaist-ud-dev.conllu", True),
-        ("ko_ksl-ud-dev.conllu", True),
-        ("ko_gsd-ud-dev.conllu", False),
-        ("own.conllu", False),
-    ],
+def test_human_is_what_is_known_of_the_bytes_or_what_the_caller_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ko_kaist-ud-dev.conllu"
+    path.write_text(CONLLU, "utf-8")
+    assert not read_gold(path).human  # a name proves nothing
+    assert read_gold(path).label == "silver"
+    assert read_gold(path, human=True).label == "human"
+    blob = subprocess.run(["git", "hash-object", path], capture_output=True, text=True, check=True).stdout.strip()
+    monkeypatch.setattr(readers, "HUMAN", {blob})
+    assert read_gold(path.rename(tmp_path / "test.conllu")).human
+    assert not read_gold(tmp_path / "test.conllu", human=False).human
+
+
+def test_the_list_of_human_files_is_of_git_ids() -> None:
+    assert all(re.fullmatch("[0-9a-f]{40}", blob) for blob in readers.HUMAN)
+    assert len(readers.HUMAN) == 19
+
+
+@pytest.mark.parametrize("name", ["ko_kaist-ud-dev.conllu", "ko_ksl-ud-dev.conllu", "ko_gsd-ud-dev.conllu"])
+def test_the_treebanks_are_known(shared_text: Path, name: str) -> None:
+    path = shared_text.parent / "gold" / name
+    if not path.is_file():
+        pytest.skip(f"no gold at {path}")
+    assert read_gold(path).human is ("gsd" not in name)
+
+
+def test_a_gold_of_stems_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pud.conllu"
+    rows = [
+        f"{k}\t{word}\t_\tNOUN\tNN+JJ\t_\t0\troot\t_\t_" for k, word in enumerate(["집에", "갔다", "물을"], start=1)
+    ]
+    path.write_text("\n".join([*rows, "4\t물\t물\tNOUN\tNN\t_\t0\tx\t_\t_", ""]), "utf-8")
+    with pytest.raises(
+        InputError, match=r"morphemes for 25% of its 4 words, and 80% are wanted; not scored: .*\(3\)"
+    ) as told:
+        read_gold(path)
+    assert "LEMMA" in str(told.value.hint)
+
+
+KIWI = """집에서 갔습니다.\t집/NNG 에서/JKB 가/VV 었/EP 습니다/EF ./SF\t집에서 갔습니다.
+로마 제국은 것이__2 마라\t로마_제국/NNP 은/JX 것이__2/NNG 말/VX 어라/EF
+"""
+
+
+def test_kiwi_deals_morphemes_to_words(tmp_path: Path) -> None:
+    path = tmp_path / "web.tsv"
+    path.write_text(KIWI.replace("것이__2 마라\t", "것이 마라\t"), "utf-8")
+    gold = read_gold(path)
+    first, second = gold.sentences
+    assert not gold.skipped
+    assert [(cut.at, cut.kind) for cut in first.cuts] == [(1, "N|J"), (5, "E|E")]
+    assert [(cut.at, cut.kind) for cut in first.fused] == [(4, "V|E")]
+    assert [m.form for m in second.morphemes] == ["로마", "제국", "은", "것이", "말", "어라"]
+    assert [cut.at for cut in second.cuts] == [5]
+    path.write_text("집에서 갔습니다.\t물/NNG\n", "utf-8")
+    with pytest.raises(InputError, match="no morphemes"):
+        read_gold(path)
+    path.write_text("집에서 간다.\t집/NNG 에서/JKB 가/VV ᆫ다/EF ./SF\n한 줄\n", "utf-8")
+    with pytest.raises(InputError, match="line 2 is not a sentence, a tab and morphemes"):
+        read_gold(path, kind="kiwi")
+
+
+@given(
+    st.lists(st.lists(st.text(st.sampled_from("가나다라"), min_size=1, max_size=3), min_size=1, max_size=4), min_size=1)
 )
-def test_only_kaist_and_ksl_are_human(tmp_path: Path, name: str, human: bool) -> None:
-    (tmp_path / name).write_text(CONLLU, "utf-8")
-    assert read_gold(tmp_path / name).human is human
+def test_what_joins_to_its_words_is_dealt(words: list[list[str]]) -> None:
+    taken = deal(["".join(parts) for parts in words], [part for parts in words for part in parts])
+    assert taken == [len(parts) for parts in words]
+
+
+@given(
+    st.lists(st.text(st.sampled_from("가갔간하해다"), min_size=1, max_size=4), max_size=4),
+    st.lists(st.text(st.sampled_from("가하았ㄴ다"), min_size=1, max_size=2), max_size=8),
+)
+def test_dealing_gives_every_morpheme_to_one_word(words: list[str], morphemes: list[str]) -> None:
+    taken = deal(words, morphemes)
+    assert taken is None or (
+        len(taken) == len(words) and sum(taken) == len(morphemes) and (not words or min(taken) > 0)
+    )
+
+
+def test_the_edge_of_a_fused_syllable_is_neutral_where_it_is_no_border() -> None:
+    words = [
+        ("해요", ["하", "아요"], ["VV", "EF"], False),
+        ("봤다", ["보", "았", "다"], ["VV", "EP", "EF"], True),
+        ("도와", ["돕", "아"], ["VV", "EC"], True),
+    ]
+    (sentence,) = GoldCorpus.of("x", [words], human=True).sentences
+    assert sentence.text == "해요 봤다 도와"
+    assert sentence.neutral == (1, 7)  # 해|요, 도|와; 봤|다 is a border
+    assert [cut.at for cut in sentence.cuts] == [4]
 
 
 def test_klue(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from koktok.foreign import Subject, open_spec
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import GoldCorpus
 from koktok.metrics import (
+    GoldPage,
     Labelled,
     Page,
     Parallel,
@@ -37,7 +39,7 @@ from koktok.metrics import (
 )
 from koktok.metrics.fidelity import PROBES
 from koktok.metrics.robustness import PERTURBATIONS
-from koktok.metrics.statistics import Value, jackknife, paired, resample
+from koktok.metrics.statistics import Units, Value, around, holm, interval, jackknife, paired, resample, student_p
 from koktok.metrics.vocabulary import reachable
 from koktok.metrics.wordlists import ENDINGS, NOUNS, VERBS
 
@@ -144,13 +146,129 @@ def test_the_bootstrap_has_the_known_standard_error() -> None:
 
 
 def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
-    groups = [np.array([float(k % 5), 1.0]) for k in range(20)]
-    low, high = jackknife(groups, lambda total: float(total[0] / total[1]), np.sum(groups, axis=0))
-    error = np.std([g[0] for g in groups], ddof=1) / math.sqrt(20)
+    groups = [np.array([float(k % 5), 10.0 - k % 5]) for k in range(20)]
+    error, n = jackknife(groups, lambda total: float(10 * total[0] / total.sum()), np.sum(groups, axis=0))
+    assert n == 20
+    assert error == pytest.approx(np.std([g[0] for g in groups], ddof=1) / math.sqrt(20))
+    low, high = around(2.0, error, n)
     assert low is not None
     assert high is not None
     assert (high - low) / 2 == pytest.approx(2.093 * error)
-    assert jackknife(groups[:1], lambda _: 1.0, groups[0]) == (None, None)
+    assert jackknife(groups[:1], lambda _: 1.0, groups[0]) == (None, 1)
+    assert around(2.0, None, 1) == (None, None)
+
+
+def test_the_jackknife_takes_groups_of_any_size() -> None:
+    """A share of 100,000 throws in groups of 500 to 9,500: the error of the throws, which equal weights would miss by far."""
+    rng = np.random.default_rng(5)
+    errors = []
+    for _ in range(40):
+        thrown = [(rng.binomial(n, 0.3), n) for n in range(500, 10_000, 1000) for _ in range(2)]
+        groups = [np.array([heads, n - heads]) for heads, n in thrown]
+        errors.append(jackknife(groups, lambda total: float(total[0] / total.sum()), np.sum(groups, axis=0))[0])
+    assert np.mean(errors) == pytest.approx(math.sqrt(0.3 * 0.7 / 100_000), rel=0.1)
+
+
+# ── units ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(st.lists(st.integers(0, 9), max_size=400))
+def test_units_are_sources_or_blocks_that_cross_none(sources: list[int]) -> None:
+    units = Units.by(np.array(sources, dtype=np.int64), "domains", "lines")
+    of = units.of.tolist()
+    assert len(of) == len(sources)
+    assert sorted(set(of)) == list(range(len(units)))  # none is missing
+    for unit in set(of):
+        held = [source for source, u in zip(sources, of, strict=True) if u == unit]
+        assert len(set(held)) == 1
+        if units.name == "domains":
+            assert len(held) == sources.count(held[0])
+        else:
+            assert len(held) <= 50
+    assert (units.name == "domains") == (len(set(sources)) >= 5)
+    groups = units.groups.tolist()
+    assert len(set(groups)) == min(len(units), 20)
+    for group in set(groups):  # whole units, and neighbours
+        mine = {u for u, g in zip(of, groups, strict=True) if g == group}
+        assert mine == set(range(min(mine), max(mine) + 1))
+        assert all(g == group for u, g in zip(of, groups, strict=True) if u in mine)
+
+
+def test_documents_and_domains_are_what_is_resampled() -> None:
+    """Eight documents of 90 alike sentences: the interval is that of eight observations and not of 720."""
+    page = GoldPage(replace(GOLD, sentences=[replace(s, document=f"d{k // 6}") for k, s in enumerate(GOLD.sentences)]))
+    assert repr(page.units) == f"{-(-len(GOLD.sentences) // 6)} documents"
+    assert repr(GoldPage(GOLD).units) == "2 blocks of 50 sentences"
+    few, many = (Text.of({f"d{k}": ["하늘이 맑다"] * (k + 1) for k in range(n)}) for n in (4, 5))
+    assert repr(few.units) == "4 blocks of 50 lines"
+    assert repr(many.units) == "5 domains"
+    found = score(open_spec("syllables"), many, gold=[page], resamples=50)
+    assert found.values["fertility"].units == 5
+    assert found.domains["d4"]["fertility"].units == 0  # five lines are one block, and one block says nothing
+    assert found.values["boundary_f1@own"].units == len(page.units) == 10
+    assert found.signature["units"] == {"text": "5 domains", "own": repr(page.units)}
+
+
+def test_documents_give_the_width_of_documents() -> None:
+    rng = np.random.default_rng(3)
+    level = rng.normal(1.8, 0.2, size=8)
+    tokens = np.concatenate([rng.poisson(50 * mean, size=200) for mean in level])
+    columns = {"tokens": tokens, "eojeols": np.full(1600, 50)}
+    documents = np.repeat(np.arange(8), 200)
+    halves = []
+    for units in (documents, np.arange(1600)):
+        drawn = Table(columns, units).draws(1000, 0)
+        assert drawn is not None
+        low, high = interval(drawn["tokens"] / drawn["eojeols"])
+        assert low is not None
+        assert high is not None
+        halves.append((high - low) / 2)
+    assert halves[0] == pytest.approx(1.96 * level.std() / math.sqrt(8), rel=0.15)
+    assert halves[1] < halves[0] / 5
+
+
+def test_strata_are_resampled_by_themselves() -> None:
+    table = Table({"a": np.repeat([1, 0], [30, 10])}, np.arange(40), np.repeat([0, 1], [30, 10]))
+    drawn = table.draws(50, 0)
+    assert drawn is not None
+    assert set(drawn["a"]) == {30.0}
+    mixed = Table(table.columns, table.units).draws(50, 0)
+    assert mixed is not None
+    assert len(set(mixed["a"])) > 5
+    assert Table.join([table, table]).strata is not None
+
+
+def test_holm_is_monotone_and_never_below_the_single_test() -> None:
+    assert holm([]) == []
+    assert holm([0.02, math.nan, 0.01])[::2] == [0.02, 0.02]
+    found = holm([0.2, 0.001, 0.04, 0.03])
+    assert found == pytest.approx([0.2, 0.004, 0.09, 0.09])
+
+
+@pytest.mark.parametrize(("freedom", "t"), [(1, 12.706), (2, 4.303), (3, 3.182), (7, 2.365), (12, 2.179), (19, 2.093)])
+def test_student_at_its_printed_quantiles(freedom: int, t: float) -> None:
+    assert student_p(t, freedom) == pytest.approx(0.05, abs=2e-4)
+    assert student_p(-t, freedom) == student_p(t, freedom)
+    assert student_p(50.0, 5000) == 0
+
+
+def test_eight_units_prove_less_than_eight_hundred() -> None:
+    shift = np.tile([0.0, 2.0], 400)
+    few, many = (
+        paired(
+            Table({"x": 10 + shift[:n], "n": np.ones(n)}, np.arange(n)),
+            Table({"x": np.full(n, 10.2), "n": np.ones(n)}, np.arange(n)),
+            lambda s: s["x"] / s["n"],
+            resamples=2000,
+        )
+        for n in (8, 800)
+    )
+    assert few.value == pytest.approx(many.value)
+    assert many.p < 1e-6
+    assert 0.02 < few.p < 0.2
+    nothing = paired(Table({"x": shift}, np.zeros(800)), Table({"x": shift}, np.zeros(800)), lambda s: s["x"])
+    assert (nothing.low, nothing.n) == (None, 1)
+    assert math.isnan(nothing.p)
 
 
 def test_paired_tests_see_what_separate_intervals_hide() -> None:
@@ -184,7 +302,8 @@ def test_compare_takes_names_of_text_gold_and_distribution(subject: Subject, tex
 
 
 def test_undefined_values_become_null() -> None:
-    assert Value(math.nan, None, math.inf).as_dict() == {"value": None, "low": None, "high": None, "n": 0}
+    plain = {"value": None, "low": None, "high": None, "n": 0, "units": 0}
+    assert Value(math.nan, None, math.inf).as_dict() == plain
 
 
 # ── signatures ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -195,10 +195,54 @@ def test_boundary_scores_by_hand() -> None:
     # 나는: 0; 집에 1; 갔다. 1; 학생입니다 2/3; 먹었다 over both 6/7
     assert v["boundary_f1_types"] == pytest.approx((0 + 1 + 1 + 2 / 3 + 6 / 7) / 5)
     row = scores.trivial["tiny"]
-    # places between syllables: 1 + 1 + 1 · 4 · 2 + 2
-    assert row["syllables_f1"] == pytest.approx(16 / (11 + 8))
+    # places between syllables: 1 + 1 + 1 · 4 · 2 + 2; 입|니 is the edge of a syllable that holds a border, and counts nowhere
+    assert row["syllables_f1"] == pytest.approx(16 / (10 + 8))
+    beside = Fixed(
+        {
+            "나는 집에 갔다.": ["나는 집에 갔다."],
+            "학생입니다 틀림": ["학생", "입", "니다 틀림"],
+            "먹었다 먹었다": ["먹었다 먹었다"],
+        }
+    )
+    found = score(beside, gold=[GOLD], resamples=0).values
+    assert (found["boundary_precision"].value, found["over_split"].value) == (1, 0)
     assert row["reachable_recall"] == pytest.approx(8 / 10)
     assert row["coverage"] == pytest.approx(6 / 7)
+
+
+KINDS_GOLD = GoldCorpus.of(
+    "kinds",
+    [
+        [
+            ("학생들은", ["학생", "들", "은"], ["NNG", "XSN", "JX"], False),
+            ("공부하고", ["공부", "하", "고"], ["NNG", "XSV", "EC"], True),
+            ("물병이다", ["물", "병", "이", "다"], ["NNG", "NNG", "VCP", "EF"], True),
+        ]
+    ],
+    human=False,
+)
+
+
+def test_recall_by_kind_and_the_functional_f1_by_hand() -> None:
+    subject = Fixed({"학생들은 공부하고 물병이다": ["학", "생", "들", "은 ", "공부", "하고 ", "물", "병이", "다"]})
+    scores = score(subject, gold=[KINDS_GOLD], resamples=0)
+    v = {name: value.value for name, value in scores.values.items()}
+    kinds = {name: value.value for name, value in scores.kinds["kinds"].items() if value.value == value.value}
+    assert kinds == {"*|XSN": 1, "N|J": 1, "*|XSV": 1, "XS|E": 0, "N|N": 1, "*|VCP": 0, "VCP|E": 1}
+    assert v["recall_by_kind"] == pytest.approx(5 / 7)
+    assert (v["recall_copula"], v["recall_noun_particle"], v["recall_verb_ending"]) == (0, 1, 1 / 2)
+    # functional borders: 들|은 하|고 병|이 이|다, two of them cut; 학|생 is wrong, 생|들 공부|하 물|병 count nowhere
+    assert v["recall_functional"] == 2 / 4
+    assert v["boundary_f1_functional"] == pytest.approx(2 * 2 / (3 + 4))
+    assert v["boundary_f1"] == pytest.approx(2 * 5 / (6 + 7))
+
+
+def test_the_headline_is_the_mean_of_the_gold_corpora() -> None:
+    subject = open_spec("syllables")
+    both = score(subject, gold=[GOLD, KINDS_GOLD], resamples=0).values
+    parts = [score(subject, gold=[gold], resamples=0).values["boundary_f1_macro"].value for gold in (GOLD, KINDS_GOLD)]
+    assert both["boundary_f1_macro"].value == pytest.approx(sum(parts) / 2)
+    assert parts[0] == score(subject, gold=[GOLD], resamples=0).values["boundary_f1_functional"].value
 
 
 def test_eojeols_exact_counts_words_without_wrong_cuts() -> None:
@@ -235,6 +279,7 @@ def test_boundary_f1_of_real_tokenizers_by_sets(
         hidden = {p for a, b in sentence.masked for p in range(a, b + 1)}
         edges = cut_set(spans)
         legal = {p for p in range(1, len(text)) if hangul(text[p - 1]) and hangul(text[p]) and p not in hidden}
+        legal -= set(sentence.neutral)
         borders = {cut.at for cut in sentence.cuts}
         hits += len(edges & legal & borders)
         made += len(edges & legal)

@@ -5,10 +5,11 @@ whose annotation contradicts itself are masked, counted and never scored.
 """
 
 from koktok.gold.align import Alignment, surface_cuts
-from koktok.gold.corpus import KINDS, Cut, GoldCorpus, Morpheme, Sentence, check_names, kind_of
+from koktok.gold.corpus import FUNCTIONAL, KINDS, Cut, GoldCorpus, Morpheme, Sentence, check_names, kind_of
 from koktok.gold.readers import read_gold
 
 __all__ = [
+    "FUNCTIONAL",
     "KINDS",
     "Alignment",
     "Cut",

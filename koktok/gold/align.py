@@ -19,9 +19,17 @@ __all__ = ["Alignment", "surface_cuts"]
 
 LEADS: Final = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
 VOWELS: Final = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
+ARAE_A: Final = "ㆍ"
+"""The old vowel that Jeju still has, as in ᄒᆞ-; its syllables are written in conjoining jamo."""
+
 TAILS: Final = " ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"
-CONJOINING: Final = {chr(0x11A7 + k): letter for k, letter in enumerate(TAILS) if k}
-"""Kiwi's files write a lone final consonant as a conjoining jamo."""
+CONJOINING: Final = (
+    {chr(0x1100 + k): ("L", letter) for k, letter in enumerate(LEADS)}
+    | {chr(0x1161 + k): ("V", letter) for k, letter in enumerate(VOWELS)}
+    | {chr(0x11A7 + k): ("T", letter) for k, letter in enumerate(TAILS) if k}
+    | {"\u119e": ("V", ARAE_A), "\u11dd": ("T", "ㅁ")}  # ㅁㅅ of Jeju's ending -어ᇝ- leaves its ㅁ
+)
+"""Conjoining jamo: Kiwi's files write a lone final consonant so, and every syllable with arae-a is a sequence of them."""
 
 Letter = tuple[str, str]
 """Class (L lead, V vowel, T final, O anything else) and letter."""
@@ -57,9 +65,11 @@ def _l(text: str) -> tuple[Letter, ...]:
 MERGED: Final = (
     "ㅏㅏㅏ ㅓㅓㅓ ㅗㅏㅘ ㅜㅓㅝ ㅣㅓㅕ ㅚㅓㅙ ㅡㅓㅓ ㅡㅏㅏ ㅏㅕㅐ ㅏㅓㅐ ㅏㅏㅐ ㅐㅓㅐ ㅔㅓㅔ ㅕㅓㅕ ㅣㅓㅓ ㅜㅓㅓ ㅓㅓㅔ "
     "ㅓㅣㅔ ㅏㅣㅐ ㅗㅣㅚ ㅜㅣㅟ ㅑㅣㅒ ㅐㅏㅐ ㅓㅏㅓ ㅜㅏㅘ ㅓㅓㅐ ㅑㅏㅒ ㅞㅓㅞ ㅟㅓㅕ ㅣㅏㅕ ㅡㅣㅢ ㅏㅓㅏ ㅐㅣㅐ ㅔㅣㅔ "
-    "ㅣㅔㅔ ㅣㅐㅐ ㅣㅣㅣ ㅡㅡㅡ ㅏㅡㅏ ㅓㅡㅓ ㅗㅡㅗ ㅜㅡㅜ ㅣㅡㅣ"
+    "ㅣㅔㅔ ㅣㅐㅐ ㅣㅣㅣ ㅡㅡㅡ ㅏㅡㅏ ㅓㅡㅓ ㅗㅡㅗ ㅜㅡㅜ ㅣㅡㅣ "
+    "ㅏㅢㅐ ㅓㅢㅔ ㅏㅓㅔ ㆍㅓㅔ ㆍㅓㅐ ㆍㅕㅔ ㆍㅡㅏ"
 )
-"""Two vowels with an empty lead between them, and the one vowel that they become: 가+아 가, 보+아 봐, 하+여 해, 되+어 돼."""
+"""Two vowels with an empty lead between them, and the one vowel that they become: 가+아 가, 보+아 봐, 하+여 해, 되+어 돼, 나+의 내,
+ᄒᆞ+엇 헷."""
 
 
 def _contractions() -> dict[tuple[Letter, ...], list[tuple[tuple[Letter, ...], float]]]:
@@ -88,6 +98,9 @@ def _contractions() -> dict[tuple[Letter, ...], list[tuple[tuple[Letter, ...], f
         rule(f"V{a}TㅎLㅇV{b}", f"V{both}")
     for a in "ㅏㅓㅑㅕ":
         rule(f"V{a}TㅎLㅇVㅡ", f"V{a}")
+    for triple in ("ㅗㅏㅘ", "ㅗㅓㅘ"):  # 놓+아 놔, 놓+었 놨
+        a, b, both = list(triple)
+        rule(f"V{a}TㅎLㅇV{b}", f"V{both}")
     # ㅅ, ㄷ, ㄹ: 짓+어 지어, 듣+어 들어, 살+는 사는, 만들+ㄴ 만든.
     rule("Tㅅ", "", 0.5)
     rule("Tㅎ", "", 0.5)
@@ -98,9 +111,15 @@ def _contractions() -> dict[tuple[Letter, ...], list[tuple[tuple[Letter, ...], f
     rule("TㄹTㅂ", "Tㅂ")
     rule("TㄹLㅇVㅡTㄴ", "Tㄴ", 0.4)
     rule("TㄹLㅇVㅡTㄹ", "Tㄹ", 0.4)
-    # The helping vowel and the copula leave no trace: 가+은 간, 학교+이+다 학교다.
-    rule("LㅇVㅡ", "", 0.4)
+    rule("TㄹLㅇ", "Lㄹ", 0.4)  # written over: 들+어 드러
+    for vowel in "ㅏㅓ":
+        rule(f"VㅏTㄹLㅇV{vowel}", "Vㅏ", 0.4)  # 말+아라 마라
+    # The helping vowel and the copula leave no trace: 가+은 간, 학교+이+다 학교다; a stem in 으 loses it whole: 모으+아 모아.
+    rule("LㅇVㅡ", "", 0.25)
     rule("LㅇVㅣ", "", 0.6)
+    # … and stands where the gold has the bare consonant: 짓+ㄴ 지은, 같+ㄴ 같은.
+    for final in "ㄴㄹㅁㅂ":
+        rule(f"T{final}", f"LㅇVㅡT{final}", 0.9)
     # 것 contracts: 것+이 게, 것+은 건, 것+을 걸; 하+지 치.
     rule("TㅅLㅇVㅣ", "Vㅣ", 0.7)
     rule("VㅓTㅅLㅇVㅣ", "Vㅔ", 0.3)
@@ -136,8 +155,8 @@ def letters(text: str) -> list[Letter]:
             if code % 28:
                 found.append(("T", TAILS[code % 28]))
         else:
-            char = CONJOINING.get(char, char)
-            found.append(("T", char) if char in TAILS[1:] else ("V", char) if char in VOWELS else ("O", char))
+            letter = ("T" if char in TAILS[1:] else "V" if char in VOWELS or char == ARAE_A else "O", char)
+            found.append(CONJOINING.get(char, letter))
     return found
 
 
@@ -156,6 +175,14 @@ def _owners(above: tuple[Letter, ...], below: tuple[Letter, ...]) -> tuple[tuple
     cost = [[float("inf")] * columns for _ in range(rows)]
     back: list[list[tuple[int, int]]] = [[(0, 0)] * columns for _ in range(rows)]
     cost[0][0] = 0.0
+    known = [
+        [
+            (len(written), size, written, price)
+            for size in range(1, min(LONGEST, len(below) - j) + 1)
+            for written, price in CONTRACTIONS.get(below[j : j + size], ())
+        ]
+        for j in range(columns)
+    ]
     for i in range(rows):
         for j in range(columns):
             here = cost[i][j]
@@ -173,10 +200,9 @@ def _owners(above: tuple[Letter, ...], below: tuple[Letter, ...]) -> tuple[tuple
                 offer(1, 0, 1.0)
             if j + 1 < columns:
                 offer(0, 1, 1.0)
-            for size in range(1, min(LONGEST, columns - 1 - j) + 1):
-                for written, price in CONTRACTIONS.get(below[j : j + size], ()):
-                    if above[i : i + len(written)] == written:
-                        offer(len(written), size, price)
+            for length, size, written, price in known[j]:
+                if above[i : i + length] == written:
+                    offer(length, size, price)
     steps = []
     i, j = rows - 1, columns - 1
     while i or j:
@@ -208,7 +234,7 @@ def surface_cuts(form: str, morphemes: Sequence[str]) -> Alignment:
         ends = [0]
         for morpheme in morphemes:
             ends.append(ends[-1] + len(morpheme))
-        return Alignment(tuple(pairwise(ends)), tuple((end, k) for k, end in enumerate(ends[1:-1])), (), 0.0)
+        return _borders([*pairwise(ends)], form, 0.0)
     above, where = [], []
     for at, char in enumerate(form):
         these = letters(char)
@@ -248,11 +274,12 @@ def surface_cuts(form: str, morphemes: Sequence[str]) -> Alignment:
     for k in range(len(morphemes)):
         mine = [at for at, who in enumerate(owned) if k in who]
         spans.append((min(mine), max(mine) + 1) if mine else None)
-    return _borders(spans, len(form), cost / max(len(above), len(below), 1))
+    return _borders(spans, form, cost / max(len(above), len(below), 1))
 
 
-def _borders(spans: Sequence[tuple[int, int] | None], size: int, cost: float) -> Alignment:
+def _borders(spans: Sequence[tuple[int, int] | None], form: str, cost: float) -> Alignment:
     """Edges and fused borders between neighbours; a morpheme without a trace stands where the one before it ends."""
+    size = len(form)
     placed: list[tuple[int, int]] = []
     for span in spans:
         end = placed[-1][1] if placed else 0
@@ -263,7 +290,9 @@ def _borders(spans: Sequence[tuple[int, int] | None], size: int, cost: float) ->
         left = max(end for _, end in placed[: k + 1])
         right = min((start for start, end in placed[k + 1 :] if end > start), default=size)
         if left <= right:
-            if 0 < right < size:
+            if 0 < right < size and "\u1160" <= form[right] <= "\u11ff":  # inside a syllable of conjoining jamo: ᄒᆞ+ᆫ
+                fused.append((max(at for at in range(right) if not "\u1160" <= form[at] <= "\u11ff"), k))
+            elif 0 < right < size:
                 cuts.setdefault(right, k)
         else:
             fused.append((right, k))

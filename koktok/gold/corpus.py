@@ -11,10 +11,14 @@ from typing import Final
 from koktok.errors import UsageError
 from koktok.gold.align import TOLERATED, surface_cuts
 
-__all__ = ["KINDS", "Cut", "GoldCorpus", "Morpheme", "Sentence", "check_names", "kind_of", "word_class"]
+__all__ = ["FUNCTIONAL", "KINDS", "Cut", "GoldCorpus", "Morpheme", "Sentence", "check_names", "kind_of", "word_class"]
 
-KINDS: Final = ("N|J", "V|E", "E|E", "*|XS/VCP", "N|N", "other")
-"""Kinds of border: noun and particle, verb and ending, ending and ending, before a suffix or the copula, compound."""
+FUNCTIONAL: Final = ("N|J", "J|J", "E|J", "V|E", "XS|E", "VCP|E", "E|E", "*|VCP")
+"""Borders before a particle (josa), an ending (eomi) or the copula: the kinds on which all schemes of annotation agree."""
+
+KINDS: Final = (*FUNCTIONAL, "*|XSV", "*|XSN", "N|N", "E|V", "other")
+"""Kinds of border, by what stands on both sides. Behind the functional ones: before a suffix that makes a verb or an adjective
+(공부|하) or another suffix (학생|들), inside a compound, between an ending and an auxiliary written together (먹어|보)."""
 
 
 def word_class(tag: str) -> str:
@@ -41,16 +45,18 @@ def kind_of(left: str, right: str) -> str:
     Examples
     --------
     >>> kind_of("ncn", "jco"), kind_of("VV", "EP"), kind_of("EP", "EF"), kind_of("NNG", "XSV"), kind_of("XSV", "EC")
-    ('N|J', 'V|E', 'E|E', '*|XS/VCP', 'V|E')
+    ('N|J', 'V|E', 'E|E', '*|XSV', 'XS|E')
     """
     a, b = word_class(left), word_class(right)
-    if b in ("XS", "VCP"):
-        return "*|XS/VCP"
+    if b == "XS":  # the Kaist tag set has xsa for what makes an adverb, the Sejong one XSA for what makes an adjective
+        return "*|XSV" if right in ("XSV", "XSA", "XSM", "xsv", "xsm") else "*|XSN"
+    if b == "VCP":
+        return "*|VCP"
     if b == "E":
-        return "E|E" if a == "E" else "V|E" if a in ("V", "VCP", "XS") else "other"
+        return f"{a}|E" if a in ("V", "XS", "VCP", "E") else "other"
     if b == "J":
-        return "N|J" if a in ("N", "XS", "S", "F") else "other"
-    return "N|N" if (a, b) == ("N", "N") else "other"
+        return f"{a}|J" if a in ("J", "E") else "N|J" if a in ("N", "XS", "S", "F") else "other"
+    return f"{a}|{b}" if (a, b) in (("N", "N"), ("E", "V")) else "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,10 @@ class Sentence:
         Borders between two Hangul syllables, and borders inside one.
     masked : tuple of (int, int)
         Words that are not scored.
+    neutral : tuple of int
+        Edges of syllables that hold a border and are none themselves: 해|요 for 하+아요 is neither right nor wrong.
+    document : str
+        What the file calls the document that it is of, if anything.
     """
 
     text: str
@@ -92,6 +102,8 @@ class Sentence:
     cuts: tuple[Cut, ...]
     fused: tuple[Cut, ...]
     masked: tuple[tuple[int, int], ...]
+    neutral: tuple[int, ...] = ()
+    document: str = ""
 
 
 Word = tuple[str, Sequence[str], Sequence[str], bool]
@@ -140,8 +152,16 @@ class GoldCorpus:
         return cuts / (cuts + fused) if cuts + fused else 0.0
 
     @classmethod
-    def of(cls, name: str, sentences: Sequence[Sequence[Word]], *, human: bool, digest: str = "") -> GoldCorpus:
-        """A corpus from words with their morphemes and tags.
+    def of(
+        cls,
+        name: str,
+        sentences: Sequence[Sequence[Word]],
+        *,
+        human: bool,
+        digest: str = "",
+        documents: Sequence[str] = (),
+    ) -> GoldCorpus:
+        """A corpus from words with their morphemes and tags, and for each sentence the document that it is of, if known.
 
         Examples
         --------
@@ -155,12 +175,13 @@ class GoldCorpus:
         skipped: Counter[str] = Counter()
         made = []
         total = 0
-        for words in sentences:
+        for words, document in zip(sentences, documents or [""] * len(sentences), strict=True):
             text = ""
             morphemes: list[Morpheme] = []
             cuts: list[Cut] = []
             fused: list[Cut] = []
             masked: list[tuple[int, int]] = []
+            neutral: list[int] = []
             for form, forms, tags, spaced in words:
                 text += " " if spaced and text else ""
                 at = len(text)
@@ -183,7 +204,11 @@ class GoldCorpus:
                     if _syllable(form[p - 1]) and _syllable(form[p])
                 ]
                 fused += [Cut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in found.fused]
-            made.append(Sentence(text, tuple(morphemes), tuple(cuts), tuple(fused), tuple(masked)))
+                edges = {p + side for p, _ in found.fused for side in (0, 1)} - {p for p, _ in found.cuts}
+                neutral += sorted(at + p for p in edges if 0 < p < len(form))
+            made.append(
+                Sentence(text, tuple(morphemes), tuple(cuts), tuple(fused), tuple(masked), tuple(neutral), document)
+            )
         return cls(name, human, made, total, skipped, digest or _digest(made))
 
 
@@ -213,7 +238,9 @@ def _syllable(char: str) -> bool:
 def _reason(form: str, forms: Sequence[str], tags: Sequence[str]) -> str:
     if len(forms) != len(tags):
         return "morphemes and tags differ in number"
-    if not forms or not form or not all(forms):
+    if not forms:
+        return "no morphemes"
+    if not form or not all(forms):
         return "an empty morpheme"
     return ""
 

@@ -7,12 +7,16 @@ command `diff` it has one bit of an answer (same or not) and then the details.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from koktok.metrics import GoldPage, boundary_table, metrics
+from koktok.metrics.statistics import Table, Units, paired
 
 if TYPE_CHECKING:
     from koktok.foreign import Subject
@@ -20,9 +24,6 @@ if TYPE_CHECKING:
     from koktok.gold import GoldCorpus
 
 __all__ = ["Difference", "Judged", "LineChange", "Side", "WordChange", "difference"]
-
-BLOCK: Final = 50
-"""Lines resampled together: neighbours come from one document."""
 
 RESAMPLES: Final = 1000
 BATCH: Final = 1024
@@ -65,13 +66,28 @@ class LineChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """A paired difference, B minus A; no bounds where there is one unit only."""
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float | None
+    units: str
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
-    """Boundary figures of both on one gold corpus, and who is right where only one of them cuts."""
+    """Boundary figures of both on one gold corpus, and who is right where only one of them cuts.
+
+    The difference is B minus A, with its 95 % interval and p-value over the units (`12 documents`).
+    """
 
     gold: str
     standing: str
     f1_a: float
     f1_b: float
+    difference: Interval
     only_a: int
     only_a_right: int
     only_b: int
@@ -88,8 +104,8 @@ class Difference:
         All lines; those with an eojeol that is cut differently, or with another number of tokens; those with the same tokens
         and other ids (two copies of a vocabulary in another order).
     eojeols, eojeols_changed : int
-    fertility_difference : tuple of float
-        B minus A, with its 95 % interval by bootstrap over blocks of 50 lines.
+    fertility_difference : Interval
+        B minus A in tokens an eojeol, over the same units as in a report.
     only_a, only_b : int
         Cuts inside eojeols that only one of the two makes.
     """
@@ -101,7 +117,7 @@ class Difference:
     lines_same_cuts_other_ids: int
     eojeols: int
     eojeols_changed: int
-    fertility_difference: tuple[float, float, float]
+    fertility_difference: Interval
     only_a: int
     only_b: int
     words: tuple[WordChange, ...]
@@ -115,14 +131,14 @@ class Difference:
 
     def to_json(self) -> str:
         """Deterministic JSON, versioned, with a final newline."""
-        data = {"format": "koktok-diff", "version": 1, "same": self.same} | asdict(self)
+        data = {"format": "koktok-diff", "version": 2, "same": self.same} | asdict(self)
         return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
 
 
 def difference(
     a: Subject,
     b: Subject,
-    lines: Sequence[str],
+    text: Sequence[str] | Mapping[str, Sequence[str]],
     *,
     gold: Sequence[GoldCorpus] = (),
     words: int = 30,
@@ -136,7 +152,8 @@ def difference(
     ----------
     a, b : Subject
         From `koktok.foreign.open_spec`.
-    lines : sequence of str
+    text : sequence of str, or mapping of str to sequence of str
+        Lines, or lines by domain.
     gold : sequence of GoldCorpus
         Sentences with morphemes, from `koktok.gold.read_gold`; adds who is right.
     words, examples : int
@@ -146,6 +163,8 @@ def difference(
     tell : callable, optional
         Progress: stage, done, total.
     """
+    domains = text if isinstance(text, Mapping) else {"": text}
+    lines = [line for domain in domains.values() for line in domain]
     changes: Counter[tuple[str, str, str]] = Counter()
     found: list[LineChange] = []
     tokens = np.zeros((len(lines), 3), dtype=np.int64)
@@ -188,12 +207,12 @@ def difference(
         lines_same_cuts_other_ids=other_ids,
         eojeols=eojeols,
         eojeols_changed=eojeols_changed,
-        fertility_difference=_interval(tokens, seed),
+        fertility_difference=_fertility(tokens, [len(domain) for domain in domains.values()], seed),
         only_a=only_a,
         only_b=only_b,
         words=tuple(WordChange(*key, times) for key, times in top),
         examples=tuple(found),
-        judged=tuple(_judge(a, b, corpus, tell) for corpus in gold),
+        judged=tuple(_judge(a, b, corpus, seed, tell) for corpus in gold),
     )
 
 
@@ -263,44 +282,41 @@ def _side(subject: Subject, tokens: int, eojeols: int) -> Side:
     return Side(subject.spec, subject.name, subject.digest, subject.size, tokens, round(tokens / max(eojeols, 1), 9))
 
 
-def _interval(tokens: np.ndarray, seed: int) -> tuple[float, float, float]:
-    blocks = np.add.reduceat(tokens, np.arange(0, len(tokens), BLOCK)) if len(tokens) else np.zeros((1, 3), np.int64)
-    picks = np.random.default_rng(seed).integers(0, len(blocks), (RESAMPLES, len(blocks)))
-    sums = blocks[picks].sum(axis=1)
-    drawn = (sums[:, 1] - sums[:, 0]) / np.maximum(sums[:, 2], 1)
-    whole = blocks.sum(axis=0)
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return round(float(whole[1] - whole[0]) / max(int(whole[2]), 1), 9), round(float(low), 9), round(float(high), 9)
+def _fertility(tokens: np.ndarray, sizes: Sequence[int], seed: int) -> Interval:
+    """Of tokens of A, tokens of B and eojeols of each line; so many lines are of each domain."""
+    units = Units.by(np.repeat(np.arange(len(sizes)), sizes), "domains", "lines")
+    a, b = (Table({"tokens": tokens[:, side], "eojeols": tokens[:, 2]}, units.of) for side in (0, 1))
+    return _interval(a, b, "fertility", units, seed)
 
 
-def _judge(a: Subject, b: Subject, corpus: GoldCorpus, tell: Tell | None) -> Judged:
-    totals = np.zeros(9, dtype=np.int64)
-    sentences = corpus.sentences
-    for at in range(0, len(sentences), BATCH):
+def _interval(a: Table, b: Table, name: str, units: Units, seed: int) -> Interval:
+    found = paired(b, a, metrics()[name].value, resamples=RESAMPLES, seed=seed)
+    figures = (found.value, found.low, found.high, found.p)
+    value, low, high, p = (None if x is None or not math.isfinite(x) else round(x, 9) for x in figures)
+    return Interval(value or 0.0, low, high, p, repr(units))
+
+
+def _judge(a: Subject, b: Subject, corpus: GoldCorpus, seed: int, tell: Tell | None) -> Judged:
+    page = GoldPage(corpus)
+    tables, cuts = [], []
+    for k, side in enumerate((a, b)):
         if tell:
-            tell(f"judging by {corpus.name}", at, len(sentences))
-        batch = sentences[at : at + BATCH]
-        for sentence, x, y in zip(batch, *_rows(a, b, [s.text for s in batch]), strict=True):
-            text = sentence.text
-            masked = {p for start, end in sentence.masked for p in range(start, end + 1)}
-            places = [
-                p for p in range(1, len(text)) if _syllable(text[p - 1]) and _syllable(text[p]) and p not in masked
-            ]
-            right = np.isin(places, [cut.at for cut in sentence.cuts])
-            left, other = _Cuts.of(x, len(text)).at[places], _Cuts.of(y, len(text)).at[places]
-            totals += [
-                (left & right).sum(), left.sum(), right.sum(), (other & right).sum(), other.sum(),
-                (left & ~other).sum(), (left & ~other & right).sum(), (other & ~left).sum(), (other & ~left & right).sum(),
-            ]  # fmt: skip
-    hit_a, cut_a, gold, hit_b, cut_b, *only = (int(n) for n in totals)
+            tell(f"judging by {corpus.name}", k, 2)
+        table, tokens = boundary_table(side, page)
+        tables.append(table)
+        cuts.append(tokens.cuts & page.inner)
+    if tell:
+        tell(f"judging by {corpus.name}", 2, 2)
+    left, right = cuts
+    f1 = metrics()["boundary_f1"].value
+    scores = [float(f1(table.sums())) for table in tables]
     return Judged(
         corpus.name,
         corpus.label,
-        round(2 * hit_a / max(cut_a + gold, 1), 9),
-        round(2 * hit_b / max(cut_b + gold, 1), 9),
-        *only,
+        *(round(x, 9) if math.isfinite(x) else 0.0 for x in scores),
+        _interval(*tables, "boundary_f1", page.units, seed),
+        *(
+            int(n.sum())
+            for n in (left & ~right, left & ~right & page.borders, right & ~left, right & ~left & page.borders)
+        ),
     )
-
-
-def _syllable(char: str) -> bool:
-    return "가" <= char <= "힣"

@@ -4,7 +4,7 @@ This folder adds: sums per line before anything else. Values, domains, intervals
 tables of counts, so that a metric over shards is the metric over the whole, and no figure travels without a signature.
 """
 
-from koktok.metrics.boundaries import GoldPage
+from koktok.metrics.boundaries import GoldPage, boundary_table
 from koktok.metrics.page import Page, Text, Tokens, cuts_of
 from koktok.metrics.probe import Labelled
 from koktok.metrics.registry import Metric, describe, metrics
@@ -26,6 +26,7 @@ __all__ = [
     "Text",
     "Tokens",
     "Value",
+    "boundary_table",
     "compare",
     "cuts_of",
     "describe",

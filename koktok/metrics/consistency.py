@@ -160,14 +160,15 @@ def consistency_f1_merged(s: Any) -> Any:
     return f_score(s["pairs_merged_both"], s["pairs_token"], s["pairs_merged"])
 
 
-@metric("M16c", ko="어간 분할 일관성", unit="share", better="higher", needs="sample", table="consistency")
+@metric("M16c", ko="어간 분할 일관성", unit="share", better="none", needs="sample", table="consistency")
 def stem_consistency(s: Any) -> Any:
     """Same stem, same cuts.
 
     Definition: for stems (first noun or verb of an eojeol, sharing no syllable) that occur in two or more distinct
     eojeols: running words whose cuts inside and at the end of the stem are the most frequent ones of that stem / all.
-    Source: this suite; what users mean by "the stem keeps its piece".
-    Pitfalls: swallowing every particle in a different piece is punished, swallowing nothing ever is rewarded.
+    Source: this suite.
+    Pitfalls: never cutting is rewarded (whole eojeols have .92, single syllables 1), so it is no score: read recall before
+    particles and endings (M12) beside it.
     """
     return ratio(s["stem_same"], s["stem_words"])
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from koktok.foreign.base import Ints, Subject
 from koktok.metrics.registry import metric
+from koktok.metrics.statistics import GROUPS
 
-__all__ = ["GROUPS", "Histogram", "counted", "lengths"]
-
-GROUPS: Final = 20
-"""Groups of blocks, each left out once for the interval (jackknife)."""
+__all__ = ["Histogram", "counted", "lengths"]
 
 
 class Histogram:
@@ -46,10 +44,9 @@ class Histogram:
         return self.entropy(power) / float(np.log2(self.size)) if self.size > 1 else float("nan")
 
 
-def counted(ids: Ints, line_of: Ints, blocks: Ints, size: int) -> Ints:
-    """Counts of every id in each of `GROUPS` groups of blocks, shape (groups, size)."""
-    group = blocks[line_of] % GROUPS
-    flat = np.bincount(group * size + ids, minlength=GROUPS * size)
+def counted(ids: Ints, line_of: Ints, groups: Ints, size: int) -> Ints:
+    """Counts of every id in each group of lines (`Units.groups`), shape (groups, size)."""
+    flat = np.bincount(groups[line_of] * size + ids, minlength=GROUPS * size)
     return flat.reshape(GROUPS, size).astype(np.int64)
 
 
@@ -144,7 +141,8 @@ def utilisation(h: Any) -> Any:
 
     Definition: ids that occur at least once / all ids, specials and bytes included.
     Source: common practice.
-    Pitfalls: grows with the text; compare on the same text only. Not defined for an open vocabulary.
+    Pitfalls: grows with the text; compare on the same text only. Not defined for an open vocabulary. It counts types, for
+    which leaving out groups gives a rough interval only.
     """
     return h.types / h.size if h.size else float("nan")
 

@@ -12,10 +12,10 @@ from koktok.foreign.base import Subject
 from koktok.metrics.counts import columns as count_columns
 from koktok.metrics.fidelity import probes, round_trip
 from koktok.metrics.language_model import ngram_table, segmentation_entropy
-from koktok.metrics.page import BLOCK, Page, Text, Tokens
+from koktok.metrics.page import Page, Text, Tokens
 from koktok.metrics.probe import Labelled, probe
 from koktok.metrics.robustness import contexts, noise
-from koktok.metrics.statistics import Table
+from koktok.metrics.statistics import Table, Units
 from koktok.metrics.vocabulary import vocabulary_counts
 
 if TYPE_CHECKING:
@@ -39,13 +39,11 @@ def other_texts(
         other = np.diff(subject.encode(parallel.other).indptr)
         share = np.divide(tokens, other, out=np.zeros(len(tokens)), where=other > 0)
         columns = {"tokens": tokens, "other_tokens": other, "premium": share, "pairs": (other > 0).astype(np.int64)}
-        tables["parallel"] = Table(columns, np.arange(len(tokens), dtype=np.int64) // BLOCK)
+        tables["parallel"] = Table(columns, Units.blocks(np.zeros(len(tokens), dtype=np.int64)))
     for name, text in (("english", english), ("code", code)):
         if text is not None and len(text):
             page = Page(text.lines)
-            tables[name] = Table(
-                count_columns(page, Tokens(page, subject.encode(text.lines))), text.blocks, text.domains
-            )
+            tables[name] = Table(count_columns(page, Tokens(page, subject.encode(text.lines))), text.units.of)
     if labelled is not None:
         tables["probe"] = probe(subject, labelled)
     return tables

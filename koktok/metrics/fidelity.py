@@ -57,7 +57,7 @@ def round_trip(subject: Subject, text: Text) -> Table | None:
             kept[:, part.start + k] = _same(back, line)
     one = np.ones(len(text), dtype=np.int64)
     columns = {"lines": one, "strict": kept[0], "nfc": kept[1], "spaces": kept[2]}
-    return Table(columns, text.blocks, text.domains)
+    return Table(columns, text.units.of)
 
 
 def _same(back: str, text: str) -> tuple[bool, bool, bool]:

@@ -138,7 +138,7 @@ def ngram_table(subject: Subject, text: Text) -> Table | None:
     for name, order in (("fixed", ORDER), ("equal", equal)):
         bits = kneser_ney(train, test, order=order, size=size)
         columns[f"bits_{name}"] = np.array([float(b.sum()) for b in bits]) + lost
-    return Table(columns, text.blocks[which], text.domains[which])
+    return Table(columns, text.units.of[which])
 
 
 def segmentation_entropy(subject: Subject, text: Text) -> Table | None:
@@ -156,7 +156,7 @@ def segmentation_entropy(subject: Subject, text: Text) -> Table | None:
                 solved[word] = lattice_entropy(word, scores, longest, unknown)
         found.append(sum(solved[word] for word in words))
     chars = np.array([len(line) for line in text.lines], dtype=np.int64)
-    return Table({"entropy": np.array(found), "chars": chars}, text.blocks, text.domains)
+    return Table({"entropy": np.array(found), "chars": chars}, text.units.of)
 
 
 def lattice_entropy(word: str, scores: Mapping[str, float], longest: int, unknown: float) -> float:
@@ -189,8 +189,9 @@ def ngram_bits(s: Any) -> Any:
     Definition: −Σ log₂ p(token) / code points of the held-out fifth of the sample's blocks, ends of lines included as
     tokens; interpolated Kneser-Ney trained on the rest; 16 bits more for each character inside an unknown token.
     Source: Kneser and Ney 1995; bits per character as in Mielke 2019.
-    Pitfalls: five long tokens see more text than five short ones: read it beside X2b. Small samples favour small
-    vocabularies. The other segmentations of a line are not summed over, so it is an upper bound.
+    Pitfalls: on samples of some megabytes single syllables are the best of all and differences between vocabularies change
+    their sign from sample to sample, so it measures the sample: no ground for a claim. Five long tokens see more text
+    than five short ones: read it beside X2b. Other segmentations of a line are not summed over: an upper bound.
     """
     return ratio(s["bits_fixed"], s["chars"])
 
@@ -201,7 +202,7 @@ def ngram_bits_equal(s: Any) -> Any:
 
     Definition: as X2a with order 1 + round(8 / characters per token), between 2 and 7.
     Source: this suite.
-    Pitfalls: the order is a whole number, so contexts are equal only roughly.
+    Pitfalls: as X2a; and the order is a whole number, so contexts are equal only roughly.
     """
     return ratio(s["bits_equal"], s["chars"])
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from koktok.errors import InputError
 from koktok.foreign.base import Ints, Rows, running
 from koktok.foreign.spans import code_points
+from koktok.metrics.statistics import Units
 
 __all__ = ["Page", "Text", "Tokens", "cuts_of"]
 
@@ -24,22 +25,19 @@ Mask = npt.NDArray[np.bool_]
 SPACES: Final = np.array(sorted(ord(c) for c in map(chr, range(0x3001)) if c.isspace()), dtype=np.uint32)
 """What `str.split` splits on; the last of them is U+3000."""
 
-BLOCK: Final = 20
-"""Lines that are resampled together: sentences of one document resemble each other."""
-
 BATCH: Final = 1 << 20
 """Characters that are measured at once."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """Lines in NFC, each with its domain and its block.
+    """Lines in NFC, each with its domain and its block of neighbours.
 
     Parameters
     ----------
     lines : list of str
     domains, blocks : ndarray of int64, shape (lines,)
-        Numbers into `names`, and of the block that a line is resampled with.
+        Numbers into `names`, and of the block of 50 lines.
     names : tuple of str
         Of the domains.
 
@@ -66,17 +64,14 @@ class Text:
         """
         lines: list[str] = []
         where: list[int] = []
-        blocks: list[int] = []
-        block = 0
         for k, (name, given) in enumerate(domains.items()):
             if isinstance(given, str):
                 raise InputError(f"one `str` came where the lines of `{name}` were wanted")
             kept = [unicodedata.normalize("NFC", line) for line in given if line.strip()]
             lines += kept
             where += [k] * len(kept)
-            blocks += [block + i // BLOCK for i in range(len(kept))]
-            block += -(-len(kept) // BLOCK)
-        return cls(lines, np.array(where, dtype=np.int64), np.array(blocks, dtype=np.int64), tuple(domains))
+        found = np.array(where, dtype=np.int64)
+        return cls(lines, found, Units.blocks(found), tuple(domains))
 
     @classmethod
     def read(cls, paths: Sequence[str | Path]) -> Text:
@@ -100,6 +95,11 @@ class Text:
         whole = hashlib.sha256("\n".join(self.lines).encode("utf-8", "surrogatepass"))
         whole.update(repr((self.names, np.bincount(self.domains, minlength=len(self.names)).tolist())).encode())
         return whole.hexdigest()[:16]
+
+    @cached_property
+    def units(self) -> Units:
+        """What is resampled together: the domains, or the blocks where there are fewer than five domains."""
+        return Units.by(self.domains, "domains", "lines", blocks=self.blocks)
 
     def take(self, which: Ints) -> Text:
         """These lines only, in this order, with their blocks."""

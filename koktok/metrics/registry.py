@@ -69,6 +69,7 @@ FAMILIES: Final = (
     "counts",
     "unknowns",
     "boundaries",
+    "kinds",
     "consistency",
     "distribution",
     "vocabulary",

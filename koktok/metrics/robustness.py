@@ -172,7 +172,7 @@ def noise(subject: Subject, text: Text, *, seed: int = 0) -> Table:
 
         columns[f"{name}_tokens"] = after.per_line
         columns[f"{name}_both"], columns[f"{name}_cuts"] = of(a & b), of(a) + of(b)
-    return Table(columns, text.blocks, text.domains)
+    return Table(columns, text.units.of)
 
 
 def contexts(subject: Subject, text: Text, *, words: int = 2000, seed: int = 0) -> Table:

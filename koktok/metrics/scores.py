@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Final
@@ -14,25 +13,26 @@ from koktok.errors import UsageError
 from koktok.foreign.base import Ints, Subject
 from koktok.gold import GoldCorpus, check_names
 from koktok.metrics import boundaries, counts, unknowns
-from koktok.metrics.distribution import GROUPS, Histogram, counted, lengths
+from koktok.metrics.distribution import Histogram, counted, lengths
+from koktok.metrics.kinds import by_kind, golds_table
 from koktok.metrics.page import Page, Text, Tokens
 from koktok.metrics.probe import Labelled
 from koktok.metrics.registry import Metric, metrics
 from koktok.metrics.statistics import (
-    T_975,
+    GROUPS,
     Difference,
     Statistics,
     Table,
     Value,
+    around,
     interval,
     jackknife,
     paired,
-    resample,
 )
 
 __all__ = ["FORMAT", "Parallel", "Scores", "compare", "score"]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of what `Scores.as_dict` gives."""
 
 Tell = Callable[[str, int, int], None]
@@ -67,6 +67,8 @@ class Scores:
     values : dict of str to Value
         By name of the metric; those of gold also as NAME@GOLD for each gold corpus.
     domains : dict of str to dict of str to Value
+    kinds : dict of str to dict of str to Value
+        For each gold corpus the recall of each kind of border.
     trivial : dict of str to dict of str to float
         For each gold corpus what stands beside every boundary score.
     histograms : dict of str to list of int
@@ -79,6 +81,7 @@ class Scores:
     subject: dict[str, Any]
     values: dict[str, Value]
     domains: dict[str, dict[str, Value]]
+    kinds: dict[str, dict[str, Value]]
     trivial: dict[str, dict[str, float]]
     histograms: dict[str, list[int]]
     details: dict[str, Any]
@@ -89,12 +92,10 @@ class Scores:
         """For JSON: the same inputs give the same bytes when keys are sorted."""
         return {
             "details": self.details,
-            "domains": {
-                domain: {name: value.as_dict() for name, value in sorted(row.items())}
-                for domain, row in self.domains.items()
-            },
+            "domains": _plain(self.domains),
             "format": FORMAT,
             "histograms": self.histograms,
+            "kinds": _plain(self.kinds),
             "signature": self.signature,
             "subject": self.subject,
             "trivial": {
@@ -104,11 +105,15 @@ class Scores:
         }
 
 
+def _plain(rows: dict[str, dict[str, Value]]) -> dict[str, dict[str, Any]]:
+    return {key: {name: value.as_dict() for name, value in sorted(row.items())} for key, row in rows.items()}
+
+
 def _text_statistics(subject: Subject, text: Text, reference: Subject | None, tell: Tell | None) -> Statistics:
     """Tables of a text, batch by batch."""
     parts: list[dict[str, Ints]] = []
     histogram = np.zeros((GROUPS, subject.size or 1), dtype=np.int64)
-    batches = list(text.batches())
+    batches, groups = list(text.batches()), text.units.groups
     for number, part in enumerate(batches):
         lines = text.lines[part]
         page = Page(lines)
@@ -122,14 +127,14 @@ def _text_statistics(subject: Subject, text: Text, reference: Subject | None, te
         if size > histogram.shape[1]:
             histogram = np.pad(histogram, ((0, 0), (0, size - histogram.shape[1])))
         line_of = np.repeat(np.arange(len(lines)), tokens.per_line)
-        histogram += counted(ids, line_of, text.blocks[part], size)
+        histogram += counted(ids, line_of, groups[part], size)
         if tell:
             tell(f"score {subject.name}", number + 1, len(batches))
     columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     size = subject.size or histogram.shape[1]
     if subject.size is not None:
         columns["id_bits"] = columns["tokens"] * float(np.log2(size))
-    return Statistics({"text": Table(columns, text.blocks, text.domains)}, histogram)
+    return Statistics({"text": Table(columns, text.units.of)}, histogram)
 
 
 def score(
@@ -156,7 +161,8 @@ def score(
     text : Text, optional
         For fertility, unknowns and the distribution of ids.
     gold : sequence of GoldCorpus or GoldPage
-        For boundary scores; the first human one gives the headline. A `GoldPage` can be made once for many subjects.
+        For boundary scores; the first human one stands where no corpus is named, and the headline (`boundary_f1_macro`) is
+        the mean of all. A `GoldPage` can be made once for many subjects.
     reference : Subject, optional
         For normalized sequence length.
     parallel, english, code, labelled : optional
@@ -166,7 +172,7 @@ def score(
     sample : int
         Lines for the extended metrics (ten times as many for n-grams).
     resamples, seed : int
-        Of the bootstrap.
+        Of the bootstrap over documents and domains (`Units`); 0 draws no intervals.
     tell : callable, optional
         Progress.
 
@@ -206,6 +212,8 @@ def score(
             from koktok.metrics.consistency import consistency
 
             statistics.tables[f"consistency@{name}"] = _one(consistency(subject, page, tokens, seed=seed))
+    if pages:
+        statistics.tables["golds"] = golds_table([statistics.tables[f"gold@{page.gold.name}"] for page in pages])
     statistics.tables |= more.other_texts(subject, parallel=parallel, english=english, code=code, labelled=labelled)
     if extended:
         tables, details = more.sampled(subject, text, sample=sample, seed=seed, tell=tell)
@@ -214,6 +222,10 @@ def score(
     if len(domains) > 1:
         _across(statistics, domains)
     values = _values(statistics, subject, [page.gold for page in pages], resamples, seed)
+    kinds = {
+        page.gold.name: _measure(statistics.tables[f"gold@{page.gold.name}"], by_kind(), resamples, seed)
+        for page in pages
+    }
     signature = {
         "format": FORMAT,
         "gold": {page.gold.name: {"digest": page.gold.digest, "label": page.gold.label} for page in pages},
@@ -226,6 +238,7 @@ def score(
         "sample": sample if extended else None,
         "seed": seed,
         "text": None if text is None else text.digest,
+        "units": _units(text, pages),
         "tokenizer": subject.digest,
     }
     about = {
@@ -236,7 +249,13 @@ def score(
         "size": subject.size,
         "spec": subject.spec,
     }
-    return Scores(about, values, domains, trivial, histograms, details, signature, statistics)
+    return Scores(about, values, domains, kinds, trivial, histograms, details, signature, statistics)
+
+
+def _units(text: Text | None, pages: Sequence[boundaries.GoldPage]) -> dict[str, str]:
+    """What the intervals stand on, by corpus."""
+    found = {page.gold.name: repr(page.units) for page in pages}
+    return found if text is None else {"text": repr(text.units)} | found
 
 
 def _one(row: dict[str, float]) -> Table:
@@ -244,37 +263,35 @@ def _one(row: dict[str, float]) -> Table:
     return Table({k: np.array([v], dtype=np.float64) for k, v in row.items()}, np.zeros(1, dtype=np.int64))
 
 
-def _of_table(known: dict[str, Metric], table: str) -> list[Metric]:
-    return [m for m in known.values() if m.table == table]
+def _of_table(known: dict[str, Metric], table: str) -> dict[str, Callable[[Any], Any]]:
+    return {m.name: m.value for m in known.values() if m.table == table}
 
 
-def _measure(table: Table, wanted: Sequence[Metric], resamples: int, seed: int, rows: Any = None) -> dict[str, Value]:
-    """Values and intervals of the metrics whose columns the table has."""
-    sums = table.sums(rows)
-    usable = []
-    for m in wanted:
+def _measure(table: Table, wanted: Mapping[str, Callable[[Any], Any]], resamples: int, seed: int) -> dict[str, Value]:
+    """Values and intervals of what is wanted and has its columns in the table."""
+    sums = table.sums()
+    usable = {}
+    for name, value in wanted.items():
         try:
-            usable.append((m, float(m.value(sums))))
+            usable[name] = value, float(value(sums))
         except KeyError:
             continue
-    if not usable:
-        return {}
-    units = table.by_unit(rows)
-    drawn = resample(units, resamples, seed) if resamples > 1 and len(next(iter(units.values()))) > 1 else None
-    n = len(table) if rows is None else int(rows.sum())
+    drawn = table.draws(resamples, seed) if usable else None
+    units = 0 if drawn is None else len(np.unique(table.units))
     found = {}
-    for m, value in usable:
-        low, high = interval(np.asarray(m.value(drawn), dtype=np.float64)) if drawn is not None else (None, None)
-        found[m.name] = Value(value, low, high, n)
+    for name, (value, here) in usable.items():
+        low, high = interval(np.asarray(value(drawn), dtype=np.float64)) if drawn is not None else (None, None)
+        found[name] = Value(here, low, high, len(table), units)
     return found
 
 
 def _domains(statistics: Statistics, text: Text | None, resamples: int, seed: int) -> dict[str, dict[str, Value]]:
+    """The figures of each domain by itself, with blocks of its lines as units."""
     if text is None or "text" not in statistics.tables or len(text.names) < 2:
         return {}
     wanted = _of_table(metrics(), "text")
     return {
-        name: _measure(statistics.tables["text"], wanted, resamples, seed, text.domains == k)
+        name: _measure(statistics.tables["text"].where(text.domains == k, text.blocks), wanted, resamples, seed)
         for k, name in enumerate(text.names)
         if (text.domains == k).any()
     }
@@ -302,19 +319,21 @@ def _values(
             values |= found
     if statistics.histogram is not None and statistics.histogram.any():
         whole = statistics.histogram.sum(axis=0)
-        for m in _of_table(known, "histogram"):
-            if m.name.endswith("utilisation") and subject.size is None:
+        for name, value in _of_table(known, "histogram").items():
+            if name.endswith("utilisation") and subject.size is None:
                 continue
 
-            def of(counts_of: Any, m: Metric = m) -> float:
-                return float(m.value(Histogram(counts_of, subject.size)))
+            def of(counts_of: Any, value: Callable[[Any], Any] = value) -> float:
+                return float(value(Histogram(counts_of, subject.size)))
 
-            low, high = jackknife(list(statistics.histogram), of, whole) if resamples > 1 else (None, None)
-            values[m.name] = Value(of(whole), low, high, int(whole.sum()))
+            error, n = jackknife(list(statistics.histogram), of, whole) if resamples > 1 else (None, 0)
+            values[name] = Value(
+                of(whole), *around(of(whole), error, n), int(whole.sum()), n if error is not None else 0
+            )
     return values
 
 
-def _paired_histograms(first: Scores, second: Scores, m: Metric) -> Difference:
+def _paired_histograms(first: Scores, second: Scores, m: Metric, resamples: int) -> Difference:
     """The same groups of blocks left out on both sides, one after the other."""
     sides = [(scores.statistics.histogram, scores.subject["size"]) for scores in (first, second)]
     (a, a_size), (b, b_size) = sides
@@ -327,24 +346,21 @@ def _paired_histograms(first: Scores, second: Scores, m: Metric) -> Difference:
         return float(m.value(Histogram(counts_of[:width], a_size)) - m.value(Histogram(counts_of[width:], b_size)))
 
     whole = both.sum(axis=0)
-    low, high = jackknife(list(both), difference, whole)
+    error, n = jackknife(list(both), difference, whole) if resamples > 1 else (None, GROUPS)
     here = difference(whole)
-    p = float("nan")
-    if low is not None and high is not None and high > low:
-        n = int((both.sum(axis=1) > 0).sum())
-        error = (high - low) / 2 / T_975[min(n - 2, len(T_975) - 1)]
-        p = math.erfc(abs(here) / error / math.sqrt(2))  # the normal curve for the tails of t: a little too small
-    return Difference(here, low, high, p, GROUPS)
+    return Difference.tested(here, *around(here, error, n), error, n)
 
 
 def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000, seed: int = 0) -> Difference:
-    """First minus second on the same lines, with a paired bootstrap interval.
+    """First minus second on the same lines, with a paired bootstrap interval over the units of the text or the gold.
 
     Parameters
     ----------
     first, second : Scores
     name : str
         A metric; of gold also NAME@GOLD.
+    resamples, seed : int
+        0 draws no interval.
 
     Raises
     ------
@@ -357,7 +373,7 @@ def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000
         raise UsageError(f"`{bare}` is no metric", hint="koktok metrics")
     table = m.table
     if table == "histogram":
-        return _paired_histograms(first, second, m)
+        return _paired_histograms(first, second, m, resamples)
     if table in ("gold", "types", "consistency"):
         human = [g for g, about in first.signature["gold"].items() if about["label"] == "human"]
         table = f"{table}@{corpus or next(iter(human or first.signature['gold']), '')}"

@@ -1,0 +1,61 @@
+"""Morphemes of a sentence to its words: for files that give a whole line and the flat list of what is in it.
+
+This file adds: `deal`. Words are filled from left to right at least cost of alignment, so that a contraction at the end of one
+word does not pull the next one along; a few ways to go on are kept at every word, because the cheapest may end badly.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final
+
+from koktok.gold.align import letters, surface_cuts
+
+__all__ = ["deal"]
+
+SLACK: Final = 10
+"""Letters by which the morphemes of one word may be longer or shorter than it: 것+이+ᆸ니다 has five more than 겁니다."""
+
+KEPT: Final = 5
+"""Ways to deal the words so far that are followed."""
+
+
+def deal(words: Sequence[str], morphemes: Sequence[str]) -> list[int] | None:
+    """How many morphemes each word takes, in order; None where no way of dealing them comes near the words.
+
+    Examples
+    --------
+    >>> deal(["집에서", "갔다"], ["집", "에서", "가", "았", "다"])
+    [2, 3]
+    >>> deal(["집에서", "갔다"], ["집"]) is None
+    True
+    """
+    sizes = [0, *accumulate(len(letters(morpheme)) for morpheme in morphemes)]
+    ways: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for word in words:
+        found: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for start, (cost, taken) in sorted(ways.items()):
+            for end, more in _ends(word, morphemes, sizes, start):
+                if end not in found or cost + more < found[end][0]:
+                    found[end] = cost + more, (*taken, end - start)
+        ways = dict(sorted(found.items(), key=lambda item: (item[1][0], item[0]))[:KEPT])
+    return list(ways[len(morphemes)][1]) if len(morphemes) in ways else None
+
+
+def _ends(word: str, morphemes: Sequence[str], sizes: Sequence[int], start: int) -> list[tuple[int, float]]:
+    """Where the morphemes of a word that begin here may end, and at what cost; where they simply join, nothing else."""
+    joined = ""
+    for end in range(start, len(morphemes)):
+        joined += morphemes[end]
+        if joined == word:
+            return [(end + 1, 0.0)]
+        if not word.startswith(joined):
+            break
+    length = len(letters(word))
+    low, high = sizes[start] + length - SLACK, sizes[start] + length + SLACK
+    return [
+        (end, surface_cuts(word, morphemes[start:end]).cost * max(length, sizes[end] - sizes[start]))
+        for end in range(max(start + 1, bisect_left(sizes, low)), bisect_right(sizes, high))
+    ]
