@@ -40,7 +40,7 @@ def test_words_by_frequency_and_their_price(pair: tuple[str, str]) -> None:
     assert (found.lines, found.lines_changed, found.eojeols, found.eojeols_changed) == (3, 2, 5, 2)
     assert (found.only_a, found.only_b) == (4, 2)
     assert (found.a.tokens, found.b.tokens) == (10, 8)
-    assert found.fertility_difference[0] == pytest.approx(-0.4)
+    assert found.fertility_difference.value == pytest.approx(-0.4)
     assert found.examples[0].a == "학교|에서|는 집"
     assert not found.same
 
@@ -52,6 +52,22 @@ def test_gold_says_who_is_right(pair: tuple[str, str]) -> None:
     assert (judged.f1_a, judged.f1_b) == (1.0, 0.0)
     assert (judged.only_a, judged.only_a_right, judged.only_b, judged.only_b_right) == (2, 2, 1, 0)
     assert judged.standing == "human"
+    assert (judged.difference.value, judged.difference.low, judged.difference.p) == (-1.0, None, None)
+
+
+def test_the_interval_is_that_of_a_report(pair: tuple[str, str]) -> None:
+    """One rule: the same units, the same draws, the same numbers."""
+    from koktok.metrics import Text, compare, score
+
+    domains = {f"d{k}": ["학교에서는 집"] * (k + 1) + ["집에서 집"] * (3 * k) for k in range(6)}
+    a, b = map(open_spec, pair)
+    found = difference(a, b, domains).fertility_difference
+    text = Text.of(domains)
+    other = compare(score(b, text, resamples=0), score(a, text, resamples=0), "fertility", resamples=1000)
+    assert (found.value, found.low, found.high, found.p) == pytest.approx(
+        (other.value, other.low, other.high, other.p), abs=1e-8
+    )
+    assert (found.units, other.n) == ("6 domains", 6)
 
 
 def test_ids_in_another_order_are_told_and_are_no_change(tmp_path: Path) -> None:
@@ -79,7 +95,7 @@ def test_nothing_differs_from_itself_and_sides_swap(lines: list[str]) -> None:
     assert difference(a, a, lines).same
     here, there = difference(a, b, lines), difference(b, a, lines)
     assert (here.only_a, here.only_b, here.lines_changed) == (there.only_b, there.only_a, there.lines_changed)
-    assert here.fertility_difference[0] == pytest.approx(-there.fertility_difference[0])
+    assert here.fertility_difference.value == pytest.approx(-there.fertility_difference.value)
     # A cut that only one makes is a cut of the syllables: eojeols have none inside.
     assert here.only_b == 0
 

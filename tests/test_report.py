@@ -6,12 +6,14 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from conftest import MINI
+import typer
+from conftest import MINI, ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from test_cli import koktok
@@ -23,8 +25,8 @@ from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
 from koktok.report.measure import Entry, Material, entries_of, measure, showcase
 from koktok.report.page import spans_of
-from koktok.report.rows import on_front
-from koktok.report.schema import Cell, Comparison, GoldInfo, Measure, Row, Sentence, TextInfo
+from koktok.report.rows import equal_tokens, on_front
+from koktok.report.schema import Cell, Comparison, Contrast, GoldInfo, Measure, Row, Sentence, TextInfo
 
 Trained = Callable[..., Path]
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -50,6 +52,7 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
             scores={"fertility": Cell(value=2.25, low=2.0, high=2.5), "boundary_f1": Cell(value=0.5)},
             domains={"news": {"fertility": Cell(value=2.25)}, "law": {"fertility": Cell(value=2.5, low=2, high=3)}},
             golds={"kaist": {"boundary_f1": Cell(value=0.5)}},
+            kinds={"kaist": {"N|J": Cell(value=0.25)}},
             lengths=[0, 0.5, 0.5],
             ranks=[(1, 0.1), (10, 0.01)],
         ),
@@ -71,10 +74,25 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
         libraries={"koktok": "0"},
         measures=measures,
         texts=[TextInfo(name=n, lines=1, eojeols=2, characters=5, bytes=13, digest="d" * 16) for n in ("news", "law")],
-        golds=[GoldInfo(name="kaist", standing="human", sentences=1, words=2, skipped=0, digest="e" * 16)],
+        golds=[
+            GoldInfo(
+                name="kaist",
+                standing="human",
+                sentences=1,
+                words=2,
+                skipped=0,
+                digest="e" * 16,
+                resampled="9 documents",
+                kinds={"N|J": 4, "V|E": 2},
+            )
+        ],
         rows=rows,
         reference="less",
-        comparisons=[Comparison(measure="fertility", row=1, difference=Cell(value=0.75, low=0.5, high=1.0))],
+        comparisons=[
+            Comparison(
+                measure="fertility", row=1, difference=Contrast(value=0.75, low=0.5, high=1.0, p=0.01, adjusted=0.04)
+            )
+        ],
         sentences=[Sentence(text=text, gold=[1], tokens={1: [(0, 2), (2, 5)], 2: [(0, 1), (1, 2), (3, 5)]})],
     )
 
@@ -117,15 +135,23 @@ def test_json_comes_back_and_has_a_version() -> None:
     assert Report.from_json(text) == report
     assert text.endswith("}\n")
     data = json.loads(text)
-    assert (data["format"], data["version"]) == ("koktok-report", 1)
-    with pytest.raises(ArtifactError, match="this report has version 2, this koktok reads version 1"):
-        Report.from_json(json.dumps(data | {"version": 2}))
+    assert (data["format"], data["version"]) == ("koktok-report", 2)
+    with pytest.raises(ArtifactError, match="this report has version 3, this koktok reads version 2"):
+        Report.from_json(json.dumps(data | {"version": 3}))
     with pytest.raises(ArtifactError, match="no report of koktok"):
         Report.from_json("[]")
     with pytest.raises(ArtifactError, match="a report is JSON"):
         Report.from_json("<html>")
     with pytest.raises(ArtifactError, match="this report is broken"):
         Report.from_json(json.dumps(data | {"surprise": 1}))
+
+
+def test_reports_of_version_1_are_read() -> None:
+    old = (ROOT / "eval" / "reports" / "2026-11-21-quick.json").read_text(encoding="utf-8")
+    report = Report.from_json(old)
+    assert report.version == 1
+    assert "p =" not in to_markdown(report)
+    Page(to_html(report))
 
 
 def test_a_figure_that_is_none_never_gets_into_json() -> None:
@@ -141,7 +167,11 @@ def test_markdown_says_figures_intervals_and_why() -> None:
     text = to_markdown(example())
     assert "| 1 | ours ★ | 12,345 | 2.250 [2.000, 2.500] | 0.500 |" in text
     assert "| 3 | third | – | not run: `c` is not installed |  |" in text
-    assert "| 1 | ours | +0.7500 [+0.5000, +1.0000] |" in text
+    assert "| 1 | ours | +0.7500 [+0.5000, +1.0000] p = .040 |" in text
+    assert "intervals over 9 documents (kaist). p: Student's t" in text
+    assert "adjusted for the 1 tests of this table (Holm)" in text
+    assert "| # | tokenizer | N\\|J (4) | V\\|E (2) |" in text
+    assert "| 1 | ours | 0.250 | – |" in text
     assert "`tokenizer:abc|seed:0`" in text
 
 
@@ -185,6 +215,23 @@ def test_runs_of_a_sentence_join_to_it(text: str, data: st.DataObject) -> None:
     assert "".join(run.text for run in runs) == text
     assert all(run.text for run in runs)
     assert {run.edge for run in runs} <= {"", "start", "hit", "miss", "over", "cut"}
+
+
+def test_punctuation_is_painted_as_it_is_counted() -> None:
+    words = [
+        ("입니다.", ["이", "ㅂ니다", "."], ["VCP", "EF", "SF"], False),
+        ("서울과", ["서울", "과"], ["NNP", "JC"], True),
+    ]
+    sentence_of = GoldCorpus.of(
+        "tiny", [[*words, ("해요", ["하", "아요"], ["VV", "EF"], True), ("물", ["물"], ["NNG"], True)]], human=True
+    )
+    (sentence,) = showcase([], 1, 0, [sentence_of])
+    assert sentence.text == "입니다. 서울과 해요 물"
+    runs = spans_of(sentence.text, [(k, k + 1) for k in range(len(sentence.text))], sentence.gold, sentence.unjudged)
+    # 입 holds a border, so 입|니 is not judged, nor is 다|. ; 니|다 and 서|울 are inside morphemes; 해|요 is beside a border
+    assert [(run.text, run.edge) for run in runs if run.edge not in ("start", "")] == [
+        ("니", "cut"), ("다", "over"), (".", "cut"), ("울", "over"), ("과", "hit"), ("요", "cut"),
+    ]  # fmt: skip
 
 
 def test_marks_of_a_sentence() -> None:
@@ -270,7 +317,19 @@ def test_rows_that_cannot_run_say_why_and_the_others_are_measured() -> None:
     assert found.rows[0].golds["tiny"]["boundary_recall"].value == 1.0
     assert found.golds[0].syllables_f1 == pytest.approx(found.rows[0].scores["boundary_f1"].value)
     assert set(found.rows[0].domains) == {"essay", "more"}
-    assert {(item.measure, item.row) for item in found.comparisons} == {("fertility", 3), ("boundary_f1", 3)}
+    assert {(item.measure, item.row) for item in found.comparisons} == {
+        ("fertility", 3),
+        ("boundary_f1", 3),
+        ("boundary_f1_macro", 3),
+    }
+    adjusted = [item.difference.adjusted for item in found.comparisons if item.difference.adjusted is not None]
+    assert found.resampled == f"{len(LINES) // 50 + 2} blocks of 50 lines"
+    assert len(adjusted) == 1  # sixteen sentences are one block, which proves nothing
+    assert all(
+        item.difference.adjusted >= item.difference.p for item in found.comparisons if item.difference.p is not None
+    )
+    assert found.rows[0].kinds["tiny"]["N|J"].value == 1
+    assert found.golds[0].kinds == {"N|J": 16, "J|J": 8, "E|E": 8}
     assert found.reference == "syllables"
     assert sum(found.rows[2].lengths) == pytest.approx(1.0)
     assert found.sentences[0].tokens == {1: [(0, 1), (1, 2), (3, 4), (4, 5)], 3: [(0, 2), (3, 5)]}
@@ -288,7 +347,36 @@ def test_a_library_that_breaks_becomes_a_row(monkeypatch: pytest.MonkeyPatch) ->
     broken.__class__ = Broken
     monkeypatch.setattr(koktok.foreign, "open_spec", lambda spec: broken if spec == "eojeols" else good(spec))
     found = measure([Entry("syllables"), Entry("eojeols")], material(), resamples=0)
-    assert [row.why for row in found.rows] == ["", "IndexError: somewhere"]
+    assert [(row.why, row.failed) for row in found.rows] == [("", False), ("IndexError: somewhere", True)]
+
+
+def test_no_resamples_no_intervals_and_every_row_runs() -> None:
+    found = measure([Entry("syllables"), Entry("eojeols")], material(), resamples=0)
+    assert [row.ran for row in found.rows] == [True, True]
+    assert len(found.comparisons) == 3
+    assert {(c.difference.low, c.difference.p, c.difference.adjusted) for c in found.comparisons} == {
+        (None, None, None)
+    }
+    assert all(cell.low is None for row in found.rows for cell in row.scores.values())
+
+
+def test_f1_at_equal_tokens_is_read_off_the_line_between_two_rows() -> None:
+    def row(number: int, family: str, tokens: float, f1: float) -> Row:
+        cells = {"fertility": Cell(value=tokens), "boundary_f1_macro": Cell(value=f1)}
+        return Row(number=number, name=str(number), spec="", family=family, scores=cells)
+
+    rows = [
+        row(1, "sp", 1.75, 0.5),
+        row(2, "koktok", 1.7, 0.6),
+        row(3, "koktok", 1.8, 0.7),
+        row(4, "koktok", 1.9, 0.65),
+    ]
+    rows += [row(5, "hf", 1.95, 0.4), row(6, "sp", 1.8, 0.6), row(7, "trivial", 1.75, 1), row(8, "koktok", 2.1, 0.9)]
+    found = equal_tokens(example().model_copy(update={"rows": rows}))
+    assert [(r.number, f1.value) for r, f1, _ in found] == [(1, 0.5), (5, 0.4), (6, 0.6)]
+    # the fourth row is beaten by the third and is not on the front
+    assert [ours for *_, ours in found] == pytest.approx([0.65, 0.7 + 0.2 * 0.5, 0.7])
+    assert equal_tokens(example()) == []
 
 
 def test_finished_rows_are_kept_and_give_the_same_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -419,5 +507,64 @@ def test_what_a_report_cannot_do_is_said_at_once_or_at_the_end(tmp_path: Path) -
     assert (taken.returncode, "is a file; a folder is wanted" in taken.stderr) == (2, True)
     none = koktok("report", "nothing", "--text", MINI / "news.txt", "--out", tmp_path / "none", "-q")
     assert (none.returncode, "not run: nothing: " in none.stderr) == (1, True)
+    quick = ("--text", MINI / "news.txt", "--resamples", 0, "-q")
+    zero = koktok("report", "syllables", "eojeols", *quick, "--out", tmp_path / "zero")
+    assert (zero.returncode, zero.stderr) == (0, "")
+    assert all(row.ran for row in Report.from_json((tmp_path / "zero" / "report.json").read_text("utf-8")).rows)
     some = koktok("report", "nothing", "syllables", "--text", MINI / "news.txt", "--out", tmp_path / "some", "-q")
     assert (some.returncode, "not run: nothing: " in some.stderr) == (0, True)
+
+
+def test_a_row_that_breaks_while_it_is_measured_ends_with_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from koktok.cli.measure import report
+    from koktok.metrics import scores
+
+    whole = scores.score
+    monkeypatch.setattr(
+        "koktok.metrics.score", lambda s, *a, **k: whole(s, *a, **k) if s.name == "syllables" else {}[s.name]
+    )
+    with pytest.raises(typer.Exit) as ended:
+        report(
+            ["syllables", "eojeols"],
+            tmp_path,
+            text=[str(MINI / "news.txt")],
+            resamples=0,
+            sample=5,
+            sentences=2,
+            quiet=True,
+        )
+    assert ended.value.exit_code == 2
+    assert "failed: eojeols: KeyError: 'eojeols'" in capsys.readouterr().err
+    assert (tmp_path / "report.md").exists()
+
+
+def test_without_jinja_there_is_a_report_and_no_page(tmp_path: Path) -> None:
+    script = "import sys; sys.modules['jinja2'] = None; from koktok.cli import main; sys.exit(main())"  # as if it were not installed
+    words = ["report", "syllables", "--text", str(MINI / "news.txt"), "-o", str(tmp_path), "--resamples", "0", "-q"]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "report.html is left out" in done.stderr
+    assert "pip install 'koktok[report]'" in done.stderr
+    assert done.stdout == f"{tmp_path / 'report.md'}\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"report.json", "report.md"}
+
+
+def test_gold_is_human_where_the_user_says_so(tmp_path: Path) -> None:
+    for name in ("kaist.pos", "own.pos"):
+        (tmp_path / name).write_text("집에\t집/NNG+에/JKB\n갔다\t가/VV+았/EP+다/EF\n", encoding="utf-8")
+    done = koktok(
+        "report",
+        "syllables",
+        "--gold",
+        tmp_path / "kaist.pos",
+        "--human-gold",
+        tmp_path / "own.pos",
+        "-o",
+        tmp_path / "r",
+        "-q",
+    )
+    assert done.returncode == 0, done.stderr
+    found = Report.from_json((tmp_path / "r" / "report.json").read_text("utf-8"))
+    assert [(gold.name, gold.standing) for gold in found.golds] == [("kaist", "silver"), ("own", "human")]

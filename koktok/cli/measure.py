@@ -13,18 +13,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from koktok.cli.options import Field, lines_of_paths
-from koktok.errors import KoktokError
+from koktok.errors import KoktokError, MissingExtraError
 
 if TYPE_CHECKING:
     from koktok.gold import GoldCorpus
-    from koktok.inspect.diff import Difference
+    from koktok.inspect.diff import Difference, Interval
     from koktok.inspect.doctor import Diagnosis
 
 SPEC = "koktok:DIR hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN kiwi-sw:FILE package:NAME kiwi mecab-ko syllables, or a path."
 
 Spec = Annotated[str, typer.Argument(help=f"A tokenizer: {SPEC}", show_default=False)]
 Texts = Annotated[list[str] | None, typer.Option("--text", help="File, folder, glob or corpus:NAME; may be repeated.")]
-Gold = Annotated[list[Path] | None, typer.Option(help="Gold morphemes: CoNLL-U, KLUE-DP or Sejong; may be repeated.")]
+Gold = Annotated[
+    list[Path] | None, typer.Option(help="Gold morphemes: CoNLL-U, KLUE-DP, Sejong or Kiwi; may be repeated.")
+]
+HumanGold = Annotated[
+    list[Path] | None,
+    typer.Option(help="As --gold, where you know that people annotated it; UD Kaist and KSL are known by their bytes."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
@@ -117,6 +123,7 @@ def diff(
     b: Spec,
     text: Texts = None,
     gold: Gold = None,
+    human_gold: HumanGold = None,
     words: Annotated[int, typer.Option(min=0, help="How many changed words are listed.")] = 30,
     lines: Annotated[int, typer.Option(min=0, help="How many changed lines are listed.")] = 5,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
@@ -133,10 +140,10 @@ def diff(
     from koktok.progress import Talk
 
     with trouble_is_2(), Talk(quiet=quiet) as talk:
-        corpora = _golds(gold)
-        sentences = [*lines_of_paths(text, field)]
+        corpora = _golds(gold, human_gold)
+        given = _domains(text, field) if text and "-" not in text else {"": [*lines_of_paths(text, field)]}
         found = difference(
-            open_spec(a), open_spec(b), sentences, gold=corpora, words=words, examples=lines, seed=seed, tell=talk
+            open_spec(a), open_spec(b), given, gold=corpora, words=words, examples=lines, seed=seed, tell=talk
         )
     if as_json:
         print(found.to_json(), end="")
@@ -152,8 +159,7 @@ def _show_difference(found: Difference) -> None:
     for mark, side in (("A", found.a), ("B", found.b)):
         size = f"{side.size:,} ids" if side.size else "open vocabulary"
         print(f"{mark}: {side.name} ({size}), {counted(side.tokens, 'token')}, {side.fertility:.3f} an eojeol")
-    change, low, high = found.fertility_difference
-    print(f"B - A: {change:+.4f} tokens an eojeol, 95 % interval [{low:+.4f}, {high:+.4f}]")
+    print(f"B - A: {_interval(found.fertility_difference)} tokens an eojeol")
     print(f"lines cut differently: {found.lines_changed:,} of {found.lines:,}")
     print(f"eojeols cut differently: {found.eojeols_changed:,} of {found.eojeols:,}")
     print(f"cuts inside eojeols that only A makes: {found.only_a:,}; that only B makes: {found.only_b:,}")
@@ -161,7 +167,8 @@ def _show_difference(found: Difference) -> None:
         print(f"lines with the same tokens and other ids: {found.lines_same_cuts_other_ids:,}")
     for verdict in found.judged:
         print(
-            f"{verdict.gold} ({verdict.standing}): F1 A {verdict.f1_a:.3f}, B {verdict.f1_b:.3f}; where only A cuts it is right "
+            f"{verdict.gold} ({verdict.standing}): F1 A {verdict.f1_a:.3f}, B {verdict.f1_b:.3f}, B - A {_interval(verdict.difference)}; "
+            f"where only A cuts it is right "
             f"{verdict.only_a_right:,} times of {verdict.only_a:,}, where only B cuts {verdict.only_b_right:,} of {verdict.only_b:,}"
         )
     if found.words:
@@ -170,6 +177,13 @@ def _show_difference(found: Difference) -> None:
         table("Words cut differently, by frequency", ["eojeol", "times", "A", "B"], rows)
     for item in found.examples:
         print(f"\nline {item.number}\n< {item.a}\n> {item.b}")
+
+
+def _interval(found: Interval) -> str:
+    if found.low is None or found.high is None:
+        return f"{found.value:+.4f} ({found.units}: too few for an interval)"
+    p = "" if found.p is None else f", p {'< .001' if found.p < 0.001 else f'= {found.p:.3f}'}"
+    return f"{found.value:+.4f}, 95 % [{found.low:+.4f}, {found.high:+.4f}]{p} ({found.units})"
 
 
 def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
@@ -182,14 +196,12 @@ def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
     return {name: [*lines_of_paths([file], field)] for name, file in zip(names, files, strict=True)}
 
 
-def _golds(paths: list[Path] | None) -> list[GoldCorpus]:
-    if not paths:
-        return []
+def _golds(paths: list[Path] | None, human: list[Path] | None) -> list[GoldCorpus]:
     from koktok.gold import read_gold
     from koktok.report.names import distinct
 
-    found = [read_gold(path) for path in paths]
-    names = distinct([gold.name for gold in found], [str(path) for path in paths])
+    found = [read_gold(path) for path in paths or ()] + [read_gold(path, human=True) for path in human or ()]
+    names = distinct([gold.name for gold in found], [str(path) for path in [*(paths or ()), *(human or ())]])
     return [replace(gold, name=name) for gold, name in zip(found, names, strict=True)]
 
 
@@ -200,6 +212,7 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for report.json, .md, .html.", show_default=False)],
     text: Texts = None,
     gold: Gold = None,
+    human_gold: HumanGold = None,
     reference: Annotated[str | None, typer.Option(help="Compare with this one. [the first that runs]")] = None,
     english: Annotated[list[str] | None, typer.Option(help="English text, measured beside.")] = None,
     code: Annotated[list[str] | None, typer.Option(help="Source code, measured beside.")] = None,
@@ -222,7 +235,8 @@ def report(
 ) -> None:
     """Measure tokenizers on Korean text and gold morphemes: JSON, Markdown and one HTML page with plots.
 
-    The same inputs give the same bytes. A tokenizer that cannot run is a row that says why; where none runs, it ends with 1.
+    The same inputs give the same bytes. A tokenizer that cannot be opened is a row that says why; where none can, it ends with
+    1, and with 2 where one broke while it was measured.
     """
     from koktok.formats.folder import check_folder
     from koktok.metrics import Parallel, Text
@@ -232,10 +246,15 @@ def report(
     from koktok.report.page import check_extra
     from koktok.report.schema import write
 
-    check_extra()
+    try:
+        check_extra()
+        page = True
+    except MissingExtraError as error:  # told now, so that nobody waits for a page that does not come
+        print(f"report.html is left out: {error.message}: {error.hint}", file=sys.stderr)
+        page = False
     check_folder(out)
     korean = Text.of(_domains(text, field)) if text else None
-    corpora = _golds(gold)
+    corpora = _golds(gold, human_gold)
     both = Parallel(*([*lines_of_paths([path], field)] for path in parallel)) if parallel else None
     material = Material(
         text=korean,
@@ -258,15 +277,18 @@ def report(
             tell=talk,
         )
     write(out / "report.json", found.to_json())
-    write(out / "report.md", to_markdown(found))
-    write(out / "report.html", to_html(found))
+    told = write(out / "report.md", to_markdown(found))
+    if page:
+        told = write(out / "report.html", to_html(found))
     if speed:
         with Talk(quiet=quiet) as talk:
             timed = measure_speed(entries_of(specs), korean.lines if korean else [], tell=talk)
         write(out / "speed.json", timed.to_json())
     for row in found.rows:
         if not row.ran:
-            print(f"not run: {row.name}: {row.why}", file=sys.stderr)
-    print(out / "report.html")
+            print(f"{'failed' if row.failed else 'not run'}: {row.name}: {row.why}", file=sys.stderr)
+    print(told)
+    if any(row.failed for row in found.rows):
+        raise typer.Exit(2)
     if not any(row.ran for row in found.rows):
         raise typer.Exit(1)

@@ -10,7 +10,7 @@ from koktok.metrics.probe import Labelled
 from koktok.metrics.registry import Metric, describe, metrics
 from koktok.metrics.scores import Parallel, Scores, compare, score
 from koktok.metrics.speed import Speed, speed
-from koktok.metrics.statistics import Difference, Statistics, Table, Value
+from koktok.metrics.statistics import Difference, Statistics, Table, Units, Value, holm
 
 __all__ = [
     "Difference",
@@ -25,11 +25,13 @@ __all__ = [
     "Table",
     "Text",
     "Tokens",
+    "Units",
     "Value",
     "boundary_table",
     "compare",
     "cuts_of",
     "describe",
+    "holm",
     "metrics",
     "score",
     "speed",

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from koktok.report.rows import columns_of, differences, on_front, shown, shown_interval
-from koktok.report.schema import Cell, Measure, Report
+from koktok.report.rows import (
+    by_kind,
+    columns_of,
+    differences,
+    equal_tokens,
+    on_front,
+    shown,
+    shown_interval,
+    shown_p,
+    units_of,
+)
+from koktok.report.schema import Contrast, Measure, Report
 
 __all__ = ["summary", "to_markdown"]
 
@@ -43,6 +53,28 @@ def to_markdown(report: Report) -> str:
             "## Morpheme boundaries: F1 (precision, recall)",
             _table(heads, "rl" + "r" * len(report.golds), _by_gold(report)),
         ]
+        parts.extend(_by_kind(report))
+    equal = equal_tokens(report)
+    if equal:
+        parts += [
+            "## F1 at equal tokens",
+            "Boundary F1 before particles, endings and the copula (mean of the golds) of each row, and of koktok's rows on the "
+            "straight line between two of them at as many tokens per eojeol.",
+            _table(
+                ["#", "tokenizer", "tokens per eojeol", "F1", "koktok, as many tokens"],
+                "rlrrr",
+                (
+                    [
+                        str(row.number),
+                        row.name,
+                        f"{row.scores['fertility'].value:.3f}",
+                        f"{f1.value:.3f}",
+                        f"{ours:.3f}",
+                    ]
+                    for row, f1, ours in equal
+                ),
+            ),
+        ]
     if len(report.texts) > 1:
         heads = ["#", "tokenizer", *(text.name for text in report.texts)]
         parts += ["## Tokens per eojeol, by text", _table(heads, "rl" + "r" * len(report.texts), _by_text(report))]
@@ -55,7 +87,12 @@ def to_markdown(report: Report) -> str:
             for row in report.rows
             if row.number in by_row
         )
-        parts += [f"## Paired differences from {report.reference}", _table(heads, "rl" + "r" * len(compared), rows)]
+        parts += [
+            f"## Paired differences from {report.reference}",
+            _table(heads, "rl" + "r" * len(compared), rows),
+            f"In brackets: 95 % paired bootstrap intervals over {units_of(report)}. p: Student's t with that many units less one, "
+            f"adjusted for the {sum(one.difference.p is not None for one in report.comparisons)} tests of this table (Holm).",
+        ]
     parts += ["## Data", _table(["text", "lines", "eojeols", "bytes", "SHA-256"], "lrrrl", _texts(report))]
     if report.golds:
         parts.append(
@@ -69,9 +106,10 @@ def to_markdown(report: Report) -> str:
                     "coverage",
                     "syllables F1",
                     "reachable recall",
+                    "resampled",
                     "SHA-256",
                 ],
-                "llrrrrrrl",
+                "llrrrrrrll",
                 _golds(report),
             )
         )
@@ -87,9 +125,22 @@ def summary(report: Report) -> str:
     table = _table(heads, "rlr" + "r" * len(columns), _rows(report, columns, front))
     told = (
         "★ on the Pareto front of tokens per eojeol and boundary F1 (analysers and trivial rows apart). "
-        "In brackets: 95 % bootstrap intervals."
+        f"In brackets: 95 % bootstrap intervals over {units_of(report)}."
     )
     return f"{table}\n\n{told}" if front else table
+
+
+def _by_kind(report: Report) -> Iterable[str]:
+    """A table a gold corpus: recall of every kind of border."""
+    for gold, rows in by_kind(report):
+        heads = ["#", "tokenizer", *(f"{kind} ({n:,})" for kind, n in gold.kinds.items())]
+        cells = ([row.kinds[gold.name].get(kind) for kind in gold.kinds] for row in rows)
+        body = (
+            [str(row.number), row.name, *(f"{cell.value:.3f}" if cell else "–" for cell in mine)]
+            for row, mine in zip(rows, cells, strict=True)
+        )
+        yield f"### Recall by kind of border, {gold.name}"
+        yield _table(heads, "rl" + "r" * len(gold.kinds), body)
 
 
 def _rows(report: Report, columns: Sequence[Measure], front: set[int]) -> Iterable[list[str]]:
@@ -125,11 +176,12 @@ def _by_text(report: Report) -> Iterable[list[str]]:
             yield [str(row.number), row.name, *(f"{cell.value:.3f}" if cell else "–" for cell in cells)]
 
 
-def _signed(cell: Cell | None) -> str:
+def _signed(cell: Contrast | None) -> str:
     if cell is None:
         return "–"
     known = cell.low is not None and cell.high is not None
-    return f"{cell.value:+.4f}" + (f" [{cell.low:+.4f}, {cell.high:+.4f}]" if known else "")
+    interval = f"[{cell.low:+.4f}, {cell.high:+.4f}]" if known else ""
+    return " ".join(filter(None, [f"{cell.value:+.4f}", interval, shown_p(cell)]))
 
 
 def _texts(report: Report) -> Iterable[list[str]]:
@@ -140,7 +192,7 @@ def _golds(report: Report) -> Iterable[list[str]]:
     for g in report.golds:
         figures = [f"{g.sentences:,}", f"{g.words:,}", f"{g.skipped:,}"]
         shares = [f"{g.coverage:.4f}", f"{g.syllables_f1:.3f}", f"{g.reachable_recall:.3f}"]
-        yield [g.name, g.standing, *figures, *shares, f"`{g.digest}`"]
+        yield [g.name, g.standing, *figures, *shares, g.resampled or "–", f"`{g.digest}`"]
 
 
 def _signatures(report: Report) -> Iterable[str]:

@@ -12,7 +12,7 @@ import math
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from koktok.errors import KoktokError, UsageError
 from koktok.gold import check_names
 from koktok.report.names import distinct
-from koktok.report.schema import Cell, Comparison, Report, Row, Sentence, Speed, SpeedRow, write
+from koktok.report.schema import Comparison, Contrast, Report, Row, Sentence, Speed, SpeedRow, write
 from koktok.report.scored import gold_info, measures_of, row_of, texts_of
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Material", "entries_of", "measure", "measure_speed", "showcase"]
 
-COMPARED: Final = ("fertility", "boundary_f1")
-"""Measures whose paired difference from the reference is drawn."""
+COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
+"""Measures whose paired difference from the reference is drawn and tested."""
 
 SPEED_BYTES: Final = 200_000
 SHOWN_LENGTH: Final = (12, 70)
@@ -95,7 +95,7 @@ class _Done(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     row: Row
-    differences: dict[str, Cell]
+    differences: dict[str, Contrast]
     tokens: list[list[tuple[int, int]]]
     measures: list[str]
 
@@ -123,10 +123,24 @@ def showcase(texts: Sequence[str], count: int, seed: int, golds: Sequence[GoldCo
         fitting = [s for s in gold.sentences if low <= len(s.text) <= high and not s.masked]
         chosen = random.Random(seed).sample(fitting, min(count, len(fitting)))
         return [
-            Sentence(text=s.text, gold=[c.at for c in s.cuts], standing=f"{gold.name}, {gold.label}") for s in chosen
+            Sentence(
+                text=s.text,
+                gold=[c.at for c in s.cuts],
+                unjudged=_unjudged(replace(gold, sentences=[s])),
+                standing=f"{gold.name}, {gold.label}",
+            )
+            for s in chosen
         ]
     lines = [line for line in dict.fromkeys(texts) if low <= len(line) <= high and re.search("[가-힣]", line)]
     return [Sentence(text=line) for line in random.Random(seed).sample(lines, min(count, len(lines)))]
+
+
+def _unjudged(gold: GoldCorpus) -> list[int]:
+    """The places of its only sentence where the scores do not look."""
+    from koktok.metrics import GoldPage
+
+    inner = GoldPage(gold).inner.tolist()
+    return [at for at in range(1, len(inner) - 1) if not inner[at]]
 
 
 def measure(
@@ -157,7 +171,7 @@ def measure(
     extended : bool
         Also the measures that encode again: round trip, robustness, reachability, and so on, on `sample` lines.
     resamples, seed : int
-        Of the bootstrap.
+        Of the bootstrap; 0 draws no intervals and tests nothing.
     remarks : sequence of str
         Told above the tables.
     kept : Path, optional
@@ -198,7 +212,7 @@ def measure(
             done = run.one(subject)
         except Exception as error:  # a foreign library may raise anything; its row says what, and the others go on
             why = f"{type(error).__name__}: {error}".split("\n")[0]
-            rows.append(row.model_copy(update={"why": why, "vocab_size": subject.size}))
+            rows.append(row.model_copy(update={"why": why, "failed": True, "vocab_size": subject.size}))
             continue
         rows.append(done.row.model_copy(update=row.model_dump(include={"number", "name", "spec", "family"})))
         measured.update(done.measures)
@@ -218,10 +232,22 @@ def measure(
         golds=[gold_info(page) for page in run.pages],
         rows=rows,
         reference=_name_of(against, entries, opened) if comparisons else "",
-        comparisons=comparisons,
+        comparisons=_adjusted(comparisons),
         sentences=[s.model_copy(update={"tokens": t}) for s, t in zip(material.shown, tokens, strict=True)],
         remarks=[*remarks],
+        resampled="" if material.text is None else repr(material.text.units),
     )
+
+
+def _adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """With p-values that know how many tests stand in the report."""
+    from koktok.metrics import holm
+
+    found = holm([math.nan if one.difference.p is None else one.difference.p for one in comparisons])
+    return [
+        one.model_copy(update={"difference": one.difference.model_copy(update={"adjusted": p})})
+        for one, p in zip(comparisons, (None if math.isnan(p) else p for p in found), strict=True)
+    ]
 
 
 class _Run:
@@ -259,7 +285,7 @@ class _Run:
         from koktok.metrics import compare
 
         scores = self._scores(subject)
-        differences: dict[str, Cell] = {}
+        differences: dict[str, Contrast] = {}
         if self.against is not None and subject is not self.against:
             if self._reference is None:
                 self._reference = self._scores(self.against)
@@ -269,7 +295,8 @@ class _Run:
                         scores, self._reference, key, resamples=self.options["resamples"], seed=self.options["seed"]
                     )
                     if math.isfinite(found.value):
-                        differences[key] = Cell(value=found.value, low=found.low, high=found.high)
+                        p = found.p if math.isfinite(found.p) else None
+                        differences[key] = Contrast(value=found.value, low=found.low, high=found.high, p=p)
         shown = subject.encode([sentence.text for sentence in self.material.shown])
         return _Done(
             row=row_of(subject, scores),

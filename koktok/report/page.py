@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Final
 
 from koktok.errors import MissingExtraError
 from koktok.report.charts import Bar, Line, Point, bars, lines, points, stacked
-from koktok.report.rows import columns_of, differences, on_front, outliers, shown, shown_interval
+from koktok.report.rows import (
+    by_kind,
+    columns_of,
+    differences,
+    equal_tokens,
+    on_front,
+    outliers,
+    shown,
+    shown_interval,
+    shown_p,
+    units_of,
+)
 from koktok.report.schema import Cell, Report, Row, Sentence
 
 if TYPE_CHECKING:
@@ -50,7 +61,7 @@ class Span:
         Which background, a number that grows with each token; -1 for characters that are in no token.
     edge : str
         What stands at the left end: "" (none), "start" (the line or a word begins), "hit" (a token and a morpheme begin),
-        "over" (only a token begins), "miss" (only a morpheme begins), "cut" (a token begins; nobody knows the morphemes).
+        "over" (only a token begins), "miss" (only a morpheme begins), "cut" (a token begins where no score looks).
     """
 
     text: str
@@ -58,13 +69,19 @@ class Span:
     edge: str
 
 
-def spans_of(text: str, tokens: Sequence[tuple[int, int]], gold: Sequence[int] | None) -> list[Span]:
+def spans_of(
+    text: str, tokens: Sequence[tuple[int, int]], gold: Sequence[int] | None, unjudged: Sequence[int] = ()
+) -> list[Span]:
     """A line as coloured runs, with a mark wherever a token or a gold morpheme begins.
+
+    At unjudged places a cut is neither right nor wrong, as in the scores.
 
     Examples
     --------
     >>> [(s.text, s.colour, s.edge) for s in spans_of("집에 갔다", [(0, 2), (2, 4), (4, 5)], [1, 4])]
     [('집', 0, 'start'), ('에', 0, 'miss'), (' ', 1, 'start'), ('갔', 1, 'start'), ('다', 2, 'hit')]
+    >>> [(s.text, s.edge) for s in spans_of("해요.", [(0, 1), (1, 2), (2, 3)], [], [1, 2])]
+    [('해', 'start'), ('요', 'cut'), ('.', 'cut')]
     """
     covered = {p for a, b in tokens for p in range(a, b)}
     crossed = {p for a, b in tokens for p in range(a + 1, b)}
@@ -80,7 +97,7 @@ def spans_of(text: str, tokens: Sequence[tuple[int, int]], gold: Sequence[int] |
         elif a in marks:
             edge = "hit" if a in starts else "miss"
         else:
-            edge = ("cut" if gold is None else "over") if a in starts else ""
+            edge = ("cut" if gold is None or a in unjudged else "over") if a in starts else ""
         found.append(Span(text[a:b], colour if a in covered else -1, edge))
     return found
 
@@ -120,6 +137,10 @@ def to_html(report: Report) -> str:
         report=report,
         columns=columns_of(report),
         differences=differences(report),
+        equal=equal_tokens(report),
+        kinds=by_kind(report),
+        units=units_of(report),
+        shown_p=shown_p,
         outside=[row for row in ran if row.number in outliers(report)],
         front={row.number for row in on_front(report)},
         ran=ran,
@@ -186,7 +207,7 @@ def _six(shares: Sequence[float]) -> list[float]:
 
 def _rows_of(sentence: Sentence, rows: Sequence[Row]) -> list[tuple[Row, list[Span], int]]:
     return [
-        (row, spans_of(sentence.text, sentence.tokens[row.number], sentence.gold), len(sentence.tokens[row.number]))
+        (row, spans_of(sentence.text, spans, sentence.gold, sentence.unjudged), len(spans))
         for row in rows
-        if row.number in sentence.tokens
+        if (spans := sentence.tokens.get(row.number)) is not None
     ]

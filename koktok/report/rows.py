@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from koktok.report.schema import Cell, Measure, Report, Row
+from koktok.report.schema import Cell, Contrast, GoldInfo, Measure, Report, Row
 
-__all__ = ["COLUMNS", "columns_of", "differences", "on_front", "outliers", "shown", "shown_interval"]
+__all__ = [
+    "COLUMNS",
+    "by_kind",
+    "columns_of",
+    "differences",
+    "equal_tokens",
+    "on_front",
+    "outliers",
+    "shown",
+    "shown_interval",
+    "shown_p",
+    "units_of",
+]
 
 COLUMNS: Final = (
     "fertility",
     "nsl",
+    "boundary_f1_macro",
+    "boundary_f1",
     "boundary_precision",
     "boundary_recall",
-    "boundary_f1",
+    "recall_noun_particle",
+    "recall_verb_ending",
+    "recall_copula",
     "boundary_ceiling",
-    "stem_consistency",
     "unknown_eojeols",
     "fallback_bytes",
     "bytes_per_token",
@@ -93,6 +109,44 @@ def on_front(report: Report) -> list[Row]:
     return [row for _, _, row in sorted(best, key=lambda item: (item[0], -item[1], item[2].number))]
 
 
+def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[Row, Cell, float]]:
+    """F1 at as many tokens: every other row beside the front of one family, which one dial walks along.
+
+    Returns
+    -------
+    list of (Row, Cell, float)
+        A row of another family, its headline F1, and that of the family's front at the same tokens per eojeol, on the straight
+        line between two of its rows; rows outside the front's range are left out.
+    """
+    mine = [
+        row for row in report.rows if row.family == family and {"fertility", "boundary_f1_macro"} <= row.scores.keys()
+    ]
+    points = sorted((row.scores["fertility"].value, row.scores["boundary_f1_macro"].value) for row in mine)
+    best = [(x, y) for x, y in points if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in points)]
+    found = []
+    for row in report.rows:
+        x, f1 = row.scores.get("fertility"), row.scores.get("boundary_f1_macro")
+        if row.family in (family, "analyser", "trivial") or x is None or f1 is None:
+            continue
+        for (a, low), (b, high) in pairwise(best):
+            if a <= x.value <= b:
+                found.append((row, f1, low + (high - low) * (x.value - a) / (b - a)))
+                break
+    return found
+
+
+def by_kind(report: Report) -> list[tuple[GoldInfo, list[Row]]]:
+    """Each gold corpus with kinds of border, and the rows that have their recall."""
+    found = [(gold, [row for row in report.rows if gold.name in row.kinds]) for gold in report.golds if gold.kinds]
+    return [(gold, rows) for gold, rows in found if rows]
+
+
+def units_of(report: Report) -> str:
+    """What the intervals of a report resample, in words."""
+    found = [("the text", report.resampled), *((gold.name, gold.resampled) for gold in report.golds)]
+    return "; ".join(f"{units} ({name})" for name, units in found if units) or "blocks of lines"
+
+
 def outliers(report: Report) -> set[int]:
     """Rows with less than half or more than twice the median fertility: with bytes drawn, nothing else could be seen."""
     figures = {row.number: row.scores["fertility"].value for row in report.rows if "fertility" in row.scores}
@@ -103,9 +157,22 @@ def outliers(report: Report) -> set[int]:
     return {number for number, value in figures.items() if not middle / 2 <= value <= middle * 2} - front
 
 
-def differences(report: Report) -> tuple[list[str], dict[int, dict[str, Cell]]]:
+def shown_p(cell: Contrast) -> str:
+    """The adjusted p-value, or nothing.
+
+    Examples
+    --------
+    >>> shown_p(Contrast(value=1, p=0.01, adjusted=0.0302)), shown_p(Contrast(value=1, p=1e-9, adjusted=1e-8)), shown_p(Contrast(value=1))
+    ('p = .030', 'p < .001', '')
+    """
+    if cell.adjusted is None:
+        return ""
+    return "p < .001" if cell.adjusted < 0.001 else f"p = {cell.adjusted:.3f}".replace(" 0.", " .")
+
+
+def differences(report: Report) -> tuple[list[str], dict[int, dict[str, Contrast]]]:
     """The compared measures, and for each row that was compared its differences by measure."""
-    by_row: dict[int, dict[str, Cell]] = {}
+    by_row: dict[int, dict[str, Contrast]] = {}
     for item in report.comparisons:
         by_row.setdefault(item.row, {})[item.measure] = item.difference
     return list(dict.fromkeys(item.measure for item in report.comparisons)), by_row

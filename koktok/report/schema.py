@@ -20,6 +20,7 @@ __all__ = [
     "VERSION",
     "Cell",
     "Comparison",
+    "Contrast",
     "GoldInfo",
     "Measure",
     "Report",
@@ -32,7 +33,9 @@ __all__ = [
 
 FORMAT: Final = "koktok-report"
 SPEED_FORMAT: Final = "koktok-speed"
-VERSION: Final = 1
+VERSION: Final = 2
+READABLE: Final = (1, 2)
+"""What version 2 adds has a default: recall by kind, p-values, what was resampled."""
 
 
 class _Frozen(BaseModel):
@@ -45,6 +48,13 @@ class Cell(_Frozen):
     value: float
     low: float | None = None
     high: float | None = None
+
+
+class Contrast(Cell):
+    """A difference with its p-value, and the same adjusted for the number of tests in the report (Holm)."""
+
+    p: float | None = None
+    adjusted: float | None = None
 
 
 class Measure(_Frozen):
@@ -74,7 +84,8 @@ class TextInfo(_Frozen):
 class GoldInfo(_Frozen):
     """A file of gold morphemes; `standing` says whether people made them.
 
-    `syllables_f1` is what one token per syllable scores, `reachable_recall` what no token of whole syllables can exceed.
+    `syllables_f1` is what one token per syllable scores, `reachable_recall` what no token of whole syllables can exceed;
+    `resampled` says what the intervals stand on (`9 documents`), `kinds` how many borders of each kind there are.
     """
 
     name: str
@@ -86,10 +97,12 @@ class GoldInfo(_Frozen):
     coverage: float = 1.0
     syllables_f1: float = 0.0
     reachable_recall: float = 1.0
+    resampled: str = ""
+    kinds: dict[str, int] = {}
 
 
 class Row(_Frozen):
-    """A tokenizer. One that could not run has `why` and no figures."""
+    """A tokenizer. One that could not run has `why` and no figures; `failed` where that came while it was measured."""
 
     number: int
     name: str
@@ -97,11 +110,13 @@ class Row(_Frozen):
     family: str
     vocab_size: int | None = None
     why: str = ""
+    failed: bool = False
     notes: list[str] = []
     signature: str = ""
     scores: dict[str, Cell] = {}
     domains: dict[str, dict[str, Cell]] = {}
     golds: dict[str, dict[str, Cell]] = {}
+    kinds: dict[str, dict[str, Cell]] = {}
     lengths: list[float] = []
     ranks: list[tuple[float, float]] = []
 
@@ -112,18 +127,23 @@ class Row(_Frozen):
 
 
 class Comparison(_Frozen):
-    """A paired difference from the reference on the same blocks of lines: the row's value minus the reference's."""
+    """A paired difference from the reference on the same lines: the row's value minus the reference's."""
 
     measure: str
     row: int
-    difference: Cell
+    difference: Contrast
 
 
 class Sentence(_Frozen):
-    """A text, its gold cuts (None where there are none), and the tokens of each row, by number, as spans."""
+    """A text, its gold cuts (None where there are none), and the tokens of each row, by number, as spans.
+
+    `unjudged` are places where a cut is neither right nor wrong: beside anything but a Hangul syllable, and at the edges of
+    syllables that hold a border.
+    """
 
     text: str
     gold: list[int] | None = None
+    unjudged: list[int] = []
     standing: str = ""
     tokens: dict[int, list[tuple[int, int]]] = {}
 
@@ -153,6 +173,7 @@ class Report(_Frozen):
     comparisons: list[Comparison] = []
     sentences: list[Sentence] = []
     remarks: list[str] = []
+    resampled: str = ""
 
     def to_json(self) -> str:
         """Deterministic JSON, a final newline included; figures with at most nine digits behind the point."""
@@ -173,7 +194,7 @@ class Report(_Frozen):
             raise ArtifactError(f"a report is JSON, and this is not: {error}") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ArtifactError(f"this JSON is no report of koktok: it has no `format: {FORMAT}`")
-        if data.get("version") != VERSION:
+        if data.get("version") not in READABLE:
             raise ArtifactError(
                 f"this report has version {data.get('version')!r}, this koktok reads version {VERSION}",
                 hint="pip install --upgrade koktok",

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from koktok.gold import KINDS
 from koktok.report.schema import Cell, GoldInfo, Measure, Row, TextInfo
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def row_of(subject: Subject, scores: Scores) -> Row:
             for name, values in scores.domains.items()
         },
         golds=golds,
+        kinds={gold: _cells(found) for gold, found in scores.kinds.items()},
         lengths=[n / sum(lengths) for n in lengths] if sum(lengths) else [],
         ranks=_curve(scores),
     )
@@ -133,6 +136,7 @@ def gold_info(page: GoldPage) -> GoldInfo:
     from koktok.metrics.boundaries import trivial_rows
 
     gold, trivial = page.gold, trivial_rows(page)
+    held = Counter(cut.kind for sentence in gold.sentences for cut in sentence.cuts)
     return GoldInfo(
         name=gold.name,
         standing=gold.label,
@@ -143,6 +147,8 @@ def gold_info(page: GoldPage) -> GoldInfo:
         coverage=gold.coverage,
         syllables_f1=_finite(trivial["syllables_f1"]),
         reachable_recall=_finite(trivial["reachable_recall"]),
+        resampled=repr(page.units),
+        kinds={kind: held[kind] for kind in KINDS if held[kind]},
     )
 
 
