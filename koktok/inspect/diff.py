@@ -298,25 +298,25 @@ def _interval(a: Table, b: Table, name: str, units: Units, seed: int) -> Interva
 
 def _judge(a: Subject, b: Subject, corpus: GoldCorpus, seed: int, tell: Tell | None) -> Judged:
     page = GoldPage(corpus)
-    tables, cuts = [], []
+    found = []
     for k, side in enumerate((a, b)):
         if tell:
             tell(f"judging by {corpus.name}", k, 2)
-        table, tokens = boundary_table(side, page)
-        tables.append(table)
-        cuts.append(tokens.cuts & page.inner)
+        found.append(boundary_table(side, page))
     if tell:
         tell(f"judging by {corpus.name}", 2, 2)
-    left, right = cuts
+    (table_a, tokens_a), (table_b, tokens_b) = found
+    left, right = tokens_a.cuts & page.inner, tokens_b.cuts & page.inner
     f1 = metrics()["boundary_f1"].value
-    scores = [float(f1(table.sums())) for table in tables]
+    f1_a, f1_b = (float(f1(table.sums())) for table in (table_a, table_b))
     return Judged(
-        corpus.name,
-        corpus.label,
-        *(round(x, 9) if math.isfinite(x) else 0.0 for x in scores),
-        _interval(*tables, "boundary_f1", page.units, seed),
-        *(
-            int(n.sum())
-            for n in (left & ~right, left & ~right & page.borders, right & ~left, right & ~left & page.borders)
-        ),
+        gold=corpus.name,
+        standing=corpus.label,
+        f1_a=round(f1_a, 9) if math.isfinite(f1_a) else 0.0,
+        f1_b=round(f1_b, 9) if math.isfinite(f1_b) else 0.0,
+        difference=_interval(table_a, table_b, "boundary_f1", page.units, seed),
+        only_a=int((left & ~right).sum()),
+        only_a_right=int((left & ~right & page.borders).sum()),
+        only_b=int((right & ~left).sum()),
+        only_b_right=int((right & ~left & page.borders).sum()),
     )

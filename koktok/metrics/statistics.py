@@ -262,7 +262,7 @@ def _drawn(matrix: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     return np.concatenate(parts)
 
 
-def interval(draws: Floats) -> tuple[float, float] | tuple[None, None]:
+def interval(draws: Floats) -> tuple[float | None, float | None]:
     """The middle 95 % of the draws that are defined."""
     fine = draws[np.isfinite(draws)]
     if len(fine) < 2:
@@ -303,7 +303,7 @@ def jackknife(groups: Sequence[Any], value: Callable[[Any], float], whole: Any) 
     return float(np.sqrt(np.mean((pseudo - middle) ** 2 / (times - 1)))), n
 
 
-def around(middle: float, error: float | None, n: int) -> tuple[float, float] | tuple[None, None]:
+def around(middle: float, error: float | None, n: int) -> tuple[float | None, float | None]:
     """The 95 % interval of a standard error from n groups."""
     if error is None:
         return None, None
