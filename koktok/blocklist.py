@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from koktok.errors import InputError, UsageError
+from koktok.hangul import SYLLABLE
 
 __all__ = ["PERSONAL", "PERSONAL_DEFAULT", "Blocklist"]
 
@@ -30,7 +31,7 @@ PERSONAL: Final[dict[str, str]] = {
     # Resident registration number (주민등록번호): date of birth, a digit for century and sex, six more (or masked).
     "registration": rf"(?<!\d)\d\d{_DAY}(?:[- ][1-8][\d*]{{0,6}}|[1-8]\d{{6}})(?!\d)",
     # A Korean name with a number behind it: 홍길동1977. Words of three syllables match too (이미지01), so it is a hint.
-    "name_number": rf"(?<![가-힣])[{_NAMES}][가-힣]{{2}}[씨님]?[_-]?\d{{2,}}",
+    "name_number": rf"(?<![{SYLLABLE}])[{_NAMES}][{SYLLABLE}]{{2}}[씨님]?[_-]?\d{{2,}}",
 }
 """Patterns of personal data by name; they are matched against the NFKC form, so that fullwidth digits count as digits."""
 

@@ -21,8 +21,6 @@ from koktok.count.prepared import prepare
 from koktok.count.reading import read_shards
 from koktok.count.shards import Shards
 from koktok.recipe import Recipe
-from koktok.text.normalize import Folds, Normalizer
-from koktok.text.pretokenize import Pattern
 from koktok.text.sources import Source, read_batches
 from koktok.waist import MANY_WORDS, MOST_WORDS
 
@@ -89,9 +87,7 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
             raw, half, times = Counts.from_rows(total(found.words)), None, 1.0
     else:
         raw, half, times = _looked(sources, recipe.holdout, threads)
-    normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
-    pattern = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
-    counts = prepare(raw, normalizer, pattern)
+    counts = prepare(raw, recipe.normalizer, recipe.pattern.within_words)
     power = 1.0
     if half is not None and times > 1 and 0 < len(half) < len(raw):
         power = math.log(len(raw) / len(half)) / math.log(raw.total / half.total)

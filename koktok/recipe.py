@@ -18,7 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from koktok import special as styles
 from koktok.errors import ArtifactError, KoktokError, RecipeError
 from koktok.special import DEFAULT_SPECIALS, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
-from koktok.vocab import UNKNOWN, WITH_UNKNOWN, ModelKind
+from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
+from koktok.text.pretokenize import Pattern
+from koktok.vocab import UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
 
 __all__ = ["NormalizeRecipe", "PretokenizeRecipe", "Recipe", "SegmentRecipe", "SpecialRecipe", "TrainRecipe"]
 
@@ -323,6 +325,24 @@ class Recipe(_Section):
         """The style of a vocabulary with these special tokens, see `koktok.special`."""
         wanted = self.special.model_dump(exclude={"style", "chat_template", "pad_to_multiple"})
         return styles.style_for(self.special.style, specials, chat=self.special.chat_template, **wanted)
+
+    @property
+    def normalizer(self) -> Normalizer:
+        """What normalizes text before words are analysed; see `normalizer_for`."""
+        return Normalizer(Folds(**self.normalize.model_dump()))
+
+    def normalizer_for(self, vocab: Vocab) -> Normalizer:
+        """What normalizes the text that a vocabulary reads: syllables are taken apart where `jamo` says so."""
+        if not self.jamo:
+            return self.normalizer
+        whole = vocab.whole_characters if self.jamo == "fallback" else ()
+        return JamoNormalizer(self.normalizer.folds, whole)
+
+    @property
+    def pattern(self) -> Pattern:
+        """What cuts text into pretokens; superwords cross spaces, see `Pattern.within_words`."""
+        chosen = self.pretokenize
+        return Pattern(split=chosen.split, digits=chosen.digits, superwords=self.train.superwords > 0)
 
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> Recipe:

@@ -26,7 +26,7 @@ from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.segmented import SegmentedCounts
 from koktok.segment.workers import Workers, supervised
-from koktok.text.normalize import Folds, Normalizer
+from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import Source
 from koktok.train.superwords import known_parts, segment_runs
@@ -110,11 +110,10 @@ def to_waist(
     peak = 0
     with timed(seconds, "read"):
         reading = read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0, threads=threads, tell=tell)
-    normalizer = Normalizer(Folds(**recipe.normalize.model_dump()))
-    pattern = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
+    normalizer, pattern = recipe.normalizer, recipe.pattern
     with timed(seconds, "normalize"):
         tell("normalize", 0, None)
-        counts = prepare(reading.train, normalizer, pattern)
+        counts = prepare(reading.train, normalizer, pattern.within_words)
         least = recipe.train.min_count or usual_minimum(counts)
         counts, dropped = counts.pruned(least)
     if dropped.words:
@@ -131,8 +130,7 @@ def to_waist(
         workers.close()  # each has 375 MB of dictionary, which the trainer may want
         notes += workers.notes()
         peak = workers.peak
-    wide = replace(pattern, superwords=recipe.train.superwords > 0)
-    return Waist(reading, counts, cut, normalizer, wide, segmenter, seconds, notes, peak)
+    return Waist(reading, counts, cut, normalizer, pattern, segmenter, seconds, notes, peak)
 
 
 def usual_minimum(counts: Counts) -> int:

@@ -13,7 +13,8 @@ from test_cli import koktok
 from koktok.blocklist import Blocklist
 from koktok.errors import UsageError
 from koktok.foreign import Subject, open_spec
-from koktok.inspect.doctor import CHECKS, KS_SYLLABLES, SEVERITIES, diagnose, script_of
+from koktok.hangul import KS_X_1001
+from koktok.inspect.doctor import CHECKS, SEVERITIES, diagnose, script_of
 from koktok.recipe import Recipe
 from koktok.tokenizer import Tokenizer
 from koktok.vocab import Vocab
@@ -97,7 +98,7 @@ def test_wordpiece_loses_syllables_and_reads_special_tokens(tmp_path: Path) -> N
     )
     diagnosis = diagnose(open_spec(f"wordpiece:{path}"))
     by_check = {finding.check: finding for finding in diagnosis.findings}
-    assert by_check["unknown_syllables"].count == len(KS_SYLLABLES) - 2
+    assert by_check["unknown_syllables"].count == len(KS_X_1001) - 2
     assert {piece for _, piece, _ in by_check["special_in_text"].examples} == {"[PAD]", "[CLS]", "[SEP]", "[MASK]"}
     assert "unreachable" not in by_check  # ##가 is reached behind 나
     assert "unnormalized" not in by_check  # 가 and ##가 are one text and two roles
@@ -130,7 +131,7 @@ def test_an_analyser_has_nothing_to_list() -> None:
 
 
 def test_scripts_and_severities() -> None:
-    assert len(KS_SYLLABLES) == 2350
+    assert len(KS_X_1001) == 2350
     assert script_of("ᄒᆞᆫ") == "jamo"
     assert script_of("ａ") == "latin"
     assert [severity for severity, _ in CHECKS.values()] == sorted(

@@ -13,26 +13,25 @@ import pytest
 import strategies as ks
 from hypothesis import given
 from hypothesis import strategies as st
-from test_jamo import BESIDE, SYLLABLES
+from test_hangul import BESIDE, SYLLABLES
 
 from koktok import Recipe, Tokenizer, hangul
 from koktok.bulk import Encoder
 from koktok.errors import RecipeError
-from koktok.formats.sentencepiece import charsmap
-from koktok.hangul import FallbackNormalizer
-from koktok.text.normalize import Folds, Normalizer
+from koktok.formats.sentencepiece import _joins, charsmap
+from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.vocab import Vocab
 
 KNOWN = [*SYLLABLES[::5], "한글"]
 
 
 @pytest.fixture(scope="module")
-def normalizer() -> FallbackNormalizer:
-    return FallbackNormalizer(Folds(), KNOWN)
+def normalizer() -> JamoNormalizer:
+    return JamoNormalizer(Folds(), KNOWN)
 
 
 @pytest.fixture(scope="module")
-def hf(normalizer: FallbackNormalizer) -> Any:
+def hf(normalizer: JamoNormalizer) -> Any:
     from tokenizers import Tokenizer as HuggingFace
     from tokenizers.models import BPE
 
@@ -42,7 +41,7 @@ def hf(normalizer: FallbackNormalizer) -> Any:
 
 
 @pytest.fixture(scope="module")
-def spm(normalizer: FallbackNormalizer) -> Any:
+def spm(normalizer: JamoNormalizer) -> Any:
     from sentencepiece import SentencePieceProcessor
     from sentencepiece import sentencepiece_model_pb2 as proto
 
@@ -55,12 +54,12 @@ def spm(normalizer: FallbackNormalizer) -> Any:
         model.normalizer_spec.remove_extra_whitespaces = False
         return SentencePieceProcessor(model_proto=model.SerializeToString()).Normalize
 
-    return load(charsmap(normalizer, jamo=True)), load(hangul.charsmap(back=True))
+    return load(charsmap(normalizer)), load(_joins())
 
 
 @given(ks.korean_text())
 def test_laws(text: str) -> None:
-    normalizer = FallbackNormalizer(Folds(), KNOWN)
+    normalizer = JamoNormalizer(Folds(), KNOWN)
     once = normalizer(text)
     assert normalizer(once) == once
     assert hangul.join(once) == Normalizer()(text)
@@ -73,23 +72,23 @@ def test_laws(text: str) -> None:
     assert list(aligned.starts) == sorted(aligned.starts)
 
 
-def test_a_rare_syllable_keeps_what_it_can(normalizer: FallbackNormalizer) -> None:
+def test_a_rare_syllable_keeps_what_it_can(normalizer: JamoNormalizer) -> None:
     # KNOWN holds 가, not 각, and one open syllable in five.
     assert "각" not in KNOWN
     assert normalizer("각") == "가\u11a8"
     opened = next(s for s in SYLLABLES[::28] if s not in KNOWN)
     assert normalizer(opened) == hangul.split(opened)
-    assert FallbackNormalizer(Folds(), SYLLABLES).to_hf() == Normalizer().to_hf()
+    assert JamoNormalizer(Folds(), SYLLABLES).to_hf() == Normalizer().to_hf()
 
 
-def test_same_in_tokenizers_for_every_syllable_beside_what_misleads(hf: Any, normalizer: FallbackNormalizer) -> None:
+def test_same_in_tokenizers_for_every_syllable_beside_what_misleads(hf: Any, normalizer: JamoNormalizer) -> None:
     for other in BESIDE:
         text = "\n".join(f"{other}{s}{other}" for s in SYLLABLES)
         assert hf.normalize_str(text) == normalizer(text), repr(other)
 
 
 @given(text=ks.korean_text())
-def test_same_in_tokenizers_and_sentencepiece(hf: Any, spm: Any, normalizer: FallbackNormalizer, text: str) -> None:
+def test_same_in_tokenizers_and_sentencepiece(hf: Any, spm: Any, normalizer: JamoNormalizer, text: str) -> None:
     normal = normalizer(text)
     assert hf.normalize_str(text) == normal
     forward, back = spm
@@ -99,7 +98,7 @@ def test_same_in_tokenizers_and_sentencepiece(hf: Any, spm: Any, normalizer: Fal
     assert back(normal) == hangul.join(normal)
 
 
-def test_sentencepiece_knows_every_syllable(spm: Any, normalizer: FallbackNormalizer) -> None:
+def test_sentencepiece_knows_every_syllable(spm: Any, normalizer: JamoNormalizer) -> None:
     forward, back = spm
     for i in range(0, len(SYLLABLES), 500):
         text = "".join(SYLLABLES[i : i + 500])
@@ -134,10 +133,10 @@ def test_the_same_in_bulk(ours: Tokenizer, mini: list[str]) -> None:
         assert ours.decode_ids(ours.encode_ids(texts)) == texts
 
 
-def test_two_normalizers_are_equal_only_with_the_same_syllables(normalizer: FallbackNormalizer) -> None:
+def test_two_normalizers_are_equal_only_with_the_same_syllables(normalizer: JamoNormalizer) -> None:
     """What is compiled for one is kept, and must not be given to another."""
     assert normalizer != Normalizer() != normalizer
-    assert normalizer != FallbackNormalizer(Folds(), ["가"])
+    assert normalizer != JamoNormalizer(Folds(), ["가"])
     again = pickle.loads(pickle.dumps(normalizer))
     assert again == normalizer
     assert hash(again) == hash(normalizer)

@@ -18,9 +18,8 @@ from strategies import eojeols, korean_text, nfd_text, syllables
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
-from koktok.formats.sentencepiece import _compiled, charsmap, differences, model_proto, rules
-from koktok.hangul import FallbackNormalizer
-from koktok.text.normalize import Folds, Normalizer
+from koktok.formats.sentencepiece import charsmap, differences, model_proto, rules
+from koktok.text.normalize import Folds, JamoNormalizer, Normalizer, precompiled
 from koktok.text.pretokenize import Pattern
 from koktok.vocab import Vocab
 
@@ -112,7 +111,7 @@ def test_marks_of_one_letter_in_any_order() -> None:
 
 
 def test_jamo_rules_spell_syllables() -> None:
-    found = rules(Normalizer(), jamo=True)
+    found = rules(JamoNormalizer())
     assert found["각"] == "\u1100\u1161\u11a8"
     assert "\u1100\u1161\u11a8" not in found
     assert found["\u200b"] == ""
@@ -140,6 +139,6 @@ def test_user_defined_symbols_are_found_and_control_symbols_are_not() -> None:
 
 def test_the_same_bytes_every_time() -> None:
     first = charsmap(Normalizer())
-    _compiled.cache_clear()
+    precompiled.cache_clear()
     assert charsmap(Normalizer()) == first
-    assert charsmap(FallbackNormalizer(PLAIN, "가나")) != first
+    assert charsmap(JamoNormalizer(PLAIN, "가나")) != first

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import InputError
+from koktok.hangul import COMPATIBILITY
 from koktok.text import normalize
 from koktok.text.normalize import Folds, Normalizer, nfc
 
@@ -55,7 +56,7 @@ def test_idempotent_and_nfc(folds, text):
 
 def test_idempotent_on_every_code_point_and_every_pair_of_the_tables():
     sources = {chr(c) for name in normalize._SOURCES for c in normalize._fold(name)}
-    sources |= set(ks.NASTY) | set(normalize._TO_COMPAT) | set(normalize._spread(normalize._REPEATED))
+    sources |= set(ks.NASTY) | set(COMPATIBILITY) | set(normalize._spread(normalize._REPEATED))
     for folds in (Folds(), EVERYTHING):
         normalizer = Normalizer(folds)
         texts = ["\n".join(ALL[i : i + 9999]) for i in range(0, len(ALL), 9999)]

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError, VocabSizeError
+from koktok.hangul import KS_X_1001
 from koktok.tokenizer.model import model_for
-from koktok.train.alphabet import BASIC, KS_X_1001, alphabet_of
+from koktok.train.alphabet import BASIC, alphabet_of
 from koktok.vocab import BYTE_PIECES, SCORE_STEP, Vocab
 
 LETTERS = "가나다 "

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numba import njit
 
-from koktok import hangul
 from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.marks import NOT_PLAIN, cuts_of, marks_of
 from koktok.bulk.solve import Solver
@@ -27,6 +26,7 @@ from koktok.bulk.texts import Texts
 from koktok.bulk.units import cut_units
 from koktok.bulk.utf16 import CODEC
 from koktok.errors import UsageError
+from koktok.text.normalize import JamoNormalizer, Normalizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,13 +62,16 @@ class Encoder:
     def __init__(self, tokenizer: Tokenizer, *, table_bytes: int = TABLE_BYTES) -> None:
         self.tokenizer = tokenizer
         self.table_bytes = table_bytes
-        self._marks = marks_of(tokenizer.normalizer)
+        normalizer = tokenizer.normalizer
+        # Where every syllable is taken apart, compiled code does it, and a syllable is as plain as elsewhere.
+        letters = isinstance(normalizer, JamoNormalizer) and normalizer.splits_all
+        self._marks = marks_of(Normalizer(normalizer.folds) if letters else normalizer)
         if tokenizer.vocab.guard:  # what may begin a special token is looked at twice
             self._marks = self._marks.copy()
             self._marks[[ord(token[0]) for token in tokenizer.vocab.specials]] = NOT_PLAIN
         self._cuts = cuts_of(tokenizer.pattern)
         self._grouped = tokenizer.pattern.digits == "groups"
-        self._solver = Solver.of(tokenizer.vocab, letters=tokenizer.recipe.spelled)
+        self._solver = Solver.of(tokenizer.vocab, letters=letters)
         self._idle: deque[Table] = deque()  # a thread takes a table and gives it back; both are atomic
 
     def forget(self) -> None:
@@ -183,14 +186,13 @@ class Encoder:
             return ids, offsets[:-1], np.diff(offsets)
         firsts, counts = np.empty(len(jobs), np.int64), np.empty(len(jobs), np.int64)
         firsts[easy], counts[easy] = offsets[:-1], np.diff(offsets)
-        normalizer, pattern = self.tokenizer.normalizer, self.tokenizer.pattern
-        vocab, letters = self.tokenizer.vocab, self.tokenizer.recipe.spelled
+        normalizer, pattern, vocab = self.tokenizer.normalizer, self.tokenizer.pattern, self.tokenizer.vocab
         pretokens: list[str] = []
         upto = [0]
         for k in jobs[~easy]:
             unit = str(data[begins[k] : ends[k]].data, CODEC)
             for pretoken in pattern.pretokenize(normalizer(unit)):
-                pretokens += vocab.guarded(hangul.split(pretoken) if letters else pretoken)
+                pretokens += vocab.guarded(pretoken)
             upto.append(len(pretokens))
         spelled = Texts.of(pretokens)
         more, offsets = self._solver(spelled.data, spelled.begins, spelled.ends)

@@ -150,10 +150,7 @@ def _spm(tokenizer: Tokenizer, out: Path, user_defined: list[str]) -> list[str]:
             raise UsageError("`--user-defined` is for koktok's own tokenizers")
         write_file(out, tokenizer.engine.data)
         return []
-    jamo = bool(tokenizer.recipe.jamo)
-    data = model_proto(
-        tokenizer.vocab, tokenizer.pattern, normalizer=tokenizer.normalizer, jamo=jamo, user_defined=user_defined
-    )
+    data = model_proto(tokenizer.vocab, tokenizer.pattern, normalizer=tokenizer.normalizer, user_defined=user_defined)
     write_file(out, data)
     return [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
 
@@ -184,7 +181,7 @@ def _gguf(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
         table = gguf_table(tokenizer)
         gguf.write(table, out, name=name)
         return [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
-    table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, jamo=bool(tokenizer.recipe.jamo))
+    table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
     gguf.write(table, out, name=name)
     return [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
 

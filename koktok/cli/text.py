@@ -191,7 +191,6 @@ def normalize(
     from collections import Counter
 
     from koktok.recipe import Recipe
-    from koktok.text.normalize import Folds, Normalizer
 
     values: dict[str, bool | int] = {}
     for name in fold or []:
@@ -201,7 +200,7 @@ def normalize(
         values[key] = int(number) if number else True
     values |= {name: 0 if name == "repeats" else False for name in no_fold or []}
     chosen = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=values)
-    normalizer = Normalizer(Folds(**chosen.normalize.model_dump()))
+    normalizer = chosen.normalizer
     changes: Counter[tuple[str, str, str]] = Counter()
     for line in lines_of_paths(paths, field, aligned=True):
         if report:

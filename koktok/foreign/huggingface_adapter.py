@@ -13,6 +13,7 @@ from typing import Any
 from koktok.errors import InputError
 from koktok.foreign.base import Rows, Subject
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
+from koktok.hangul import has_syllable, is_conjoining
 
 __all__ = ["HuggingFace", "byte_alphabet", "open_hf", "open_wordpiece"]
 
@@ -163,8 +164,8 @@ def open_wordpiece(spec: str, path: Path) -> Subject:
         from koktok.foreign.lists import open_plain
 
         return open_plain(spec, path, "char")
-    jamo = sum(any("\u1100" <= c <= "\u11ff" for c in piece) for piece in pieces)
-    whole = sum(any("가" <= c <= "힣" for c in piece) for piece in pieces)
+    jamo = sum(any(map(is_conjoining, piece)) for piece in pieces)
+    whole = sum(map(has_syllable, pieces))
     vocab = {piece: i for i, piece in enumerate(pieces) if piece}
     bert = Tokenizer(models.WordPiece(vocab, unk_token=unknown))
     bert.normalizer = normalizers.BertNormalizer(strip_accents=False, lowercase=False)

@@ -81,7 +81,7 @@ def open_plain(spec: str, path: Path, unit: str) -> Subject:
     pieces = [line.split("\t")[0] for line in raw.decode("utf-8").splitlines() if line.split("\t")[0]]
     words = [p for p in pieces if not (p.startswith("[") and p.endswith("]"))]
     if not unit:
-        jamos = sum("\u1100" <= p[0] <= "\u11ff" for p in words)
+        jamos = sum(hangul.is_conjoining(p[0]) for p in words)
         unit = "jamo" if jamos > len(words) / 5 else "char" if max(map(len, words), default=0) == 1 else "mecab"
     space = next((s for s in SPACES if s in words), "")
     libraries: dict[str, str] = {}

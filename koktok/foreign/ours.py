@@ -15,10 +15,9 @@ from typing import Any, Final, Literal, get_args
 
 from koktok.errors import KoktokError
 from koktok.formats import hf, sentencepiece
-from koktok.hangul import FallbackNormalizer
 from koktok.recipe import Recipe
 from koktok.special import STYLES, StyleName, style_for
-from koktok.text.normalize import Folds, Normalizer
+from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.pretokenize import Digits, Pattern, Split
 from koktok.tokenizer import Tokenizer
 from koktok.vocab import BYTE_PIECES, ModelKind, Vocab
@@ -92,7 +91,7 @@ def own_model(proto: Any, data: bytes) -> Tokenizer | None:
     pattern = next((pattern for pattern in _patterns() if not sentencepiece.why_not(vocab, pattern)), None)
     for jamo in IN_JAMO if joins else (False,):
         normalizer = _normalizer(vocab, Folds(), jamo)
-        if pattern and sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, jamo=joins) == data:
+        if pattern and sentencepiece.model_proto(vocab, pattern, normalizer=normalizer) == data:
             return _made(vocab, pattern, Folds(), "plain", jamo=jamo)
     return None
 
@@ -104,14 +103,16 @@ def _styles(vocab: Vocab) -> list[StyleName]:
 
 
 def _normalizer(vocab: Vocab, folds: Folds, jamo: Jamo) -> Normalizer:
-    return FallbackNormalizer(folds, vocab.whole_characters) if jamo == "fallback" else Normalizer(folds)
+    if not jamo:
+        return Normalizer(folds)
+    return JamoNormalizer(folds, vocab.whole_characters if jamo == "fallback" else ())
 
 
 def _written(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo) -> dict[str, Any] | None:
     """What koktok would write, or None where the style wants tokens that are not there."""
     look = style_for(style, vocab.specials)
     try:
-        text = hf.tokenizer_json(vocab, _normalizer(vocab, folds, jamo), pattern, jamo=bool(jamo), style=look)
+        text = hf.tokenizer_json(vocab, _normalizer(vocab, folds, jamo), pattern, style=look)
     except KoktokError:
         return None
     return dict(json.loads(text))

@@ -48,15 +48,11 @@ def files_of(tokenizer: Tokenizer) -> dict[str, str | bytes]:
         files["vocab.json"] = plain.vocab_json(vocab)
     else:
         style = tokenizer.style
-        files["tokenizer.json"] = hf.tokenizer_json(
-            vocab, tokenizer.normalizer, tokenizer.pattern, jamo=bool(recipe.jamo), style=style
-        )
+        files["tokenizer.json"] = hf.tokenizer_json(vocab, tokenizer.normalizer, tokenizer.pattern, style=style)
         signature["seal"] = seal_of(files["tokenizer.json"])
         files |= hf_config.config_files(vocab, style)
     if not sentencepiece.why_not(vocab, tokenizer.pattern):
-        files["tokenizer.model"] = sentencepiece.model_proto(
-            vocab, tokenizer.pattern, normalizer=tokenizer.normalizer, jamo=bool(recipe.jamo)
-        )
+        files["tokenizer.model"] = sentencepiece.model_proto(vocab, tokenizer.pattern, normalizer=tokenizer.normalizer)
     files[MARK] = recipe.to_toml(signature)
     return files
 

@@ -18,6 +18,7 @@ from koktok.errors import ArtifactError, MissingExtraError
 from koktok.formats.file import write_file
 from koktok.formats.hf import ROLES
 from koktok.formats.sentencepiece import charsmap, differences
+from koktok.text.normalize import JamoNormalizer
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def why_not(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> str:
     return ""
 
 
-def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, jamo: bool = False) -> Table:
+def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer) -> Table:
     """The table of one of koktok's own tokenizers.
 
     Raises
@@ -144,7 +145,7 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, jamo: bo
     >>> table.model, table.tokens[256:], table.scores[256:]
     ('llama', ('▁', '가', '나', '▁가', '<unk>', '</s>'), (0.0, -1.0, -2.0, -3.0, 0.0, 0.0))
     """
-    reason = why_not(vocab, pattern, jamo=jamo)
+    reason = why_not(vocab, pattern, jamo=isinstance(normalizer, JamoNormalizer))
     if reason:
         hint = "koktok train TEXT --model bpe --out FOLDER" if vocab.kind == "bpe-bytes" else ""
         raise ArtifactError(f"no GGUF: {reason}", hint=hint)

@@ -20,7 +20,7 @@ from itertools import permutations
 from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.formats.hf import ROLES
-from koktok.text.normalize import Folds, Normalizer, nfc
+from koktok.text.normalize import Folds, JamoNormalizer, Normalizer, nfc, precompiled
 from koktok.text.pretokenize import Pattern
 from koktok.vocab import BYTE_PIECES, Vocab
 
@@ -59,14 +59,12 @@ def differences(normalizer: Normalizer) -> list[str]:
     ]
 
 
-def rules(normalizer: Normalizer, *, jamo: bool = False) -> dict[str, str]:
+def rules(normalizer: Normalizer) -> dict[str, str]:
     """Strings and what becomes of them: every character that changes, and every spelling of a composed character.
 
     Parameters
     ----------
     normalizer : Normalizer
-    jamo : bool
-        Whether pieces are spelled in conjoining jamo; then every syllable is taken apart, too.
 
     Examples
     --------
@@ -74,9 +72,9 @@ def rules(normalizer: Normalizer, *, jamo: bool = False) -> dict[str, str]:
     >>> found["\u1112\u1161\u11ab"], found["\ud558\u11ab"], found["\u200b"], len(found) > 24_000
     ('한', '한', '', True)
     """
-    found = _rules(normalizer.folds, jamo and not isinstance(normalizer, hangul.FallbackNormalizer))
-    if not isinstance(normalizer, hangul.FallbackNormalizer):
-        return dict(found)
+    if not isinstance(normalizer, JamoNormalizer) or normalizer.splits_all:
+        return dict(_rules(normalizer.folds, isinstance(normalizer, JamoNormalizer)))
+    found = _rules(normalizer.folds, False)
     # What was composed is taken apart again; a rule that then changes nothing goes.
     apart = normalizer.spelling
     more = {source: target.translate(apart) for source, target in found.items()} | {chr(c): apart[c] for c in apart}
@@ -105,8 +103,7 @@ def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
         # All orders of its marks, and whatever part of them is composed already. Jamo have one order, and where pieces
         # are spelled in jamo they are right as they stand.
         one_order = {tuple(apart)} if not jamo else set()
-        syllable = "\uac00" <= char <= "\ud7a3"
-        orders = one_order if syllable else {(apart[0], *marks) for marks in permutations(apart[1:])}
+        orders = one_order if hangul.is_syllable(char) else {(apart[0], *marks) for marks in permutations(apart[1:])}
         for spelled in map("".join, orders):
             if nfc(spelled) == nfc(apart):
                 for taken in range(1, len(spelled)):
@@ -114,7 +111,7 @@ def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
     return dict(sorted(found.items()))
 
 
-def charsmap(normalizer: Normalizer, *, jamo: bool = False) -> bytes:
+def charsmap(normalizer: Normalizer) -> bytes:
     """`rules` as SentencePiece compiles them (llama.cpp reads the same bytes).
 
     Examples
@@ -122,19 +119,13 @@ def charsmap(normalizer: Normalizer, *, jamo: bool = False) -> bytes:
     >>> len(charsmap(Normalizer())) > 100_000
     True
     """
-    return _compiled(tuple(rules(normalizer, jamo=jamo).items()))
+    return precompiled(tuple(rules(normalizer).items()))
 
 
-@lru_cache(maxsize=8)
-def _compiled(pairs: tuple[tuple[str, str], ...]) -> bytes:
-    # By the rules themselves: two normalizers with the same folds need not be the same.
-    import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2 as proto
-
-    sentencepiece.set_min_log_level(2)  # or the builder tells the terminal how many rules it got
-    compiled = sentencepiece.SentencePieceNormalizer(norm_map=list(pairs))
-    spec = proto.NormalizerSpec.FromString(compiled.serialized_normalizer_spec())
-    return bytes(spec.precompiled_charsmap)
+@lru_cache(maxsize=1)
+def _joins() -> bytes:
+    # 가 + ㅆ too: where only rare syllables are taken apart, some lose nothing but their tail.
+    return precompiled((*((jamo, chr(c)) for c, jamo in hangul.SPLIT.items()), *hangul.tail_rules()))
 
 
 def model_proto(
@@ -142,7 +133,6 @@ def model_proto(
     pattern: Pattern,
     *,
     normalizer: Normalizer | None = None,
-    jamo: bool = False,
     user_defined: Collection[str] = (),
 ) -> bytes:
     """The serialized ModelProto, the same bytes for the same vocabulary.
@@ -152,9 +142,8 @@ def model_proto(
     vocab : Vocab
     pattern : Pattern
     normalizer : Normalizer, optional
-        Goes into the model as far as a table can say it, see `differences`; without one the model takes normal text.
-    jamo : bool
-        Whether pieces are spelled in conjoining jamo.
+        Goes into the model as far as a table can say it, see `differences`; without one the model takes normal text. Of a
+        `JamoNormalizer` the way back goes in, too.
     user_defined : collection of str
         Special tokens that SentencePiece shall find in text (USER_DEFINED); the others are control symbols, which text
         never reaches.
@@ -215,13 +204,11 @@ def model_proto(
         model.normalizer_spec.name = (
             "user_defined"  # what SentencePiece itself calls rules of a user; kitoken reads no other
         )
-        model.normalizer_spec.precompiled_charsmap = charsmap(normalizer, jamo=jamo)
-    elif jamo:
-        model.normalizer_spec.name = "koktok_jamo"
-        model.normalizer_spec.precompiled_charsmap = hangul.charsmap()
+        model.normalizer_spec.precompiled_charsmap = charsmap(normalizer)
+    jamo = isinstance(normalizer, JamoNormalizer)
     if jamo:
         model.denormalizer_spec.name = "koktok_jamo"
-        model.denormalizer_spec.precompiled_charsmap = hangul.charsmap(back=True)
+        model.denormalizer_spec.precompiled_charsmap = _joins()
     for spec in (model.normalizer_spec, model.denormalizer_spec) if jamo else (model.normalizer_spec,):
         spec.add_dummy_prefix = False
         spec.remove_extra_whitespaces = False

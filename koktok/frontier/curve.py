@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from koktok.errors import InputError, UsageError
+from koktok.hangul import is_syllable
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.model import model_for
 from koktok.train.dispatch import UNIGRAM_FLOORS, relaxed
@@ -145,7 +146,7 @@ class _Held:
                 hint="--holdout 0.1",
             )
         gaps = tuple(
-            frozenset(i for i in range(1, len(word)) if _is_syllable(word[i - 1]) and _is_syllable(word[i]))
+            frozenset(i for i in range(1, len(word)) if is_syllable(word[i - 1]) and is_syllable(word[i]))
             for word in held.words
         )
         gold = tuple(frozenset(cut.offset for cut in held.cuts(i)) & gaps[i] for i in range(len(held)))
@@ -175,10 +176,6 @@ class _Held:
             f1=2 * hits / (cuts + gold),
             dials=dials,
         )
-
-
-def _is_syllable(char: str) -> bool:
-    return "가" <= char <= "힣"
 
 
 def measure(name: str, vocab: Vocab, held: SegmentedCounts, *, eojeols: int, **dials: Any) -> FrontierRow:

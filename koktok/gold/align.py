@@ -15,20 +15,17 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from koktok.hangul import COMPATIBILITY, LEADS, TAILS, VOWELS, is_syllable, letters_of
+
 __all__ = ["Alignment", "surface_cuts"]
 
-LEADS: Final = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
-VOWELS: Final = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
 ARAE_A: Final = "ㆍ"
 """The old vowel that Jeju still has, as in ᄒᆞ-; its syllables are written in conjoining jamo."""
 
-TAILS: Final = " ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"
-CONJOINING: Final = (
-    {chr(0x1100 + k): ("L", letter) for k, letter in enumerate(LEADS)}
-    | {chr(0x1161 + k): ("V", letter) for k, letter in enumerate(VOWELS)}
-    | {chr(0x11A7 + k): ("T", letter) for k, letter in enumerate(TAILS) if k}
-    | {"\u119e": ("V", ARAE_A), "\u11dd": ("T", "ㅁ")}  # ㅁㅅ of Jeju's ending -어ᇝ- leaves its ㅁ
-)
+CONJOINING: Final = {
+    jamo: ("LVT"[(k >= len(LEADS)) + (k >= len(LEADS + VOWELS))], letter)
+    for k, (jamo, letter) in enumerate(COMPATIBILITY.items())
+} | {"\u119e": ("V", ARAE_A), "\u11dd": ("T", "ㅁ")}  # ㅁㅅ of Jeju's ending -어ᇝ- leaves its ㅁ
 """Conjoining jamo: Kiwi's files write a lone final consonant so, and every syllable with arae-a is a sequence of them."""
 
 Letter = tuple[str, str]
@@ -149,11 +146,11 @@ def letters(text: str) -> list[Letter]:
     """
     found: list[Letter] = []
     for char in text:
-        code = ord(char) - 0xAC00
-        if 0 <= code < 11172:
-            found += [("L", LEADS[code // 588]), ("V", VOWELS[code // 28 % 21])]
-            if code % 28:
-                found.append(("T", TAILS[code % 28]))
+        if is_syllable(char):
+            lead, vowel, tail = letters_of(char)
+            found += [("L", LEADS[lead]), ("V", VOWELS[vowel])]
+            if tail:
+                found.append(("T", TAILS[tail]))
         else:
             letter = ("T" if char in TAILS[1:] else "V" if char in VOWELS or char == ARAE_A else "O", char)
             found.append(CONJOINING.get(char, letter))

@@ -10,6 +10,7 @@ from typing import Final
 
 from koktok.errors import UsageError
 from koktok.gold.align import TOLERATED, surface_cuts
+from koktok.hangul import is_syllable
 
 __all__ = ["FUNCTIONAL", "KINDS", "Cut", "GoldCorpus", "Morpheme", "Sentence", "check_names", "kind_of", "word_class"]
 
@@ -201,7 +202,7 @@ class GoldCorpus:
                 cuts += [
                     Cut(at + p, kind_of(tags[k], tags[k + 1]))
                     for p, k in found.cuts
-                    if _syllable(form[p - 1]) and _syllable(form[p])
+                    if is_syllable(form[p - 1]) and is_syllable(form[p])
                 ]
                 fused += [Cut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in found.fused]
                 edges = {p + side for p, _ in found.fused for side in (0, 1)} - {p for p, _ in found.cuts}
@@ -229,10 +230,6 @@ def check_names(corpora: Iterable[GoldCorpus]) -> None:
         if corpus.name in seen:
             raise UsageError(f"two gold corpora are called `{corpus.name}`", hint="read_gold(PATH, name=NAME)")
         seen.add(corpus.name)
-
-
-def _syllable(char: str) -> bool:
-    return "가" <= char <= "힣"
 
 
 def _reason(form: str, forms: Sequence[str], tags: Sequence[str]) -> str:

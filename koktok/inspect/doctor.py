@@ -17,29 +17,21 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from koktok import hangul
 from koktok.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
 from koktok.errors import UsageError
 
 if TYPE_CHECKING:
     from koktok.foreign import Subject
 
-__all__ = ["CHECKS", "KS_SYLLABLES", "SEVERITIES", "SYLLABLES", "Diagnosis", "Finding", "diagnose", "script_of"]
+__all__ = ["CHECKS", "SEVERITIES", "Diagnosis", "Finding", "diagnose", "script_of"]
 
 Severity = Literal["note", "warning", "error"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warning", "error")
 """From harmless to what should stop a release."""
 
-SYLLABLES: Final = tuple(map(chr, range(0xAC00, 0xD7A4)))
+ALL: Final = tuple(map(chr, hangul.SYLLABLES))
 """All 11,172 modern syllables."""
-
-
-def _in_ks(char: str) -> bool:
-    # Python spells the syllables outside of KS X 1001 with its eight-byte make-up sequence.
-    return len(char.encode("euc_kr")) == 2
-
-
-KS_SYLLABLES: Final = tuple(filter(_in_ks, SYLLABLES))
-"""The 2,350 syllables of KS X 1001: what Korean text of before Unicode could hold."""
 
 CHECKS: Final[dict[str, tuple[Severity, str]]] = {
     "blocklist": ("error", "pieces that the blocklist refuses"),
@@ -64,7 +56,9 @@ SHORTEST_REPEAT: Final = 8
 """ㅋㅋㅋㅋ is a word of its own in Korean comments; eight characters of the same are spent ids."""
 
 ADDRESS: Final = re.compile(r"https?:|www\.|\.(?:com|net|org|co\.kr|go\.kr|kr)(?![A-Za-z])", re.IGNORECASE)
-GLUED: Final = re.compile(r"^ ?[\"'“”‘’「『(\[<《〈.,!?~…·:;-]+[가-힣]|[가-힣][\"'“”‘’」』)\]>》〉.,!?~…·:;]+[가-힣]")
+GLUED: Final = re.compile(
+    rf"^ ?[\"'“”‘’「『(\[<《〈.,!?~…·:;-]+[{hangul.SYLLABLE}]|[{hangul.SYLLABLE}][\"'“”‘’」』)\]>》〉.,!?~…·:;]+[{hangul.SYLLABLE}]"
+)
 NOT_TEXT: Final = ("Cc", "Co", "Cs", "Cn")
 WHITE: Final = "\t\n\r"
 
@@ -160,7 +154,7 @@ def diagnose(
     found: dict[str, list[tuple[int, str, str]]] = {
         "personal": _refused(pieces, personal),
         "name_number": _refused(pieces, named),
-        "unknown_syllables": [(-1, char, "") for char in KS_SYLLABLES if char in pieces.unknown_syllables],
+        "unknown_syllables": [(-1, char, "") for char in hangul.KS_X_1001 if char in pieces.unknown_syllables],
         "special_in_text": pieces.specials_in_text(),
         "unreachable": pieces.unreachable(),
         "unnormalized": _same(pieces, lambda text: unicodedata.normalize("NFC", text)),
@@ -183,7 +177,7 @@ def diagnose(
             severity,
             title,
             len(found[check]),
-            len(KS_SYLLABLES) if check == "unknown_syllables" else subject.size,
+            len(hangul.KS_X_1001) if check == "unknown_syllables" else subject.size,
             tuple(found[check][:examples]),
         )
         for check, (severity, title) in CHECKS.items()
@@ -201,9 +195,10 @@ def diagnose(
         facts={
             "byte pieces": float(len(subject.byte_ids)),
             "special tokens": float(len(subject.special_ids)),
-            "of the 2,350 syllables: single pieces": sum(char in whole for char in KS_SYLLABLES) / len(KS_SYLLABLES),
-            "of the 11,172 syllables: single pieces": sum(char in whole for char in SYLLABLES) / len(SYLLABLES),
-            "of the 11,172 syllables: unknown": len(pieces.unknown_syllables) / len(SYLLABLES),
+            "of the 2,350 syllables: single pieces": sum(char in whole for char in hangul.KS_X_1001)
+            / len(hangul.KS_X_1001),
+            "of the 11,172 syllables: single pieces": sum(char in whole for char in ALL) / len(ALL),
+            "of the 11,172 syllables: unknown": len(pieces.unknown_syllables) / len(ALL),
         },
         scripts=dict(sorted(Counter(map(script_of, composed)).items(), key=lambda kv: (-kv[1], kv[0]))),
         longest=tuple(long[:examples]),
@@ -229,9 +224,9 @@ class _Pieces:
                 except UnicodeDecodeError:
                     self.partial.append(i)
         unknown = subject.unknown_ids
-        rows = subject.encode(SYLLABLES)
+        rows = subject.encode(ALL)
         self.unknown_syllables = frozenset(
-            char for k, char in enumerate(SYLLABLES) if unknown and not unknown.isdisjoint(rows[k].ids.tolist())
+            char for k, char in enumerate(ALL) if unknown and not unknown.isdisjoint(rows[k].ids.tolist())
         )
 
     def unreachable(self) -> list[tuple[int, str, str]]:
@@ -277,7 +272,7 @@ def script_of(text: str) -> str:
 
 
 def _script(char: str) -> str:
-    if "가" <= char <= "힣":
+    if hangul.is_syllable(char):
         return "hangul"
     if char.isspace():
         return "space"

@@ -10,6 +10,7 @@ import numpy as np
 
 from koktok.foreign.base import Subject
 from koktok.gold.corpus import word_class
+from koktok.hangul import has_syllable
 from koktok.metrics.boundaries import GoldPage
 from koktok.metrics.page import Tokens
 from koktok.metrics.registry import f_score, metric, ratio
@@ -88,7 +89,7 @@ def consistency(subject: Subject, gold: GoldPage, tokens: Tokens, *, seed: int =
                 frozenset(
                     f"{ALLOMORPHS.get(m, m) if c in 'JE' else m}/{c}" for _, _, m, c in mine if c not in ("S", "F")
                 ),
-                frozenset(pieces[i] for i in ids if any("가" <= c <= "힣" for c in pieces[i])),
+                frozenset(pieces[i] for i in ids if has_syllable(pieces[i])),
             )
         stem = next(((a, b, m, c) for a, b, m, c in mine if c in ("N", "V") and b > a), None)
         if stem is not None and stem[0] == start and tokens_alone(mine, stem):

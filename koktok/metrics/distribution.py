@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from koktok.foreign.base import Ints, Subject
+from koktok.hangul import count_syllables
 from koktok.metrics.registry import metric
 from koktok.metrics.statistics import GROUPS
 
@@ -58,7 +59,7 @@ def lengths(histogram: Ints, subject: Subject, longest: int = 16) -> Mapping[str
         written = subject.token_bytes(int(i))
         if written is not None:
             text = written.decode("utf-8", errors="ignore")
-            syllables[min(longest, sum("가" <= c <= "힣" for c in text))] += total[i]
+            syllables[min(longest, count_syllables(text))] += total[i]
             sizes[min(3 * longest, len(written))] += total[i]
     falling = np.sort(total[total > 0])[::-1]
     kept = np.unique(np.geomspace(1, max(len(falling), 1), 2000).astype(np.int64)) - 1

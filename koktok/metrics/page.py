@@ -16,6 +16,7 @@ import numpy.typing as npt
 from koktok.errors import InputError
 from koktok.foreign.base import Ints, Rows, running
 from koktok.foreign.spans import code_points
+from koktok.hangul import syllable_mask
 from koktok.metrics.statistics import Units
 
 __all__ = ["Page", "Text", "Tokens", "cuts_of"]
@@ -143,7 +144,7 @@ class Page:
         self.lines = lines
         self.line_starts = running([len(line) for line in lines])
         self.codes = code_points("".join(lines))
-        self.hangul: Mask = (self.codes >= 0xAC00) & (self.codes <= 0xD7A3)
+        self.hangul: Mask = syllable_mask(self.codes)
         self.space: Mask = (self.codes <= 0x3000) & np.isin(self.codes, SPACES)
         solid = ~self.space
         first = np.zeros(len(self.codes) + 1, dtype=bool)

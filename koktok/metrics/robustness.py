@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from koktok.foreign.base import Subject
+from koktok.hangul import LEADS, VOWELS, compose, is_syllable, letters_of
 from koktok.metrics.page import Page, Text, Tokens
 from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.statistics import Table
@@ -21,11 +22,7 @@ Edit = tuple[str, list[int]]
 CONTEXTS: Final = ("", "그 ", "(", "“")
 """What stands before a word: the start of a line, another word, a bracket, a quotation mark."""
 
-LEADS, VOWELS, TAILS = 19, 21, 28
-
 KEYS: Final = ("ㅂㅈㄷㄱㅅㅛㅕㅑㅐㅔ", "ㅁㄴㅇㄹㅎㅗㅓㅏㅣ", "ㅋㅌㅊㅍㅠㅜㅡ")
-LEAD_LETTERS: Final = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
-VOWEL_LETTERS: Final = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
 
 
 def _no_spaces(line: str, _: np.random.Generator) -> Edit:
@@ -38,7 +35,7 @@ def _all_spaces(line: str, _: np.random.Generator) -> Edit:
     for k, char in enumerate(line):
         text.append(char)
         where.append(k)
-        if k + 1 < len(line) and _syllable(char) and _syllable(line[k + 1]):
+        if k + 1 < len(line) and is_syllable(char) and is_syllable(line[k + 1]):
             text.append(" ")
             where.append(-1)
     return "".join(text), where
@@ -52,19 +49,19 @@ def _some_spaces(line: str, rng: np.random.Generator) -> Edit:
             continue
         text.append(char)
         where.append(k)
-        if k + 1 < len(line) and _syllable(char) and _syllable(line[k + 1]) and draws[k] < 0.06:
+        if k + 1 < len(line) and is_syllable(char) and is_syllable(line[k + 1]) and draws[k] < 0.06:
             text.append(" ")
             where.append(-1)
     return "".join(text), where
 
 
-def _per_syllable(change: Callable[[int, np.random.Generator], str], share: float) -> Callable[..., Edit]:
-    """Syllables replaced by what `change` makes of their number in the block, each with this probability."""
+def _per_syllable(change: Callable[[str, np.random.Generator], str], share: float) -> Callable[..., Edit]:
+    """Syllables replaced by what `change` makes of them, each with this probability."""
 
     def edit(line: str, rng: np.random.Generator) -> Edit:
         text, where = [], []
         for k, (char, draw) in enumerate(zip(line, rng.random(len(line)), strict=True)):
-            new = change(ord(char) - 0xAC00, rng) if _syllable(char) and draw < share else char
+            new = change(char, rng) if is_syllable(char) and draw < share else char
             text.append(new)
             where += [k if new == char else -1] * len(new)
         return "".join(text), where
@@ -72,14 +69,14 @@ def _per_syllable(change: Callable[[int, np.random.Generator], str], share: floa
     return edit
 
 
-def _typo(code: int, rng: np.random.Generator) -> str:
+def _typo(char: str, rng: np.random.Generator) -> str:
     """One letter of the syllable becomes its neighbour on the keyboard."""
-    lead, vowel, tail = code // 588, code // 28 % 21, code % 28
+    lead, vowel, tail = letters_of(char)
     if rng.random() < 0.5:
-        lead = LEAD_LETTERS.find(_neighbour(LEAD_LETTERS[lead], LEAD_LETTERS, rng))
+        lead = LEADS.find(_neighbour(LEADS[lead], LEADS, rng))
     else:
-        vowel = VOWEL_LETTERS.find(_neighbour(VOWEL_LETTERS[vowel], VOWEL_LETTERS, rng))
-    return chr(0xAC00 + (lead * VOWELS + vowel) * TAILS + tail)
+        vowel = VOWELS.find(_neighbour(VOWELS[vowel], VOWELS, rng))
+    return compose(lead, vowel, tail)
 
 
 def _neighbour(letter: str, allowed: str, rng: np.random.Generator) -> str:
@@ -90,16 +87,16 @@ def _neighbour(letter: str, allowed: str, rng: np.random.Generator) -> str:
     return letter
 
 
-def _drop(code: int, _: np.random.Generator) -> str:
+def _drop(char: str, _: np.random.Generator) -> str:
     """The final consonant is left out; a syllable without one stays."""
-    return chr(0xAC00 + code - code % 28)
+    lead, vowel, _tail = letters_of(char)
+    return compose(lead, vowel)
 
 
 HOMOPHONES: Final = dict(zip("되돼됐왜외웬않낫데대에의", "돼되됬외왜왠안낳대데의에", strict=True))
 
 
-def _homophone(code: int, _: np.random.Generator) -> str:
-    char = chr(0xAC00 + code)
+def _homophone(char: str, _: np.random.Generator) -> str:
     return HOMOPHONES.get(char, char)
 
 
@@ -125,10 +122,6 @@ def _nfd(line: str, _: np.random.Generator) -> Edit:
         text.append(parts)
         where += [k] + [-2] * (len(parts) - 1)  # −2: goes with the character before
     return "".join(text), where
-
-
-def _syllable(char: str) -> bool:
-    return "가" <= char <= "힣"
 
 
 PERTURBATIONS: Final[dict[str, Callable[[str, np.random.Generator], Edit]]] = {
@@ -178,7 +171,7 @@ def noise(subject: Subject, text: Text, *, seed: int = 0) -> Table:
 def contexts(subject: Subject, text: Text, *, words: int = 2000, seed: int = 0) -> Table:
     """For distinct eojeols of Hangul: whether the cuts inside differ between `CONTEXTS`; a row a word."""
     forms = sorted(
-        {word for line in text.lines for word in line.split() if len(word) > 1 and all(map(_syllable, word))}
+        {word for line in text.lines for word in line.split() if len(word) > 1 and all(map(is_syllable, word))}
     )
     rng = np.random.default_rng(seed)
     if len(forms) > words:

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict
 
 from koktok.errors import KoktokError, UsageError
 from koktok.gold import check_names
+from koktok.hangul import has_syllable
 from koktok.report.names import distinct
 from koktok.report.schema import Comparison, Contrast, Report, Row, Sentence, Speed, SpeedRow, write
 from koktok.report.scored import gold_info, measures_of, row_of, texts_of
@@ -131,7 +132,7 @@ def showcase(texts: Sequence[str], count: int, seed: int, golds: Sequence[GoldCo
             )
             for s in chosen
         ]
-    lines = [line for line in dict.fromkeys(texts) if low <= len(line) <= high and re.search("[가-힣]", line)]
+    lines = [line for line in dict.fromkeys(texts) if low <= len(line) <= high and has_syllable(line)]
     return [Sentence(text=line) for line in random.Random(seed).sample(lines, min(count, len(lines)))]
 
 

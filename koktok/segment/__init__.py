@@ -6,7 +6,6 @@ boundary policy's business, applied afterwards, so that a cached analysis serves
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -33,8 +32,6 @@ under 30), while repeated or unspaced text of that length has stalled and crashe
 
 BY_FORM = (" XSN ", " XR ")
 """Tags of morphemes whose surface decides the kind of a boundary (가능|성, 이러|하): only a row without them says all."""
-
-_HANGUL = re.compile("[가-힣]")
 
 
 @runtime_checkable
@@ -98,7 +95,7 @@ def segmenter_for(name: str, *, user_dictionary: str | None = None, threads: int
 def bare(word: str) -> str:
     """The word without its leading spaces, or '' where an analyser has nothing to say about it."""
     stripped = word.lstrip(" ")
-    return stripped if len(stripped) <= MAX_ANALYSED and _HANGUL.search(stripped) else ""
+    return stripped if len(stripped) <= MAX_ANALYSED and hangul.has_syllable(stripped) else ""
 
 
 def segment_counts(

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from koktok.errors import UsageError
+from koktok.hangul import is_syllable, split
 from koktok.segment.segmented import Cut, Kind
 
 __all__ = ["POLICIES", "Morpheme", "Policy", "codas_of", "cuts_of", "kind_of"]
@@ -279,10 +280,9 @@ def codas_of(word: str, morphemes: Sequence[Morpheme], policy: Policy) -> tuple[
     cuts = []
     for left, right in pairwise(morphemes):
         at = right.start
-        if left.end != at + 1 or right.end <= at or not "가" <= word[at] <= "힣":
+        if left.end != at + 1 or right.end <= at or not is_syllable(word[at]):
             continue
-        final = (ord(word[at]) - 0xAC00) % 28
-        written = chr(0x11A7 + final) if final else ""
+        written = split(word[at])[2:]
         kind = kind_of(left.tag.split("+")[-1], right.tag.split("+")[0])
         fused = written == right.form[:1] or (written == "ᆻ" and right.form[:1] in _PAST)
         if written and fused and policy.keeps(kind, right.tag):

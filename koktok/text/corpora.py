@@ -24,8 +24,9 @@ from typing import Any
 from koktok.cache import cache_dir
 from koktok.corpus_recipe import CorpusRecipe, LocalSource, load
 from koktok.errors import CorpusError
+from koktok.hangul import has_syllable
 from koktok.text import download
-from koktok.text.extract import has_hangul, prose
+from koktok.text.extract import prose
 
 __all__ = ["CorpusRecipe", "fetch", "find", "list_corpora", "show"]
 
@@ -205,7 +206,7 @@ def _make(recipe: CorpusRecipe, made: Path, temporary: Path, tell: Callable[[str
                 row["sha256"] = document.sha256
                 with document.open() as stream:
                     for line in prose(stream, source.format, encoding=source.encoding, name=document.name):
-                        if recipe.hangul_only and not has_hangul(line):
+                        if recipe.hangul_only and not has_syllable(line):
                             row["without_hangul"] += 1
                             continue
                         if recipe.dedupe:

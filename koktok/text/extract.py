@@ -16,24 +16,13 @@ from collections.abc import Iterator
 from typing import IO
 
 from koktok.errors import CorpusError
+from koktok.hangul import has_syllable
 
-__all__ = ["FORMATS", "has_hangul", "prose"]
+__all__ = ["FORMATS", "prose"]
 
 FORMATS = ("txt", "md", "json", "html")
 
-_HANGUL = re.compile("[가-힣]")
 _BREAK = re.compile(r"\r\n?|\n")
-
-
-def has_hangul(line: str) -> bool:
-    """Return whether the line holds a precomposed Hangul syllable (한글 음절).
-
-    Examples
-    --------
-    >>> has_hangul("V1 API를"), has_hangul("ㅋㅋ")
-    (True, False)
-    """
-    return _HANGUL.search(line) is not None
 
 
 def prose(stream: IO[bytes], form: str, *, encoding: str = "utf-8", name: str = "text") -> Iterator[str]:
@@ -130,7 +119,7 @@ def _json(text: str) -> Iterator[str]:
         value = waiting.pop()
         if isinstance(value, dict | list):
             waiting += reversed(value.values() if isinstance(value, dict) else value)
-        elif isinstance(value, str) and has_hangul(value):
+        elif isinstance(value, str) and has_syllable(value):
             yield value
 
 

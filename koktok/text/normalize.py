@@ -17,17 +17,19 @@ Three decisions carry this file.
 
 from __future__ import annotations
 
+import base64
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Final
 
 from koktok.errors import InputError
+from koktok.hangul import COMPATIBILITY, LEAD, SPLIT, SYLLABLES, TAIL, VOWEL
 
-__all__ = ["Aligned", "Folds", "Normalizer", "nfc"]
+__all__ = ["Aligned", "Folds", "JamoNormalizer", "Normalizer", "nfc", "precompiled"]
 
 # Marks and compositions younger than Unicode 9, and whole blocks (Todhri, Tulu-Tigalari, Gurung Khema, Kirat Rai, Dives
 # Akuru) whose letters take part in a composition that Unicode 9 did not know.
@@ -68,23 +70,15 @@ _COMPATIBILITY = (
 # What people lengthen to speak louder, and nothing that Markdown, tables or numbers are made of.
 _REPEATED = "\u3131-\u318e!.?~\u2026\uff01\uff0e\uff1f\uff5e\u2661\u2665^"
 
-_LEADS = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
-_FINALS = "ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"
-_L, _V, _T = "\u1100-\u1112", "\u1161-\u1175", "\u11a8-\u11c2"
 _OLD = "\u1113-\u1160\u1176-\u11a7\u11c3-\u11ff\ua960-\ua97c\ud7b0-\ud7fb"
 # A modern jamo is lone where no old jamo (or filler) makes a syllable with it. Each condition looks only at characters
 # that stay, so replacing one jamo after the other (tokenizer.json) equals replacing all at once (here). Three leads are as
 # many as an old cluster spells out (ᄇᄉᄀ); without that bound a run of leads would take quadratic time.
 _LONE = {
-    "L": (_L, "", f"(?![{_L}]{{0,2}}[{_OLD}])"),
-    "V": (_V, f"(?<![{_OLD}])", f"(?![{_OLD}])"),
-    "T": (_T, f"(?<![{_OLD}])(?<![{_OLD}][{_V}])", f"(?![{_OLD}])"),
+    "L": (LEAD, "", f"(?![{LEAD}]{{0,2}}[{_OLD}])"),
+    "V": (VOWEL, f"(?<![{_OLD}])", f"(?![{_OLD}])"),
+    "T": (TAIL, f"(?<![{_OLD}])(?<![{_OLD}][{VOWEL}])", f"(?![{_OLD}])"),
 }
-_TO_COMPAT = (
-    {chr(0x1100 + i): c for i, c in enumerate(_LEADS)}
-    | {chr(0x1161 + i): chr(0x314F + i) for i in range(21)}
-    | {chr(0x11A8 + i): c for i, c in enumerate(_FINALS)}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +183,7 @@ class Normalizer:
         self._table = _table(folds)
         n = folds.repeats
         self._repeat = re.compile(rf"([{_REPEATED}])(?=\1{{{n}}})") if n else None
-        touched = [f"[{_SURROGATE}{''.join(_domain(folds))}{_L + _V + _T if folds.lone_jamo else ''}]"]
+        touched = [f"[{_SURROGATE}{''.join(_domain(folds))}{LEAD + VOWEL + TAIL if folds.lone_jamo else ''}]"]
         if self._repeat:
             touched.append(self._repeat.pattern)
         self._touched = re.compile("|".join(touched))
@@ -258,7 +252,7 @@ class Normalizer:
         found.update(("nfc", text[i:j], new) for i, j, new in _segments(text) if text[i:j] != new)
         text = nfc(text)
         if self.folds.lone_jamo:
-            found.update(("lone_jamo", m[0], _TO_COMPAT[m[0]]) for m in _LONE_JAMO.finditer(text))
+            found.update(("lone_jamo", m[0], COMPATIBILITY[m[0]]) for m in _LONE_JAMO.finditer(text))
             text = _LONE_JAMO.sub(_compat, text)
         if n := self.folds.repeats:
             runs = re.finditer(rf"([{_REPEATED}])\1{{{n},}}", text)
@@ -289,7 +283,7 @@ class Normalizer:
         if self.folds.lone_jamo:
             for chars, before, after in _LONE.values():
                 first, last = ord(chars[0]), ord(chars[-1])
-                nodes += [_replace(f"{before}{c}{after}", _TO_COMPAT[c]) for c in map(chr, range(first, last + 1))]
+                nodes += [_replace(f"{before}{c}{after}", COMPATIBILITY[c]) for c in map(chr, range(first, last + 1))]
         if self._repeat:
             nodes.append(_replace(self._repeat.pattern, ""))
         return nodes[0] if len(nodes) == 1 else {"type": "Sequence", "normalizers": nodes}
@@ -334,6 +328,92 @@ class Normalizer:
         return f"Normalizer({self.folds!r})"
 
 
+class JamoNormalizer(Normalizer):
+    """A normalizer behind which syllables are taken apart to conjoining jamo: all, or those without a piece of their own.
+
+    Without any whole syllable this is `koktok.hangul.split` of normal text. Where some are whole, a rare one becomes its
+    open syllable and its tail (뎠 to 뎌 and ㅆ) if the open one is whole, else its jamo. The result is canonically equal to
+    NFC, and `koktok.hangul.join` of it is NFC.
+
+    Parameters
+    ----------
+    folds : Folds
+    whole : iterable of str
+        Pieces; those of one syllable stay whole.
+
+    Examples
+    --------
+    >>> normalizer = JamoNormalizer(Folds(), ["뎌", "가"])
+    >>> ascii(normalizer("뎠가각")) == ascii("뎌\u11bb가가\u11a8")
+    True
+    >>> len(JamoNormalizer()("갔다"))
+    5
+    """
+
+    __slots__ = ("spelling",)
+
+    def __init__(self, folds: Folds = Folds(), whole: Iterable[str] = ()) -> None:
+        super().__init__(folds)
+        kept = {ord(piece) for piece in whole if len(piece) == 1} & SPLIT.keys()
+        self.spelling: dict[int, str] = {}
+        for c, jamo in SPLIT.items():
+            opened = c - (c - SYLLABLES[0]) % 28
+            if c not in kept:
+                self.spelling[c] = chr(opened) + jamo[2] if len(jamo) == 3 and opened in kept else jamo
+
+    @property
+    def splits_all(self) -> bool:
+        """True where no syllable stays whole."""
+        return len(self.spelling) == len(SPLIT)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JamoNormalizer) and (self.folds, self.spelling) == (other.folds, other.spelling)
+
+    def __hash__(self) -> int:
+        return hash((self.folds, frozenset(self.spelling)))
+
+    def __reduce__(self) -> Any:
+        return JamoNormalizer, (self.folds, [chr(c) for c in SPLIT if c not in self.spelling])
+
+    def __repr__(self) -> str:
+        return f"JamoNormalizer({self.folds!r}, {len(SPLIT) - len(self.spelling)} whole syllables)"
+
+    def __call__(self, text: str) -> str:
+        """Give the normal form of `text`, syllables taken apart."""
+        return super().__call__(text).translate(self.spelling)
+
+    def align(self, text: str) -> Aligned:
+        """As `Normalizer.align`; the parts of a syllable share its raw characters."""
+        whole = super().align(text)
+        at = [i for i, c in enumerate(whole.normal) for _ in self.spelling.get(ord(c), c)]
+        if len(at) == len(whole.normal):
+            return whole
+        return Aligned(
+            whole.normal.translate(self.spelling), [whole.starts[i] for i in at], [whole.ends[i] for i in at]
+        )
+
+    def to_hf(self) -> dict[str, Any]:
+        """Give the "normalizer" node of a tokenizer.json that does what `__call__` does.
+
+        SentencePiece's compiled map does the work (0.2 µs a character; 67 `Replace` nodes that need no map take 2 to 4).
+        But Hugging Face looks it up by grapheme, and for a grapheme of at most five bytes puts the rule's result in place
+        of *all* of it: a syllable with a two-byte mark, 가 + U+0301, loses its mark. So a CGJ (U+034F) goes between the
+        two first, which makes six bytes or more, and leaves afterwards. It is put before every two-byte character that
+        follows a syllable, a CGJ too, so that taking one away again is exact.
+        """
+        plain = super().to_hf()
+        if not self.spelling:
+            return plain
+        table = precompiled(tuple((chr(c), parts) for c, parts in self.spelling.items()))
+        nodes = plain["normalizers"] if plain["type"] == "Sequence" else [plain]
+        apart = [
+            _replace(f"(?<=[{_ranges(self.spelling)}{VOWEL}{TAIL}])(?=[\u0080-\u07ff])", "\u034f"),
+            {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode("ascii")},
+            _replace(f"(?<=[{VOWEL}{TAIL}])\u034f(?=[\u0080-\u07ff])", ""),
+        ]
+        return {"type": "Sequence", "normalizers": [*nodes, *apart]}
+
+
 def nfc(text: str) -> str:
     """Compose by Unicode 9's NFC, whatever Unicode this Python carries.
 
@@ -353,6 +433,24 @@ def nfc(text: str) -> str:
         return unicodedata.normalize("NFC", text)
     parts = _OPAQUE_CHARS.split(text)
     return "".join(part if i % 2 else unicodedata.normalize("NFC", part) for i, part in enumerate(parts))
+
+
+@lru_cache(maxsize=8)
+def precompiled(rules: tuple[tuple[str, str], ...]) -> bytes:
+    """Strings and what becomes of them, the longest match first, as SentencePiece compiles them; tokenizer.json takes it too.
+
+    Examples
+    --------
+    >>> len(precompiled((("a", "b"),))) > 1000
+    True
+    """
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
+    sentencepiece.set_min_log_level(2)  # or the builder tells the terminal how many rules it got
+    compiled = sentencepiece.SentencePieceNormalizer(norm_map=list(rules))
+    spec = sentencepiece_model_pb2.NormalizerSpec.FromString(compiled.serialized_normalizer_spec())
+    return bytes(spec.precompiled_charsmap)
 
 
 def _segments(text: str) -> Iterator[tuple[int, int, str]]:
@@ -384,13 +482,24 @@ def _spread(ranges: str) -> Iterator[str]:
         yield from map(chr, range(ord(m[1]), ord(m[2] or m[1]) + 1))
 
 
+def _ranges(codes: Iterable[int]) -> str:
+    """Back from `_spread`: the class of code points."""
+    runs: list[list[int]] = []
+    for c in sorted(codes):
+        if runs and c == runs[-1][1] + 1:
+            runs[-1][1] = c
+        else:
+            runs.append([c, c])
+    return "".join(chr(a) if a == b else f"{chr(a)}-{chr(b)}" for a, b in runs)
+
+
 def _shown(char: str) -> str:
     """What a compatibility character shows: NFKC with the repairs that Korean text needs."""
     if unicodedata.normalize("NFKC", char) == char:
         return char
     plain = unicodedata.normalize("NFKC", char).replace("\u2044", "/").replace("\u2215", "/")
     # ㉠ is ㄱ in a circle; NFKC makes a conjoining ᄀ of it. Squares and cubes of units stay powers: ㎡ is m², not m2.
-    plain = "".join(_TO_COMPAT.get(c, c) for c in plain)
+    plain = "".join(COMPATIBILITY.get(c, c) for c in plain)
     return re.sub("(?<=[ms])[23]$", lambda m: "²³"[int(m[0]) - 2], plain) if char >= "\u3300" else plain
 
 
@@ -428,7 +537,7 @@ def _domain(folds: Folds) -> Iterator[str]:
 
 
 def _compat(match: re.Match[str]) -> str:
-    return _TO_COMPAT[match[0]]
+    return COMPATIBILITY[match[0]]
 
 
 def _replace(pattern: str, content: str) -> dict[str, Any]:

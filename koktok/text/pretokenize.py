@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
@@ -111,6 +111,11 @@ class Pattern:
     def bigram(self) -> bool:
         """True where every cut is told by its two neighbours, so that SentencePiece can give the same ids."""
         return self.digits != "groups"
+
+    @property
+    def within_words(self) -> Pattern:
+        """The same without superwords: every space cuts."""
+        return replace(self, superwords=False)
 
     @property
     def regex(self) -> str:

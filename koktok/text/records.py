@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from koktok.errors import InputError, MissingExtraError
+from koktok.hangul import count_syllables
 from koktok.unpack import CHUNK, DAMAGE, PACKED, unpacked
 
 __all__ = ["EXTENSIONS", "PLACES", "STDIN", "Batch", "Errors", "Meter", "ReadReport", "pick", "records"]
@@ -37,7 +38,6 @@ _BATCH = 1000
 PLACES = 20  # bad ones that a report keeps
 _ICONV = "iconv -f cp949 -t utf-8"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_HANGUL = re.compile("[가-힣]")
 
 
 @dataclass
@@ -404,7 +404,7 @@ def _sniff(file: _File, head: bytes) -> None:
     bad = len(_SURROGATE.findall(head.decode("utf-8", "surrogateescape")))
     foreign = len(head.translate(None, bytes(range(128))))
     # Two bytes a syllable: half of all bytes beyond ASCII being Hangul in CP949 is no accident.
-    if 2 * bad > foreign and 4 * len(_HANGUL.findall(head.decode("cp949", "ignore"))) > foreign:
+    if 2 * bad > foreign and 4 * count_syllables(head.decode("cp949", "ignore")) > foreign:
         raise file.refuse("looks like EUC-KR or CP949; UTF-8 was wanted", file.shell(_ICONV))
     if bad > 0.3 * len(head):
         raise file.refuse(f"is binary: {bad} of its first {len(head)} bytes are not UTF-8", f"file {file.path}")

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from koktok import hangul
-
 if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
@@ -48,21 +46,14 @@ class Reading:
     ends: Sequence[int]
 
     @classmethod
-    def of(cls, text: str, normalizer: Normalizer, pattern: Pattern, *, letters: bool = False) -> Reading:
-        """The reading of one text; `letters` where pieces are spelled in conjoining jamo."""
+    def of(cls, text: str, normalizer: Normalizer, pattern: Pattern) -> Reading:
+        """The reading of one text."""
         aligned = normalizer.align(text)
-        seen = aligned.normal
-        starts: Sequence[int] = aligned.starts
-        ends: Sequence[int] = aligned.ends
-        if letters:
-            syllable = hangul.align(seen)
-            seen = hangul.split(seen)
-            starts, ends = [starts[i] for i in syllable], [ends[i] for i in syllable]
         pretokens, at = [], 0
-        for pretoken in pattern.pretokenize(seen):
+        for pretoken in pattern.pretokenize(aligned.normal):
             pretokens.append((at, pretoken))
             at += len(pretoken)
-        return cls(pretokens, starts, ends)
+        return cls(pretokens, aligned.starts, aligned.ends)
 
     def offsets(self, at: int, spans: Iterable[tuple[int, int]], base: int = 0) -> list[tuple[int, int]]:
         """Spans of the pretoken at `at` as offsets into the text."""

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Stream"]
 
-OPEN_SYLLABLES = range(0xAC00, 0xD7A4, 28)
-LEADS = range(0x1100, 0x1113)
-
 
 class Stream:
     r"""A decoder of one id at a time; `Tokenizer.stream` makes it.
@@ -101,8 +98,7 @@ class Stream:
         if not self._letters or not text:
             return text
         text = hangul.join(self._open + text)
-        last = ord(text[-1])
-        end = len(text) - (last in LEADS or last in OPEN_SYLLABLES)
+        end = len(text) - hangul.may_grow(text[-1])
         self._open = text[end:]
         return text[:end]
 

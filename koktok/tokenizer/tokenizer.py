@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,8 +18,6 @@ from koktok import hangul
 from koktok.errors import InputError, UsageError
 from koktok.recipe import Recipe
 from koktok.special import Style
-from koktok.text.normalize import Folds, Normalizer
-from koktok.text.pretokenize import Pattern
 from koktok.tokenizer.decoding import checked_ids, decoder_for
 from koktok.tokenizer.encoding import Encoding, Reading
 from koktok.tokenizer.many import ManyTexts
@@ -83,11 +80,9 @@ class Tokenizer(ManyTexts):
         self.recipe = recipe
         self.vocab = vocab
         self.signature = dict(signature or {})
-        folds = Folds(**recipe.normalize.model_dump())
-        rare = recipe.jamo == "fallback"
-        self.normalizer = hangul.FallbackNormalizer(folds, vocab.whole_characters) if rare else Normalizer(folds)
-        self.words = Pattern(split=recipe.pretokenize.split, digits=recipe.pretokenize.digits)
-        self.pattern = replace(self.words, superwords=recipe.train.superwords > 0)
+        self.normalizer = recipe.normalizer_for(vocab)
+        self.pattern = recipe.pattern
+        self.words = self.pattern.within_words
         self.model = model_for(vocab)
         self._cache: dict[str, Encoded] = {}
 
@@ -365,7 +360,7 @@ class Tokenizer(ManyTexts):
                 offsets.append((start, end))
                 continue
             part = text[start:end]
-            if not self.recipe.spelled and self.normalizer(part) == part:
+            if self.normalizer(part) == part:
                 # What most texts are: normal already. Places in what the model reads are places in the text.
                 at = start
                 for pretoken in (self.pattern if superwords else self.words).pretokenize(part):
@@ -383,7 +378,7 @@ class Tokenizer(ManyTexts):
 
     def _read(self, text: str, *, superwords: bool = True) -> Reading:
         pattern = self.pattern if superwords else self.words
-        return Reading.of(text, self.normalizer, pattern, letters=self.recipe.spelled)
+        return Reading.of(text, self.normalizer, pattern)
 
     def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
         tokens = self.vocab.tokens

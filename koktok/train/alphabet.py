@@ -10,25 +10,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from koktok.errors import VocabSizeError
+from koktok.hangul import KS_X_1001
 from koktok.vocab import FORBIDDEN
 
-__all__ = ["BASIC", "KS_X_1001", "MODERN_JAMO", "alphabet_of"]
+__all__ = ["BASIC", "alphabet_of"]
 
 BASIC = (" ", "\t", "\n", *map(chr, range(0x21, 0x7F)))
 """Always pieces: white space and printable ASCII, so that code, and text that spells `<0x0A>` or `</s>`, never needs bytes."""
-
-
-def _ks_x_1001() -> tuple[str, ...]:
-    # Rows B0 to C8 of EUC-KR are the 2,350 syllables of the standard, in its order.
-    return tuple(bytes((row, cell)).decode("euc_kr") for row in range(0xB0, 0xC9) for cell in range(0xA1, 0xFF))
-
-
-KS_X_1001 = _ks_x_1001()
-"""The 2,350 precomposed syllables (완성형) of KS X 1001, without which a Korean vocabulary looks broken."""
-
-
-MODERN_JAMO = "".join(map(chr, (*range(0x1100, 0x1113), *range(0x1161, 0x1176), *range(0x11A8, 0x11C3))))
-"""The 67 conjoining jamo of modern syllables: 19 initials, 21 vowels, 27 finals."""
 
 
 def alphabet_of(

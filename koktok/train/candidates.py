@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from koktok.errors import UsageError
+from koktok.hangul import syllable_mask
 from koktok.segment.segmented import SegmentedCounts
 from koktok.train.lattice import Lattice
 from koktok.train.superwords import SuperwordPolicy, crosses_space, spaces
@@ -163,7 +164,7 @@ def mine(
     cut, allowed = _cuts(counts, node, codes, at_node)
     sums = np.cumsum(cut)
     gaps = spaces(codes, np.concatenate([[True], word[1:] != word[:-1]]) if len(word) else word == 0)
-    hangul = np.concatenate([[0], np.cumsum((codes >= 0xAC00) & (codes <= 0xD7A3))])  # before each character
+    hangul = np.concatenate([[0], np.cumsum(syllable_mask(codes))])  # before each character
     word_end = np.repeat(node[1:] - 1, sizes)
 
     arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]] = [(at_node + 1, 1, char)]

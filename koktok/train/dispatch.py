@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
 from koktok.errors import VocabSizeError
+from koktok.hangul import KS_X_1001, MODERN_JAMO
 from koktok.recipe import Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.pretokenize import Pattern
-from koktok.train.alphabet import BASIC, KS_X_1001, MODERN_JAMO, alphabet_of
+from koktok.train.alphabet import BASIC, alphabet_of
 from koktok.train.summary import account
 from koktok.train.superwords import SuperwordPolicy
 from koktok.vocab import BYTE_PIECES, Vocab

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from koktok.errors import UsageError
+from koktok.hangul import syllable_mask
 from koktok.segment.segmented import Kind, SegmentedCounts
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def node_costs(
     last = lattice.node[1:] - 1
     inner = np.ones(n_nodes, dtype=bool)
     inner[last] = False
-    hangul[inner] = (codes >= 0xAC00) & (codes <= 0xD7A3)
+    hangul[inner] = syllable_mask(codes)
     split = np.zeros(n_nodes)
     split[1:] = dials.mu * (1 - sure[1:]) * (hangul[1:] & hangul[:-1])  # a last node is never Hangul, so words part
     return NodeCosts(split, np.cumsum(price))

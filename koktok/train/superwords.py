@@ -17,6 +17,7 @@ import numpy as np
 
 from koktok.count import Counts, words_of
 from koktok.errors import InputError, UsageError
+from koktok.hangul import SYLLABLE
 from koktok.segment.segmented import SegmentedCounts
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ RUN = 8
 """Eojeols in a run at most. Training on whole sentences finds the same pieces, from a larger table."""
 
 _END = re.compile(r"""[.?!…。]+["'”’)\]」』]*$""")
-_PLAIN = re.compile(" ?[가-힣]+(?: [가-힣]+)+")
+_PLAIN = re.compile(f" ?[{SYLLABLE}]+(?: [{SYLLABLE}]+)+")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from koktok.hangul import count_syllables
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.train.lattice import Lattice, decode
 from koktok.train.superwords import crosses_space
@@ -32,7 +33,7 @@ def shape_of(piece: str) -> str:
     """
     bare = piece.lstrip(" ")
     space = "space+" if bare != piece else ""
-    syllables = sum("가" <= char <= "힣" for char in bare)
+    syllables = count_syllables(bare)
     if crosses_space(piece):
         return "superword"
     return space + ("hangul" if syllables and syllables == len(bare) else "mixed" if syllables else "other")

@@ -306,8 +306,7 @@ def pieces_of_gguf(tokenizer: Tokenizer, name: str, file: Path) -> Tally:
     tally = Tally(f"pieces: {name}", "the table that koktok writes; no ids, llama.cpp runs outside Python")
     try:
         theirs = gguf.read(file)
-        vocab, jamo = tokenizer.vocab, bool(tokenizer.recipe.jamo)
-        ours = gguf.table_of(vocab, tokenizer.pattern, tokenizer.normalizer, jamo=jamo)
+        ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
     except MissingExtraError as error:
         tally.hindered = str(error).replace("\nhint", "")
         return tally

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from koktok import hangul
 from koktok.tokenizer.wordpiece_model import MARK
 from koktok.verify.finding import Loss, Tally
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["RoundTrip", "class_of"]
 
 _CLASSES = {
-    "Hangul syllable": "\uac00-\ud7a3",
+    "Hangul syllable": hangul.SYLLABLE,
     "compatibility jamo": "\u3131-\u318e",
-    "conjoining jamo": "\u1100-\u1112\u1161-\u1175\u11a8-\u11c2",
+    "conjoining jamo": hangul.LEAD + hangul.VOWEL + hangul.TAIL,
     "old jamo": "\u1113-\u1160\u1176-\u11a7\u11c3-\u11ff\ua960-\ua97c\ud7b0-\ud7fb",
     "half-width jamo": "\uffa0-\uffdc",
     "Latin": "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
@@ -125,6 +126,6 @@ def _visible(text: str) -> str:
     """A few characters, those that nobody sees by their code points."""
     if not text:
         return "nothing"
-    if all(unicodedata.category(char)[0] not in "CMZ" and not "\u1100" <= char <= "\u11ff" for char in text):
+    if all(unicodedata.category(char)[0] not in "CMZ" and not hangul.is_conjoining(char) for char in text):
         return text[:12]
     return " ".join(f"U+{ord(char):04X}" for char in text[:4])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 
+import jamo
+import numpy as np
 import pytest
 import strategies as ks
 from hypothesis import given
@@ -12,7 +15,8 @@ from hypothesis import strategies as st
 
 from koktok import hangul
 from koktok.errors import InputError
-from koktok.text.normalize import nfc
+from koktok.formats.hf import jamo_decoders
+from koktok.text.normalize import Folds, JamoNormalizer, nfc
 
 SYLLABLES = [chr(c) for c in range(0xAC00, 0xD7A4)]
 # What may stand beside a syllable and mislead: jamo of each kind, fillers, marks of two and three bytes, joiners.
@@ -28,27 +32,21 @@ def hf():
     from tokenizers.models import BPE
 
     blank = json.loads(Tokenizer(BPE()).to_str())
-    blank["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFC"}, *hangul.to_hf_normalizer()]}
-    blank["decoder"] = {"type": "Sequence", "decoders": [{"type": "Fuse"}, *hangul.to_hf_decoder()]}
+    blank["normalizer"] = JamoNormalizer(Folds(zero_width=False)).to_hf()
+    blank["decoder"] = {"type": "Sequence", "decoders": [{"type": "Fuse"}, *jamo_decoders()]}
     return Tokenizer.from_str(json.dumps(blank))
 
 
 @pytest.fixture(scope="module")
 def spm():
-    """SentencePiece's normalizers made of the two rule files."""
+    """SentencePiece's normalizers made of the rules of both ways."""
     from sentencepiece import SentencePieceNormalizer
 
-    def load(tsv: str):
-        rows = [line.split("\t")[:2] for line in tsv.splitlines()]
-        pairs = [(_unhex(a), _unhex(b)) for a, b in rows]
-        plain = {"add_dummy_prefix": False, "escape_whitespaces": False, "remove_extra_whitespaces": False}
-        return SentencePieceNormalizer(norm_map=pairs, **plain).Normalize
-
-    return load(hangul.normalization_tsv()), load(hangul.denormalization_tsv())
-
-
-def _unhex(text: str) -> str:
-    return "".join(chr(int(x, 16)) for x in text.split())
+    plain = {"add_dummy_prefix": False, "escape_whitespaces": False, "remove_extra_whitespaces": False}
+    apart = [(chr(c), jamo) for c, jamo in hangul.SPLIT.items()]
+    return tuple(
+        SentencePieceNormalizer(norm_map=rules, **plain).Normalize for rules in (apart, [(b, a) for a, b in apart])
+    )
 
 
 # --- laws ---------------------------------------------------------------------------------------------------------
@@ -76,14 +74,48 @@ def test_split_is_idempotent_and_canonically_equal(text):
 
 @given(ks.korean_text())
 def test_split_is_what_the_jamo_package_does(text):
-    from jamo import h2j
-
-    assert hangul.split(text) == h2j(text)
+    assert hangul.split(text) == jamo.h2j(text)
 
 
 @given(ks.korean_text())
+def test_letters_are_those_of_the_jamo_package(text):
+    for char in {*text, *"가힣각"}:
+        assert hangul.is_syllable(char) == jamo.is_hangul_char(char) == (ord(char) in hangul.SYLLABLES)
+        if hangul.is_syllable(char):
+            numbers = hangul.letters_of(char)
+            lead, vowel, tail = (
+                letters[n] for letters, n in zip((hangul.LEADS, hangul.VOWELS, hangul.TAILS), numbers, strict=True)
+            )
+            assert jamo.j2h(lead, vowel, tail) == hangul.compose(*numbers) == char
+            assert jamo.j2hcj(hangul.split(char)) == lead + vowel + tail
+            assert hangul.may_grow(char) == (not tail)
+
+
+def test_the_letters_are_those_of_unicode():
+    assert (len(hangul.LEADS), len(hangul.VOWELS), len(hangul.TAILS), len(hangul.MODERN_JAMO)) == (19, 21, 28, 67)
+    for c, parts in hangul.SPLIT.items():
+        assert parts == unicodedata.normalize("NFD", chr(c))
+    for char, letter in hangul.COMPATIBILITY.items():
+        assert unicodedata.name(letter).split()[-1] == unicodedata.name(char).split()[-1]
+        assert re.fullmatch(f"[{hangul.LEAD}{hangul.VOWEL}{hangul.TAIL}]", char)
+        assert hangul.may_grow(char) == bool(re.match(f"[{hangul.LEAD}]", char))
+
+
+def test_syllables_are_told_alike_one_by_one_and_in_arrays():
+    text = "".join(BESIDE) + "가힣\uabff\ud7a4漢A"
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    told = [hangul.is_syllable(char) for char in text]
+    assert hangul.syllable_mask(codes).tolist() == told
+    assert hangul.count_syllables(text) == sum(told)
+    assert [hangul.has_syllable(char) for char in text] == told
+
+
+@given(ks.korean_text().map(nfc))
 def test_alignment(text):
-    parts, back = hangul.split(text), hangul.align(text)
+    aligned = JamoNormalizer(Folds(zero_width=False)).align(text)
+    parts, back = hangul.split(text), list(aligned.starts)
+    assert aligned.normal == parts
+    assert [i + 1 for i in back] == list(aligned.ends)
     assert len(back) == len(parts)
     at = hangul.offsets(text)
     assert [back.index(i) for i in range(len(text))] == at[:-1]
@@ -186,10 +218,6 @@ def test_join_takes_half_joined_text():
     assert hangul.join("a\u0301 \uf90a") == "a\u0301 \uf90a"
 
 
-def test_readable():
-    assert hangul.readable(hangul.split("갔다 ㅋ")) == "ㄱㅏㅆㄷㅏ ㅋ"
-
-
 @pytest.mark.parametrize("cut", [-1, 4, (1, "coda"), (3, "coda"), (0, "onset"), (9, "coda")])
 def test_impossible_cuts_are_refused(cut):
     with pytest.raises(InputError, match="the cut"):
@@ -200,7 +228,3 @@ def test_no_quadratic_time():
     for unit in ("가", "각", "\u1100", "\u1161", "\u11a8", "ㅋ"):
         text = unit * 1_000_000
         assert hangul.join(hangul.split(text)) == nfc(text)
-
-
-def test_rule_files_have_every_syllable():
-    assert len(hangul.normalization_tsv().splitlines()) == len(hangul.denormalization_tsv().splitlines()) == 11_172
