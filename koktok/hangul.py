@@ -64,10 +64,10 @@ SYLLABLE: Final = "가-힣"
 LEAD, VOWEL, TAIL = "\u1100-\u1112", "\u1161-\u1175", "\u11a8-\u11c2"
 """Conjoining jamo of modern syllables, for the inside of a character class."""
 
-MODERN_JAMO: Final = "".join((*JAMO_LEADS_MODERN, *JAMO_VOWELS_MODERN, *JAMO_TAILS_MODERN))
+MODERN_JAMO: Final[str] = "".join((*JAMO_LEADS_MODERN, *JAMO_VOWELS_MODERN, *JAMO_TAILS_MODERN))
 """The 67 conjoining jamo of modern syllables: 19 leads, 21 vowels, 27 tails."""
 
-COMPATIBILITY: Final = dict(zip(MODERN_JAMO, j2hcj(MODERN_JAMO), strict=True))
+COMPATIBILITY: Final[dict[str, str]] = dict(zip(MODERN_JAMO, j2hcj(MODERN_JAMO), strict=True))
 """Each of these as people type it, and as fonts and terminals draw it apart (ㅎ for U+1112)."""
 
 LEADS, VOWELS, TAILS = j2hcj(JAMO_LEADS_MODERN), j2hcj(JAMO_VOWELS_MODERN), ("", *j2hcj(JAMO_TAILS_MODERN))
@@ -76,7 +76,7 @@ LEADS, VOWELS, TAILS = j2hcj(JAMO_LEADS_MODERN), j2hcj(JAMO_VOWELS_MODERN), ("",
 KS_X_1001: Final = tuple(bytes((row, cell)).decode("euc_kr") for row in range(0xB0, 0xC9) for cell in range(0xA1, 0xFF))
 """The 2,350 precomposed syllables (완성형) of the standard KS X 1001, without which a Korean vocabulary looks broken."""
 
-SPLIT: Final = dict(
+SPLIT: Final[dict[int, str]] = dict(
     zip(SYLLABLES, map("".join, product(JAMO_LEADS_MODERN, JAMO_VOWELS_MODERN, ("", *JAMO_TAILS_MODERN))), strict=True)
 )
 """Code point of each syllable to its two or three jamo, for `str.translate`."""
