@@ -152,7 +152,7 @@ def letters(text: str) -> list[Letter]:
             if tail:
                 found.append(("T", TAILS[tail]))
         else:
-            letter = ("T" if char in TAILS[1:] else "V" if char in VOWELS or char == ARAE_A else "O", char)
+            letter = ("T" if char in TAILS else "V" if char in VOWELS or char == ARAE_A else "O", char)
             found.append(CONJOINING.get(char, letter))
     return found
 
