@@ -195,7 +195,11 @@ CHAT_TEMPLATES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "chatml": (
         ("<|im_start|>", "<|im_end|>"),
         "{%- for message in messages %}"
-        "{{- '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
+        "{{- '<|im_start|>' + message['role'] + '\\n' }}"
+        "{%- if message['role'] == 'assistant' %}"
+        "{%- generation %}{{- message['content'] + '<|im_end|>' }}{%- endgeneration %}"
+        "{%- else %}{{- message['content'] + '<|im_end|>' }}{%- endif %}"
+        "{{- '\\n' }}"
         "{%- endfor %}"
         "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}",
     ),
@@ -204,14 +208,20 @@ CHAT_TEMPLATES: Mapping[str, tuple[tuple[str, ...], str]] = {
         "{{- bos_token }}"
         "{%- for message in messages %}"
         "{{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' }}"
-        "{{- message['content'] | trim + '<|eot_id|>' }}"
+        "{%- if message['role'] == 'assistant' %}"
+        "{%- generation %}{{- message['content'] | trim + '<|eot_id|>' }}{%- endgeneration %}"
+        "{%- else %}{{- message['content'] | trim + '<|eot_id|>' }}{%- endif %}"
         "{%- endfor %}"
         "{%- if add_generation_prompt %}"
         "{{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}"
         "{%- endif %}",
     ),
 }
-"""Chat templates by name: the special tokens that they need, and the Jinja source."""
+"""Chat templates by name: the special tokens that they need, the last of which ends a turn, and the Jinja source.
+
+What the assistant says stands inside `generation`, the end of its turn with it, so that
+`apply_chat_template(return_assistant_tokens_mask=True)` of transformers marks what a model is trained to say.
+"""
 
 
 def chat_template(name: str) -> str:
@@ -333,6 +343,8 @@ def style_for(
     --------
     >>> style_for("plain", ["<pad>", "</s>"], template="eos").frame
     ([], ['</s>'])
+    >>> style_for("gpt", tokens_of("gpt", "bpe", "chatml"), chat="chatml").roles["eos_token"]
+    '<|im_end|>'
     """
     base = STYLES[name]
     tokens = tokens_of(name) if specials is None else tuple(specials)
@@ -341,6 +353,9 @@ def style_for(
         roles = {role: base.roles.get(role, "") for role in roles}
         if "<unk>" in tokens:
             roles["unk_token"] = "<unk>"
+    if chat in CHAT_TEMPLATES and CHAT_TEMPLATES[chat][0][-1] in tokens:
+        # A chat model says that its turn is over, not that the text is: whoever generates stops at `eos_token`.
+        roles["eos_token"] = CHAT_TEMPLATES[chat][0][-1]
     changes = {
         "template": template,
         "model_max_length": model_max_length,

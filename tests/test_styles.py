@@ -296,6 +296,16 @@ class TestTransformers:
         assert text == wanted[ours.recipe.special.chat_template]
         ids = auto.apply_chat_template(talk, add_generation_prompt=True, return_dict=True)["input_ids"]
         assert ids == ours.encode(text, allowed_special="all").ids
+        # The mask of what the assistant says holds the end of its turn, and nothing else of the frame.
+        masked = auto.apply_chat_template(talk, return_dict=True, return_assistant_tokens_mask=True)
+        said = [i for i, mine in zip(masked["input_ids"], masked["assistant_masks"], strict=True) if mine]
+        end = CHAT_TEMPLATES[ours.recipe.special.chat_template][0][-1]
+        assert said == ours.encode("반가워" + end, allowed_special="all").ids
+        assert auto.eos_token == end
+        generation = json.loads((styled[1] / "generation_config.json").read_text(encoding="utf-8"))
+        assert generation["eos_token_id"][0] == auto.eos_token_id == said[-1]
+        assert len(generation["eos_token_id"]) == 2, "the end of the text ends a generation as well"
+        assert generation["pad_token_id"] == auto.pad_token_id
         config = json.loads((styled[1] / "tokenizer_config.json").read_text(encoding="utf-8"))
         assert config["chat_template"] == (styled[1] / "chat_template.jinja").read_text(encoding="utf-8")
 

@@ -125,8 +125,9 @@ def _pre_tokenizer(vocab: Vocab, pattern: Pattern) -> dict[str, Any]:
     if vocab.kind in ("bpe-bytes", "wordpiece-bytes"):
         steps.append({"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False})
     elif vocab.kind == "wordpiece":
-        # Spaces stand at the head of a pretoken only, and WordPiece drops them.
-        steps.append({"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": False})
+        # Spaces stand at the head of a pretoken only, and WordPiece drops them. A Regex, because the engines in
+        # JavaScript do not remove a String.
+        steps.append({"type": "Split", "pattern": {"Regex": " "}, "behavior": "Removed", "invert": False})
     return {"type": "Sequence", "pretokenizers": steps} if steps[1:] else steps[0]
 
 

@@ -12,10 +12,10 @@ import json
 from typing import Any
 
 from koktok.formats.hf import added_tokens
-from koktok.special import Style, style_for
+from koktok.special import ROLES, Style, style_for
 from koktok.vocab import Vocab
 
-__all__ = ["config_files", "config_json", "special_tokens_json"]
+__all__ = ["config_files", "config_json", "generation_json", "special_tokens_json"]
 
 
 def config_files(vocab: Vocab, style: Style) -> dict[str, str]:
@@ -25,13 +25,16 @@ def config_files(vocab: Vocab, style: Style) -> dict[str, str]:
     --------
     >>> vocab = Vocab.bpe("가", [], specials=("<s>", "</s>"))
     >>> sorted(config_files(vocab, style_for("plain", vocab.specials, chat="chatml")))
-    ['chat_template.jinja', 'special_tokens_map.json', 'tokenizer_config.json']
+    ['chat_template.jinja', 'generation_config.json', 'special_tokens_map.json', 'tokenizer_config.json']
     """
     files = {
         "tokenizer_config.json": config_json(vocab, style),
         "special_tokens_map.json": special_tokens_json(vocab, style),
     }
-    return files | ({"chat_template.jinja": style.chat_template} if style.chat_template else {})
+    if style.chat_template:
+        files["chat_template.jinja"] = style.chat_template
+        files["generation_config.json"] = generation_json(vocab, style)
+    return files
 
 
 def config_json(vocab: Vocab, style: Style | None = None) -> str:
@@ -49,6 +52,27 @@ def config_json(vocab: Vocab, style: Style | None = None) -> str:
         "truncation_side": style.truncation_side,
     }
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def generation_json(vocab: Vocab, style: Style) -> str:
+    """generation_config.json of a chat folder: `generate` stops at the end of a turn, and at the end of a text.
+
+    Examples
+    --------
+    >>> specials = ("<|endoftext|>", "<|padding|>", "<|im_start|>", "<|im_end|>")
+    >>> vocab = Vocab.bpe("가", [], specials=specials)
+    >>> json.loads(generation_json(vocab, style_for("gpt", specials, chat="chatml")))["eos_token_id"]
+    [260, 257]
+    """
+    ids = vocab.special_ids
+    # The end of a turn, and what the same tokens would have as their end without a chat.
+    ends = [style.roles.get("eos_token"), next((token for token in ROLES["eos_token"] if token in ids), None)]
+    content = {
+        "bos_token_id": ids.get(style.roles.get("bos_token", "")),
+        "eos_token_id": [ids[token] for token in dict.fromkeys(ends) if token in ids],
+        "pad_token_id": ids.get(style.roles.get("pad_token", "")),
+    }
+    return json.dumps({key: value for key, value in content.items() if value not in (None, [])}, indent=2) + "\n"
 
 
 def special_tokens_json(vocab: Vocab, style: Style | None = None) -> str:
