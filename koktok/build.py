@@ -172,6 +172,10 @@ def train_tokenizer(
         "eojeols": reading.eojeols,
     }
     notes = list(made.notes)
+    if recipe.train.superwords:
+        notes.append(
+            "superwords cross spaces: not for question answering and named entities, whose spans end inside them"
+        )
     if reading.report.bad_lines:
         bad, places = reading.report.bad_lines, ", ".join(reading.report.bad_places)
         notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {places}")

@@ -94,7 +94,10 @@ def test_a_model_for_koktok_alone_and_its_log(tmp_path: Path) -> None:
     assert "AutoTokenizer" not in card
     assert json.loads(log.read_text())["digest"] == Tokenizer.load(out).vocab.digest()
     done = koktok(*words, "--model", "bpe-bytes", "--log", "json", "-q")
-    assert "AutoTokenizer" in (out / "README.md").read_text()
+    card = (out / "README.md").read_text()
+    assert "AutoTokenizer" in card
+    assert "whole-word masking" in card
+    assert "no byte fallback" not in card  # which is Unigram's trouble elsewhere
     assert [stage["stage"] for stage in json.loads(done.stderr.splitlines()[-1])["stages"]] == ["morpheme", "eojeol"]
     assert "pieces by length" not in done.stderr
     done = koktok(*words, "--model", "wordpiece", "--vocab-size", 4000, "-q")

@@ -14,6 +14,7 @@ from koktok import Recipe, Tokenizer, train_tokenizer
 from koktok.build import prepare_runs
 from koktok.count import Counts
 from koktok.errors import RecipeError
+from koktok.formats.card import model_card
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
@@ -123,3 +124,10 @@ def test_inner_cuts_are_swallowed_only_when_asked(model: str) -> None:
     assert not any(crosses_space(piece) and "없는" in piece for piece in narrow.vocab.pieces)
     assert len(inner.encode(LINES[0])) < len(narrow.encode(LINES[0]))
     assert inner.decode(inner.encode(LINES[0]).ids) == LINES[0]
+
+
+def test_whoever_trains_superwords_is_told_what_they_are_not_for() -> None:
+    train = {"superwords": 0.5, "vocab_size": 400}
+    made = train_tokenizer(LINES, Recipe().changed(train=train, holdout=0.0))
+    assert any("not for question answering and named entities" in note for note in made.notes)
+    assert "Superwords are not for question answering" in model_card(made, [], {})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from koktok.closing import Figures
     from koktok.special import Style
 
-__all__ = ["model_card"]
+__all__ = ["elsewhere", "model_card"]
 
 
 LOSSLESS = """`decode(encode(x))` gives back the normalized text: spaces are part of the
@@ -27,6 +27,45 @@ word; nothing is unknown.""",
     "word": "`decode(encode(x))` gives back known words; all others are the unknown token.",
 }
 """What kinds that are not lossless lose."""
+
+
+def elsewhere(kind: str, *, superwords: bool, jamo: bool) -> list[str]:
+    """What other libraries and tasks do not do with a vocabulary of this kind, and the way round; a sentence each.
+
+    Examples
+    --------
+    >>> elsewhere("bpe-bytes", superwords=False, jamo=False)[0][:47]
+    'transformers: whole-word masking sees a sentenc'
+    >>> len(elsewhere("unigram", superwords=True, jamo=True))
+    5
+    """
+    found = []
+    if superwords:
+        found.append(
+            "Superwords are not for question answering and named entities: one token may hold the end of a span and the "
+            "word behind it. Train without `--superwords` for these, or use `encode(text, superwords=False)` of koktok."
+        )
+    if kind != "wordpiece":  # whose pieces hold no space
+        found.append(
+            "transformers: whole-word masking sees a sentence as one word (`whole_word_mask=True` looks for gaps between "
+            "offsets, and these hold the space before a word); group by `word_ids()` instead."
+        )
+        found.append(
+            "transformers: `is_split_into_words=True` drops the spaces between words; give the running text, or put a "
+            "space before each word but the first."
+        )
+    if kind == "unigram":
+        found.append(
+            "JavaScript (transformers.js), llama.cpp and OpenVINO have no byte fallback for Unigram: a character without "
+            "a piece is unknown there. `--model bpe` and `bpe-bytes` keep it."
+        )
+    if jamo:
+        found.append(
+            "Pieces of conjoining jamo are not for JavaScript and not for constrained generation (llguidance, xgrammar), "
+            "which see jamo where the text has syllables; `DecodeStream` of tokenizers stops with an error, "
+            "`Tokenizer.stream` of koktok does not."
+        )
+    return found
 
 
 def _loading(foreign: str) -> str:
@@ -88,6 +127,8 @@ def model_card(training: Training, figures: Sequence[Figures], licences: dict[st
         for row in figures
     )
     foreign = why_not(tokenizer.vocab)
+    limits = elsewhere(tokenizer.vocab.kind, superwords=bool(recipe.train.superwords), jamo=recipe.spelled)
+    beside = "" if foreign or not limits else "## Good to know\n\n" + "".join(f"* {line}\n" for line in limits) + "\n"
     where = "held-out lines" if training.reading.held.total else "the training text itself (nothing was held out)"
     measured = training.reading.held.total or training.reading.train.total
     return f"""---
@@ -110,7 +151,7 @@ signature; the same text and recipe give the same bytes.
 
 No morphological analyser runs at this point. {LOSSLESS if tokenizer.lossless else LOSES[tokenizer.vocab.kind]}
 
-## Special tokens
+{beside}## Special tokens
 
 {_special_tokens(tokenizer.style)}
 
