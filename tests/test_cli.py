@@ -292,7 +292,7 @@ def test_frontier_draws_the_curve_and_writes_it(tmp_path: Path) -> None:
     rows = json.loads((tmp_path / "out" / "frontier.json").read_text())["rows"]
     assert {row["name"] for row in rows} >= {"short", "balanced", "aligned"}
     wrong = koktok("train", "corpus:mini", "--frontier", "--sizes", "2300;2600", "--out", tmp_path / "no")
-    assert (wrong.returncode, "wants whole numbers" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "a number of ids was wanted" in wrong.stderr) == (2, True)
     other = koktok("train", "corpus:mini", "--frontier", "--model", "bpe", "--out", tmp_path / "no")
     assert (other.returncode, "for `unigram` without superwords" in other.stderr) == (2, True)
     none = koktok("train", "corpus:mini", "--frontier", "--holdout", "0", "--out", tmp_path / "no")
@@ -331,3 +331,25 @@ def test_on_a_terminal_there_are_bars_and_colours(tmp_path: Path) -> None:
     assert "100%" in text
     assert "\x1b[" in text  # colours
     assert "·" in text
+
+
+VERBS = ["train", "encode", "decode", "normalize", "segment", "export", "import", "count", "report", "diff", "doctor"]
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "verify", "corpus fetch"])
+def test_every_verb_has_the_short_options(verb: str) -> None:
+    done = koktok(*verb.split(), "-h")
+    assert done.returncode == 0, done.stderr
+    assert "--quiet" in done.stdout
+    assert "-q" in done.stdout
+    assert ("--out " in done.stdout) == ("-o, --out" in done.stdout or "--out  -o" in done.stdout)
+
+
+def test_sizes_as_people_type_them(tmp_path: Path) -> None:
+    words = ("train", "corpus:mini", "--segmenter", "whitespace", "--no-compare", "-q", "-o", tmp_path / "out")
+    done = koktok(*words, "--vocab-size", "2.3k")
+    assert done.returncode == 0, done.stderr
+    assert Tokenizer.load(tmp_path / "out").vocab.size == 2300
+    done = koktok(*words, "--vocab-size", "many")
+    assert done.returncode == 2
+    assert "`many` came where a number of ids was wanted" in done.stderr

@@ -27,7 +27,8 @@ app = typer.Typer(
     name="koktok",
     help="Korean vocabularies that know where morphemes end, as ordinary Hugging Face and SentencePiece tokenizers.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

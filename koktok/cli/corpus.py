@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-corpus_app = typer.Typer(help="Corpora that koktok knows recipes for.", no_args_is_help=True, rich_markup_mode=None)
+from koktok.cli.options import Quiet
+
+corpus_app = typer.Typer(
+    help="Corpora that koktok knows recipes for.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 @corpus_app.command("list")
@@ -30,10 +37,11 @@ def corpus_show(name: Annotated[str, typer.Argument(help="Name of a corpus.")]) 
 def corpus_fetch(
     name: Annotated[str, typer.Argument(help="Name of a corpus.")],
     force: Annotated[bool, typer.Option("--force", help="Fetch again.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fetch a corpus into the cache and print the folder with its text."""
     from koktok.progress import Talk
     from koktok.text.corpora import fetch
 
-    with Talk() as talk:
+    with Talk(quiet=quiet) as talk:
         print(fetch(name, force=force, on_progress=talk))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from koktok.cli.options import Field, sources_of
+from koktok.cli.options import Field, Quiet, sources_of
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def count(
     field: Field = None,
     engine: EngineName = "koktok",
     threads: Annotated[int | None, typer.Option(help="Threads that count. [all]")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No talk on stderr.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Count the words of text into a Parquet file that `koktok train` takes in place of the text.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from koktok.cli.options import Folder
+from koktok.cli.options import Folder, Quiet
 from koktok.cli.train import CHAT, STYLE, TEMPLATE
 from koktok.errors import UsageError
 
@@ -36,7 +36,7 @@ TO = "hf, hf-kiwi (asks Kiwi at run time) and tiktoken: a folder. spm and gguf: 
 def export(
     tokenizer: Folder,
     to: Annotated[Format, typer.Option(help=TO, show_default=False)],
-    out: Annotated[Path, typer.Option(help="Folder or file to write.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder or file to write.", show_default=False)],
     style: Annotated[str | None, typer.Option(help=f"hf: {STYLE}")] = None,
     template: Annotated[str | None, typer.Option(help=f"hf: {TEMPLATE}")] = None,
     chat_template: Annotated[str | None, typer.Option(help=f"hf: {CHAT}")] = None,
@@ -47,6 +47,7 @@ def export(
         list[str] | None, typer.Option(help="spm: a special token that SentencePiece shall find in text.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="tiktoken, gguf: what it is called. [name of the folder]")] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write a tokenizer for another library; says what that library does differently."""
     from koktok.formats.folder import MARK
@@ -86,7 +87,7 @@ def export(
             said = _tiktoken(loaded, out, called)
         case Format.gguf:
             said = _gguf(loaded, out, called)
-    for line in said:
+    for line in () if quiet else said:
         print(f"note: {line}", file=sys.stderr)
     print(out)
 
@@ -194,12 +195,13 @@ def import_(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder to write.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", show_default=False)],
     pattern: Annotated[
         str | None, typer.Option(help="Ranks: gpt2, cl100k_base, o200k_base, llama3, qwen2, or a regex.")
     ] = None,
     special: Annotated[list[str] | None, typer.Option(help="Ranks: TOKEN=ID, a special token.")] = None,
     lowercase: Annotated[bool | None, typer.Option(help="vocab.txt: fold case and strip accents.")] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Read a foreign tokenizer into a folder that every verb takes; its ids stay its library's."""
     from koktok.foreign import ImportedTokenizer, import_tokenizer
@@ -217,7 +219,9 @@ def import_(
         specials[token] = int(number)
     tokenizer = import_tokenizer(file, pattern=pattern, specials=specials or None, lowercase=lowercase)
     tokenizer.save(out)
-    if isinstance(tokenizer, ImportedTokenizer):
+    if quiet:
+        pass
+    elif isinstance(tokenizer, ImportedTokenizer):
         print(f"kept as it is, run by {tokenizer.engine.library}; {tokenizer.vocab.size:,} ids", file=sys.stderr)
         print(f"{tokenizer.exact} of {len(PROBES)} hard texts come back as they were", file=sys.stderr)
         if tokenizer.reachable:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from koktok.cli.options import Field, lines_of_paths
+from koktok.cli.options import Field, Quiet, lines_of_paths
 from koktok.errors import KoktokError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ HumanGold = Annotated[
     list[Path] | None,
     typer.Option(help="As --gold, where you know that people annotated it; UD Kaist and KSL are known by their bytes."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
 class FailOn(StrEnum):

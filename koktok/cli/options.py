@@ -20,7 +20,32 @@ Paths = Annotated[
 ]
 Field = Annotated[str | None, typer.Option(help="Field or column that holds the text (JSON lines, tables).")]
 Folder = Annotated[Path, typer.Argument(help="Folder of a trained tokenizer.", show_default=False)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 RecipeFile = Annotated[Path | None, typer.Option(help="koktok.toml, or a trained folder, to start from.")]
+
+
+def size_of(text: str) -> int:
+    """How many ids, as people type it: 32000, 32,000 or 32k.
+
+    Raises
+    ------
+    UsageError
+        When it is no whole number above 0.
+
+    Examples
+    --------
+    >>> size_of("32k"), size_of("32_000"), size_of("1.5k")
+    (32000, 32000, 1500)
+    """
+    plain = text.strip().lower().replace(",", "").replace("_", "")
+    times = 1000 if plain.endswith("k") else 1
+    try:
+        size = float(plain.removesuffix("k")) * times
+    except ValueError:
+        size = 0.0
+    if not (0 < size < 1e12) or size != int(size):
+        raise UsageError(f"`{text}` came where a number of ids was wanted", hint="--vocab-size 32000, or 32k")
+    return int(size)
 
 
 def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet: bool) -> list[Source]:
@@ -55,7 +80,9 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
     return sources
 
 
-def lines_of_paths(paths: list[str] | None, field: str | None, *, aligned: bool = False) -> Iterator[str]:
+def lines_of_paths(
+    paths: list[str] | None, field: str | None, *, aligned: bool = False, quiet: bool = False
+) -> Iterator[str]:
     """Lines of files, or of standard input; what could not be decoded is told at the end.
 
     `aligned` is for verbs that give a line for a line, as a filter in a pipeline does: a line that cannot be decoded
@@ -71,7 +98,7 @@ def lines_of_paths(paths: list[str] | None, field: str | None, *, aligned: bool 
     except InputError:
         if not aligned or source.paths != (STDIN,) or not report.empty_files:
             raise
-    if report.bad_lines:
+    if report.bad_lines and not quiet:
         tell_bad_lines(report, "read as empty, so that line numbers stay" if aligned else "left out")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from koktok.cli.options import Field, Folder, RecipeFile, batches, lines_of_paths, tell_bad_lines
+from koktok.cli.options import Field, Folder, Quiet, RecipeFile, batches, lines_of_paths, tell_bad_lines
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def encode(
     format: Annotated[  # noqa: A002
         Format | None, typer.Option(help="Write token files for pre-training, not lines: see --out.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for token files.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for token files.")] = None,
     shard_tokens: Annotated[int | None, typer.Option(help="Tokens in a file. [67108864]")] = None,
     documents: Annotated[
         Unit, typer.Option(help="A document of token files: a line or record, or a file.")
@@ -59,6 +59,7 @@ def encode(
     sample_alpha: Annotated[float | None, typer.Option(help="Sample (unigram): larger is nearer to the best.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Sample (BPE, WordPiece): share of joins passed over.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the samples. [0]")] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Encode line by line: ids, pieces (spaces shown as ▁), or JSON with offsets. With --format, into token files.
 
@@ -86,6 +87,7 @@ def encode(
             bos=bos,
             eos=eos,
             threads=threads,
+            quiet=quiet,
         )
         return
     if shard_tokens is not None or bos or eos or threads is not None:
@@ -100,7 +102,7 @@ def encode(
         solve = partial(loaded.sample, alpha=sample_alpha, dropout=dropout, seed_or_rng=drawn)
     elif seed is not None:
         raise UsageError("`--seed` is for samples", hint="--sample-alpha 0.1 or --dropout 0.1")
-    for line in lines_of_paths(paths, field, aligned=True):
+    for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
         encoding = solve(line)
         match shape:
             case Shape.ids:
@@ -124,6 +126,7 @@ def _write_token_files(
     bos: bool,
     eos: bool,
     threads: int | None,
+    quiet: bool,
 ) -> None:
     from koktok.bulk.files import SHARD_TOKENS, write_token_files
     from koktok.cli.options import sources_of
@@ -138,10 +141,10 @@ def _write_token_files(
                 raise UsageError(f"this tokenizer has no {name} token", hint=f"leave out --{name}")
             edges[name].append(roles[f"{name}_token"])
     report = ReadReport()
-    with Talk() as talk:
+    with Talk(quiet=quiet) as talk:
         files = write_token_files(
             tokenizer,
-            sources_of(paths, field, [], quiet=False),
+            sources_of(paths, field, [], quiet=quiet),
             out,
             format=format,
             shard_tokens=SHARD_TOKENS if shard_tokens is None else shard_tokens,
@@ -155,8 +158,9 @@ def _write_token_files(
     told = files.manifest
     n = sum(shard["documents"] for shard in told["shards"])
     size = f"{counted(told['tokens'], 'token')} ({told['dtype']})"
-    print(f"{size}, {counted(n, 'document')}, {counted(len(files), 'file')} in {out}", file=sys.stderr)
-    if report.bad_lines:
+    if not quiet:
+        print(f"{size}, {counted(n, 'document')}, {counted(len(files), 'file')} in {out}", file=sys.stderr)
+    if report.bad_lines and not quiet:
         tell_bad_lines(report, "left out")
 
 
@@ -166,12 +170,13 @@ def decode(
     skip_special_tokens: Annotated[
         bool, typer.Option("--skip-special-tokens", help="Leave them out, in place of spelling them.")
     ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Decode line by line: ids separated by spaces become text."""
     from koktok.tokenizer import Tokenizer
 
     loaded = Tokenizer.load(tokenizer)
-    for number, line in enumerate(lines_of_paths(paths, None, aligned=True), start=1):
+    for number, line in enumerate(lines_of_paths(paths, None, aligned=True, quiet=quiet), start=1):
         try:
             ids = [int(word) for word in line.split()]
         except ValueError as error:
@@ -186,6 +191,7 @@ def normalize(
     no_fold: Annotated[list[str] | None, typer.Option(help="Switch a fold off.")] = None,
     report: Annotated[bool, typer.Option("--report", help="Print what changed, not the text.")] = False,
     field: Field = None,
+    quiet: Quiet = False,
 ) -> None:
     """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB times)."""
     from collections import Counter
@@ -202,7 +208,7 @@ def normalize(
     chosen = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=values)
     normalizer = chosen.normalizer
     changes: Counter[tuple[str, str, str]] = Counter()
-    for line in lines_of_paths(paths, field, aligned=True):
+    for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
         if report:
             changes.update(normalizer.changes(line))
         else:
@@ -218,6 +224,7 @@ def segment(
     user_dictionary: Annotated[Path | None, typer.Option(help="Dictionary for Kiwi.")] = None,
     tsv: Annotated[bool, typer.Option("--tsv", help="A word a line: word, pieces, kinds of its cuts.")] = False,
     field: Field = None,
+    quiet: Quiet = False,
 ) -> None:
     """Show where words are cut: coloured on a terminal, with `|` elsewhere, or as TSV."""
     from koktok.build import prepare
@@ -231,7 +238,7 @@ def segment(
     analyser = segmenter_for(segmenter, user_dictionary=str(user_dictionary) if user_dictionary else None)
     normalizer, pattern = Normalizer(), Pattern()
     console = stdout()
-    for lines in batches(lines_of_paths(paths, field, aligned=True)):
+    for lines in batches(lines_of_paths(paths, field, aligned=True, quiet=quiet)):
         counts = prepare(count_words(lines), normalizer, pattern)
         found = segment_counts(counts, analyser, chosen)
         row = {word: i for i, word in enumerate(found.words)}

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from koktok.cli.options import Field, Paths, RecipeFile, sources_of
-from koktok.errors import UsageError
+from koktok.cli.options import Field, Paths, Quiet, RecipeFile, size_of, sources_of
 
 MODELS = "unigram | unigram-em | bpe | bpe-bytes | wordpiece | wordpiece-bytes | word | syllable | jamo | ngram | morpheme. [unigram]"
 STYLE = "plain | bert | roberta | gpt | llama | t5: whose special tokens, roles and template. [plain]"
@@ -23,9 +22,14 @@ FRONTIER = (
 
 def train(
     paths: Paths,
-    out: Annotated[Path, typer.Option(help="Folder to write.", show_default=False)] = Path("koktok-tokenizer"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", show_default=False)] = Path(
+        "koktok-tokenizer"
+    ),
     recipe: RecipeFile = None,
-    vocab_size: Annotated[int | None, typer.Option(help="All ids: bytes, pieces, specials. [32000]")] = None,
+    vocab_size: Annotated[
+        int | None,
+        typer.Option(parser=size_of, metavar="N", help="All ids: bytes, pieces, specials; 32k is 32000. [32000]"),
+    ] = None,
     model: Annotated[str | None, typer.Option(help=MODELS)] = None,
     preset: Annotated[str | None, typer.Option(help="short | balanced | aligned. [balanced]")] = None,
     lam: Annotated[float | None, typer.Option(help="Cost of a token.")] = None,
@@ -79,7 +83,7 @@ def train(
     sizes: Annotated[str | None, typer.Option(help="Sizes for --frontier, separated by commas. [--vocab-size]")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and cost.")] = False,
     log: Annotated[str | None, typer.Option(help="File for the trainer's log (JSON); `json` for stderr.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No talk on stderr.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a tokenizer on Korean text and write its folder."""
     from koktok.blocklist import Blocklist
@@ -161,7 +165,4 @@ def train(
 
 def _sizes(text: str) -> list[int]:
     """Sizes of vocabularies as a user lists them."""
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError as error:
-        raise UsageError(f"`--sizes {text}` wants whole numbers", hint="--sizes 8000,16000,32000") from error
+    return [size_of(word) for word in text.split(",")]

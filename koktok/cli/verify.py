@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from koktok.cli.options import Field, Folder, lines_of_paths
+from koktok.cli.options import Field, Folder, Quiet, lines_of_paths
 
 if TYPE_CHECKING:
     from koktok.verify import Report
@@ -30,7 +30,7 @@ def verify(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     field: Field = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Prove a tokenizer on your text: loss, equal ids in every format, offsets, batches, streams, special tokens, saving."""
     import os
