@@ -197,6 +197,7 @@ def test_the_version_is_one() -> None:
     names = {name for item in everything for name in item.split(",")}
     assert names == set(project["optional-dependencies"]) - {
         "all",
+        "docs",
         "test",
         "train",
     }  # PyTorch is gigabytes; only a script in eval/ wants it
