@@ -15,8 +15,8 @@ and collapses white space unless told otherwise, so in code it spells less than 
 space` (remove_extra_whitespaces=false) spell all of it, and the columns `squeezed` encode, for every row, what the
 others would have been left with. The rows `runs of spaces` may also have pieces of nothing but spaces
 (allow_whitespace_only_pieces=true); they are the ones that compare like with like. SentencePiece counts an unknown
-character as one token and has no bytes (koktok: 256 slots). Intervals are 95 %, by bootstrap over blocks (Korean) or
-files, of the ratio to the first row.
+character as one token and has no bytes (koktok: 256 slots). Intervals are 95 %, by bootstrap over files, of the ratio to
+the first row.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ from pathlib import Path
 
 import numpy as np
 
-from eval import trainers
 from eval.machine import machine
+from eval.texts import split
 from eval.trainers import SPECIALS, Cutter, Data, of_model, sentencepiece
+from koktok.metrics import Table, Text
+from koktok.metrics.statistics import interval
 
 HELD = 10
 LARGEST, LONGEST = 60_000, 400  # bytes of a file, characters of a line: beyond them stand tables of data, not code
@@ -44,7 +46,7 @@ HELD_BYTES = 200_000  # of English and of code each
 DOCUMENTS = (".md", ".rst", ".txt")
 
 Files = list[list[str]]
-"""The lines of each file or block."""
+"""The lines of each file."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +106,14 @@ def installed(folder: Path) -> Iterator[tuple[str, str, str, list[str]]]:
             yield name, name.split("/")[0], "English" if english else "code", lines
 
 
-def mixture(data: Data, share: float) -> Mixture:
+def mixture(korean: list[str], apart: dict[str, list[str]], share: float) -> Mixture:
     """Korean lines and so many of English and code that these make up `share` of the bytes."""
-    wanted = {kind: n_bytes(data.train) * share / (1 - share) / 2 for kind in ("English", "code")}
+    wanted = {kind: n_bytes(korean) * share / (1 - share) / 2 for kind in ("English", "code")}
     got = dict.fromkeys(wanted, 0)
     held_bytes = dict.fromkeys(wanted, 0)
-    train: list[str] = list(data.train)
+    train: list[str] = list(korean)
     held: dict[str, Files] = {
-        "Korean": [block for blocks in data.held.values() for block in blocks],
+        "Korean": [*apart.values()],
         **{k: [] for k in wanted},
     }
     packages, files = set(), 0
@@ -127,7 +129,7 @@ def mixture(data: Data, share: float) -> Mixture:
             files += 1
         if all(got[k] >= wanted[k] and held_bytes[k] >= HELD_BYTES for k in wanted):
             break
-    sizes = ", ".join(f"{kind} {n / 1e6:.2f} MB" for kind, n in {"Korean": n_bytes(data.train), **got}.items())
+    sizes = ", ".join(f"{kind} {n / 1e6:.2f} MB" for kind, n in {"Korean": n_bytes(korean), **got}.items())
     out = ", ".join(f"{kind} {sum(map(n_bytes, texts)) / 1e6:.2f} MB" for kind, texts in held.items())
     return Mixture(train, held, f"trained on {sizes} ({files} files of {len(packages)} packages); held out {out}")
 
@@ -155,21 +157,19 @@ Scores = dict[str, np.ndarray]
 def score(cutter: Cutter, held: dict[str, Files]) -> Scores:
     """Tokens and units of each file, by column."""
     return {
-        name: np.array([[sum(cutter(seen(x))[0] for x in lines), sum(map(unit, lines))] for lines in held[kind]])
+        name: np.array([[sum(len(cutter(seen(x))) for x in lines), sum(map(unit, lines))] for lines in held[kind]])
         for name, (kind, seen, unit) in COLUMNS.items()
     }
 
 
-def show(name: str, scores: Scores, base: Scores, seconds: float, resamples: int = 1000) -> None:
+def show(name: str, scores: Scores, base: Scores, seconds: float) -> None:
     cells = []
     for column, table in scores.items():
-        rng = np.random.default_rng(0)
         tokens, units = table.sum(axis=0)
-        mean = tokens / units
-        first = base[column]
-        picks = [rng.integers(0, len(table), len(table)) for _ in range(resamples)]
-        low, high = np.percentile([table[p, 0].sum() / first[p, 0].sum() for p in picks], [2.5, 97.5])
-        cells.append(f"{mean:.3f} ({tokens / first[:, 0].sum():.3f} [{low:.3f}, {high:.3f}])")
+        both = Table({"here": table[:, 0], "first": base[column][:, 0]}, np.arange(len(table)))
+        drawn = both.draws(1000, 0)
+        low, high = (None, None) if drawn is None else interval(drawn["here"] / drawn["first"])
+        cells.append(f"{tokens / units:.3f} ({tokens / base[column][:, 0].sum():.3f} [{low:.3f}, {high:.3f}])")
     print(f"| {name} | {' | '.join(cells)} | {seconds:.0f} |", flush=True)
 
 
@@ -177,7 +177,7 @@ def show(name: str, scores: Scores, base: Scores, seconds: float, resamples: int
 
 
 def peers(mixed: Mixture, size: int) -> Iterator[tuple[str, Callable[[], Cutter]]]:
-    data = Data(mixed.train, {}, [])
+    data = Data(mixed.train, Text.of({}), [])
     spaces = {"split_by_unicode_script": False, "split_by_number": False}
     keeps = {"remove_extra_whitespaces": False}
     alone = {"allow_whitespace_only_pieces": True}
@@ -244,8 +244,7 @@ def main() -> None:
     parser.add_argument("--reserve", default="", help="script=share of the pieces, as in latin=.3,hangul=.6")
     parser.add_argument("--peers", default="all", help="all, or only the first")
     given = parser.parse_args()
-    trainers.CAP = given.cap
-    mixed = mixture(trainers.read(given.data, "ko_kaist-ud-dev.conllu"), given.share)
+    mixed = mixture(*split(given.data / "text", given.cap), given.share)
     print(f"{machine()}\n{mixed.account}; vocabulary {given.size:,}\n")
     print(f"| tokenizer | {' | '.join(COLUMNS)} | s |\n|{'---|' * (len(COLUMNS) + 2)}")
     base = None

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eval import trainers
-from eval.kaist import is_syllable
 from eval.machine import Told, machine
 from koktok.build import prepare
 from koktok.count import count_words
@@ -58,16 +57,10 @@ def without(whole: SegmentedCounts, head: set[str], tail: str, recipe: Recipe) -
 
 
 def row(name: str, tokenizer: Tokenizer, data: trainers.Data, analysed: int) -> str:
-    lines = [line for blocks in data.held.values() for block in blocks for line in block]
-    tokens = sum(len(tokenizer.encode(line).ids) for line in lines)
-    right = found = wanted = 0
-    for text, gold in data.gold:
-        starts = {start for start, _ in tokenizer.encode(text).offsets}
-        cuts = {p for p in starts if p and is_syllable(text[p - 1]) and is_syllable(text[p])}
-        right, found, wanted = right + len(cuts & gold), found + len(cuts), wanted + len(gold)
-    eojeols = sum(len(line.split()) for line in lines)
-    f1 = 2 * right / (found + wanted)
-    return f"| {name} | {analysed:,} | {tokens / eojeols:.4f} | {right / found:.3f} | {right / wanted:.3f} | {f1:.4f} |"
+    v = trainers.measured(name, lambda line: tokenizer.encode(line).offsets, data).values
+    figures = [v[f"boundary_{part}"].value for part in ("precision", "recall")]
+    shown = " | ".join(f"{figure:.3f}" for figure in figures)
+    return f"| {name} | {analysed:,} | {v['fertility'].value:.4f} | {shown} | {v['boundary_f1'].value:.4f} |"
 
 
 def main() -> None:
@@ -79,7 +72,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
     recipe = Recipe.build({"train": {"vocab_size": given.size}, "holdout": 0.0})
-    data = trainers.read(Path(given.data), "ko_kaist-ud-dev.conllu")
+    data = trainers.read(Path(given.data), trainers.GOLDS.split(",")[:1])
     counts = prepare(count_words(data.train), Normalizer(), PATTERN)
     segmenter = CachedSegmenter(supervised("kiwi"))
     whole = segment_counts(counts, segmenter, POLICY)

@@ -98,7 +98,11 @@ def _source_of(peer: Peer) -> str:
     import koktok
 
     files = sorted(Path(koktok.__file__).parent.glob("**/*.py"))
-    kept = [path for path in files if path.parts[-2] in ("train", "segment", "models") or path.name == "build.py"]
+    kept = [
+        path
+        for path in files
+        if path.parts[-2] in ("text", "segment", "train") or path.name in ("build.py", "waist.py")
+    ]
     return hashlib.sha256(b"".join(path.read_bytes() for path in kept)).hexdigest()[:16]
 
 
@@ -209,6 +213,9 @@ def _peers() -> Iterator[Peer]:
     ours = ("koktok", *kiwi)
     for preset in ("short", "balanced", "aligned"):
         yield Peer(f"koktok {preset}", ours, partial(_koktok, preset=preset))
+    for kind, label in (("unigram", "Unigram"), ("bpe", "BPE")):  # what koktok's own trainers add to its cuts
+        make = partial(_koktok, model=kind, backend="spm")
+        yield Peer(f"koktok's cuts, SentencePiece {label}", (*ours, "sentencepiece"), make)
     for preset in ("short", "balanced", "aligned"):
         make = partial(_koktok, preset=preset, superwords=SUPERWORDS)
         yield Peer(f"koktok {preset}, superwords", ours, make, slow=True)

@@ -12,11 +12,14 @@ import pytest
 from conftest import MINI, ROOT
 
 from eval import __main__ as runner
+from eval import trainers
 from eval.peers import PEERS, Peer, train_peer
-from eval.suites.full import split
 from eval.suites.full import suite as full
 from eval.suites.quick import suite as quick
+from eval.texts import split
 from koktok.foreign import open_spec
+from koktok.gold import GoldCorpus
+from koktok.metrics import GoldPage, Text, score
 from koktok.report import Report
 
 LINES = [line for path in sorted(MINI.glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -45,8 +48,30 @@ def test_every_peer_of_the_issue_is_there() -> None:
         "HF WordPiece",
     ):
         assert any(wanted in name for name in names)
-    for wanted in ("bpe_trainer", "SwTokenizer", "koktok short", "koktok balanced", "koktok aligned", "superwords"):
+    for wanted in (
+        "bpe_trainer",
+        "SwTokenizer",
+        "koktok's cuts, SentencePiece Unigram",
+        "koktok short",
+        "koktok balanced",
+        "koktok aligned",
+        "superwords",
+    ):
         assert any(wanted in name for name in names)
+
+
+def test_the_cutters_of_trainers_are_measured_as_tokenizers_are() -> None:
+    words = [("집에서", ["집", "에서"], ["NNG", "JKB"], False), ("갔다", ["가", "았", "다"], ["VV", "EP", "EF"], True)]
+    gold = GoldPage(GoldCorpus.of("tiny", [words], human=True))
+    data = trainers.Data([], Text.of({"a": LINES[:20], "b": LINES[20:50]}), [gold])
+    ours = trainers.measured("x", trainers._syllables, data).values
+    theirs = score(open_spec("syllables"), data.held, gold=[gold]).values
+    for name in ("fertility", "boundary_f1", "hidden_gaps", "recall_noun_particle", "boundary_f1_macro"):
+        assert ours[name] == theirs[name]
+    assert ours["nsl"].value == 1
+    # A space in front and taken off again: the same cuts, and one token more a line where that space is one.
+    assert trainers.behind_space(trainers._syllables)("집에 갔다") == trainers._syllables("집에 갔다")
+    assert trainers.behind_space(lambda line: [(0, 2), (2, len(line))])("집에") == [(0, 1), (1, 2)]
 
 
 def test_a_trained_peer_is_kept_and_a_failed_one_leaves_nothing(tmp_path: Path) -> None:

@@ -1,22 +1,20 @@
 """`full`: every trainable peer on the same text at the same size, and every published vocabulary as it is.
 
 DATA is a folder with `text/` (lines, plain or gzipped), `gold/` and, where there is one, `tokenizers/` (a folder a vocabulary).
-Training text, held-out blocks and left-out files are those of `eval.trainers`.
+Training text and held-out blocks are those of `eval.texts`.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import sys
-import unicodedata
 from pathlib import Path
 
 from eval.bilingual import docstrings, lines_of
 from eval.suites import Suite, kiwi_gold
 from eval.suites.quick import MINI
-from eval.trainers import BLOCK, CAP, HELD, LEFT_OUT
+from eval.texts import CAP, split
 from koktok.foreign import package_names
 from koktok.gold import GoldCorpus, read_gold
 from koktok.report.measure import Entry, showcase
@@ -68,27 +66,6 @@ def suite(data: Path, *, size: int, limit: int | None, sample: int) -> Suite:
         english=english,
         code=code,
     )
-
-
-def split(folder: Path, cap: int) -> tuple[list[str], dict[str, list[str]]]:
-    """Training lines, and held-out lines by file: at most `cap` eojeols a file, blocks of lines by hash."""
-    paths = sorted(path for path in folder.glob("*.txt*") if path.name.split(".")[0] not in LEFT_OUT)
-    if not paths:
-        sys.exit(f"eval: `{folder}` holds no text; give the folder that holds text/ and gold/")
-    train: list[str] = []
-    held: dict[str, list[str]] = {}
-    for path in paths:
-        name, seen = path.name.split(".")[0], 0
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
-            for i, raw in enumerate(file):
-                line = unicodedata.normalize("NFC", raw.rstrip("\n"))
-                seen += len(line.split())
-                if seen > cap:
-                    break
-                if line.strip():
-                    digest = hashlib.sha256(f"{name}:{i // BLOCK}".encode()).hexdigest()
-                    (held.setdefault(name, []) if int(digest, 16) % HELD == 0 else train).append(line)
-    return train, held
 
 
 def beside() -> tuple[list[str], list[str]]:
