@@ -16,21 +16,18 @@ import tempfile
 import time
 from pathlib import Path
 
-from eval.growth import ROWS, table_of
+from eval.growth import ROWS, common_options, golds_of, head, table_of
 from eval.heaps import base_lines, write_sized
 from eval.machine import Told, machine
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", help="folder with text/")
+    parser.add_argument("data", help="folder with text/ and gold/")
     parser.add_argument("--mb", type=float, default=1000)
     parser.add_argument("--file", type=Path, help="where the text is, or shall be kept")
-    parser.add_argument("--size", type=int, default=32_000)
-    parser.add_argument("--mass", type=float, default=1.0, help="koktok's --segment-mass")
     parser.add_argument("--rows", default="koktok,spm-sampled,hf")
-    parser.add_argument("--patience", type=float, default=3600.0)
-    parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
+    common_options(parser)
     given = parser.parse_args()
     tell = Told(given.report)
     tell(machine())
@@ -40,10 +37,11 @@ def main() -> None:
             begun = time.perf_counter()
             tell("\n".join(write_sized(base_lines(Path(given.data)), int(given.mb * 1e6), file)))
             tell(f"\nmade in {time.perf_counter() - begun:.0f} s")
-        tell(f"\nvocabulary {given.size:,}\n\n| text | trainer | s | peak MiB | |\n|---|---|---|---|---|")
+        golds = golds_of(Path(given.data), given.gold)
+        tell(f"\nvocabulary {given.size:,}\n\n{head(golds)}")
         rows = [row for row, kind in ROWS.items() if kind in given.rows.split(",")]
         label = f"{file.stat().st_size / 1e6:.0f} MB"
-        table_of(file, label, rows, given.size, given.mass, given.patience, folder, tell)
+        table_of(file, label, rows, given, folder, golds, tell)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """How training time and peak memory grow with the text: koktok and its peers from the same raw file.
 
     python -m eval.growth DATA [--size 32000] [--mb 5,10,20] [--times 1,2,4] [--rows koktok,spm,hf,kiwi] [--mass 1]
+        [--min-count 1] [--runs 1]
 
 DATA is a folder with `text/`. Sizes in MB below that of DATA/text are parts of it (blocks of 50 lines in an order chosen
 by hash, so each is a part of the next); `--times` are multiples of all of DATA/text, those above 1 resampled so that Heaps'
@@ -8,35 +9,45 @@ law of new words holds (eval/heaps.py says how). Every training is a process of 
 vocabulary; time is that of the whole process, its imports among it; memory is the most that it and its children had at one
 time, looked at every 50 ms. koktok begins with an empty cache of analyses; its compiled code is on disk (the first
 training after an installation takes 20 s more). The row `warm` finds the analyses of the row above. Rows are told as they
-come; one that takes longer than `--patience` seconds is ended and told so.
+come; one that takes longer than `--patience` seconds is ended and told so. `--runs 3` takes all rows in turns, three times.
+
+Seconds say nothing without what was made in them: beside them stands the boundary F1 of every vocabulary on the gold files of
+DATA/gold, and processor seconds, which a busy machine changes less. A trainer that reads every word is beside koktok's
+`--min-count 1`; by default koktok leaves out the rarest words of much text, which is faster and costs boundaries.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eval.heaps import base_lines, write_sized
 from eval.machine import Told, machine
+from eval.texts import GOLDS
+
+if TYPE_CHECKING:
+    from koktok.metrics import GoldPage
 
 SENTENCES = 2_000_000
 """SentencePiece's own advice for much text: `input_sentence_size` with `shuffle_input_sentence` (its documentation's example
 loads a sample of a few million); the row with it is named so."""
 
 
-def koktok(file: Path, size: int, out: Path, cache: Path, mass: float) -> str:
+def koktok(file: Path, size: int, out: Path, cache: Path, mass: float, min_count: int) -> str:
     from koktok.build import train_tokenizer
     from koktok.recipe import Recipe
     from koktok.text.sources import Source
 
     values = {
-        "train": {"vocab_size": size},
+        "train": {"vocab_size": size} | ({"min_count": min_count} if min_count else {}),
         "pretokenize": {"digits": "free"},
         "segment": {"mass": mass},
         "holdout": 0.0,
@@ -97,12 +108,42 @@ ROWS = {
 }
 
 
-def child(row: str, file: Path, size: int, out: Path, cache: Path, mass: float) -> str:
+def child(row: str, file: Path, size: int, out: Path, cache: Path, mass: float, min_count: int) -> str:
     if row.startswith("koktok"):
-        return koktok(file, size, out, cache, mass)
+        return koktok(file, size, out, cache, mass, min_count)
     if row.startswith("SentencePiece"):
         return sentencepiece(file, size, out, row.split()[1].strip(","), sampled="sentences" in row)
     return hugging_face(file, size, out) if row.startswith("HF") else kiwi_bpe(file, size, out)
+
+
+def spec_of(row: str, out: str) -> str:
+    """What the row has written, for `koktok.foreign`."""
+    return (
+        f"koktok:{out}"
+        if row.startswith("koktok")
+        else f"sp:{out}.model"
+        if row.startswith("SentencePiece")
+        else f"hf:{out}"
+    )
+
+
+def golds_of(data: Path, names: str) -> list[GoldPage]:
+    from koktok.gold import read_gold  # here, so that no child's time has it
+    from koktok.metrics import GoldPage
+
+    return [GoldPage(read_gold(data / "gold" / name)) for name in names.split(",") if (data / "gold" / name).is_file()]
+
+
+def f1_of(spec: str, golds: list[GoldPage]) -> list[str]:
+    """Boundary F1 on each gold, or why there is none."""
+    from koktok.foreign import open_spec
+    from koktok.metrics import score
+
+    try:
+        values = score(open_spec(spec), gold=golds, resamples=0).values
+    except Exception as error:  # a training that was ended has written nothing
+        return [type(error).__name__] * len(golds)
+    return [f"{values[f'boundary_f1@{page.gold.name}'].value:.3f}" for page in golds]
 
 
 class TreeMemory(threading.Thread):
@@ -134,9 +175,9 @@ class TreeMemory(threading.Thread):
         return process == self.process
 
 
-def measured(*words: str, patience: float = 1e6, module: str = "eval.growth") -> tuple[float, float, str]:
-    """Seconds, MiB at the peak, and what the child had to say."""
-    begun = time.perf_counter()
+def measured(*words: str, patience: float = 1e6, module: str = "eval.growth") -> tuple[float, float, float, str]:
+    """Seconds, processor seconds (its children's too, where they were waited for), MiB at the peak, and what the child had to say."""
+    begun, spent = time.perf_counter(), _spent()
     process = subprocess.Popen([sys.executable, "-m", module, *words], stdout=subprocess.PIPE, text=True)
     memory = TreeMemory(process.pid)
     memory.start()
@@ -146,41 +187,77 @@ def measured(*words: str, patience: float = 1e6, module: str = "eval.growth") ->
         process.kill()
         process.communicate()
         said = f"ended after {patience:,.0f} s"
-    seconds = time.perf_counter() - begun
+    seconds, busy = time.perf_counter() - begun, _spent() - spent
     memory.over.set()
     memory.join()
     if process.returncode > 0:
         said = f"failed with exit code {process.returncode}"
-    return seconds, memory.peak / 1024, said.strip().split("\n")[-1]
+    return seconds, busy, memory.peak / 1024, said.strip().split("\n")[-1]
+
+
+def _spent() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def head(golds: list[GoldPage]) -> str:
+    columns = ["text", "trainer", "s", "processor s", "peak MiB", *(f"F1 {page.gold.name}" for page in golds), ""]
+    return f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}"
 
 
 def table_of(
-    file: Path, label: str, rows: list[str], size: int, mass: float, patience: float, folder: str, tell: Told
+    file: Path, label: str, rows: list[str], given: argparse.Namespace, folder: str, golds: list[GoldPage], tell: Told
 ) -> None:
     """A row a training, told as it comes."""
-    for i, row in enumerate(rows):
-        out, cache = f"{folder}/{file.stem}-{i}", f"{folder}/cache-{file.stem}"
-        seconds, peak, said = measured(
-            str(file), "--size", str(size), "--mass", str(mass), "--child", row, out, cache, patience=patience
-        )
-        tell(f"| {label} | {row} | {seconds:.1f} | {peak:,.0f} | {said} |")
+    for turn in range(given.runs):
+        cache = f"{folder}/cache-{file.stem}-{turn}"  # every turn begins cold
+        for i, row in enumerate(rows):
+            out = f"{folder}/{file.stem}-{turn}-{i}"
+            words = [
+                str(file),
+                "--size",
+                str(given.size),
+                "--mass",
+                str(given.mass),
+                "--min-count",
+                str(given.min_count),
+            ]
+            seconds, busy, peak, said = measured(*words, "--child", row, out, cache, patience=given.patience)
+            cells = [
+                label,
+                row,
+                f"{seconds:.1f}",
+                f"{busy:.1f}",
+                f"{peak:,.0f}",
+                *f1_of(spec_of(row, out), golds),
+                said,
+            ]
+            tell(f"| {' | '.join(cells)} |")
+
+
+def common_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `eval.big` too."""
+    parser.add_argument("--size", type=int, default=32_000)
+    parser.add_argument("--mass", type=float, default=1.0, help="koktok's --segment-mass")
+    parser.add_argument("--min-count", type=int, default=0, help="koktok's --min-count; 0 for what it does by default")
+    parser.add_argument("--runs", type=int, default=1, help="turns of all rows")
+    parser.add_argument("--gold", default=GOLDS, help="files of DATA/gold that F1 is measured on")
+    parser.add_argument("--patience", type=float, default=3600.0)
+    parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", help="folder with text/")
-    parser.add_argument("--size", type=int, default=32_000)
+    parser.add_argument("data", help="folder with text/ and gold/")
     parser.add_argument("--mb", default="5,10,20", help="sizes in MB")
     parser.add_argument("--times", default="1,2,4", help="multiples of DATA/text; empty for none")
     parser.add_argument("--rows", default="koktok,spm,hf,kiwi", help="koktok, spm, spm-sampled, hf, kiwi")
-    parser.add_argument("--mass", type=float, default=1.0, help="koktok's --segment-mass")
-    parser.add_argument("--patience", type=float, default=3600.0)
-    parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
+    common_options(parser)
     parser.add_argument("--child", nargs=3, metavar=("ROW", "OUT", "CACHE"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
         row, out, cache = given.child
-        print(child(row, Path(given.data), given.size, Path(out), Path(cache), given.mass))
+        print(child(row, Path(given.data), given.size, Path(out), Path(cache), given.mass, given.min_count))
         return
     wanted = [row for row, kind in ROWS.items() if kind in given.rows.split(",")]
     lines = base_lines(Path(given.data))
@@ -191,13 +268,13 @@ def main() -> None:
         for times in given.times.split(",")
         if times
     ]
-    tell = Told(given.report)
-    tell(f"{machine()}\nvocabulary {given.size:,}\n\n| text | trainer | s | peak MiB | |\n|---|---|---|---|---|")
+    tell, golds = Told(given.report), golds_of(Path(given.data), given.gold)
+    tell(f"{machine()}\nvocabulary {given.size:,}\n\n{head(golds)}")
     with tempfile.TemporaryDirectory() as folder:
         for i, (label, size) in enumerate(sizes):
             file = Path(folder) / f"{i}.txt"
             write_sized(lines, size, file)
-            table_of(file, label, wanted, given.size, given.mass, given.patience, folder, tell)
+            table_of(file, label, wanted, given, folder, golds, tell)
             file.unlink()
 
 

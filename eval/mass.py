@@ -16,6 +16,7 @@ from pathlib import Path
 
 from eval import trainers
 from eval.machine import Told, machine
+from eval.texts import GOLDS
 from koktok.build import prepare
 from koktok.count import count_words
 from koktok.recipe import Recipe
@@ -72,7 +73,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
     recipe = Recipe.build({"train": {"vocab_size": given.size}, "holdout": 0.0})
-    data = trainers.read(Path(given.data), trainers.GOLDS.split(",")[:1])
+    data = trainers.read(Path(given.data), GOLDS.split(",")[:1])
     counts = prepare(count_words(data.train), Normalizer(), PATTERN)
     segmenter = CachedSegmenter(supervised("kiwi"))
     whole = segment_counts(counts, segmenter, POLICY)

@@ -15,6 +15,10 @@ LEFT_OUT = ("bible_krv_1961", "news_north_korean")
 """The same sentences stand in bible_modern and news_parallel."""
 
 
+GOLDS = "ko_kaist-ud-dev.conllu,ko_ksl-ud-dev.conllu"
+"""Files of gold/ whose morphemes people annotated."""
+
+
 def split(folder: Path, cap: int = CAP) -> tuple[list[str], dict[str, list[str]]]:
     """Training lines, and held-out lines by file: at most `cap` eojeols a file, blocks of lines by hash."""
     paths = sorted(path for path in folder.glob("*.txt*") if path.name.split(".")[0] not in LEFT_OUT)

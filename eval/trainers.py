@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eval.machine import machine
-from eval.texts import CAP, split
+from eval.texts import CAP, GOLDS, split
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Scores, Text, Value, score
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from koktok.train.unigram import Point
 
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
-GOLDS = "ko_kaist-ud-dev.conllu,ko_ksl-ud-dev.conllu"
 
 Cutter = Callable[[str], list[tuple[int, int]]]
 """A line to the spans of its tokens, in code points."""
