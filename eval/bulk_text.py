@@ -1,6 +1,6 @@
 """Text and tokenizers for `eval.bulk`, made from a folder of text, so that anybody can repeat its figures.
 
-Blocks of 50 lines go to one of two sides by the hash of their place (`koktok.text.sources.split_lines`): what is measured on was
+Blocks of 50 lines go to one of two sides by the hash of their place (`koktok.text.sources.held_block`): what is measured on was
 not trained on. Where there is too little text for both, half of it is measured on, and then the rest too, which is told.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from koktok.build import train_tokenizer
 from koktok.formats.file import write_file
 from koktok.recipe import Recipe
-from koktok.text.sources import Source, read_lines, split_lines
+from koktok.text.sources import BLOCK, Source, held_block, read_lines
 
 TRAINED = 25.0
 """Megabytes to train on: so much reaches a vocabulary of 32,000, and more only takes longer."""
@@ -28,7 +28,8 @@ def made_from(folder: Path, cache: Path, size: int, megabytes: float) -> tuple[s
     rest = list(side(sources, share, held=False))
     of_rest = n_bytes(rest) / 1e6
     # Spread over all files, as the text to measure on is.
-    train = [line for out, line in split_lines(rest, share=min(TRAINED / of_rest, 1.0), key="train") if out]
+    share = min(TRAINED / of_rest, 1.0)
+    train = [line for i, line in enumerate(rest) if held_block(i // BLOCK, share, "train")]
     missing = megabytes * 1e6 - n_bytes(held)
     more = list(first(rest, missing))
     text = "".join(f"{line}\n" for line in [*held, *more]).encode()
@@ -47,7 +48,9 @@ def made_from(folder: Path, cache: Path, size: int, megabytes: float) -> tuple[s
 
 def side(sources: Iterable[Source], share: float, *, held: bool) -> Iterator[str]:
     for source in sources:
-        yield from (line for out, line in split_lines(read_lines(source), share=share, key=source.name) if out == held)
+        for i, line in enumerate(read_lines(source)):
+            if held_block(i // BLOCK, share, source.name) == held:
+                yield line
 
 
 def n_bytes(lines: Iterable[str]) -> int:

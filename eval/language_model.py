@@ -82,16 +82,16 @@ class Row:
 def read(paths: list[str], share: float, most: int) -> tuple[list[str], list[str]]:
     """Lines for training, and lines held out, at most so many characters of them; all in NFC."""
     from koktok.text.normalize import Normalizer
-    from koktok.text.sources import Source, read_lines, split_lines
+    from koktok.text.sources import Source, held_block, read_lines
 
     normalize = Normalizer()
     kept: list[str] = []
     held: list[str] = []
     for path in paths:
         lines = (normalize(line) for line in read_lines(Source.of(path)))
-        for out, line in split_lines(lines, share=share, block=BLOCK, key=Path(path).name):
+        for i, line in enumerate(lines):
             if line.strip():
-                (held if out else kept).append(line)
+                (held if held_block(i // BLOCK, share, Path(path).name) else kept).append(line)
     seen = set(kept)
     held = [line for line in dict.fromkeys(held) if line not in seen]
     random.Random(0).shuffle(held)  # a part of every file, not the first file alone

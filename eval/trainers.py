@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import argparse
 import io
+import re
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -162,13 +162,14 @@ Made = tuple[int, str, Cutter | Exception, float]
 
 
 def ours(data: Data, sizes: list[int], presets: list[str], *, superwords: bool, bpe: bool) -> Iterator[Made]:
-    from koktok.count import Counts, count_words, words_of
+    from koktok.count import count_words, words_of
+    from koktok.count.counting import SENTENCE_ENDS, counted_lines
     from koktok.errors import VocabSizeError
     from koktok.segment import Policy, segment_counts
     from koktok.segment.kiwi import KiwiSegmenter
     from koktok.tokenizer.model import model_for
     from koktok.train.bpe import curriculum, train_bpe
-    from koktok.train.superwords import runs_of, segment_runs
+    from koktok.train.superwords import segment_runs
     from koktok.train.unigram import PRESETS, train_unigrams
 
     clock = time.perf_counter()
@@ -179,11 +180,9 @@ def ours(data: Data, sizes: list[int], presets: list[str], *, superwords: bool, 
     for crossing in (False, True)[: 1 + superwords]:
         runs = documents = None
         if crossing:
-            seen = Counter(run for line in data.train for run in runs_of(line))
-            lines = Counter(run for line in data.train for run in set(runs_of(line)))
-            runs = segment_runs(Counts.from_mapping(seen), counts)
-            documents = np.array([lines[run] for run in runs.words], dtype=np.uint64)
-        chunks = (lambda line: runs_of(line, longest=1 << 30)) if crossing else words_of
+            counted_runs = counted_lines(data.train, runs=True)
+            runs, documents = segment_runs(counted_runs, counts), counted_runs.documents
+        chunks = (lambda line: re.sub(SENTENCE_ENDS, r"\1\n ", line).split("\n")) if crossing else words_of
         label = " + superwords" if crossing else ""
         clock = time.perf_counter()
         trained = train_unigrams(

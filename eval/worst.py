@@ -73,7 +73,7 @@ CASES: dict[str, tuple[int, Callable[[int], bytes]]] = {
 
 
 def count(file: Path) -> Callable[[], str]:
-    from koktok.count.reading import read
+    from koktok.count.counting import read
     from koktok.text.sources import Source
 
     def go() -> str:
@@ -84,8 +84,8 @@ def count(file: Path) -> Callable[[], str]:
 
 
 def segment(file: Path) -> Callable[[], str]:
+    from koktok.count.counting import read
     from koktok.count.prepared import prepare
-    from koktok.count.reading import read
     from koktok.segment import Policy, segment_counts
     from koktok.segment.workers import Workers, supervised
     from koktok.text.normalize import Normalizer

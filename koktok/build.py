@@ -12,8 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koktok.count.counting import Reading, Tell, read, silent
 from koktok.count.prepared import prepare
-from koktok.count.reading import Reading, Tell, read, silent
 from koktok.errors import UsageError
 from koktok.recipe import Recipe
 from koktok.recipe import Source as SourceRecord

@@ -112,9 +112,9 @@ class MissingExtraError(KoktokError, ImportError):
 
     Examples
     --------
-    >>> print(MissingExtraError("pyarrow", "parquet"))
+    >>> print(MissingExtraError("pyarrow", "arrow"))
     the library `pyarrow` is needed here and is not installed
-    hint: pip install 'koktok[parquet]'
+    hint: pip install 'koktok[arrow]'
     """
 
     def __init__(self, module: str, extra: str) -> None:

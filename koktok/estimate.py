@@ -15,11 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from koktok.count import Counts
-from koktok.count.engine import total
-from koktok.count.files import about
+from koktok.count.count_files import about
+from koktok.count.counting import Shards, counting, whole
 from koktok.count.prepared import prepare
-from koktok.count.reading import read_shards
-from koktok.count.shards import Shards
 from koktok.recipe import Recipe
 from koktok.text.sources import Source, read_batches
 from koktok.waist import MANY_WORDS, MOST_WORDS
@@ -80,11 +78,11 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
     Raises
     ------
     KoktokError
-        As `koktok.count.reading.read`.
+        As `koktok.count.counting.read`.
     """
     if any(about(file) for source in sources for file in source.paths):
-        with read_shards(sources, holdout=recipe.holdout, threads=threads) as found:
-            raw, half, times = Counts.from_rows(total(found.words)), None, 1.0
+        with counting(sources, holdout=recipe.holdout, threads=threads) as found:
+            raw, half, times = whole(found.words), None, 1.0
     else:
         raw, half, times = _looked(sources, recipe.holdout, threads)
     counts = prepare(raw, recipe.normalizer, recipe.pattern.within_words)
@@ -135,9 +133,9 @@ def _looked(sources: Sequence[Source], holdout: float, threads: int | None) -> t
     with Shards(holdout=holdout, threads=threads) as shards:
         first, _ = shards.count(halves[0], name="first")
         rest, _ = shards.count(filter(None, halves[1]), name="rest")
-        half, whole = total(first), total([*first, *rest])
+        half, look = whole(first), whole([*first, *rest])
     times = max(1.0, sum(sizes) / max(1, sum(read)))
-    return Counts.from_rows(whole), Counts.from_rows(half), times
+    return look, half, times
 
 
 def _some(batches: Iterator[list[str]], size: float) -> Iterator[list[str]]:

@@ -6,7 +6,6 @@ This file adds: `to_waist`. Normalize and pre-tokenize the distinct words, leave
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from koktok.count import Counts
-from koktok.count.engine import total
-from koktok.count.prepared import prepare, untouched
-from koktok.count.reading import Reading, Tell, read, silent
-from koktok.count.rows import Rows
+from koktok.count import Counts, prepared
+from koktok.count.counting import Reading, Tell, read, silent
+from koktok.count.prepared import prepare
 from koktok.errors import UsageError
 from koktok.recipe import Recipe
 from koktok.segment import Policy, Segmenter, segment_counts
@@ -29,7 +26,7 @@ from koktok.segment.workers import Workers, supervised
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import Source
-from koktok.train.superwords import known_parts, segment_runs
+from koktok.train.superwords import segment_runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,27 +159,8 @@ def runs_with_documents(
     runs: Counts, normalizer: Normalizer, pattern: Pattern, words: SegmentedCounts
 ) -> tuple[SegmentedCounts, NDArray[np.uint64] | None]:
     """The second table of waist 2, and how many documents hold each run (the sum over its raw forms)."""
-    from koktok.count.runs import Known, unbroken
-    from koktok.count.table import plain
-
-    rows = runs.rows()
-    # Most runs no rule touches and no pattern cuts, as words (see `koktok.count.prepared`); only the others become strings.
-    safe = untouched(normalizer, pattern)
-    same = plain(rows.data, rows.offsets, safe) & unbroken(rows.data, rows.offsets) & safe.any()
-    others = rows.where(~same)
-    known = set(words.words)
-    n: Counter[str] = Counter()
-    documents: Counter[str] = Counter()
-    for run, times, held_by in zip(others, others.n.tolist(), others.documents.tolist(), strict=True):
-        for chunk in pattern.pretokenize(normalizer(run)):
-            for part in known_parts(chunk, known):
-                n[part] += times
-                documents[part] += held_by
-    changed = Rows.of(n)
-    changed.documents[:] = [documents[part] for part in sorted(n)]
-    stretches = Known(Counts(words.words, words.n).rows()).stretches(rows.where(same))
-    found = Counts.from_rows(total([stretches, changed]))
-    return segment_runs(found, words), None if runs.documents is None else found.documents
+    found = prepared.prepare_runs(runs, normalizer, pattern, words.words)
+    return segment_runs(found, words), found.documents
 
 
 @contextmanager

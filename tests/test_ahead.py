@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from koktok import unpack
-from koktok.count.reading import read
+from koktok.count.counting import read
 from koktok.errors import InputError
 from koktok.text import ahead, records
 from koktok.text.ahead import Ahead

@@ -16,17 +16,17 @@ import sys
 import threading
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import polars as pl
 import pytest
 import zstandard
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from reference.lines import split_lines
 
 from koktok import unpack
-from koktok.errors import InputError, MissingExtraError, UsageError
+from koktok.errors import InputError, MissingExtraError
 from koktok.text import records
-from koktok.text.sources import ReadReport, Source, expand, lines_of, read_documents, read_lines, split_lines
+from koktok.text.sources import ReadReport, Source, expand, lines_of, read_documents, read_lines
 
 PACK = {
     "": bytes,
@@ -107,7 +107,7 @@ def test_every_record_format_gives_the_same_documents(tmp_path: Path, documents:
     write(tmp_path / "a.jsonl", text_of([json.dumps({"id": 1, "text": document}) for document in documents]))
     with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as out:
         csv.writer(out).writerows([["id", "text"], *([1, document] for document in documents)])
-    pq.write_table(pa.table({"id": [1] * len(documents), "text": documents}), tmp_path / "a.parquet")
+    pl.DataFrame({"id": [1] * len(documents), "text": documents}).write_parquet(tmp_path / "a.parquet")
     reports = []
     for kind in ("jsonl", "csv", "parquet"):
         reports.append(ReadReport())
@@ -136,14 +136,6 @@ def test_split_is_frozen_and_differs_by_key() -> None:
     assert held == [9, 10, 11, 13, 16, 17]
     assert not any(out for out, _ in split_lines(lines, share=0))
     assert all(out for out, _ in split_lines(lines, share=1))
-
-
-@pytest.mark.parametrize(
-    ("how", "message"), [({"share": 1.5}, "share of 1.5"), ({"share": 0.1, "block": 0}, "0 lines")]
-)
-def test_split_refuses(how: dict[str, float], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        split_lines(["a"], **how)  # type: ignore[arg-type]
 
 
 # Files and folders
@@ -399,7 +391,7 @@ def test_csv_fields_may_be_long_and_hold_lines(tmp_path: Path) -> None:
 def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     words = [f"말{number}" for number in range(5000)]
-    pq.write_table(pa.table({"id": range(5001), "text": [*words, None]}), path, row_group_size=700)
+    pl.DataFrame({"id": range(5001), "text": [*words, None]}).write_parquet(path, row_group_size=700)
     told: list[tuple[int, int | None]] = []
     report = ReadReport()
     assert read(path, report=report, on_progress=lambda *step: told.append(step)) == words
@@ -407,20 +399,28 @@ def test_parquet(tmp_path: Path) -> None:
     assert report.bad_places == [f"{path}:5001"]
     for field in ("body", "id"):
         with pytest.raises(
-            InputError, match=rf'no column of text "{field}"; it has: "id" \(int64\), "text" \(string\)'
+            InputError, match=rf'no column of text "{field}"; it has: "id" \(Int64\), "text" \(String\)'
         ):
             read(path, field=field)
     with pytest.raises(InputError, match="is damaged or no Parquet"):
         read(write(tmp_path / "b.parquet", b"abc" * 100))
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "extra"), [("pyarrow", "a.parquet", "parquet"), ("zstandard", "a.txt.zst", "zstd")]
-)
-def test_missing_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str, extra: str) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=re.escape(f"pip install 'koktok[{extra}]'")):
-        read(write(tmp_path / name, b"x"))
+def test_parquet_of_other_types_and_names(tmp_path: Path) -> None:
+    """Bytes and categories are text too; a star in a name is a star."""
+    path = tmp_path / "a[1]*.parquet"
+    texts = pl.Series(["가", "나", "가"])
+    pl.DataFrame({"raw": [b"\xea\xb0\x80", b"\xff", b"b"], "text": texts.cast(pl.Categorical)}).write_parquet(path)
+    assert read(path) == ["가", "나", "가"]
+    report = ReadReport()
+    assert read(path, field="raw", report=report) == ["가", "b"]
+    assert (report.bad_lines, report.bad_places) == (1, [f"{path}:2"])
+
+
+def test_missing_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(MissingExtraError, match=re.escape("pip install 'koktok[zstd]'")):
+        read(write(tmp_path / "a.txt.zst", b"x"))
 
 
 # Standard input, pipes, Python objects

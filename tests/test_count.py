@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
 
-from koktok.count import Counts, WordCounter, count_words, words_of
+from koktok.count import Counts, count_words, words_of
+from koktok.count.counting import read
 from koktok.errors import InputError
+from koktok.text.sources import Source
 
 lines_of_text = st.lists(korean_text().map(lambda text: text.replace("\n", " ")), max_size=8)
 
@@ -42,12 +46,14 @@ def test_words_are_in_code_point_order_and_at_least_filters() -> None:
     assert counts.total == 6
 
 
-def test_weights_multiply_and_round() -> None:
-    counter = WordCounter()
-    for line in ("가 가 가", "가 나"):
-        counter.add(line)
-    assert counter.counts(2.0).as_dict() == {"가": 4, " 가": 4, " 나": 2}
-    assert counter.counts(0.5).as_dict() == {"가": 1, " 가": 1}
+def test_weights_multiply_and_round(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("가 가 가\n가 나\n", encoding="utf-8")
+
+    def weighed(weight: float) -> dict[str, int]:
+        return read([Source.of(tmp_path / "a.txt", weight=weight)], holdout=0.0).train.as_dict()
+
+    assert weighed(2.0) == {"가": 4, " 가": 4, " 나": 2}
+    assert weighed(0.5) == {"가": 1, " 가": 1}  # halves to even
 
 
 def test_a_bare_string_is_refused() -> None:

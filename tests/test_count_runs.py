@@ -1,4 +1,4 @@
-"""Runs in compiled code are the runs of the plain functions: cut alike, with the same parts and the same cuts."""
+"""Runs of words are the runs of the plain functions: cut alike, with the same parts and the same cuts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from reference.lines import known_parts, runs_of
 from strategies import korean_text
 
-from koktok.count import Counts, words_of
-from koktok.count.rows import Rows
-from koktok.count.runs import Known, count_runs
-from koktok.count.table import Table
+from koktok.count import Counts, prepared, words_of
+from koktok.count.counting import RUN, Shards
+from koktok.count.prepared import prepare_runs, words_in
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.train.superwords import known_parts, runs_of, segment_runs
+from koktok.train.superwords import segment_runs
 from koktok.waist import runs_with_documents
 
 WORDS = [
@@ -50,25 +50,26 @@ lines_of_words = st.lists(
 any_lines = lines_of_words | st.lists(korean_text().map(lambda text: text.replace("\n", " ")), max_size=5)
 
 
-@given(any_lines, st.integers(1, 9), st.data())
-@example(["  ", " 가.  ", "", "가 나 "], 1, None)
-def test_runs_are_those_of_the_plain_function(lines: list[str], longest: int, data: st.DataObject | None) -> None:
+@given(any_lines, st.data())
+@example(["  ", " 가.  ", "", "가 나 ", "가 " * 20, "다. . .) (가.) 나… “다?”라 3.5"], None)
+def test_runs_are_those_of_the_plain_function(lines: list[str], data: st.DataObject | None) -> None:
+    """In documents of several lines too; lines that are held out are cut at sentence ends alone."""
     held = [data is not None and data.draw(st.booleans()) for _ in lines]
+    ends = [data is None or data.draw(st.booleans()) for _ in lines]
     n: Counter[str] = Counter()
     held_out: Counter[str] = Counter()
-    documents: Counter[str] = Counter()
-    for line, out in zip(lines, held, strict=True):
-        found = list(runs_of(line, longest=sys.maxsize if out else longest))
+    documents: dict[str, set[int]] = {}
+    for i, (line, out) in enumerate(zip(lines, held, strict=True)):
+        found = list(runs_of(line, longest=sys.maxsize if out else RUN))
         (held_out if out else n).update(found)
-        documents.update(set() if out else set(found))
-    table = Table(2)
-    flags = np.array([2 | out for out in held], np.uint8)
-    count_runs(table, "".join(f"{line}\n" for line in lines).encode(), flags, longest)
-    rows = table.rows()
-    words = rows.words()
-    assert words == sorted(n | held_out)
-    for column, wanted in ((rows.n, n), (rows.held, held_out), (rows.documents, documents)):
-        assert column.tolist() == [wanted[word] for word in words]
+        for run in [] if out else found:
+            documents.setdefault(run, set()).add(sum(ends[:i]))
+    text = "".join(f"{line}\n" for line in lines).encode()
+    with Shards(runs=True) as shards:
+        counted = shards._shards(text, np.array(held, np.bool_), np.array(ends, np.bool_))[1] if lines else None
+    table = [] if counted is None else counted.frame.select("word", "n", "documents", "held").collect().rows()
+    words = sorted(n | held_out)
+    assert table == [(word, n[word], len(documents.get(word, ())), held_out[word]) for word in words]
 
 
 def plain_cuts(run: str, words: SegmentedCounts) -> list[tuple[int, int, float]]:
@@ -120,13 +121,16 @@ def test_a_run_with_a_word_that_nobody_cut_is_named() -> None:
         segment_runs(Counts.from_mapping({"그는 집": 1, "그는 집 사람": 1}), words)
 
 
-def test_many_stretches_grow_the_table_and_count_once() -> None:
-    """Room is asked for in the middle of a run; what was counted before is not counted again."""
-    runs = Rows.of(
-        {"가": 1} | {f"가{i} 나{i} 모름 다{i} 라{i}": i + 1 for i in range(3000)}
-    )  # the first shifts the others
-    known = Known(Rows.of({"가": 1} | {w: 1 for i in range(3000) for w in (f"가{i}", f" 나{i}", f" 다{i}", f" 라{i}")}))
-    rows = known.stretches(runs)
-    assert len(rows) == 6001
-    found = dict(zip(rows.words(), rows.n.tolist(), strict=True))
+def test_many_runs_are_looked_up_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepared, "_CHUNK", 100)
+    runs = Counts.from_mapping({"가": 1} | {f"가{i} 나{i} 모름 다{i} 라{i}": i + 1 for i in range(3000)})
+    known = tuple(sorted({"가", *(w for i in range(3000) for w in (f"가{i}", f" 나{i}", f" 다{i}", f" 라{i}"))}))
+    found = prepare_runs(runs, Normalizer(), Pattern(digits="free", superwords=True), known).as_dict()
+    assert len(found) == 6001
     assert all(found[f"가{i} 나{i}"] == found[f" 다{i} 라{i}"] == i + 1 for i in range(3000))
+    starts, numbers, before = words_in(runs, known)
+    for i, run in enumerate(runs.words):
+        here = slice(starts[i], starts[i + 1])
+        words = words_of(run)
+        assert [known[at] if at >= 0 else " 모름" for at in numbers[here]] == words
+        assert before[here].tolist() == [len("".join(words[:k])) for k in range(len(words))]

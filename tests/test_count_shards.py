@@ -1,7 +1,8 @@
-"""Counting text of any size: shards, threads, spilling, engines, files and kills change no row (law 8)."""
+"""Counting text of any size: shards, threads, spilling, parts, files and kills change no row (law 8)."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -11,152 +12,169 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
+import polars as pl
 import pytest
 from conftest import MINI, ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from reference.lines import split_lines
 from strategies import korean_text
 from typer.testing import CliRunner
 
 from koktok.build import prepare
 from koktok.cli import app
-from koktok.count import Counts, count_words, words_of
-from koktok.count import engine as engines
-from koktok.count import shards as shards_module
-from koktok.count.engine import DuckEngine, OwnEngine, engine_for, total
-from koktok.count.files import About, Counted, about, read_counts, write_counts
-from koktok.count.reading import read
-from koktok.count.rows import Rows, flat
-from koktok.count.shards import Shards
-from koktok.count.table import Table
+from koktok.count import count_words, counting, words_of
+from koktok.count.count_files import About, Counted, about, read_counts, write_counts
+from koktok.count.counting import Shard, Shards, parts, read
+from koktok.count.counts import summed
 from koktok.errors import InputError, UsageError
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.text.sources import Source, split_lines
+from koktok.text.sources import Source
 
 Document = list[str]
+SCHEMA = {"word": pl.String, "n": pl.UInt64, "held": pl.UInt64}
 documents_of_text = st.lists(
     st.lists(korean_text().map(lambda text: text.replace("\n", " ")), min_size=1, max_size=4), max_size=12
 )
 runner = CliRunner()
 
 
-def same(a: Rows, b: Rows) -> bool:
-    columns = ((a.data, b.data), (a.offsets, b.offsets), (a.n, b.n), (a.documents, b.documents), (a.held, b.held))
-    return all(np.array_equal(x, y) for x, y in columns)
-
-
-def plain(documents: list[Document]) -> tuple[Counter[str], Counter[str]]:
-    """The same count in four lines."""
-    n: Counter[str] = Counter()
-    held_by: Counter[str] = Counter()
-    for document in documents:
-        words = [word for line in document for word in words_of(line)]
-        n.update(words)
-        held_by.update(set(words))
-    return n, held_by
-
-
-def rows_of(documents: list[Document], **how: object) -> Rows:
+def rows_of(documents: list[Document], **how: object) -> pl.DataFrame:
     with Shards(**how) as shards:  # type: ignore[arg-type]
         batches = [["\n".join(document)] for document in documents]
-        return total(shards.count(batches, name="x")[0])
+        return joined(shards.count(batches, name="x")[0])
+
+
+def joined(shards: list[Shard]) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *(part.select(*SCHEMA) for part in parts(shards))])
+
+
+def column(table: pl.DataFrame, name: str) -> dict[str, int]:
+    return {word: n for word, n in table.select("word", name).rows() if n}
 
 
 @given(documents_of_text)
-def test_words_and_documents_are_those_of_the_plain_count(documents: list[Document]) -> None:
+def test_words_are_those_of_the_plain_count(documents: list[Document]) -> None:
     rows = rows_of(documents)
-    n, held_by = plain(documents)
-    assert rows.words() == sorted(n)
-    assert dict(zip(rows.words(), rows.n.tolist(), strict=True)) == n
-    assert dict(zip(rows.words(), rows.documents.tolist(), strict=True)) == held_by
+    n = Counter(word for document in documents for line in document for word in words_of(line))
+    assert rows["word"].to_list() == sorted(n)
+    assert column(rows, "n") == n
 
 
 @given(st.lists(st.binary(max_size=24).map(lambda b: b.decode("latin-1")), unique=True, max_size=40))
 def test_rows_are_in_code_point_order(words: list[str]) -> None:
-    """Also where words share their first eight bytes and more."""
+    """Also where words share their first twelve bytes and more."""
     words = [*{prefix + word for word in words for prefix in ("", " 가나다라마", "가" * 9)}]
-    table = Table(2)
-    table.add(Rows(*flat(words), *(np.ones(len(words), np.uint64) for _ in range(3))))
-    assert table.rows().words() == sorted(words)
+    frame = pl.DataFrame({"word": words, "n": 1}, schema={"word": pl.String, "n": pl.UInt64})
+    assert summed([frame])["word"].to_list() == sorted(words)
 
 
 def test_shards_threads_and_spilling_change_no_row(mini: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [[line] for line in mini]
     whole = rows_of(documents, threads=1, holdout=0.2)
-    monkeypatch.setattr(shards_module, "SHARD", 3_000)
-    monkeypatch.setattr(engines, "PART", 20_000)
-    assert same(rows_of(documents, threads=3, holdout=0.2), whole)
-    monkeypatch.setattr(shards_module, "KEPT", 50_000)
+    monkeypatch.setattr(counting, "SHARD", 3_000)
+    monkeypatch.setattr(counting, "PART", 1_000)
+    monkeypatch.setattr(counting, "_STEP", 16)
+    assert rows_of(documents, threads=3, holdout=0.2).equals(whole)
+    monkeypatch.setattr(counting, "KEPT", 50_000)
     with Shards(holdout=0.2) as shards:
         found, _ = shards.count([mini], name="x")
         assert len(found) == 1
         found, _ = shards.count(([line] for line in mini), name="x")
-        assert shards.told.spilled > 100_000
-        assert same(total(found), whole)
+        assert shards.told.spilled > 3
+        assert len(list(parts(found))) > 5
+        assert joined(found).equals(whole)
 
 
 def test_held_out_lines_are_those_of_split_lines(mini: list[str]) -> None:
     with Shards(holdout=0.2) as shards:
-        rows = total(shards.count((mini[i : i + 7] for i in range(0, len(mini), 7)), name="key")[0])
+        rows = joined(shards.count((mini[i : i + 7] for i in range(0, len(mini), 7)), name="key")[0])
         assert shards.samples
         assert all(20 <= len(line) <= 70 for line in shards.samples)
     sides = list(split_lines(mini, share=0.2, key="key"))
-    assert Counts.from_rows(rows) == count_words(line for out, line in sides if not out)
-    assert Counts.from_rows(rows, held=True) == count_words(line for out, line in sides if out)
+    assert column(rows, "n") == count_words(line for out, line in sides if not out).as_dict()
+    assert column(rows, "held") == count_words(line for out, line in sides if out).as_dict()
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5])
+def test_a_share_is_from_0_to_1(share: float) -> None:
+    with pytest.raises(UsageError, match=f"a share of {share} came"):
+        Shards(holdout=share)
 
 
 def test_runs_are_counted_with_their_documents() -> None:
-    with Shards(runs=2) as shards:
-        (rows,) = shards.count([["가 나 다\n가 나", "가 나"]], name="x")[1]
-    assert dict(zip(rows.words(), rows.n.tolist(), strict=True)) == {"가 나": 3, " 다": 1}
-    assert dict(zip(rows.words(), rows.documents.tolist(), strict=True)) == {"가 나": 2, " 다": 1}
-
-
-def some_shards(n: int, seed: int = 0) -> list[Rows]:
-    chance = random.Random(seed)
-    return [
-        Rows.of(
-            {"".join(chance.choices("가나다 a\0", k=chance.randint(1, 6))): chance.randint(1, 9) for _ in range(200)}
-        )
-        for _ in range(n)
+    with Shards(runs=True) as shards:
+        (shard,) = shards.count([["가 나. 다\n가 나.", "가 나."]], name="x")[1]
+    assert shard.frame.select("word", "n", "documents", "held").collect().rows() == [
+        (" 다", 1, 1, 0),
+        ("가 나.", 3, 2, 0),
     ]
 
 
-def test_every_engine_gives_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("duckdb", reason="the extra `duckdb` is not installed")
-    shards = some_shards(7)
-    monkeypatch.setattr(engines, "PART", 4_000)
-    assert len(list(OwnEngine(2).parts(shards))) > 3
-    own = total(shards, OwnEngine(2))
-    assert same(own, total(shards, DuckEngine()))
-    assert same(own, total(shards[::-1], OwnEngine(1)))
-    assert int(own.n.sum()) == sum(int(shard.n.sum()) for shard in shards)
-    with pytest.raises(UsageError, match=r"`spark` is not known\nhint: --engine koktok \| duckdb"):
-        engine_for("spark")
+def some_tables(n: int, seed: int = 0) -> list[pl.DataFrame]:
+    chance = random.Random(seed)
+    mappings = (
+        {"".join(chance.choices("가나다 a\0", k=chance.randint(1, 6))): chance.randint(1, 9) for _ in range(200)}
+        for _ in range(n)
+    )
+    return [pl.DataFrame([(w, n, 0) for w, n in sorted(m.items())], SCHEMA, orient="row") for m in mappings]
 
 
-def test_count_files_are_the_same_bytes_from_every_engine(tmp_path: Path) -> None:
-    pytest.importorskip("duckdb", reason="the extra `duckdb` is not installed")
+def test_parts_are_the_plain_sum_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = some_tables(7)
+    monkeypatch.setattr(counting, "PART", 200)
+    monkeypatch.setattr(counting, "_STEP", 8)
+    wanted: Counter[str] = Counter()
+    for table in tables:
+        wanted.update(column(table, "n"))
+    for some in (tables, tables[::-1]):
+        found = joined([Shard.of(table) for table in some])
+        assert found["word"].to_list() == sorted(wanted)
+        assert column(found, "n") == wanted
+
+
+def test_count_files_are_the_same_bytes_from_any_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = About("words", (Counted("x", "00", 3),))
-    for name in ("koktok", "duckdb"):
-        write_counts(tmp_path / name, engine_for(name).parts(some_shards(3)), said)
-    assert (tmp_path / "koktok").read_bytes() == (tmp_path / "duckdb").read_bytes()
+    shards = [Shard.of(table) for table in some_tables(3)]
+    write_counts(tmp_path / "whole", parts(shards), said)
+    monkeypatch.setattr(counting, "PART", 100)
+    monkeypatch.setattr(counting, "_STEP", 8)
+    shards = [Shard.of(table) for table in some_tables(3)]
+    assert len(list(parts(shards))) > 3
+    write_counts(tmp_path / "parts", parts(shards), said)
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "parts").read_bytes()
 
 
 def test_a_count_file_gives_back_what_it_got(tmp_path: Path) -> None:
-    (rows,) = some_shards(1)
-    rows.held[3] = 5
+    (table,) = some_tables(1)
+    table = table.with_columns(held=pl.when(pl.int_range(pl.len()) == 3).then(5).otherwise(0).cast(pl.UInt64))
     said = About("words", (Counted("x", "00", 3, 0.1),))
-    dropped = write_counts(tmp_path / "a.parquet", [rows], said, min_count=4)
-    (again,) = read_counts([tmp_path / "a.parquet"])
-    kept = (rows.n >= 4) | (rows.held > 0)
-    assert again.words() == rows.where(kept).words()
-    assert dropped.n == int(rows.n[rows.n < 4].sum())
+    dropped = write_counts(tmp_path / "a.parquet", [table], said, min_count=4)
+    again = read_counts(tmp_path / "a.parquet").collect()
+    kept = table.filter((pl.col("n") >= 4) | (pl.col("held") > 0))
+    assert again.equals(kept.with_columns(n=pl.when(pl.col("n") >= 4).then("n").otherwise(0).cast(pl.UInt64)))
+    assert dropped.n == table.filter(pl.col("n") < 4)["n"].sum()
     found = about(tmp_path / "a.parquet")
     assert found is not None
     assert (found.sources, found.min_count, found.dropped) == (said.sources, 4, dropped)
+
+
+def test_count_files_of_format_1_are_read(tmp_path: Path) -> None:
+    """They had `documents` of words, and were written by another library."""
+    said = {"format": 1, "kind": "words", "sources": [{"name": "x", "digest": "00", "lines": 3, "holdout": 0.1}]}
+    told = {**said, "koktok": "0.1.0", "min_count": 1, "dropped": {"words": 0, "n": 0, "of": 5}}
+    table = pl.DataFrame({"word": [" 집", "집"], "n": [2, 3], "documents": [1, 1], "held": [0, 4]})
+    numbers = dict.fromkeys(("n", "documents", "held"), pl.UInt64)
+    table.cast(numbers).write_parquet(tmp_path / "a.parquet", metadata={"koktok.counts": json.dumps(told)})
+    found = read([Source.of(tmp_path / "a.parquet")], holdout=0.0)
+    assert found.train.as_dict() == {" 집": 2, "집": 3}
+    assert found.held.as_dict() == {"집": 4}
+    assert (found.holdout, found.report.digests) == (0.1, {"x": "00"})
+    newer = {"koktok.counts": json.dumps({**told, "format": 9})}
+    table.cast(numbers).write_parquet(tmp_path / "a.parquet", metadata=newer)
+    with pytest.raises(InputError, match="has format 9; this koktok reads up to 2"):
+        read([Source.of(tmp_path / "a.parquet")], holdout=0.0)
 
 
 def test_training_from_counts_is_training_from_text(tmp_path: Path) -> None:
@@ -222,10 +240,10 @@ def test_a_killed_count_goes_on_from_its_shards(tmp_path: Path) -> None:
     lines = (MINI / "news.txt").read_text(encoding="utf-8")
     text.write_text("".join(f"{i} {lines}" for i in range(150)), encoding="utf-8")
     code = (
-        "import sys, time; from koktok.count import shards; from koktok.cli import main\n"
-        "shards.SHARD = 200_000; made = shards.Shards._written\n"
+        "import sys, time; from koktok.count import counting; from koktok.cli import main\n"
+        "counting.SHARD = 200_000; made = counting.Shards._written\n"
         "def slow(*what):\n    time.sleep(0.05); return made(*what)\n"
-        "shards.Shards._written = staticmethod(slow if sys.argv.pop(1) == 'slow' else made)\n"
+        "counting.Shards._written = staticmethod(slow if sys.argv.pop(1) == 'slow' else made)\n"
         "main()"
     )
     words = ["count", str(text), "-o", str(tmp_path / "c.parquet"), "--threads", "1"]
@@ -283,15 +301,13 @@ def test_time_is_linear_in_the_worst_cases(make: object) -> None:
     """Eight times the text takes less than 40 times the time, which a square would not."""
 
     def seconds(n: int) -> float:
-        data = (make(n) + "\n").encode()  # type: ignore[operator]
+        text = make(n)  # type: ignore[operator]
         best = 9.0
         for _ in range(3):
             begun = time.process_time()
-            table = Table()
-            table.count(data, np.array([2], np.uint8))
-            table.rows()
+            rows_of([[text]], runs=True)
             best = min(best, time.process_time() - begun)
         return best
 
     seconds(10)
-    assert seconds(400_000) < 40 * max(seconds(50_000), 0.002)
+    assert seconds(400_000) < 40 * max(seconds(50_000), 0.005)

@@ -51,7 +51,6 @@ ROOMS = [
 
 CIRCLES: list[set[str]] = [
     {"koktok.text.corpora", "koktok.text.download"},
-    {"koktok.count.rows", "koktok.count.table"},
     {"koktok.segment", "koktok.segment.kiwi", "koktok.segment.packed"},
     {
         "koktok.bulk",
@@ -76,6 +75,7 @@ HEAVY = (
     "tokenizers",
     "transformers",
     "numba",
+    "polars",
     "pyarrow",
     "datasets",
     "mecab",

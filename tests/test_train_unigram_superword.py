@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference.lines import runs_of
 
 from koktok.count import Counts, words_of
 from koktok.errors import InputError, UsageError
@@ -11,7 +12,7 @@ from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.unigram_model import UnigramModel
 from koktok.train.candidates import CandidatePolicy, mine
 from koktok.train.summary import summary
-from koktok.train.superwords import SuperwordPolicy, crosses_space, eojeol_counts, runs_of, segment_runs
+from koktok.train.superwords import SuperwordPolicy, crosses_space, eojeol_counts, segment_runs
 from koktok.train.unigram import train_unigram
 
 WORDS = {"그|는": 1, " 사람|은": 1, " 할": 1, " 수": 1, " 있|다.": 1, " 없|다.": 1, " 먹|을": 1, " 갈": 1}

@@ -372,7 +372,7 @@ def _pyarrow() -> Any:
         import pyarrow
         import pyarrow.ipc
     except ImportError:
-        raise MissingExtraError("pyarrow", "parquet") from None
+        raise MissingExtraError("pyarrow", "arrow") from None
     return pyarrow
 
 

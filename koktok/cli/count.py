@@ -12,14 +12,13 @@ from koktok.cli.options import Field, Quiet, sources_of
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from koktok.count.files import About
-    from koktok.count.rows import Rows
+    from koktok.count.count_files import About
+    from koktok.count.counting import Shard
 
 __all__ = ["count"]
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Parquet file to write.", show_default=False)]
 MinCount = Annotated[int, typer.Option(min=1, help="Words that come less often are left out.")]
-EngineName = Annotated[str, typer.Option(help="koktok | duckdb: who sums.")]
 
 
 def count(
@@ -34,7 +33,6 @@ def count(
     min_count: MinCount = 1,
     holdout: Annotated[float, typer.Option(min=0, max=1, help="Share of lines counted apart, to measure on.")] = 0.05,
     field: Field = None,
-    engine: EngineName = "koktok",
     threads: Annotated[int | None, typer.Option(help="Threads that count. [all]")] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -49,10 +47,10 @@ def count(
 
     with Talk(quiet=quiet) as talk:
         if paths[0] == "merge":
-            _merge(paths[1:], out, min_count=min_count, engine=engine, threads=threads, talk=talk)
+            _merge(paths[1:], out, min_count=min_count, talk=talk)
         else:
             sources = sources_of(paths, field, [], quiet=quiet)
-            _count(sources, out, runs, min_count, holdout, engine, threads, talk)
+            _count(sources, out, runs, min_count, holdout, threads, talk)
 
 
 def _count(
@@ -61,18 +59,15 @@ def _count(
     runs: bool,  # noqa: FBT001 - called in one place
     min_count: int,
     holdout: float,
-    engine: str,
     threads: int | None,
     talk: Any,
 ) -> None:
-    from koktok.count.engine import engine_for
-    from koktok.count.files import About, Counted
-    from koktok.count.reading import read_shards
+    from koktok.count.count_files import About, Counted, runs_file
+    from koktok.count.counting import counting
     from koktok.progress import counted
 
-    summing = engine_for(engine, threads)
     folder = out.with_name(f"{out.name}.parts")
-    with read_shards(sources, holdout=holdout, runs=runs, threads=threads, folder=folder, tell=talk) as found:
+    with counting(sources, holdout=holdout, runs=runs, threads=threads, folder=folder, tell=talk) as found:
         told = found.report
         if told.bad_lines:
             talk.note(f"{counted(told.bad_lines, 'undecodable line')} left out: {', '.join(told.bad_places)}")
@@ -82,18 +77,16 @@ def _count(
         covered = tuple(
             sorted((Counted(n, d, found.lines[n], holdout) for n, d in told.digests.items()), key=lambda c: c.name)
         )
-        tables: list[tuple[Path, list[Rows], About]] = [(out, found.words, About("words", covered))]
+        tables: list[tuple[Path, list[Shard], About]] = [(out, found.words, About("words", covered))]
         if runs:
-            from koktok.count.files import runs_file
-
             tables.append((runs_file(out), found.runs, About("runs", covered)))
-        _write(tables, summing, min_count, talk)
+        _write(tables, min_count, talk)
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _merge(files: list[str], out: Path, *, min_count: int, engine: str, threads: int | None, talk: Any) -> None:
-    from koktok.count.engine import engine_for
-    from koktok.count.files import about, read_counts, runs_file
+def _merge(files: list[str], out: Path, *, min_count: int, talk: Any) -> None:
+    from koktok.count.count_files import about, runs_file
+    from koktok.count.counting import shard_of
 
     if len(files) < 2:
         raise UsageError(
@@ -114,16 +107,17 @@ def _merge(files: list[str], out: Path, *, min_count: int, engine: str, threads:
                 assert said is not None
                 whole = whole + said
             assert whole is not None
-            tables.append((target, read_counts(parts), whole))
-    _write(tables, engine_for(engine, threads), min_count, talk)
+            tables.append((target, [shard_of(file) for file in parts], whole))
+    _write(tables, min_count, talk)
 
 
-def _write(tables: Any, engine: Any, min_count: int, talk: Any) -> None:
-    from koktok.count.files import write_counts
+def _write(tables: Any, min_count: int, talk: Any) -> None:
+    from koktok.count.count_files import write_counts
+    from koktok.count.counting import parts
 
     for file, shards, said in tables:
         talk("sum", 0, None)
-        dropped = write_counts(file, engine.parts(shards), said, min_count=min_count)
+        dropped = write_counts(file, parts(shards), said, min_count=min_count)
         if min_count > 1:
             talk.note(f"{file.name}: left out for occurring less than {min_count} times: {dropped}")
         print(file)

@@ -1,11 +1,8 @@
-"""Lines to counts; reading order: lines, counts, rows, table, engine, shards, files, prepared.
+"""Text to counted words; reading order: counts, counting, count_files, prepared.
 
-`Counts` is what later stages see. `lines` counts what is in memory; `shards` counts files of any size on all cores: text
-in shards of 16 MiB, each shard a hash table in compiled code (`table`), its sorted rows (`rows`) kept in memory or on
-disk, and all of them summed by an `engine`. `files` keeps counts as Parquet.
+In: sources of text, or lines. Out: `Counts`, distinct words with how often they occur, which is all that later stages see.
 """
 
-from koktok.count.counts import Counts, Dropped
-from koktok.count.lines import WordCounter, count_words, words_of
+from koktok.count.counts import Counts, Dropped, count_words, words_of
 
-__all__ = ["Counts", "Dropped", "WordCounter", "count_words", "words_of"]
+__all__ = ["Counts", "Dropped", "count_words", "words_of"]

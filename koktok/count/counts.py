@@ -1,13 +1,15 @@
-"""`Counts`: what every later stage works on, so that nothing is done per word that can be done per distinct word (waist 1).
+"""`Counts`: what every later stage works on, so that nothing is done per word that can be done per distinct word.
 
-This file adds: the type. Its words are a tuple of strings for whoever wants to read them, and flat bytes for whoever has
-millions; each is made from the other when it is first asked for.
+This file adds: the word, and counted words. A word (eojeol 어절) is a run of spaces and the run of other characters behind
+it, so the words of a line join back to the line, and normalizing or pre-tokenizing the distinct words once is exact.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -15,12 +17,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from koktok.count.rows import Rows, flat
+from koktok.errors import InputError
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Counts", "Dropped"]
+__all__ = ["WORD", "Counts", "Dropped", "count_words", "summed", "words_of"]
+
+WORD = " *[^ ]+| +"
+"""A word as a regular expression; spaces at the end of a line stand alone."""
+
+_WORD = re.compile(WORD)
+
+
+def words_of(line: str) -> list[str]:
+    """A line cut into words: leading spaces and what follows them; spaces at the end stand alone.
+
+    Examples
+    --------
+    >>> words_of("나는  집에 ")
+    ['나는', '  집에', ' ']
+    """
+    if "  " not in line and not line.startswith(" ") and not line.endswith(" "):
+        first, *rest = line.split(" ")
+        return [first, *[" " + word for word in rest]] if first else []
+    return _WORD.findall(line)
 
 
 @dataclass(frozen=True)
@@ -50,9 +72,11 @@ class Dropped:
 
 
 class Counts:
-    """Distinct words with how often they occur, in code-point order (waist 1).
+    """Distinct words with how often they occur, in code-point order.
 
-    Counts merge commutatively: a count split over any number of shards equals the whole (law 8).
+    Counts merge commutatively: a count split over any number of shards equals the whole. The words are a tuple of strings
+    for whoever reads them, and a column of a table for whoever has millions; each is made from the other when it is first
+    asked for.
 
     Parameters
     ----------
@@ -61,7 +85,7 @@ class Counts:
     n : ndarray of uint64, shape (len(words),)
         Occurrences of each.
     documents : ndarray of uint64, optional
-        Documents that hold each.
+        Documents that hold each; counted for runs of words.
 
     Examples
     --------
@@ -83,30 +107,33 @@ class Counts:
         return cls(words, np.fromiter((mapping[word] for word in words), dtype=np.uint64, count=len(words)))
 
     @classmethod
-    def from_rows(cls, rows: Rows, *, held: bool = False) -> Counts:
-        """The words of a table that occur: in the lines that are trained on, or in those that are held out."""
-        n = rows.held if held else rows.n
-        rows = rows.where(n > 0)
+    def from_frame(cls, frame: pl.DataFrame) -> Counts:
+        """The rows of a table with the columns `word`, `n` and perhaps `documents`, distinct and in code-point order."""
         counts = cls.__new__(cls)
-        counts.n = rows.held if held else rows.n
-        counts.documents = None if held else rows.documents
-        counts.__dict__["flat"] = (rows.data, rows.offsets)
+        counts.n = frame["n"].to_numpy()
+        counts.documents = frame["documents"].to_numpy() if "documents" in frame.columns else None
+        counts.__dict__["column"] = frame["word"]
         return counts
 
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The words, sorted by code point."""
-        return tuple(self.rows())
+        return tuple(self.column)
 
     @cached_property
-    def flat(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The words as UTF-8, one behind the other, and where they begin."""
-        return flat(self.words)
+    def column(self) -> pl.Series:
+        """The words as a column of a table."""
+        import polars as pl
 
-    def rows(self) -> Rows:
-        """The counts as a table; documents are 0 where nobody counted them."""
-        zeros = np.zeros_like(self.n)
-        return Rows(*self.flat, self.n, zeros if self.documents is None else self.documents, zeros)
+        return pl.Series("word", self.words, pl.String)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The counts as a table with the columns `word`, `n` and, where they were counted, `documents`."""
+        import polars as pl
+
+        columns = {"n": self.n} | ({} if self.documents is None else {"documents": self.documents})
+        return pl.DataFrame([self.column, *(pl.Series(name, values, pl.UInt64) for name, values in columns.items())])
 
     def __repr__(self) -> str:
         return f"Counts(words={len(self)}, total={self.total})"
@@ -117,19 +144,17 @@ class Counts:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts) or not np.array_equal(self.n, other.n):
             return False
-        (data, offsets), (others, starts) = self.flat, other.flat
-        return np.array_equal(offsets, starts) and np.array_equal(data, others)
+        if "words" in self.__dict__ and "words" in other.__dict__:
+            return self.words == other.words
+        return self.column.equals(other.column)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __add__(self, other: Counts) -> Counts:
-        from koktok.count.engine import OwnEngine, total
-
-        rows = total([self.rows(), other.rows()], OwnEngine(1))
-        merged = Counts.from_rows(rows)
-        if (self.documents is None and len(self)) or (other.documents is None and len(other)):
-            merged.documents = None
-        return merged
+        counted = all(counts.documents is not None for counts in (self, other) if len(counts))
+        columns = ["word", "n", "documents"] if counted else ["word", "n"]
+        frames = [counts.frame for counts in (self, other) if len(counts)]
+        return Counts.from_frame(summed([frame.select(columns) for frame in frames])) if frames else self
 
     @property
     def total(self) -> int:
@@ -138,7 +163,7 @@ class Counts:
 
     def items(self) -> Iterator[tuple[str, int]]:
         """Pairs of word and count, in code-point order."""
-        words = self.words if "words" in self.__dict__ else self.rows()
+        words = self.words if "words" in self.__dict__ else self.column
         return zip(words, self.n.tolist(), strict=True)
 
     def as_dict(self) -> dict[str, int]:
@@ -154,9 +179,7 @@ class Counts:
         keep = self.n >= max(1, minimum)
         if bool(keep.all()):
             return self, Dropped(0, 0, self.total)
-        kept = Counts.from_rows(self.rows().where(keep))
-        if self.documents is None:
-            kept.documents = None
+        kept = Counts.from_frame(self.frame.filter(keep))
         return kept, Dropped(len(self) - len(kept), self.total - kept.total, self.total)
 
     def digest(self) -> str:
@@ -166,3 +189,49 @@ class Counts:
         while some := list(islice(pairs, 1 << 14)):
             sha.update("".join(f"{word}\t{n}\0" for word, n in some).encode())
         return sha.hexdigest()[:16]
+
+
+def count_words(lines: Iterable[str]) -> Counts:
+    """Count the words of lines that are in memory.
+
+    Raises
+    ------
+    InputError
+        When a bare string comes in place of lines.
+
+    Examples
+    --------
+    >>> count_words(["나는 집에", "집에 나는"])
+    Counts(words=4, total=4)
+    """
+    if isinstance(lines, str):
+        raise InputError("one `str` came where lines were wanted", hint="count_words([text])")
+    counter: Counter[str] = Counter()
+    for line in lines:
+        counter.update(words_of(line))
+    return Counts.from_mapping(counter)
+
+
+def summed(frames: Sequence[pl.DataFrame | pl.LazyFrame]) -> pl.DataFrame:
+    """Tables of counts added up: what counting is, over any number of shards in any order.
+
+    Parameters
+    ----------
+    frames : sequence of DataFrame or LazyFrame
+        Columns `word` and any numbers, the same in all.
+
+    Returns
+    -------
+    DataFrame
+        A row a word, in code-point order.
+
+    Examples
+    --------
+    >>> summed([Counts.from_mapping({"집": 2}).frame, Counts.from_mapping({"집": 1, "가": 1}).frame]).rows()
+    [('가', 1), ('집', 3)]
+    """
+    import polars as pl
+
+    found = pl.concat([frame.lazy() for frame in frames]).group_by("word").sum()
+    # A second key changes no order, as words are distinct, and polars sorts rows of two columns three times as fast.
+    return found.sort("word", "n").collect()

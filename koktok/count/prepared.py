@@ -1,72 +1,145 @@
-"""Raw words to pre-tokens: each distinct word normalized and cut once, which is exact by law 11.
+"""Raw words to pre-tokens: each distinct word normalized and cut once, which is exact as words are cut apart anyhow.
 
 This file adds: the short way. Nine words in ten are Hangul syllables, letters and the like, which no rule touches and
-no pattern cuts; compiled code finds them, and only the others become strings.
+no pattern cuts; polars finds them by a regular expression, and only the others become strings. Runs of words likewise.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from polars import col
 
-from koktok.count.counts import Counts
-from koktok.count.engine import OwnEngine, total
-from koktok.count.rows import Rows
+from koktok.count.counts import WORD, Counts, summed
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["prepare", "untouched"]
+__all__ = ["prepare", "prepare_runs", "untouched", "words_in"]
 
 _SYLLABLES = "".join(map(chr, range(0xAC00, 0xD7A4)))
 _ASCII = [
     chr(i) for i in (*range(ord("a"), ord("z") + 1), *range(ord("A"), ord("Z") + 1), *range(33, 65), *range(91, 97))
 ]
+_CHUNK = 1 << 19  # runs whose words are looked up at once
 
 
 def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
-    """Counts of the pre-tokens of counted words; documents are those of the words, added up.
+    """Counts of the pre-tokens of counted words.
 
     Examples
     --------
     >>> prepare(Counts.from_mapping({"3개": 2, " 집": 1}), Normalizer(), Pattern(digits="single")).as_dict()
     {' 집': 1, '3': 2, '개': 2}
     """
-    from koktok.count.table import plain
-
-    rows = counts.rows()
-    table = untouched(normalizer, pattern)
-    same = plain(rows.data, rows.offsets, table) if table.any() else np.zeros(len(rows), np.bool_)
-    others = rows.where(~same)
+    same = _untouched(counts.column, normalizer, pattern)
+    frame = counts.frame.select("word", "n")
     n: dict[str, int] = {}
-    documents: dict[str, int] = {}
-    for word, times, held_by in zip(others, others.n.tolist(), others.documents.tolist(), strict=True):
+    for word, times in frame.filter(~same).iter_rows():
         for pretoken in pattern.pretokenize(normalizer(word)):
             n[pretoken] = n.get(pretoken, 0) + times
-            documents[pretoken] = documents.get(pretoken, 0) + held_by
-    changed = Rows.of(n)
-    changed.documents[:] = [documents[word] for word in sorted(n)]
-    found = Counts.from_rows(total([rows.where(same), changed], OwnEngine()))
-    if counts.documents is None:
-        found.documents = None
-    return found
+    return Counts.from_frame(summed([frame.filter(same), Counts.from_mapping(n).frame]))
+
+
+def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: tuple[str, ...]) -> Counts:
+    """Counts of the parts of runs that lie between cuts of the pattern and words that are not known.
+
+    Rare words are left out of training, and so are their gaps.
+
+    Parameters
+    ----------
+    runs : Counts
+        As they stand in the text.
+    words : tuple of str
+        The prepared words that are trained on.
+
+    Returns
+    -------
+    Counts
+        Their documents, where they were counted, are those of the raw runs, added up.
+
+    Examples
+    --------
+    >>> runs = Counts.from_mapping({"갈 수 쿠쿠 있다.": 2})
+    >>> prepare_runs(runs, Normalizer(), Pattern(superwords=True), (" 수", " 있다.", "갈")).as_dict()
+    {' 있다.': 2, '갈 수': 2}
+    """
+    frame = runs.frame
+    same = _untouched(frame["word"], normalizer, pattern) & ~frame["word"].str.contains("[.?!] ")
+    chunks: dict[str, list[int]] = {}
+    for run, *numbers in frame.filter(~same).iter_rows():
+        for chunk in pattern.pretokenize(normalizer(run)):
+            chunks[chunk] = [a + b for a, b in zip(chunks.get(chunk, [0, 0]), numbers, strict=False)]
+    changed = pl.DataFrame([[chunk, *numbers] for chunk, numbers in chunks.items()], schema=frame.schema, orient="row")
+    known = _numbered(words)
+    return Counts.from_frame(
+        summed([frame.clear(), *_known_parts(changed, known), *_known_parts(frame.filter(same), known)])
+    )
+
+
+def _known_parts(runs: pl.DataFrame, known: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The parts of runs between words that are not known, with the numbers of their runs."""
+    for some in runs.iter_slices(_CHUNK):
+        rows = some.with_row_index("run")
+        words = rows.with_columns(col.word.str.extract_all(WORD)).explode("word")
+        unknown = ~words["word"].is_in(known["word"].implode())
+        broken = col.run.is_in(words["run"].filter(unknown).unique().implode())
+        yield rows.filter(~broken).drop("run")
+        parts = words.with_columns(part=unknown.cum_sum()).filter(~unknown & broken)
+        parts = parts.group_by("run", "part").agg(col.word.str.join(), col(*runs.columns[1:]).first())
+        yield summed([parts.select(runs.columns)])
+
+
+def _numbered(words: tuple[str, ...]) -> pl.DataFrame:
+    return pl.DataFrame({"word": words}, schema={"word": pl.String}).with_row_index("number")
+
+
+def words_in(runs: Counts, words: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Where each run's words begin in what follows; their places in `words`, -1 where there is none; code points before each.
+
+    Examples
+    --------
+    >>> [array.tolist() for array in words_in(Counts.from_mapping({"갈 수 쿠쿠 있다.": 2}), (" 수", " 있다.", "갈"))]
+    [[0, 4], [2, 0, -1, 1], [0, 1, 3, 6]]
+    """
+    known = _numbered(words)
+    many, found = [], [pl.DataFrame(schema={"number": pl.UInt32, "size": pl.UInt32})]
+    for some in runs.column.to_frame().iter_slices(_CHUNK):
+        lists = some.select(col.word.str.extract_all(WORD))
+        many.append(lists["word"].list.len())
+        each = lists.explode("word").join(known, on="word", how="left", maintain_order="left")
+        found.append(each.select("number", size=col.word.str.len_chars()))
+    table = pl.concat(found)
+    starts = np.concatenate([[0], *many]).cumsum(dtype=np.int64)
+    behind = table["size"].to_numpy().cumsum(dtype=np.int64)
+    before = np.concatenate([[0], behind])[:-1]
+    numbers = table["number"].cast(pl.Int64).fill_null(-1).to_numpy()
+    return starts, numbers, before - np.repeat(before[starts[:-1]], np.diff(starts))
+
+
+def _untouched(words: pl.Series, normalizer: Normalizer, pattern: Pattern) -> pl.Series:
+    """True for words of nothing but Hangul syllables and the ASCII characters that stay as they are beside them."""
+    safe = untouched(normalizer, pattern)
+    return words.str.contains(rf"^[가-힣{re.escape(safe)}]*$" if safe else r"[^\s\S]")
 
 
 @lru_cache(maxsize=8)
-def untouched(normalizer: Normalizer, pattern: Pattern) -> NDArray[np.bool_]:
-    """Which ASCII characters, in any company of each other and of Hangul syllables, are neither changed nor cut.
+def untouched(normalizer: Normalizer, pattern: Pattern) -> str:
+    """The ASCII characters that, in any company of each other and of Hangul syllables, are neither changed nor cut.
 
-    All of it is False where syllables themselves are not safe. Pairs tell, because a cut depends on nothing but the two
+    There are none where syllables themselves are not safe. Pairs tell, because a cut depends on nothing but the two
     characters beside it; what looks further (groups of digits, repeated signs) shows in a run of forty.
     """
-    safe = np.zeros(128, np.bool_)
     every = "".join(char * 10 for char in _SYLLABLES)
     if normalizer(every) != every or pattern.pretokenize(every) != [every]:
-        return safe
+        return ""
     kept = ["가"]
     for char in _ASCII:
         run = char * 40
@@ -74,6 +147,4 @@ def untouched(normalizer: Normalizer, pattern: Pattern) -> NDArray[np.bool_]:
         whole = all(normalizer(text) == text and pattern.pretokenize(text) == [text] for text in (run, *pairs))
         if whole and pattern.pretokenize(" " + char) == [" " + char]:
             kept.append(char)
-            safe[ord(char)] = True
-    safe[ord(" ")] = True  # leading ones only: that is what a word is
-    return safe
+    return " " + "".join(kept[1:])  # leading spaces only: that is what a word is

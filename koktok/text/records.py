@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from koktok.errors import InputError, MissingExtraError
+from koktok.errors import InputError
 from koktok.hangul import count_syllables
 from koktok.unpack import CHUNK, DAMAGE, PACKED, unpacked
 
@@ -142,6 +142,7 @@ class _File:
     path: Path
     errors: Errors
     report: ReadReport
+    meter: Meter
     bad_bytes: int = 0
 
     def refuse(self, what: str, hint: str, line: int | None = None) -> InputError:
@@ -190,7 +191,7 @@ def records(path: Path, field: str | None, errors: Errors, report: ReadReport, m
     InputError
         A file that is unreadable, damaged, binary, in another encoding, or has a record without the field.
     MissingExtraError
-        A .parquet or .zst file and no library for it.
+        A .zst file and no library for it.
 
     Examples
     --------
@@ -200,7 +201,7 @@ def records(path: Path, field: str | None, errors: Errors, report: ReadReport, m
     >>> list(records(path, None, "skip", ReadReport(), Meter([path], None)))
     [['나는 학생이다.']]
     """
-    file = _File(path, errors, report)
+    file = _File(path, errors, report, meter)
     begun, given = meter.done, False
     report.files += 1
     suffix = (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
@@ -323,28 +324,28 @@ def _table(file: _File, rows: Iterable[tuple[int, list[str]]], field: str | None
     yield texts
 
 
-def _parquet(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingExtraError("pyarrow", "parquet") from None
+def _parquet(file: _File, _raw: IO[bytes], field: str | None) -> Iterator[Batch]:
+    import polars as pl
+
     wanted = field or "text"
     try:
-        table = pq.ParquetFile(raw)
-        types = dict(zip(table.schema_arrow.names, table.schema_arrow.types, strict=True))
-        if wanted not in types or not re.search("string|binary", str(types[wanted])):
+        table = pl.scan_parquet(file.path, glob=False)
+        types = table.collect_schema()
+        text = (pl.String, pl.Binary, pl.Categorical)
+        if types.get(wanted) not in text:
             shown = ", ".join(f'"{name}" ({kind})' for name, kind in types.items())
-            hint = next((f"--field {name}" for name, kind in types.items() if "string" in str(kind)), "")
+            hint = next((f"--field {name}" for name, kind in types.items() if kind in text), "")
             raise file.refuse(f'has no column of text "{wanted}"; it has: {shown}', hint)
+        share = (file.meter.sizes[file.path] or 0) / (table.select(pl.len()).collect().item() or 1)
+        column = pl.col(wanted) if types[wanted] == pl.Binary else pl.col(wanted).cast(pl.String).cast(pl.Binary)
         line = 1
-        for batch in table.iter_batches(_BATCH, columns=[wanted]):
-            # Parquet promises UTF-8 and does not check it, so the bytes are asked for.
-            values = batch.column(0).cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+        for batch in table.select(column).collect_batches(chunk_size=_BATCH, maintain_order=True):
+            values = batch.to_series().to_list()
             decoded = [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
             yield [kept for at, text in enumerate(decoded, line) for kept in file.keep(_trimmed(text), at)]
             line += len(values)
-    except pa.ArrowException as error:
+            file.meter.add(int(share * len(values)))
+    except pl.exceptions.PolarsError as error:
         raise file.refuse(f"is damaged or no Parquet: {error}", f"ls -l {file.path}") from error
 
 

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import InputError, UsageError
+from koktok.errors import InputError
 from koktok.text.records import EXTENSIONS, STDIN, Batch, Errors, Meter, ReadReport, pick, records
 
 __all__ = [
+    "BLOCK",
     "EXTENSIONS",
     "Batch",
     "Errors",
@@ -36,12 +37,14 @@ __all__ = [
     "read_blocks",
     "read_documents",
     "read_lines",
-    "split_lines",
 ]
 
 Progress = Callable[[int, int | None], None]
 Files = Callable[[Sequence[Path], str | None, Errors, ReadReport, Meter], Generator[Batch, None, None]]
 """Who reads the files of a source, in their order."""
+
+BLOCK = 50
+"""Lines that are held out together."""
 
 _BATCH = 256  # documents that a Python object gives before they are passed on
 
@@ -189,7 +192,7 @@ def read_lines(
     InputError
         Bytes that are no text, a damaged archive, a record without the field, a source without a line.
     MissingExtraError
-        A .parquet or .zst file and no library for it.
+        A .zst file and no library for it.
 
     Examples
     --------
@@ -374,8 +377,8 @@ def _batches_of_items(items: Iterable[Any], field: str | None, name: str, report
     report.digests[name] = digest.hexdigest()
 
 
-def split_lines(lines: Iterable[str], *, share: float, block: int = 50, key: str = "") -> Iterator[tuple[bool, str]]:
-    """Yield each line with True where it is held out of training.
+def held_block(index: int, share: float, key: str) -> bool:
+    """True where a block of lines is held out of training.
 
     Blocks of consecutive lines go to one side together, because neighbours share a topic and often whole sentences.
     The side of a block is a hash of its index and the key, so it is the same in every process; a larger share holds
@@ -383,41 +386,17 @@ def split_lines(lines: Iterable[str], *, share: float, block: int = 50, key: str
 
     Parameters
     ----------
-    lines : iterable of str
-        The lines of one source, from its first.
+    index : int
+        Of the block, from 0.
     share : float
         Part to hold out, 0 to 1; of the blocks, so exact only on average.
-    block : int
-        Lines in a block.
     key : str
         Name of the source, so that two sources are not cut at the same places.
 
-    Raises
-    ------
-    UsageError
-        A share outside 0 to 1, or a block of no lines.
-
     Examples
     --------
-    >>> held = [out for out, _ in split_lines(map(str, range(100_000)), share=0.05, key="demo")]
-    >>> sum(held), len(set(held[:50]))
-    (5300, 1)
+    >>> sum(held_block(i, 0.05, "demo") for i in range(2000))
+    106
     """
-    if not 0 <= share <= 1:
-        raise UsageError(f"a share of {share} came; 0 to 1 was wanted", hint="share=0.05")
-    if block < 1:
-        raise UsageError(f"a block of {block} lines came; 1 or more was wanted", hint="block=50")
-    return _split(lines, int(share * 2**64), block, key)
-
-
-def _split(lines: Iterable[str], threshold: int, block: int, key: str) -> Iterator[tuple[bool, str]]:
-    out = False
-    for index, line in enumerate(lines):
-        if index % block == 0:
-            out = held_block(index // block, threshold, key)
-        yield out, line
-
-
-def held_block(index: int, threshold: int, key: str) -> bool:
-    """True where a block of lines is held out: its hash, a number of 64 bits, lies below the threshold."""
-    return int.from_bytes(hashlib.blake2b(f"{key}\0{index}".encode(), digest_size=8).digest(), "big") < threshold
+    side = hashlib.blake2b(f"{key}\0{index}".encode(), digest_size=8).digest()
+    return int.from_bytes(side, "big") < int(share * 2**64)

@@ -9,7 +9,6 @@ whether a place in the vocabulary is better spent inside words or across them (S
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,12 +22,8 @@ from koktok.segment.segmented import SegmentedCounts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SuperwordPolicy", "crosses_space", "eojeol_counts", "known_parts", "runs_of", "segment_runs", "spaces"]
+__all__ = ["SuperwordPolicy", "crosses_space", "eojeol_counts", "segment_runs", "spaces"]
 
-RUN = 8
-"""Eojeols in a run at most. Training on whole sentences finds the same pieces, from a larger table."""
-
-_END = re.compile(r"""[.?!…。]+["'”’)\]」』]*$""")
 _PLAIN = re.compile(f" ?[{SYLLABLE}]+(?: [{SYLLABLE}]+)+")
 
 
@@ -89,50 +84,13 @@ def crosses_space(piece: str) -> bool:
     return " " in piece.lstrip(" ")
 
 
-def runs_of(line: str, *, longest: int = RUN) -> Iterator[str]:
-    """The runs of a line: cut behind sentence ends, and after `longest` words; they join back to the line.
-
-    Examples
-    --------
-    >>> list(runs_of("갈 수 있다. 그 사람은"))
-    ['갈 수 있다.', ' 그 사람은']
-    """
-    run: list[str] = []
-    for word in words_of(line):
-        run.append(word)
-        if len(run) == longest or _END.search(word):
-            yield "".join(run)
-            run = []
-    if run:
-        yield "".join(run)
-
-
-def known_parts(run: str, known: Container[str]) -> Iterator[str]:
-    """The parts of a run between words that are not known: rare words are left out of training, and so are their gaps.
-
-    Examples
-    --------
-    >>> list(known_parts("갈 수 쿠쿠토토 있다.", {"갈", " 수", " 있다."}))
-    ['갈 수', ' 있다.']
-    """
-    part: list[str] = []
-    for word in words_of(run):
-        if word in known:
-            part.append(word)
-        elif part:
-            yield "".join(part)
-            part = []
-    if part:
-        yield "".join(part)
-
-
 def segment_runs(runs: Counts, words: SegmentedCounts) -> SegmentedCounts:
     """Counted runs with the cuts of their words.
 
     Parameters
     ----------
     runs : Counts
-        Distinct runs, as `runs_of` cuts them from normalized lines.
+        Distinct runs of words, as `koktok.count.prepared.prepare_runs` makes them.
     words : SegmentedCounts
         Every word of every run, with its leading spaces.
 
@@ -147,10 +105,9 @@ def segment_runs(runs: Counts, words: SegmentedCounts) -> SegmentedCounts:
     >>> segment_runs(Counts.from_mapping({"갈 수 있다.": 1}), words).pieces(0)
     ['갈 수 있', '다.']
     """
-    from koktok.count.runs import Known
+    from koktok.count.prepared import words_in
 
-    rows = runs.rows()
-    starts, ids, before = Known(Counts(words.words, words.n).rows()).found(rows)
+    starts, ids, before = words_in(runs, words.words)
     if (ids < 0).any():
         first = int(np.flatnonzero(ids < 0)[0])
         run = int(np.searchsorted(starts, first, side="right")) - 1

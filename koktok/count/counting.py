@@ -1,0 +1,603 @@
+"""Text of any size to counted words: split, group by, sum, on all cores and in bounded memory.
+
+This file adds: the stream. One thread reads, signs and joins documents; shards of `SHARD` bytes are counted beside it, each
+by one plan in polars. What waits is bounded, and so is what is kept: beyond `KEPT` bytes shards go to files, and they are
+summed range by range of the words. With a folder every shard goes there at once, under a name made from its own bytes: a
+killed count finds it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from polars import col
+
+from koktok.count.count_files import About, about, read_counts, runs_file
+from koktok.count.counts import WORD, Counts, summed
+from koktok.errors import InputError, UsageError
+from koktok.text.ahead import Ahead
+from koktok.text.sources import BLOCK, Batch, ReadReport, Source, held_block, item_batches, read_blocks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Reading",
+    "Shard",
+    "Shards",
+    "Tell",
+    "counted_lines",
+    "counting",
+    "parts",
+    "read",
+    "shard_of",
+    "silent",
+    "whole",
+]
+
+SHARD = 16 << 20
+"""Bytes of text in a shard: some 300,000 distinct words, and 250 MB of memory while it is counted."""
+
+KEPT = 256 << 20
+"""Bytes of counted shards in memory; more goes to files."""
+
+PART = 2_000_000
+"""Rows of shards that are summed at once."""
+
+SAMPLES = 5
+"""Held-out sentences that the closing table shows."""
+
+RUN = 8
+"""Eojeols in a run at most. Training superwords on whole sentences finds the same pieces, from a larger table."""
+
+SENTENCE_ENDS = r"""([.?!…。]["'”’)\]」』]*) """
+"""Where a sentence ends inside a line, as a regular expression: a mark, closing quotes and brackets, a space."""
+
+_FORMAT = b"koktok count 2"
+_GROUP = 1 << 15  # rows of a spilled shard that are skipped or read together
+_STEP = 512  # rows of a shard for a word of its sample
+_RUN = rf" *[^ \n]+(?: +[^ \n]+){{{RUN - 1}}}"
+
+Tell = Callable[[str, int, int | None], None]
+"""Progress: the stage's name, what is done and what there is in all (None where nobody knows)."""
+
+
+def silent(_stage: str, _done: int, _total: int | None) -> None:
+    """The library says nothing; the command line draws bars."""
+
+
+def _words(line: pl.Expr, *, held: bool) -> pl.Expr:  # noqa: ARG001 - one shape for both kinds of table
+    return line.str.extract_all(WORD)
+
+
+def _runs(line: pl.Expr, *, held: bool) -> pl.Expr:
+    """Runs of words for superwords: cut behind sentence ends, and after `RUN` words where the line is not held out."""
+    cut = line.str.replace_all(SENTENCE_ENDS, "$1\n ")
+    return (cut if held else cut.str.replace_all(_RUN, "${0}\n")).str.split("\n")
+
+
+def _counted(lines: pl.DataFrame, cut: Callable[..., pl.Expr], *, documents: bool = False) -> pl.DataFrame:
+    """The plan: lines to a table of the words that `cut` finds in them, those of held-out lines apart."""
+    sides = []
+    for held in (False, True):
+        rows = lines.lazy().filter(col.held == held).select("document", word=cut(col.line, held=held)).explode("word")
+        rows = rows.filter(col.word != "")
+        if documents:
+            rows = rows.group_by("document", "word").len("n").group_by("word").agg(col.n.sum(), documents=pl.len())
+        else:
+            rows = rows.group_by("word").len("n")
+        columns = [name for name in ("n", "documents") if documents or name == "n"]
+        numbers = [(pl.lit(0) if held else col(name)).cast(pl.UInt64).alias(name) for name in columns]
+        sides.append(rows.select("word", *numbers, held=(col.n if held else pl.lit(0)).cast(pl.UInt64)))
+    return summed(sides)
+
+
+def counted_lines(lines: Iterable[str], *, runs: bool = False) -> Counts:
+    """Counts of lines that are in memory, words or runs of them; what `read` does without files, shards and held-out lines.
+
+    Examples
+    --------
+    >>> counted_lines(["갈 수 있다. 그 사람은"], runs=True).as_dict()
+    {' 그 사람은': 1, '갈 수 있다.': 1}
+    """
+    with Shards(runs=runs) as shards:
+        words, wide = shards.count([list(lines)], name="lines")
+        return whole(wide if runs else words)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A counted part of the text: a table in memory or in a file, by code point.
+
+    Parameters
+    ----------
+    frame : LazyFrame
+        Columns `word`, `n`, `held`, and `documents` for runs.
+    rows : int
+    sample : Series
+        Every 512th of its words.
+    """
+
+    frame: pl.LazyFrame
+    rows: int
+    sample: pl.Series
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, file: Path | None = None) -> Shard:
+        """The shard of a table, which is read from that file where there is one."""
+        return cls(
+            frame.lazy() if file is None else pl.scan_parquet(file, glob=False),
+            len(frame),
+            frame["word"].gather_every(_STEP),
+        )
+
+
+def parts(shards: Sequence[Shard]) -> Iterator[pl.DataFrame]:
+    """Shards summed, in code-point order, in parts: the range of all words is cut where parts have some `PART` rows."""
+    wanted = sum(shard.rows for shard in shards) // PART
+    sample = pl.concat([pl.Series("word", [], pl.String), *(shard.sample for shard in shards)]).sort()
+    borders = sorted({sample[i * len(sample) // (wanted + 1)] for i in range(1, wanted + 1)})
+    for low, high in pairwise([None, *borders, None]):
+        rows = [shard.frame for shard in shards if shard.rows]
+        if low is not None:
+            rows = [frame.filter(col.word >= low) for frame in rows]
+        if high is not None:
+            rows = [frame.filter(col.word < high) for frame in rows]
+        if rows:
+            yield summed(rows)
+
+
+@dataclass
+class Told:
+    """What a count has to tell besides its tables.
+
+    Attributes
+    ----------
+    counted, found : int
+        Shards that were counted, and shards that an earlier count had left.
+    spilled : int
+        Shards that went to files for want of room.
+    """
+
+    counted: int = 0
+    found: int = 0
+    spilled: int = 0
+
+
+@dataclass
+class _Text:
+    """Text on its way to a table: lines ended by newlines, and of each whether it is held out and ends its document."""
+
+    data: list[bytes] = field(default_factory=list)
+    held: list[NDArray[np.bool_]] = field(default_factory=list)
+    ends: list[NDArray[np.bool_]] = field(default_factory=list)
+    size: int = 0
+
+
+class Shards:
+    """Counts in progress; a context manager, because it owns threads and files.
+
+    Parameters
+    ----------
+    holdout : float
+        Share of the lines, in blocks of 50, that is counted apart.
+    runs : bool
+        Count runs of words beside the words.
+    threads : int, optional
+        Shards that are counted at once, as many as there are cores by default; the tables do not depend on it.
+    folder : Path, optional
+        Where finished shards are kept for a count that is killed.
+
+    Examples
+    --------
+    >>> with Shards() as shards:
+    ...     words, _ = shards.count([["나는 집에", "집에"]], name="lines")
+    ...     next(parts(words)).rows()
+    [(' 집에', 1, 0), ('나는', 1, 0), ('집에', 1, 0)]
+    """
+
+    def __init__(
+        self,
+        *,
+        holdout: float = 0.0,
+        runs: bool = False,
+        threads: int | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        if not 0 <= holdout <= 1:
+            raise UsageError(f"a share of {holdout} came; 0 to 1 was wanted", hint="--holdout 0.05")
+        self._holdout = holdout
+        self._runs = runs
+        self._threads = threads or os.cpu_count() or 1
+        self._folder = folder
+        self._pool = ThreadPoolExecutor(self._threads)
+        self._spill: tempfile.TemporaryDirectory[str] | None = None
+        self._kept = 0
+        self._shown: list[tuple[bytes, str]] = []
+        self.told = Told()
+
+    def __enter__(self) -> Shards:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._spill is not None:
+            self._spill.cleanup()
+
+    @property
+    def samples(self) -> tuple[str, ...]:
+        """Some held-out lines of a showable length, chosen by hash."""
+        return tuple(line for _, line in nsmallest(SAMPLES, set(self._shown)))
+
+    def count(self, batches: Iterable[Batch], *, name: str) -> tuple[list[Shard], list[Shard]]:
+        """Shards of words and shards of runs of one source.
+
+        Parameters
+        ----------
+        batches : iterable of list of str or of bytes
+            Documents, each of one line or many; as bytes, each of one line that a newline ends.
+        name : str
+            Of the source; decides which lines are held out.
+
+        Raises
+        ------
+        InputError
+            When the folder cannot be written.
+        """
+        words: list[Shard] = []
+        runs: list[Shard] = []
+        waiting: deque[Future[list[Shard]]] = deque()
+
+        def take() -> None:
+            counted, *wide = waiting.popleft().result()
+            words.append(counted)
+            runs.extend(wide)
+
+        for text in self._filled(batches, name):
+            data, held, ends = b"".join(text.data), np.concatenate(text.held), np.concatenate(text.ends)
+            text.data.clear()
+            waiting.append(self._pool.submit(self._shards, data, held, ends))
+            del data
+            if len(waiting) > self._threads:  # one is joined while each thread counts another
+                take()
+        while waiting:
+            take()
+        return words, runs
+
+    def _filled(self, batches: Iterable[Batch], name: str) -> Iterator[_Text]:
+        """Documents in pieces of `SHARD` bytes; blocks of lines go on from one to the next."""
+        text = _Text()
+        line = 0
+        for batch in batches:
+            data = batch if isinstance(batch, bytes) else ("\n".join(batch) + "\n").encode()
+            n = data.count(b"\n")
+            ends = np.ones(n, np.bool_)
+            if not isinstance(batch, bytes) and n > len(batch):
+                ends[:] = False
+                ends[np.cumsum([1 + document.count("\n") for document in batch]) - 1] = True
+            held = self._held(name, line, n)
+            if held.any():
+                self._look(data, held)
+            line += n
+            text.data.append(data)
+            text.held.append(held)
+            text.ends.append(ends)
+            text.size += len(data)
+            if text.size >= SHARD:
+                yield text
+                text = _Text()
+        if text.size:
+            yield text
+
+    def _held(self, name: str, line: int, n: int) -> NDArray[np.bool_]:
+        if not self._holdout:
+            return np.zeros(n, np.bool_)
+        first, last = line // BLOCK, (line + n - 1) // BLOCK
+        blocks = np.array([held_block(i, self._holdout, name) for i in range(first, last + 1)])
+        begin = line - first * BLOCK
+        return np.repeat(blocks, BLOCK)[begin : begin + n]
+
+    def _look(self, data: bytes, held: NDArray[np.bool_]) -> None:
+        lines = data.split(b"\n")
+        for i in np.flatnonzero(held).tolist():
+            if 20 <= len(line := lines[i].decode()) <= 70:
+                self._shown.append((hashlib.blake2b(lines[i], digest_size=8).digest(), line))
+        if len(self._shown) >= 4096:
+            self._shown = nsmallest(SAMPLES, set(self._shown))
+
+    def _shards(self, data: bytes, held: NDArray[np.bool_], ends: NDArray[np.bool_]) -> list[Shard]:
+        """The table of words of some text, and that of its runs, counted or found; runs on a thread of its own."""
+        files: list[Path] = []
+        if self._folder is not None:
+            sha = hashlib.blake2b(_FORMAT, digest_size=20)
+            for part in (data, held.data, ends.data):
+                sha.update(part)
+            kinds = ("words", "runs") if self._runs else ("words",)
+            files = [self._folder / f"{sha.hexdigest()}.{kind}" for kind in kinds]
+            with contextlib.suppress(OSError, pl.exceptions.PolarsError):
+                found = [Shard.of(pl.read_parquet(file, columns=["word"], glob=False), file) for file in files]
+                self.told.found += 1
+                return found
+        self.told.counted += 1
+        text = pl.Series([data[:-1]], dtype=pl.Binary).cast(pl.String)
+        del data
+        lines = pl.DataFrame(
+            [text.str.split("\n").explode().alias("line"), pl.Series("held", held), pl.Series("document", ends)]
+        ).with_columns(document=col.document.cum_sum() - col.document)
+        tables = [_counted(lines, _words)]
+        if self._runs:
+            tables.append(_counted(lines, _runs, documents=True))
+        return self._written(tables, files) if files else [self._settled(table) for table in tables]
+
+    @staticmethod
+    def _written(tables: Sequence[pl.DataFrame], files: Sequence[Path]) -> list[Shard]:
+        """Shards kept in files, runs first, so that a file of words tells that both are there."""
+        try:
+            files[0].parent.mkdir(parents=True, exist_ok=True)
+            for table, file in reversed(list(zip(tables, files, strict=True))):
+                _write(table, file)
+        except OSError as error:
+            raise InputError(f"the folder `{files[0].parent}` cannot be written to: {error}") from error
+        return [Shard.of(table, file) for table, file in zip(tables, files, strict=True)]
+
+    def _settled(self, table: pl.DataFrame) -> Shard:
+        """The table itself, or a file where memory holds enough of them."""
+        self._kept += int(table.estimated_size())
+        if self._kept <= KEPT:
+            return Shard.of(table)
+        if self._spill is None:
+            self._spill = tempfile.TemporaryDirectory(prefix="koktok-count-")
+        self.told.spilled += 1
+        file = Path(self._spill.name) / str(self._kept)
+        _write(table, file)
+        return Shard.of(table, file)
+
+
+def _write(table: pl.DataFrame, file: Path) -> None:
+    partial = file.with_suffix(f"{file.suffix}.{os.getpid()}.part")
+    table.write_parquet(partial, compression="lz4", row_group_size=_GROUP)
+    partial.replace(file)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one pass over the text found.
+
+    Parameters
+    ----------
+    train, held : Counts
+        Raw words, weights applied; held-out lines apart, without weights.
+    samples : tuple of str
+        Held-out lines of a showable length, chosen by hash.
+    report : ReadReport
+        Files, lines, bad bytes and digests.
+    runs : Counts, optional
+        Runs of the training words, where superwords are wanted; `held` has whole sentences then.
+    weights : dict of str to float
+        By source, in the order of reading.
+    holdout : float, optional
+        Share that was held out, where all sources agree.
+    eojeols : int
+        Running words that were read to be trained on.
+    pruned : bool
+        Whether rare words were taken out of `train`, to save the memory.
+    """
+
+    train: Counts
+    held: Counts
+    samples: tuple[str, ...]
+    report: ReadReport
+    runs: Counts | None = None
+    weights: dict[str, float] = field(default_factory=dict)
+    holdout: float | None = None
+    eojeols: int = 0
+    pruned: bool = False
+
+
+def read(
+    text: Sequence[Source] | Iterable[Any],
+    *,
+    holdout: float,
+    runs: bool = False,
+    threads: int | None = None,
+    tell: Tell = silent,
+) -> Reading:
+    """Count the words of all sources in one pass, a share of the lines apart.
+
+    The only stage whose time follows the text; all others follow the distinct words.
+
+    Parameters
+    ----------
+    text : sequence of Source, or iterable of str or of mappings with a field `text`
+        Files by source, or lines that are there already (a generator, a `datasets` split). A source of count files
+        (`koktok count`) is taken as it was counted, its held-out words among it.
+    holdout : float
+        Share of the lines, in blocks of 50, that is not trained on.
+    runs : bool
+        Count runs of words as well.
+    threads : int, optional
+        All cores by default; the counts do not depend on it.
+    tell : callable
+        Progress in bytes read from disk.
+
+    Raises
+    ------
+    InputError
+        When a source cannot be read, or holds nothing to train on.
+    """
+    with counting(text, holdout=holdout, runs=runs, threads=threads, tell=tell) as found:
+        words, wide = _joined(found.words), _joined(found.runs)
+    train = _occurring(words, "n")
+    if not train.total:
+        raise InputError("there is no word to train on in the text", hint="koktok train FILE ... --holdout 0")
+    # Superwords see more than a word, so a tokenizer with them is measured on sentences.
+    held = _occurring(wide if runs else words, "held")
+    share = found.shares[0] if len(set(found.shares)) == 1 else None
+    spans = _occurring(wide, "n") if runs else None
+    return Reading(train, held, found.samples, found.report, spans, found.weights, share, train.total)
+
+
+def whole(shards: Sequence[Shard]) -> Counts:
+    """What shards counted in the lines that are trained on."""
+    return _occurring(_joined(shards), "n")
+
+
+def _joined(shards: Sequence[Shard]) -> pl.DataFrame:
+    nothing = pl.DataFrame(schema={"word": pl.String, "n": pl.UInt64, "held": pl.UInt64})
+    return pl.concat(list(parts(shards)) or [nothing])
+
+
+def _occurring(table: pl.DataFrame, column: str) -> Counts:
+    """The words that occur in the lines that are trained on, or in those that are held out."""
+    numbers = {"n": col(column)} | ({"documents": col.documents} if column == "n" and "documents" in table else {})
+    return Counts.from_frame(table.filter(col(column) > 0).select("word", **numbers))
+
+
+@dataclass
+class Found:
+    """Shards that wait to be summed, and what their reading told.
+
+    Parameters
+    ----------
+    words, runs : list of Shard
+    report : ReadReport
+    samples : tuple of str
+    weights, lines : dict
+        By source.
+    shares : list of float
+        Of lines held out, by source.
+    told : Told
+    """
+
+    words: list[Shard] = field(default_factory=list)
+    runs: list[Shard] = field(default_factory=list)
+    report: ReadReport = field(default_factory=ReadReport)
+    samples: tuple[str, ...] = ()
+    weights: dict[str, float] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    shares: list[float] = field(default_factory=list)
+    told: Told = field(default_factory=Told)
+
+
+@contextlib.contextmanager
+def counting(
+    text: Sequence[Source] | Iterable[Any],
+    *,
+    holdout: float,
+    runs: bool = False,
+    threads: int | None = None,
+    folder: Path | None = None,
+    tell: Tell = silent,
+) -> Iterator[Found]:
+    """Count all sources and give what is to be summed; spilled shards are gone when the context ends.
+
+    Parameters and errors as `read`; `folder` keeps finished shards for a count that is killed.
+    """
+    found = Found()
+    report = found.report
+    with Shards(holdout=holdout, runs=runs, threads=threads, folder=folder) as shards:
+        for source, batches in _streams(text, report, tell, threads):
+            before = report.lines
+            if batches is None:
+                words, wide = _counted_before(source, found, runs=runs)
+            else:
+                with contextlib.closing(batches):  # ends the threads that read ahead, whatever happened
+                    words, wide = shards.count(batches, name=source.name)
+                found.weights[source.name] = source.weight
+                found.lines[source.name] = report.lines - before
+                found.shares.append(holdout)
+            for kept, new in ((found.words, words), (found.runs, wide)):
+                kept.extend(new if source.weight == 1.0 else [_weighed(part, source.weight) for part in parts(new)])
+        found.samples, found.told = shards.samples, shards.told
+        yield found
+
+
+def _weighed(table: pl.DataFrame, weight: float) -> Shard:
+    """Occurrences times the weight, rounded to integers, halves to even; documents and held-out lines stay."""
+    table = table.with_columns(n=pl.Series(np.rint(table["n"].to_numpy() * weight), dtype=pl.UInt64))
+    if "documents" in table:
+        table = table.with_columns(documents=pl.when(col.n > 0).then("documents").otherwise(0).cast(pl.UInt64))
+    return Shard.of(table.filter((col.n > 0) | (col.held > 0)))
+
+
+def _streams(
+    text: Any, report: ReadReport, tell: Tell, threads: int | None
+) -> Iterator[tuple[Source, Generator[Batch, None, None] | None]]:
+    """Each source with its documents, None for count files; progress goes on from one source to the next."""
+    if not (isinstance(text, list | tuple) and all(isinstance(source, Source) for source in text)):
+        yield Source("lines", ()), (batch for batch in item_batches(text, report=report))
+        return
+    sizes = [sum(file.stat().st_size for file in source.paths if file.is_file()) for source in text]
+    known = not any(str(file) == "-" for source in text for file in source.paths)
+    for i, source in enumerate(text):
+        before = sum(sizes[:i])
+
+        def on_progress(done: int, _total: int | None, before: int = before) -> None:
+            tell("read", before + done, sum(sizes) if known else None)
+
+        if any(about(file) for file in source.paths):
+            yield source, None
+            on_progress(sizes[i], None)
+        else:
+            yield source, read_blocks(source, report=report, on_progress=on_progress, files=Ahead(threads))
+
+
+def _counted_before(source: Source, found: Found, *, runs: bool) -> tuple[list[Shard], list[Shard]]:
+    """Words and runs of a source of count files; whatever they tell of their making goes into the report."""
+    report = found.report
+    told = {file: about(file) for file in source.paths}
+    if foreign := [str(file) for file, said in told.items() if said is None]:
+        raise InputError(f"the source `{source.name}` mixes count files with `{foreign[0]}`; give them apart")
+    files = [file for file, said in told.items() if said is not None and said.kind == "words"]
+    if not files:
+        raise InputError(f"`{source.paths[0]}` holds runs of words; the words were wanted", hint="koktok train FILE")
+    wide = [runs_file(file) for file in files]
+    if runs and (missing := [str(file) for file in wide if not file.is_file()]):
+        raise InputError(
+            f"superwords want the runs of the text, and there is no `{missing[0]}`", hint="koktok count ... --runs"
+        )
+    whole = About("words", ())
+    for file in files:
+        whole += told[file] or whole
+    for counted in whole.sources:
+        if counted.name in report.digests:
+            raise InputError(f"two sources are named `{counted.name}`; every digest needs its own name")
+        report.digests[counted.name] = counted.digest
+        report.lines += counted.lines
+        found.weights[counted.name] = source.weight
+        found.lines[counted.name] = counted.lines
+        found.shares.append(counted.holdout)
+    report.files += len(files)
+    return [shard_of(file) for file in files], [shard_of(file) for file in wide] if runs else []
+
+
+def shard_of(file: Path) -> Shard:
+    """A count file as a shard.
+
+    Raises
+    ------
+    InputError
+        When it is damaged, or no count file.
+    """
+    frame = read_counts(file)
+    try:
+        words = frame.select("word").collect()["word"]
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"the count file `{file}` is damaged: {error}") from error
+    return Shard(frame, len(words), words.gather_every(_STEP))
