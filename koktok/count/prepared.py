@@ -16,6 +16,7 @@ import polars as pl
 from polars import col
 
 from koktok.count.counts import WORD, Counts, summed
+from koktok.hangul import SYLLABLE, SYLLABLES
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["prepare", "prepare_runs", "untouched", "words_in"]
 
-_SYLLABLES = "".join(map(chr, range(0xAC00, 0xD7A4)))
 _ASCII = [
     chr(i) for i in (*range(ord("a"), ord("z") + 1), *range(ord("A"), ord("Z") + 1), *range(33, 65), *range(91, 97))
 ]
@@ -127,7 +127,7 @@ def words_in(runs: Counts, words: tuple[str, ...]) -> tuple[NDArray[np.int64], N
 def _untouched(words: pl.Series, normalizer: Normalizer, pattern: Pattern) -> pl.Series:
     """True for words of nothing but Hangul syllables and the ASCII characters that stay as they are beside them."""
     safe = untouched(normalizer, pattern)
-    return words.str.contains(rf"^[가-힣{re.escape(safe)}]*$" if safe else r"[^\s\S]")
+    return words.str.contains(rf"^[{SYLLABLE}{re.escape(safe)}]*$" if safe else r"[^\s\S]")
 
 
 @lru_cache(maxsize=8)
@@ -137,7 +137,7 @@ def untouched(normalizer: Normalizer, pattern: Pattern) -> str:
     There are none where syllables themselves are not safe. Pairs tell, because a cut depends on nothing but the two
     characters beside it; what looks further (groups of digits, repeated signs) shows in a run of forty.
     """
-    every = "".join(char * 10 for char in _SYLLABLES)
+    every = "".join(chr(code) * 10 for code in SYLLABLES)
     if normalizer(every) != every or pattern.pretokenize(every) != [every]:
         return ""
     kept = ["가"]
