@@ -17,7 +17,9 @@ A message says what came and what was wanted; the hint is the line to type.
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 
 __all__ = [
     "AnalyserError",
@@ -29,6 +31,7 @@ __all__ = [
     "RecipeError",
     "UsageError",
     "VocabSizeError",
+    "did_you_mean",
     "visible",
 ]
 
@@ -46,6 +49,27 @@ def visible(text: str) -> str:
     가\u001b[2J  나
     """
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def did_you_mean(name: str, known: Iterable[str], shown: str = "{}") -> str:
+    """A question after the known name that is most like a wrong one; "" where none is like it.
+
+    Parameters
+    ----------
+    name : str
+        What came.
+    known : iterable of str
+        What it may have meant.
+    shown : str
+        How the name is to be typed, with ``{}`` in its place.
+
+    Examples
+    --------
+    >>> did_you_mean("dmeo", ["demo", "mini"], "corpus:{}")
+    'did you mean `corpus:demo`?'
+    """
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean `{shown.replace('{}', close[0])}`?" if close else ""
 
 
 class KoktokError(Exception):

@@ -6,7 +6,6 @@ libraries ran. `--recipe koktok.toml` takes the first and ignores the second.
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from koktok import special as styles
-from koktok.errors import ArtifactError, KoktokError, RecipeError
+from koktok.errors import ArtifactError, KoktokError, RecipeError, did_you_mean
 from koktok.special import DEFAULT_SPECIALS, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.pretokenize import Pattern
@@ -453,8 +452,8 @@ def _explained(error: ValidationError) -> RecipeError:
         message = f"the recipe's `format` is {first['input']!r}, and this koktok reads format {FORMAT}"
         return RecipeError(message, hint="pip install --upgrade koktok")
     if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(first["loc"][-1]), _keys(), n=1)
-        hint = f"did you mean `{near[0]}`?" if near else f"the keys are {', '.join(sorted(_keys()))}"
+        keys = sorted(_keys())
+        hint = did_you_mean(str(first["loc"][-1]), keys) or f"the keys are {', '.join(keys)}"
         return RecipeError(f"the recipe has the unknown key `{key}`", hint=hint)
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, KoktokError):

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from koktok import unpack
 from koktok.count.counting import read
 from koktok.errors import InputError
-from koktok.text import ahead, records
-from koktok.text.ahead import Ahead
+from koktok.text import records, unpack
+from koktok.text.records import Ahead
 from koktok.text.sources import ReadReport, Source, read_blocks
 
 
@@ -77,7 +76,7 @@ def test_an_error_comes_in_its_turn_and_names_its_place(folder: Path) -> None:
 
 def test_what_waits_is_bounded_and_goes_when_nobody_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack, "CHUNK", 100)
-    monkeypatch.setattr(ahead, "_LOOK", 0.01)
+    monkeypatch.setattr(records, "_PATIENCE", 0.01)
     for name in "abcd":
         (tmp_path / f"{name}.txt").write_text("나는 학생이다.\n" * 5000, encoding="utf-8")
     asked: list[int] = []
@@ -88,12 +87,12 @@ def test_what_waits_is_bounded_and_goes_when_nobody_wants_it(tmp_path: Path, mon
             asked.append(1)
             yield batch
 
-    monkeypatch.setattr(ahead, "records", counted)
+    monkeypatch.setattr(records, "records", counted)
     blocks = read_blocks(Source.of(tmp_path), files=Ahead(2))
     next(blocks)
     for _ in range(50):
         threading.Event().wait(0.005)
-    assert len(asked) <= 2 * (ahead.WAITING + 2)
+    assert len(asked) <= 2 * (records.WAITING + 2)
     blocks.close()
     assert not threads_left()
 

@@ -23,9 +23,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from reference.lines import split_lines
 
-from koktok import unpack
 from koktok.errors import InputError, MissingExtraError
-from koktok.text import records
+from koktok.text import records, unpack
 from koktok.text.sources import ReadReport, Source, expand, lines_of, read_documents, read_lines
 
 PACK = {

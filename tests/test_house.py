@@ -19,9 +19,7 @@ ROOMS = [
     "hangul",
     "cache",
     "progress",
-    "corpus_recipe",
     "process",
-    "unpack",
     "text",
     "count",
     "segment",
@@ -50,7 +48,6 @@ ROOMS = [
 """The rooms in the order of the data flow, as the README shows them."""
 
 CIRCLES: list[set[str]] = [
-    {"koktok.text.corpora", "koktok.text.download"},
     {"koktok.segment", "koktok.segment.kiwi", "koktok.segment.packed"},
     {
         "koktok.bulk",

@@ -29,7 +29,7 @@ from polars import col
 from koktok.count.count_files import About, about, read_counts, runs_file
 from koktok.count.counts import WORD, Counts, summed
 from koktok.errors import InputError, UsageError
-from koktok.text.ahead import Ahead
+from koktok.text.records import Ahead
 from koktok.text.sources import BLOCK, Batch, ReadReport, Source, held_block, item_batches, read_blocks
 
 if TYPE_CHECKING:

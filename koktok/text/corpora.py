@@ -9,7 +9,6 @@ then from koktok itself.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -22,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from koktok.cache import cache_dir
-from koktok.corpus_recipe import CorpusRecipe, LocalSource, load
-from koktok.errors import CorpusError
+from koktok.errors import CorpusError, did_you_mean
 from koktok.hangul import has_syllable
 from koktok.text import download
+from koktok.text.corpus_recipe import CorpusRecipe, LocalSource, load
 from koktok.text.extract import prose
 
 __all__ = ["CorpusRecipe", "fetch", "find", "list_corpora", "show"]
@@ -81,10 +80,9 @@ def find(name: str) -> CorpusRecipe:
         if (file := folder / f"{name}.toml").is_file() and file.parent == folder:
             return load(file)
     known = sorted({file.stem for folder in folders for file in folder.glob("*.toml")})
-    close = difflib.get_close_matches(name, known, n=1)
     raise CorpusError(
         f"there is no corpus `{name}`; there are: {', '.join(known)}",
-        hint=f"did you mean `corpus:{close[0]}`?" if close else "corpus:path/to/recipe.toml",
+        hint=did_you_mean(name, known, "corpus:{}") or "corpus:path/to/recipe.toml",
     )
 
 

@@ -30,10 +30,10 @@ from urllib.parse import urlsplit
 
 from koktok.errors import CorpusError, KoktokError, MissingExtraError
 from koktok.process import environment
-from koktok.unpack import CHUNK, Budget, Stream, chunks_of, packing_of, unpacked
+from koktok.text.unpack import CHUNK, Budget, Stream, chunks_of, packing_of, unpacked
 
 if TYPE_CHECKING:
-    from koktok.corpus_recipe import AnySource, DebSource, HttpsSource, HubSource, LocalSource, PypiSource
+    from koktok.text.corpus_recipe import AnySource, DebSource, HttpsSource, HubSource, LocalSource, PypiSource
 
 __all__ = ["OFFLINE", "Document", "documents", "local_files", "matcher"]
 

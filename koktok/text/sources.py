@@ -8,7 +8,6 @@ in the `ReadReport`; a file that is mostly bad is refused.
 
 from __future__ import annotations
 
-import difflib
 import glob
 import hashlib
 import os
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import InputError
+from koktok.errors import InputError, did_you_mean
 from koktok.text.records import EXTENSIONS, STDIN, Batch, Errors, Meter, ReadReport, pick, records
 
 __all__ = [
@@ -141,10 +140,9 @@ def _expand_one(given: str) -> list[Path]:
             raise InputError(f"no file matches `{given}`", hint=f"ls {path.parent}")
         return found
     siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-    close = difflib.get_close_matches(path.name, siblings, n=1)
     raise InputError(
         f"there is no file or folder `{given}`",
-        hint=f"did you mean `{path.parent / close[0]}`?" if close else f"ls {path.parent}",
+        hint=did_you_mean(path.name, siblings, str(path.parent / "{}")) or f"ls {path.parent}",
     )
 
 

@@ -7,7 +7,6 @@ every key has a pattern or a bound here, and a recipe that breaks one is refused
 from __future__ import annotations
 
 import codecs
-import difflib
 import re
 import tomllib
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -16,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from koktok.errors import CorpusError, visible
+from koktok.errors import CorpusError, did_you_mean, visible
 
 __all__ = ["AnySource", "CorpusRecipe", "DebSource", "HttpsSource", "HubSource", "LocalSource", "PypiSource", "load"]
 
@@ -283,6 +282,5 @@ def _first(error: ValidationError, table: dict[str, Any]) -> str:
     fields = CorpusRecipe.model_fields
     if problem["loc"][0] == "source":
         fields = _KINDS[table["source"][problem["loc"][1]]["kind"]].model_fields
-    close = difflib.get_close_matches(where[-1], fields, n=1)
-    ask = f"; did you mean `{close[0]}`?" if close else "."
-    return f"unknown key `{' '.join(where)}`{ask} Allowed: {', '.join(fields)}"
+    ask = did_you_mean(where[-1], fields)
+    return f"unknown key `{' '.join(where)}`{f'; {ask}' if ask else '.'} Allowed: {', '.join(fields)}"
