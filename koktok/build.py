@@ -179,6 +179,8 @@ def train_tokenizer(
     if reading.report.bad_lines:
         bad, places = reading.report.bad_lines, ", ".join(reading.report.bad_places)
         notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {places}")
+    if empty := reading.report.empty_files:
+        notes.append(f"{len(empty)} file{'s' * (len(empty) > 1)} without text: {', '.join(empty[:5])}")
     asked, known = len(segmented), 0
     if isinstance(made.segmenter, CachedSegmenter):
         asked, known = made.segmenter.asked, made.segmenter.known

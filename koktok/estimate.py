@@ -127,7 +127,7 @@ def _looked(sources: Sequence[Source], holdout: float, threads: int | None) -> t
             read[i] = done
 
         share = LOOK * sizes[i] / max(1, sum(sizes))
-        for batch in _some(read_batches(source, on_progress=on_progress), share):
+        for batch in _some(read_batches(source, on_progress=on_progress, may_be_empty=len(sources) > 1), share):
             halves[0].append(batch[: (len(batch) + 1) // 2])
             halves[1].append(batch[(len(batch) + 1) // 2 :])
     with Shards(holdout=holdout, threads=threads) as shards:

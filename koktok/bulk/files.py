@@ -300,13 +300,14 @@ def _batches(sources: list[Source], documents: Documents, report: ReadReport, te
             tell("encode", done, total)
 
     if documents == "records":
-        yield from read_blocks(sources, report=report, on_progress=on_progress)
+        yield from read_blocks(sources, report=report, on_progress=on_progress, may_be_empty=True)
         return
     for source in sources:
         digest = hashlib.sha256()
         for path in source.paths:
             one = ReadReport()
-            text = "\n".join(read_documents(Source(source.name, (path,), field=source.field), report=one))
+            lines = read_documents(Source(source.name, (path,), field=source.field), report=one, may_be_empty=True)
+            text = "\n".join(lines)
             digest.update(f"{text}\n".encode())
             report.files += 1
             report.bytes += one.bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from koktok.cli.options import Field, Quiet, lines_of_paths
-from koktok.errors import KoktokError, MissingExtraError
+from koktok.cli.options import Field, Quiet, lines_of_paths, tell_skipped
+from koktok.errors import InputError, KoktokError, MissingExtraError
 
 if TYPE_CHECKING:
     from koktok.gold import GoldCorpus
@@ -190,9 +191,18 @@ def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
     from koktok.report.names import distinct
     from koktok.text.sources import Source
 
-    files = [str(file) for path in paths for file in Source.of(path, field=field).paths]
+    sources = [Source.of(path, field=field) for path in paths]
+    for source in sources:
+        tell_skipped(source)
+    files = [str(file) for source in sources for file in source.paths]
     names = distinct([Path(file).name.split(".")[0] for file in files], files)
-    return {name: [*lines_of_paths([file], field)] for name, file in zip(names, files, strict=True)}
+    found = {
+        name: [*lines_of_paths([file], field, may_be_empty=len(files) > 1)]
+        for name, file in zip(names, files, strict=True)
+    }
+    if not any(found.values()):
+        raise InputError(f"`{files[0]}` is empty; text was wanted", hint=f"ls -l {shlex.quote(files[0])}")
+    return {name: lines for name, lines in found.items() if lines}
 
 
 def _golds(paths: list[Path] | None, human: list[Path] | None) -> list[GoldCorpus]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from koktok.errors import InputError, UsageError
+from koktok.errors import UsageError, visible
 
 if TYPE_CHECKING:
-    from koktok.text.sources import ReadReport, Source
+    from koktok.text.sources import Errors, ReadReport, Source
+
+TOLD = 5
+"""How many places a warning names."""
 
 Paths = Annotated[
     list[str],
@@ -60,9 +64,10 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
             with Talk(quiet=quiet) as talk:
                 fetch(path.removeprefix("corpus:"), on_progress=talk)
         source = Source.of(path, field=field)
+        tell_skipped(source)
         same = sum(other.name.split("#")[0] == source.name for other in sources)
         name = f"{source.name}#{same + 1}" if same else source.name
-        sources.append(Source(name, source.paths, 1.0, field))
+        sources.append(replace(source, name=name))
     by_name = {source.name: i for i, source in enumerate(sources)}
     for item in weights:
         name, _, number = item.partition("=")
@@ -75,31 +80,41 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
                 f"`--weight {item}` wants NAME=W with a number above 0 and one of the names {', '.join(by_name)}",
                 hint=f"--weight {next(iter(by_name))}=2",
             )
-        old = sources[by_name[name]]
-        sources[by_name[name]] = Source(old.name, old.paths, value, field)
+        sources[by_name[name]] = replace(sources[by_name[name]], weight=value)
     return sources
 
 
 def lines_of_paths(
-    paths: list[str] | None, field: str | None, *, aligned: bool = False, quiet: bool = False
+    paths: list[str] | None,
+    field: str | None,
+    *,
+    aligned: bool = False,
+    may_be_empty: bool = False,
+    quiet: bool = False,
 ) -> Iterator[str]:
     """Lines of files, or of standard input; what could not be decoded is told at the end.
 
     `aligned` is for verbs that give a line for a line, as a filter in a pipeline does: a line that cannot be decoded
-    comes as an empty one, so that the numbers of the others stay, and standard input may be empty.
+    comes as an empty one, so that the numbers of the others stay, and no line at all gives none.
     """
-    from koktok.text.records import STDIN
     from koktok.text.sources import ReadReport, Source, read_lines
 
     report = ReadReport()
     source = Source.of(*(paths or ["-"]), field=field, name="text")
-    try:
-        yield from read_lines(source, errors="empty" if aligned else "skip", report=report)
-    except InputError:
-        if not aligned or source.paths != (STDIN,) or not report.empty_files:
-            raise
+    if not quiet:
+        tell_skipped(source)
+    errors: Errors = "empty" if aligned else "skip"
+    yield from read_lines(source, errors=errors, report=report, may_be_empty=aligned or may_be_empty)
     if report.bad_lines and not quiet:
         tell_bad_lines(report, "read as empty, so that line numbers stay" if aligned else "left out")
+
+
+def tell_skipped(source: Source) -> None:
+    """Say what lies below a folder and cannot be read."""
+    for what in source.skipped[:TOLD]:
+        print(f"warning: not read: {visible(what)}", file=sys.stderr)
+    if more := len(source.skipped[TOLD:]):
+        print(f"warning: and {more:,} more that cannot be read", file=sys.stderr)
 
 
 def tell_bad_lines(report: ReadReport, became: str) -> None:

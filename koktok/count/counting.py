@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shlex
 import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -444,6 +445,8 @@ def read(
     with counting(text, holdout=holdout, runs=runs, threads=threads, tell=tell) as found:
         words, wide = _joined(found.words), _joined(found.runs)
     train = _occurring(words, "n")
+    if not train.total and (empty := found.report.empty_files) and not found.report.lines:
+        raise InputError(f"`{empty[0]}` is empty; text was wanted", hint=f"ls -l {shlex.quote(empty[0])}")
     if not train.total:
         raise InputError("there is no word to train on in the text", hint="koktok train FILE ... --holdout 0")
     # Superwords see more than a word, so a tokenizer with them is measured on sentences.
@@ -555,7 +558,11 @@ def _streams(
             yield source, None
             on_progress(sizes[i], None)
         else:
-            yield source, read_blocks(source, report=report, on_progress=on_progress, files=Ahead(threads))
+            # Whether all of them together may be empty, the caller knows.
+            yield (
+                source,
+                read_blocks(source, report=report, on_progress=on_progress, may_be_empty=True, files=Ahead(threads)),
+            )
 
 
 def _counted_before(source: Source, found: Found, *, runs: bool) -> tuple[list[Shard], list[Shard]]:

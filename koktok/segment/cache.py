@@ -8,6 +8,7 @@ read in a second. The analyser's raw tags are kept, not cuts.
 from __future__ import annotations
 
 import hashlib
+import shlex
 import sqlite3
 from collections.abc import Container, Iterable, Iterator
 from contextlib import closing
@@ -81,7 +82,8 @@ class CachedSegmenter:
                     yield from self._batch(store, batch)
         except (sqlite3.Error, OSError) as error:
             raise AnalyserError(
-                f"the analysis cache `{self.path}` cannot be used: {error}", hint=f"rm '{self.path}', or --no-cache"
+                f"the analysis cache `{self.path}` cannot be used: {error}",
+                hint=f"rm {shlex.quote(str(self.path))}, or --no-cache",
             ) from error
 
     def _batch(self, store: sqlite3.Connection, batch: list[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import shlex
 import tomllib
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, ClassVar, Literal
@@ -265,7 +266,9 @@ def load(file: Path) -> CorpusRecipe:
     except ValidationError as error:
         raise CorpusError(f"the recipe `{file}`: {_first(error, table)}", hint="see corpora/README.md") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise CorpusError(f"the recipe `{file}` cannot be read: {error}", hint=f"ls -l {file}") from None
+        raise CorpusError(
+            f"the recipe `{file}` cannot be read: {error}", hint=f"ls -l {shlex.quote(str(file))}"
+        ) from None
     if recipe.name != file.stem:
         raise CorpusError(f"the recipe `{file}` calls itself `{recipe.name}`", hint=f'name = "{file.stem}"')
     recipe._file = file.resolve()

@@ -16,6 +16,7 @@ import io
 import json
 import os
 import re
+import shlex
 import stat
 import sys
 from collections import deque
@@ -51,6 +52,7 @@ WAITING = 32
 _PATIENCE = 0.2  # seconds until a thread that waits looks whether anybody still wants it
 _ICONV = "iconv -f cp949 -t utf-8"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 @dataclass
@@ -62,7 +64,9 @@ class ReadReport:
     files, bytes, lines : int
         Files begun, bytes as they lie on the disk (compressed), lines given.
     empty_files : list of str
-        Files without a byte of text (from folders and globs; a named one is an error).
+        Files without a byte of text.
+    skipped : list of str
+        What lies below a folder and cannot be read, as `koktok.corpus.Source` says.
     bad_bytes, bad_lines : int
         Bytes that are not UTF-8 (a lone surrogate and a null count as one), and the lines or records that hold them.
     bad_places : list of str
@@ -81,6 +85,7 @@ class ReadReport:
     bytes: int = 0
     lines: int = 0
     empty_files: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     bad_bytes: int = 0
     bad_lines: int = 0
     bad_places: list[str] = field(default_factory=list)
@@ -179,8 +184,12 @@ class _File:
 
     def shell(self, command: str) -> str:
         """Return the command line that gives this file to `command`, unpacked."""
-        cat = _CAT.get(self.path.suffix.lower())
-        return f"{f'{cat} {self.path} | {command}' if cat else f'{command} {self.path}'} > {self.path}.utf8.txt"
+        cat, path = _CAT.get(self.path.suffix.lower()), shlex.quote(str(self.path))
+        return f"{f'{cat} {path} | {command}' if cat else f'{command} {path}'} > {path}.utf8.txt"
+
+    def line(self, number: int) -> str:
+        """Return the command line that shows a line of it."""
+        return f"sed -n {number}p {shlex.quote(str(self.path))}"
 
 
 def records(path: Path, field: str | None, errors: Errors, report: ReadReport, meter: Meter) -> Iterator[Batch]:
@@ -228,7 +237,7 @@ def records(path: Path, field: str | None, errors: Errors, report: ReadReport, m
                     given = True
                     yield texts
     except OSError as error:
-        raise file.refuse(f"cannot be read: {error.strerror or error}", f"ls -l {path}") from error
+        raise file.refuse(f"cannot be read: {error.strerror or error}", f"ls -l {shlex.quote(str(path))}") from error
     meter.end(path, begun)
     report.bytes += meter.done - begun
     if not given and not file.bad_bytes:
@@ -259,7 +268,7 @@ def _jsonl(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    raise file.refuse(f"is no JSON: {error}", f"sed -n {at}p {file.path}", at) from error
+                    raise file.refuse(f"is no JSON: {error}", file.line(at), at) from error
                 texts += file.keep(pick(record, field, f"`{file.path}`, line {at}"), at)
         yield texts
 
@@ -292,7 +301,7 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
     value = record.get(wanted)
     if isinstance(value, str) or (value is None and wanted in record):
         return _trimmed(value)
-    hint = next((f"--field {key}" for key, text in record.items() if isinstance(text, str)), "")
+    hint = next((f"--field {shlex.quote(str(key))}" for key, text in record.items() if isinstance(text, str)), "")
     if wanted not in record:
         keys = ", ".join(f'"{key}"' for key in record)
         raise InputError(f'{place} has no field "{wanted}"; it has: {keys}', hint=hint)
@@ -310,7 +319,7 @@ def _csv(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
     try:
         yield from _table(file, ((rows.line_num, row) for row in rows), field)
     except csv.Error as error:
-        raise file.refuse(f"is no CSV: {error}", f"sed -n {rows.line_num}p {file.path}", rows.line_num) from error
+        raise file.refuse(f"is no CSV: {error}", file.line(rows.line_num), rows.line_num) from error
 
 
 def _tsv(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
@@ -330,7 +339,7 @@ def _table(file: _File, rows: Iterable[tuple[int, list[str]]], field: str | None
             texts += file.keep(pick(dict(zip(header, row, strict=True)), field, ""), line)
         elif row not in ([], [""]):
             what = f"has {len(row)} columns; the header has {len(header)}"
-            raise file.refuse(what, f"sed -n {line}p {file.path}", line)
+            raise file.refuse(what, file.line(line), line)
         if len(texts) >= _BATCH:
             yield texts
             texts = []
@@ -347,7 +356,7 @@ def _parquet(file: _File, _raw: IO[bytes], field: str | None) -> Iterator[Batch]
         text = (pl.String, pl.Binary, pl.Categorical)
         if types.get(wanted) not in text:
             shown = ", ".join(f'"{name}" ({kind})' for name, kind in types.items())
-            hint = next((f"--field {name}" for name, kind in types.items() if kind in text), "")
+            hint = next((f"--field {shlex.quote(name)}" for name, kind in types.items() if kind in text), "")
             raise file.refuse(f'has no column of text "{wanted}"; it has: {shown}', hint)
         share = (file.meter.sizes[file.path] or 0) / (table.select(pl.len()).collect().item() or 1)
         column = pl.col(wanted) if types[wanted] == pl.Binary else pl.col(wanted).cast(pl.String).cast(pl.Binary)
@@ -359,7 +368,7 @@ def _parquet(file: _File, _raw: IO[bytes], field: str | None) -> Iterator[Batch]
             line += len(values)
             file.meter.add(int(share * len(values)))
     except pl.exceptions.PolarsError as error:
-        raise file.refuse(f"is damaged or no Parquet: {error}", f"ls -l {file.path}") from error
+        raise file.refuse(f"is damaged or no Parquet: {error}", f"ls -l {shlex.quote(str(file.path))}") from error
 
 
 _PARSERS: dict[str, Callable[[_File, IO[bytes], str | None], Iterator[Batch]]] = {
@@ -404,7 +413,9 @@ def _blocks(file: _File, chunks: Iterator[bytes]) -> Iterator[bytes]:
         rest.append(chunk[cut:])
         held += len(chunk) - cut
         if held > _MAX_LINE:
-            raise file.refuse(f"has a line of more than {_MAX_LINE >> 20} MiB", f"fold -s {file.path} > folded.txt")
+            raise file.refuse(
+                f"has a line of more than {_MAX_LINE >> 20} MiB", f"fold -s {shlex.quote(str(file.path))} > folded.txt"
+            )
     if held:
         yield b"".join(rest)
 
@@ -414,14 +425,19 @@ def _sniff(file: _File, head: bytes) -> None:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise file.refuse("is UTF-16; UTF-8 was wanted", file.shell("iconv -f utf-16 -t utf-8"))
     if b"\0" in head[:8192]:
-        raise file.refuse("is binary; text in UTF-8 was wanted", f"file {file.path}")
+        raise file.refuse("is binary; text in UTF-8 was wanted", f"file {shlex.quote(str(file.path))}")
     bad = len(_SURROGATE.findall(head.decode("utf-8", "surrogateescape")))
     foreign = len(head.translate(None, bytes(range(128))))
-    # Two bytes a syllable: half of all bytes beyond ASCII being Hangul in CP949 is no accident.
-    if 2 * bad > foreign and 4 * count_syllables(head.decode("cp949", "ignore")) > foreign:
+    # Two bytes a syllable: half of all bytes beyond ASCII being Hangul in CP949 is no accident, where the rest is text, too.
+    # Of random bytes a third of the pairs is in no table of CP949.
+    korean = head.decode("cp949", "replace")
+    broken = korean.count("\ufffd") + len(_CONTROL.findall(korean))
+    if 2 * bad > foreign and 4 * count_syllables(korean) > foreign > 20 * (broken - 1):
         raise file.refuse("looks like EUC-KR or CP949; UTF-8 was wanted", file.shell(_ICONV))
     if bad > 0.3 * len(head):
-        raise file.refuse(f"is binary: {bad} of its first {len(head)} bytes are not UTF-8", f"file {file.path}")
+        raise file.refuse(
+            f"is binary: {bad} of its first {len(head)} bytes are not UTF-8", f"file {shlex.quote(str(file.path))}"
+        )
 
 
 def _unpacked(file: _File, raw: IO[bytes]) -> Iterator[bytes]:
@@ -429,7 +445,9 @@ def _unpacked(file: _File, raw: IO[bytes]) -> Iterator[bytes]:
     try:
         yield from unpacked(raw, packing)
     except DAMAGE as error:
-        raise file.refuse(f"is damaged or cut off: {error}", f"{_CAT[packing]} {file.path} > /dev/null") from error
+        raise file.refuse(
+            f"is damaged or cut off: {error}", f"{_CAT[packing]} {shlex.quote(str(file.path))} > /dev/null"
+        ) from error
 
 
 @dataclass

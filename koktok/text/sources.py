@@ -11,6 +11,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import shlex
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -66,12 +67,15 @@ class Source:
     field : str, optional
         Field of a JSON line or column of a table that holds the text; None is "text". Standard input is read as
         JSON lines where a field is named, as plain text where not.
+    skipped : tuple of str
+        What lies below a folder and cannot be read: subfolders without rights, links that lead nowhere.
     """
 
     name: str
     paths: tuple[Path, ...]
     weight: float = 1.0
     field: str | None = None
+    skipped: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -92,7 +96,8 @@ class Source:
         if wrong:
             raise InputError(f"{wrong[0]!r} came where a path was wanted", hint="Source.of('text.txt', 'more.jsonl')")
         stems = ["stdin" if str(p) == "-" else Path(str(p).removeprefix("corpus:")).name.split(".")[0] for p in paths]
-        return cls(name or "+".join(dict.fromkeys(stems)), tuple(expand(paths)), weight, field)
+        files, skipped = _expanded(paths)
+        return cls(name or "+".join(dict.fromkeys(stems)), tuple(files), weight, field, tuple(skipped))
 
 
 def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
@@ -100,12 +105,13 @@ def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
     A file stands for itself (read as plain text where its extension says nothing), a folder for every file with a
     known extension below it, sorted, hidden ones apart; a glob for its matches; ``-`` for standard input;
-    ``corpus:NAME`` for a corpus, which is fetched where it is not yet in the cache.
+    ``corpus:NAME`` for a corpus, which is fetched where it is not yet in the cache. What cannot be read below a folder
+    is left out (`Source.skipped` tells of it).
 
     Raises
     ------
     InputError
-        A path that is missing, empty, or holds no text that koktok reads.
+        A path that is missing, or holds no text that koktok reads.
     CorpusError
         A corpus that cannot be fetched.
 
@@ -114,54 +120,73 @@ def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     >>> expand(["-"])
     [PosixPath('-')]
     """
-    if isinstance(paths, str | os.PathLike):
-        paths = [paths]
-    return list(dict.fromkeys(file for path in paths for file in _expand_one(os.fspath(path))))
+    return _expanded([paths] if isinstance(paths, str | os.PathLike) else paths)[0]
 
 
-def _expand_one(given: str) -> list[Path]:
+def _expanded(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], list[str]]:
+    skipped: list[str] = []
+    files = dict.fromkeys(file for path in paths for file in _expand_one(os.fspath(path), skipped))
+    return list(files), skipped
+
+
+def _expand_one(given: str, skipped: list[str]) -> list[Path]:
     if given == "-":
         return [STDIN]
     if given.startswith("corpus:"):
         from koktok.text.corpora import fetch
 
-        return _folder(fetch(given.removeprefix("corpus:")))
+        return _folder(fetch(given.removeprefix("corpus:")), skipped)
     path = Path(given).expanduser()
     if path.is_dir():
-        return _folder(path)
-    if path.is_file() and not path.stat().st_size:
-        raise InputError(f"`{given}` is empty; text was wanted", hint=f"ls -l {given}")
+        return _folder(path, skipped)
     if path.exists():
         return [_no_markup(path)]
     if glob.has_magic(given):
         # `Path.glob` takes no absolute pattern. An empty file is no error here: Spark leaves many.
         matches = sorted(map(Path, glob.glob(str(path), recursive=True)), key=lambda match: match.parts)  # noqa: PTH207
-        if not (found := [_no_markup(match) for match in matches if match.is_file()]):
-            raise InputError(f"no file matches `{given}`", hint=f"ls {path.parent}")
+        if not (found := [_no_markup(match) for match in matches if _is_there(match, skipped) and match.is_file()]):
+            raise InputError(f"no file matches `{given}`", hint=f"ls {shlex.quote(str(path.parent))}")
         return found
     siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     raise InputError(
         f"there is no file or folder `{given}`",
-        hint=did_you_mean(path.name, siblings, str(path.parent / "{}")) or f"ls {path.parent}",
+        hint=did_you_mean(path.name, siblings, str(path.parent / "{}")) or f"ls {shlex.quote(str(path.parent))}",
     )
 
 
 def _no_markup(path: Path) -> Path:
     if way := _MARKUP.get(path.suffix.lower()):
-        raise InputError(f"`{path}` is {path.suffix}; text or JSON lines were wanted", hint=way.format(path))
+        raise InputError(
+            f"`{path}` is {path.suffix}; text or JSON lines were wanted", hint=way.format(shlex.quote(str(path)))
+        )
     return path
 
 
-def _folder(folder: Path) -> list[Path]:
+def _folder(folder: Path, skipped: list[str]) -> list[Path]:
     found = []
-    for root, folders, names in os.walk(folder):
+    refused: list[OSError] = []
+    for root, folders, names in os.walk(folder, onerror=refused.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(root, name) for name in names if not name.startswith(".") and name.lower().endswith(EXTENSIONS)]
+        known = [name for name in names if not name.startswith(".") and name.lower().endswith(EXTENSIONS)]
+        found += [path for name in known if _is_there(path := Path(root, name), skipped)]
+    skipped += [f"`{error.filename}`: {error.strerror}" for error in refused]
     if not found:
+        why = f"; not read: {skipped[0]}" if skipped else ""
         raise InputError(
-            f"the folder `{folder}` holds no file that koktok reads ({' '.join(EXTENSIONS)})", hint=f"ls {folder}"
+            f"the folder `{folder}` holds no file that koktok reads ({' '.join(EXTENSIONS)}){why}",
+            hint=f"ls {shlex.quote(str(folder))}",
         )
     return sorted(found, key=lambda file: file.relative_to(folder).parts)
+
+
+def _is_there(path: Path, skipped: list[str]) -> bool:
+    """Whether there is a file behind a name; a link may lead nowhere."""
+    try:
+        path.stat()
+    except OSError as error:
+        skipped.append(f"`{path}`: {error.strerror}")
+        return False
+    return True
 
 
 def read_lines(
@@ -170,6 +195,7 @@ def read_lines(
     errors: Errors = "skip",
     report: ReadReport | None = None,
     on_progress: Progress | None = None,
+    may_be_empty: bool = False,
 ) -> Iterator[str]:
     r"""Yield every line of the sources, in order, without its newline.
 
@@ -184,11 +210,13 @@ def read_lines(
     on_progress : callable, optional
         Called with the bytes read from disk and their total; the last call has both equal. The total is None where
         standard input or a pipe is among the files.
+    may_be_empty : bool
+        Whether nothing at all is a text, too. One empty file or source among others always is.
 
     Raises
     ------
     InputError
-        Bytes that are no text, a damaged archive, a record without the field, a source without a line.
+        Bytes that are no text, a damaged archive, a record without the field, no line at all.
     MissingExtraError
         A .zst file and no library for it.
 
@@ -201,7 +229,9 @@ def read_lines(
     >>> list(read_lines(Source.of(path), report=report)), report.lines
     (['나는 학생이다.', '너는?'], 2)
     """
-    for documents in read_batches(sources, errors=errors, report=report, on_progress=on_progress):
+    for documents in read_batches(
+        sources, errors=errors, report=report, on_progress=on_progress, may_be_empty=may_be_empty
+    ):
         yield from "\n".join(documents).split("\n")
 
 
@@ -211,6 +241,7 @@ def read_documents(
     errors: Errors = "skip",
     report: ReadReport | None = None,
     on_progress: Progress | None = None,
+    may_be_empty: bool = False,
 ) -> Iterator[str]:
     r"""Yield every document: a line of a text file, a record (perhaps of many lines) of a table or of JSON lines.
 
@@ -224,7 +255,9 @@ def read_documents(
     >>> list(read_documents(Source.of(path))), list(read_lines(Source.of(path)))
     (['하나\n둘'], ['하나', '둘'])
     """
-    for documents in read_batches(sources, errors=errors, report=report, on_progress=on_progress):
+    for documents in read_batches(
+        sources, errors=errors, report=report, on_progress=on_progress, may_be_empty=may_be_empty
+    ):
         yield from documents
 
 
@@ -234,12 +267,13 @@ def read_batches(
     errors: Errors = "skip",
     report: ReadReport | None = None,
     on_progress: Progress | None = None,
+    may_be_empty: bool = False,
 ) -> Iterator[list[str]]:
     """Yield documents in batches of any size, for whoever joins them again at once.
 
     Parameters, report and errors are those of `read_lines`, and so is the digest.
     """
-    for batch in read_blocks(sources, errors=errors, report=report, on_progress=on_progress):
+    for batch in read_blocks(sources, errors=errors, report=report, on_progress=on_progress, may_be_empty=may_be_empty):
         yield batch.decode()[:-1].split("\n") if isinstance(batch, bytes) else batch
 
 
@@ -249,6 +283,7 @@ def read_blocks(
     errors: Errors = "skip",
     report: ReadReport | None = None,
     on_progress: Progress | None = None,
+    may_be_empty: bool = False,
     files: Files | None = None,
 ) -> Generator[Batch, None, None]:
     r"""Yield documents in batches, signing them on the way: strings, or bytes where each is a line of UTF-8.
@@ -271,8 +306,10 @@ def read_blocks(
             f"two sources are named `{twice[0]}`; every digest needs its own name", hint="Source.of(path, name=...)"
         )
     meter = Meter([path for source in sources for path in source.paths], on_progress)
+    begun = report.lines
     for source in sources:
         digest = hashlib.sha256()
+        report.skipped += source.skipped
         found, bad = report.lines, report.bad_lines
         with closing((files or _in_turn)(source.paths, source.field, errors, report, meter)) as batches:
             for batch in batches:
@@ -281,13 +318,14 @@ def read_blocks(
                 digest.update(data)
                 report.lines += lines
                 yield data if isinstance(batch, bytes) or lines == len(batch) else batch
-        if report.lines == found:
+        broken = report.bad_lines - bad
+        nothing = report.lines == begun and source is sources[-1] and not may_be_empty
+        if report.lines == found and (broken or nothing):
             paths = ", ".join(f"`{path}`" for path in source.paths[:3])
-            broken = report.bad_lines - bad
             state = (
                 f"holds no line of UTF-8, and {broken:,} of something else" if broken else "is empty; text was wanted"
             )
-            hint = "" if source.paths[0] == STDIN else f"head {source.paths[0]}"
+            hint = "" if source.paths[0] == STDIN else f"head {shlex.quote(str(source.paths[0]))}"
             raise InputError(f"the source `{source.name}` ({paths}) {state}", hint=hint)
         report.digests[source.name] = digest.hexdigest()
 
