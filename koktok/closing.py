@@ -10,12 +10,13 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.count import Counts
-from koktok.errors import InputError, MissingExtraError, VocabSizeError
+from koktok.errors import CorpusError, InputError, MissingExtraError, VocabSizeError
 from koktok.vocab import WITH_UNKNOWN
 
 if TYPE_CHECKING:
@@ -300,17 +301,20 @@ def write_log(target: str, content: dict[str, Any]) -> None:
 
 def licences_of(recipe_sources: Iterable[SourceRecord]) -> dict[str, str]:
     """Licences of the sources that are known corpora."""
-    from koktok.text.corpora import list_corpora
+    from koktok.text.corpora import find
 
-    known = {corpus.name: corpus.licence for corpus in list_corpora()}
-    return {source.name: known[source.name] for source in recipe_sources if source.name in known}
+    known = {}
+    for source in recipe_sources:
+        with suppress(CorpusError):  # most sources are no corpora, and a broken recipe must not cost a training
+            known[source.name] = find(source.name).licence
+    return known
 
 
 def _print(
     made: Training, figures: Sequence[Figures], plain: PlainSentencePiece | None, refused: str, out: Path
 ) -> None:
     """Table, sentences and signature on stdout, notes on stderr."""
-    from koktok.progress import coloured, stderr, stdout, table
+    from koktok.progress import print_pieces, stderr, stdout, table
 
     held = made.reading.held.total
     unit = "words" if made.reading.runs is None else "sentences"
@@ -326,9 +330,9 @@ def _print(
         console.print(f"SentencePiece, its defaults: not run: {refused}", markup=False)
     for line in made.reading.samples:
         console.print()
-        console.print(coloured(_shown(made.tokenizer, line)))
+        print_pieces(_shown(made.tokenizer, line))
         if plain:
-            console.print(coloured(plain.pieces(line)))
+            print_pieces(plain.pieces(line))
     console.print()
     console.print(f"{out}: {made.tokenizer.vocab.kind}, {made.tokenizer.vocab.size:,} ids", markup=False)
     talk = stderr()

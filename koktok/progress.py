@@ -1,19 +1,28 @@
-"""What the command line shows: progress on stderr, tables, coloured pieces. stdout is data, stderr is talk."""
+"""What the command line shows: progress on stderr, tables, coloured pieces. stdout is data, stderr is talk.
+
+Text that is shown is somebody's, and may hold what a terminal obeys (colours, titles, the clipboard). On a terminal such
+characters are spelled out; into a file or pipe data goes as it is.
+"""
 
 from __future__ import annotations
 
+import codecs
+import io
+import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+from koktok.errors import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
     from rich.text import Text
 
-__all__ = ["Talk", "coloured", "counted", "stderr", "stdout"]
+__all__ = ["Talk", "counted", "print_line", "print_pieces", "stderr", "stdout", "write_utf8"]
 
 PALETTE = ("black on #f6c177", "black on #9ccfd8", "black on #ebbcba", "black on #a3be8c", "black on #c4a7e7")
 """Five light backgrounds that differ in brightness as well, so that neighbours stay apart for colour-blind readers."""
@@ -44,20 +53,59 @@ def stdout() -> Console:
     return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 
-def coloured(pieces: Iterable[str]) -> Text:
-    """Pieces side by side, each on its own background, a leading space shown as a dot below the line.
+def write_utf8() -> None:
+    r"""Let standard output take any character.
 
-    Where the stream has no colours the borders would vanish, so a `|` stands between pieces then.
+    Into a file or pipe it is UTF-8, whatever the system's own encoding is (CP949 on Korean Windows): koktok reads UTF-8 and
+    nothing else, and no other encoding holds all of Korean. A terminal, and whoever sets `PYTHONIOENCODING`, gets that
+    encoding, with ``\uXXXX`` for what it lacks and one line on stderr that says so.
     """
+    out = sys.stdout
+    if not isinstance(out, io.TextIOWrapper):
+        return
+    if codecs.lookup(out.encoding).name == "utf-8":
+        out.reconfigure(errors="surrogateescape")  # a path that is not UTF-8 comes out as it came in
+    elif out.isatty() or os.environ.get("PYTHONIOENCODING", "").split(":")[0]:
+        codecs.register_error("koktok", _lacking())
+        out.reconfigure(errors="koktok")
+    else:
+        out.reconfigure(encoding="utf-8", errors="surrogateescape")
+
+
+def _lacking() -> Callable[[UnicodeError], tuple[str | bytes, int]]:
+    told: list[str] = []
+
+    def handle(error: UnicodeError) -> tuple[str | bytes, int]:
+        if isinstance(error, UnicodeEncodeError) and not told:
+            told.append(error.encoding)
+            print(
+                f"note: standard output is in {error.encoding}; what that lacks is written as \\uXXXX\n"
+                "hint: PYTHONIOENCODING=utf-8, or > FILE",
+                file=sys.stderr,
+            )
+        return codecs.backslashreplace_errors(error)
+
+    return handle
+
+
+def print_line(text: str = "") -> None:
+    """Print a line of data; on a terminal its control characters are spelled out."""
+    print(visible(text) if sys.stdout.isatty() else text)
+
+
+def print_pieces(pieces: Iterable[str]) -> None:
+    """Print pieces side by side, a `|` between them and a dot below the line for a space; colours on a terminal."""
+    shown = [piece.replace(" ", "·") for piece in pieces]
+    if not sys.stdout.isatty():
+        print("|".join(shown))
+        return
     from rich.text import Text
 
     text = Text()
-    plain = stdout().color_system is None
-    for i, piece in enumerate(pieces):
-        if plain and i:
-            text.append("|")
-        text.append(piece.replace(" ", "·"), style="" if plain else PALETTE[i % len(PALETTE)])
-    return text
+    for i, piece in enumerate(shown):
+        text.append("|" if i else "")
+        text.append(visible(piece), style=PALETTE[i % len(PALETTE)])
+    stdout().print(text)
 
 
 class Talk:
@@ -80,7 +128,7 @@ class Talk:
             from rich.progress import TimeRemainingColumn as Left
 
             columns = (
-                TextColumn("{task.description:<10}"),
+                TextColumn("{task.description:<10}", markup=False),
                 BarColumn(),
                 TaskProgressColumn(),
                 TimeElapsedColumn(),
@@ -112,7 +160,7 @@ class Talk:
     def note(self, message: str) -> None:
         """Say one thing."""
         if not self._quiet:
-            self._console.print(message, markup=False)
+            self._console.print(visible(message), markup=False)
 
     def _close(self, *, failed: bool = False) -> None:
         if not self._stage or self._quiet:
@@ -131,10 +179,14 @@ class Talk:
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A small table on stdout; the first column to the left, figures to the right."""
     from rich.table import Table
+    from rich.text import Text
 
-    shown = Table(title=title, title_justify="left", box=None, pad_edge=False, show_edge=False)
+    def cell(text: str) -> Text:  # as it is: a string would be read as markup, and `[/b]` in a text be an error
+        return Text(visible(text) if sys.stdout.isatty() else text)
+
+    shown = Table(title=cell(title), title_justify="left", box=None, pad_edge=False, show_edge=False)
     for i, column in enumerate(columns):
-        shown.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
+        shown.add_column(cell(column), justify="left" if i == 0 else "right", no_wrap=True)
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*map(cell, row))
     stdout().print(shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -32,6 +33,35 @@ def koktok(
         cwd=ROOT,
     )
     return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def on_a_terminal(*words: object, env: dict[str, str] | None = None) -> tuple[int, str]:
+    """Run the command with all streams but stdin on a terminal; its exit code and what the terminal was sent."""
+    import pty
+
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "koktok", *map(str, words)],
+        stdout=slave,
+        stderr=slave,
+        stdin=subprocess.DEVNULL,
+        env={key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        | {"TERM": "xterm-256color"}
+        | (env or {}),
+        cwd=ROOT,
+    )
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            more = os.read(master, 65536)
+        except OSError:  # Linux says so when the last writer has gone
+            break
+        if not more:
+            break
+        shown += more
+    os.close(master)
+    return process.wait(), shown.decode(errors="replace")
 
 
 def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) -> None:
@@ -262,10 +292,18 @@ def test_undecodable_lines_are_warned_about_and_line_numbers_stay(trained: Train
     assert "warning: 1 undecodable line left out: -:3\n" in whole.stderr
 
 
-def test_an_empty_pipe_gives_an_empty_output(trained: Trained) -> None:
-    for words in (("encode", trained()), ("decode", trained()), ("normalize", "-"), ("segment",)):
-        done = koktok(*words)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), words
+def test_nothing_gives_nothing(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").touch()
+    for verb in (("encode", trained()), ("decode", trained()), ("normalize",), ("segment",)):
+        for words in (verb, (*verb, "-"), (*verb, os.devnull), (*verb, tmp_path / "empty.txt", os.devnull)):
+            done = koktok(*words)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), words
+    for unit in ("records", "files"):
+        out = tmp_path / unit
+        done = koktok("encode", trained(), tmp_path / "empty.txt", "--format", "npy", "--documents", unit, "--out", out)
+        assert (done.returncode, json.loads((out / "manifest.json").read_text())["tokens"]) == (0, 0), done.stderr
+    done = koktok("count", tmp_path / "empty.txt", "-o", tmp_path / "c.parquet")
+    assert done.returncode == 0, done.stderr
     for words in (("verify", trained(), "-"), ("doctor", trained(), "--text", "-")):  # nothing proves nothing
         assert "is empty; text was wanted" in koktok(*words).stderr
     assert koktok("encode", trained(), stdin=b"\xff\n").returncode == 1
@@ -301,32 +339,9 @@ def test_frontier_draws_the_curve_and_writes_it(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 def test_on_a_terminal_there_are_bars_and_colours(tmp_path: Path) -> None:
-    import pty
-
-    master, slave = pty.openpty()
-    words = ["train", str(MINI), "--vocab-size", "2300", "--no-compare", "--out", str(tmp_path / "out")]
-    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm-256color"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "koktok", *words],
-        stdout=slave,
-        stderr=slave,
-        stdin=subprocess.DEVNULL,
-        env=env,
-        cwd=ROOT,
-    )
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            more = os.read(master, 65536)
-        except OSError:  # Linux says so when the last writer has gone
-            break
-        if not more:
-            break
-        shown += more
-    os.close(master)
-    assert process.wait() == 0
-    text = shown.decode(errors="replace")
+    words = ("train", MINI, "--vocab-size", 2300, "--no-compare", "--out", tmp_path / "out")
+    code, text = on_a_terminal(*words)
+    assert code == 0, text
     assert "read" in text
     assert "100%" in text
     assert "\x1b[" in text  # colours
@@ -353,3 +368,82 @@ def test_sizes_as_people_type_them(tmp_path: Path) -> None:
     done = koktok(*words, "--vocab-size", "many")
     assert done.returncode == 2
     assert "`many` came where a number of ids was wanted" in done.stderr
+
+
+EVIL = "학교에 \x1b]0;title\x07갔다 \x1b[2J\x9b2J\u202e나는\r\x08 [/b] [bold]집에"
+"""What a terminal would obey: a title, a cleared screen, another direction; and what the library that prints would."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_terminal_does_not_obey_the_text(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "evil.txt").write_text(EVIL + "\n", encoding="utf-8")
+    other = trained(train={"model": "syllable", "vocab_size": 1800})
+    ids = " ".join(map(str, Tokenizer.load(trained()).encode(EVIL).ids))
+    (tmp_path / "ids.txt").write_text(ids + "\n")
+    for words in (
+        ("segment", tmp_path / "evil.txt"),
+        ("segment", "--tsv", tmp_path / "evil.txt"),
+        ("diff", trained(), other, "--text", tmp_path / "evil.txt", "-q"),
+        ("diff", trained(), other, "--text", tmp_path / "evil.txt", "-q", "--json"),
+        ("encode", trained(), tmp_path / "evil.txt", "--as", "pieces"),
+        ("encode", trained(), tmp_path / "evil.txt", "--as", "json"),
+        ("decode", trained(), tmp_path / "ids.txt"),
+        ("normalize", tmp_path / "evil.txt"),
+    ):
+        code, text = on_a_terminal(*words)
+        assert code == (words[0] == "diff"), text
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", text)  # our own colours
+        assert not {"\x1b", "\x07", "\x08", "\x9b", "\u202e"} & set(plain), words
+        assert "\\u001b" in plain or "<0x1B>" in plain, words
+
+
+def test_into_a_pipe_data_goes_as_it_is(trained: Trained) -> None:
+    evil = EVIL.replace("\u202e", "")  # the normalizer takes it out
+    assert koktok("segment", stdin=f"{evil}\n").stdout.replace("|", "").replace("·", " ") == f"{evil}\n"
+    assert koktok("normalize", stdin=f"{evil}\n").stdout == f"{evil}\n"
+    ids = koktok("encode", trained(), stdin=f"{evil}\n").stdout
+    assert koktok("decode", trained(), stdin=ids).stdout == f"{evil}\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_cuts_are_characters_and_colours_come_on_top(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("학교에서는 갔다.\n", encoding="utf-8")
+    coloured = on_a_terminal("segment", tmp_path / "a.txt")[1]
+    plain = on_a_terminal("segment", tmp_path / "a.txt", env={"NO_COLOR": "1"})[1]
+    assert "\x1b[" in coloured
+    assert "\x1b[3" not in plain
+    assert "\x1b[4" not in plain
+    for text in (coloured, plain):
+        assert re.sub(r"\x1b\[[0-9;]*m", "", text) == "학교|에서|는|·갔|다|.\r\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp949"])
+def test_an_encoding_that_was_asked_for_lacks_characters(encoding: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "koktok", "normalize"],
+        input="학교 ᄒᆞᆫ글 😀\n".encode(),
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        cwd=ROOT,
+    )
+    lacking = "\\u1112\\u119e\\u11ab" if encoding == "cp949" else "\\ud559\\uad50 \\u1112\\u119e\\u11ab\\uae00"
+    assert done.returncode == 0, done.stderr
+    assert (
+        done.stdout.decode(encoding)
+        == ("학교 " * (encoding == "cp949") + lacking + "글" * (encoding == "cp949")) + " \\U0001f600\n"
+    )
+    assert done.stderr.decode().count("note: standard output is in") == 1
+    assert "PYTHONIOENCODING=utf-8" in done.stderr.decode()
+
+
+def test_into_a_pipe_it_is_utf8_whatever_the_system_has(trained: Trained) -> None:
+    locale = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": ""}
+    probe = subprocess.run(
+        [sys.executable, "-c", "import sys; print(sys.stdout.encoding)"], env=os.environ | locale, capture_output=True
+    )
+    if b"utf" in probe.stdout.lower():
+        pytest.skip("this Python has no other encoding")
+    done = koktok("segment", stdin="학교에 😀\n", env=locale)
+    assert (done.returncode, done.stdout) == (0, "학교|에|·😀\n")
+    done = koktok("diff", trained(), trained(), "--text", MINI / "essay.txt", "-q", env=locale)
+    assert done.returncode == 0, done.stderr

@@ -12,9 +12,11 @@ import lzma
 import os
 import random
 import re
+import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -186,7 +188,6 @@ def test_source_is_named_after_its_paths(tmp_path: Path) -> None:
     [
         ({}, "no.txt", "there is no file or folder .*no.txt"),
         ({"news.txt": "x"}, "newz.txt", r"did you mean `.*news\.txt`"),
-        ({"a.txt": ""}, "a.txt", "a.txt` is empty"),
         ({"d/x.pdf": "x"}, "d", r"the folder .*d` holds no file that koktok reads .*\.jsonl"),
         ({"a.txt": "x"}, "*.md", r"no file matches .*\*\.md"),
         ({"a.json": "[]"}, "a.json", r"(?s)is \.json; text or JSON lines.*hint: jq -c"),
@@ -229,6 +230,46 @@ def test_empty_files_of_a_folder_are_reported_and_an_empty_source_is_refused(tmp
     report = ReadReport()
     assert read(tmp_path, report=report) == ["가"]
     assert report.empty_files == [str(tmp_path / "a.txt"), str(tmp_path / "b.txt.gz")]
+
+
+def test_an_empty_shard_among_others_is_no_error(tmp_path: Path) -> None:
+    empty, full = write(tmp_path / "a.txt", ""), write(tmp_path / "b.txt", "가\n")
+    report = ReadReport()
+    assert list(read_lines([Source.of(empty), Source.of(full)], report=report)) == ["가"]
+    assert report.empty_files == [str(empty)]
+    assert report.digests["a"] == hashlib.sha256(b"").hexdigest()
+    for sources in ([Source.of(empty)], [Source.of(empty), Source.of(os.devnull)]):
+        with pytest.raises(InputError, match="is empty; text was wanted"):
+            list(read_lines(sources))
+        assert list(read_lines(sources, may_be_empty=True)) == []
+    broken = Source.of(write(tmp_path / "c.txt", b"\xff x\n"))
+    with pytest.raises(InputError, match=r"c\.txt`\) holds no line of UTF-8"):
+        list(read_lines([broken, Source.of(full)], may_be_empty=True))
+
+
+def test_what_cannot_be_read_below_a_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.txt", "closed/b.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(tmp_path / name, "가\n")
+    (tmp_path / "gone.txt").symlink_to(tmp_path / "nothing.txt")
+    scandir = os.scandir
+
+    def refuse(path: str) -> Any:  # as the system does to everybody but root
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    source, report = Source.of(tmp_path), ReadReport()
+    assert list(read_lines(source, report=report)) == ["가"]
+    assert list(source.skipped) == report.skipped
+    assert sorted(report.skipped) == [
+        f"`{tmp_path}/closed`: Permission denied",
+        f"`{tmp_path}/gone.txt`: No such file or directory",
+    ]
+    assert Source.of(f"{tmp_path}/*.txt").skipped == (f"`{tmp_path}/gone.txt`: No such file or directory",)
+    with pytest.raises(InputError, match=r"closed` holds no file .* not read: .*closed`: Permission denied"):
+        Source.of(tmp_path / "closed")
 
 
 def test_two_sources_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -308,6 +349,39 @@ def test_what_is_no_utf8_is_refused_with_the_way_out(tmp_path: Path, packed: str
     assert str(path) in caught.value.message
     if packed and "iconv" in caught.value.hint:
         assert caught.value.hint.startswith(f"zcat {path} | iconv")
+
+
+def test_the_way_out_can_be_typed_whatever_the_path(tmp_path: Path) -> None:
+    folder = tmp_path / "한국어 폴더; $(exit 9)"
+    folder.mkdir()
+    for name, packing in (("글 '1'.txt", ""), ("글 2.txt.gz", ".gz")):
+        path = write(folder / name, PACK[packing]("나는 학생이다.\n".encode("cp949")))
+        with pytest.raises(InputError, match="CP949") as caught:
+            read(path)
+        subprocess.run(["bash", "-c", caught.value.hint], check=True)
+        assert read(f"{path}.utf8.txt") == ["나는 학생이다."]
+    path = write(folder / "a b.jsonl", '{"text": 1, "$(touch x)": "가"}\n')
+    with pytest.raises(InputError, match=r"--field '\$\(touch x\)'"):
+        read(path)
+    with pytest.raises(InputError, match="is no JSON") as caught:
+        read(write(folder / "c d.jsonl", "x\ny\n"))
+    assert subprocess.run(["bash", "-c", caught.value.hint], check=True, capture_output=True).stdout == b"x\n"
+
+
+@pytest.mark.parametrize("size", [40, 200, 1000, 9000])
+def test_random_bytes_are_binary_and_not_korean(tmp_path: Path, size: int) -> None:
+    for seed in range(30):
+        noise = random.Random(seed).randbytes(size).replace(b"\0", b"\1")
+        with pytest.raises(InputError, match=r"is binary: |of something else") as caught:
+            read(write(tmp_path / "a.txt", noise))
+        assert "CP949" not in str(caught.value)
+
+
+def test_korean_text_with_some_damage_is_korean(tmp_path: Path) -> None:
+    text = "동해 물과 백두산이 마르고 닳도록 하느님이 보우하사 우리나라 만세.\n" * 40
+    for data in (text.encode("cp949"), text.encode("cp949")[:-3], text.encode("cp949").replace(b"\n", b"\xff\n", 20)):
+        with pytest.raises(InputError, match="looks like EUC-KR or CP949"):
+            read(write(tmp_path / "a.txt", data))
 
 
 def test_latin_lines_do_not_make_a_file_korean(tmp_path: Path) -> None:
@@ -401,6 +475,11 @@ def test_parquet(tmp_path: Path) -> None:
             InputError, match=rf'no column of text "{field}"; it has: "id" \(Int64\), "text" \(String\)'
         ):
             read(path, field=field)
+    columns = {"text": pa.array([["가"], ["나"]]), "큰 글": pa.array(["다", "라"]).dictionary_encode()}
+    pq.write_table(pa.table(columns), tmp_path / "c.parquet")
+    with pytest.raises(InputError, match=r'(?s)no column of text "text"; it has: "text" \(list<.*--field \'큰 글\''):
+        read(tmp_path / "c.parquet")
+    assert read(tmp_path / "c.parquet", field="큰 글") == ["다", "라"]
     with pytest.raises(InputError, match="is damaged or no Parquet"):
         read(write(tmp_path / "b.parquet", b"abc" * 100))
 

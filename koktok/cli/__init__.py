@@ -19,7 +19,8 @@ from koktok.cli.metrics import metrics
 from koktok.cli.text import decode, encode, normalize, segment
 from koktok.cli.train import train
 from koktok.cli.verify import verify
-from koktok.errors import KoktokError
+from koktok.errors import KoktokError, visible
+from koktok.progress import write_utf8
 
 __all__ = ["app", "main"]
 
@@ -55,6 +56,7 @@ def _root(
 def main() -> None:
     """Run the command line; every error that koktok knows becomes one message and an exit code."""
     # Typer 0.16 took click inside; where the class lives depends on the version, its name does not.
+    write_utf8()
     wrong_words: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
         with heard():
@@ -76,5 +78,5 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:  # a full disk, a folder without rights
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {visible(str(error))}", file=sys.stderr)
         sys.exit(1)

@@ -19,18 +19,20 @@ corpus_app = typer.Typer(
 @corpus_app.command("list")
 def corpus_list() -> None:
     """List the corpora: name, eojeols, domain, licence."""
+    from koktok.progress import print_line
     from koktok.text.corpora import list_corpora
 
     for found in list_corpora():
-        print(found.name, f"{found.eojeols}", found.domain, found.licence, found.title, sep="\t")
+        print_line("\t".join([found.name, f"{found.eojeols}", found.domain, found.licence, found.title]))
 
 
 @corpus_app.command("show")
 def corpus_show(name: Annotated[str, typer.Argument(help="Name of a corpus.")]) -> None:
     """Show the recipe of a corpus."""
+    from koktok.progress import print_line
     from koktok.text.corpora import show
 
-    print(show(name))
+    print_line(show(name))
 
 
 @corpus_app.command("fetch")

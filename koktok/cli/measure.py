@@ -72,14 +72,14 @@ def doctor(
     from koktok.blocklist import Blocklist
     from koktok.foreign import open_spec
     from koktok.inspect.doctor import SEVERITIES, diagnose
-    from koktok.progress import Talk
+    from koktok.progress import Talk, print_line
 
     with trouble_is_2(), Talk(quiet=quiet) as talk:
         blocked = Blocklist.load(blocklist) if blocklist else None
         lines = [*lines_of_paths(text, field)] if text else None
         found = diagnose(open_spec(spec), lines, blocklist=blocked, examples=examples, tell=talk)
     if as_json:
-        print(found.to_json(), end="")
+        print_line(found.to_json().removesuffix("\n"))
     else:
         _show_diagnosis(found)
     gravest = found.gravest()
@@ -137,7 +137,7 @@ def diff(
     """
     from koktok.foreign import open_spec
     from koktok.inspect.diff import difference
-    from koktok.progress import Talk
+    from koktok.progress import Talk, print_line
 
     with trouble_is_2(), Talk(quiet=quiet) as talk:
         corpora = _golds(gold, human_gold)
@@ -146,7 +146,7 @@ def diff(
             open_spec(a), open_spec(b), given, gold=corpora, words=words, examples=lines, seed=seed, tell=talk
         )
     if as_json:
-        print(found.to_json(), end="")
+        print_line(found.to_json().removesuffix("\n"))
     else:
         _show_difference(found)
     if not found.same:
@@ -154,11 +154,11 @@ def diff(
 
 
 def _show_difference(found: Difference) -> None:
-    from koktok.progress import counted, table
+    from koktok.progress import counted, print_line, table
 
     for mark, side in (("A", found.a), ("B", found.b)):
         size = f"{side.size:,} ids" if side.size else "open vocabulary"
-        print(f"{mark}: {side.name} ({size}), {counted(side.tokens, 'token')}, {side.fertility:.3f} an eojeol")
+        print_line(f"{mark}: {side.name} ({size}), {counted(side.tokens, 'token')}, {side.fertility:.3f} an eojeol")
     print(f"B - A: {_interval(found.fertility_difference)} tokens an eojeol")
     print(f"lines cut differently: {found.lines_changed:,} of {found.lines:,}")
     print(f"eojeols cut differently: {found.eojeols_changed:,} of {found.eojeols:,}")
@@ -166,7 +166,7 @@ def _show_difference(found: Difference) -> None:
     if found.lines_same_cuts_other_ids:
         print(f"lines with the same tokens and other ids: {found.lines_same_cuts_other_ids:,}")
     for verdict in found.judged:
-        print(
+        print_line(
             f"{verdict.gold} ({verdict.standing}): F1 A {verdict.f1_a:.3f}, B {verdict.f1_b:.3f}, B - A {_interval(verdict.difference)}; "
             f"where only A cuts it is right "
             f"{verdict.only_a_right:,} times of {verdict.only_a:,}, where only B cuts {verdict.only_b_right:,} of {verdict.only_b:,}"
@@ -176,7 +176,7 @@ def _show_difference(found: Difference) -> None:
         rows = [[item.word, f"{item.times:,}", item.a, item.b] for item in found.words]
         table("Words cut differently, by frequency", ["eojeol", "times", "A", "B"], rows)
     for item in found.examples:
-        print(f"\nline {item.number}\n< {item.a}\n> {item.b}")
+        print_line(f"\nline {item.number}\n< {item.a}\n> {item.b}")
 
 
 def _interval(found: Interval) -> str:

@@ -68,6 +68,7 @@ def encode(
     """
     import json
 
+    from koktok.progress import print_line
     from koktok.tokenizer import Tokenizer
 
     loaded = Tokenizer.load(tokenizer)
@@ -108,10 +109,10 @@ def encode(
             case Shape.ids:
                 print(*encoding.ids)
             case Shape.pieces:
-                print(*(piece.replace(" ", "▁") for piece in encoding.pieces))
+                print_line(" ".join(piece.replace(" ", "▁") for piece in encoding.pieces))
             case Shape.json:
                 row = {"ids": encoding.ids, "pieces": encoding.pieces, "offsets": encoding.offsets}
-                print(json.dumps(row, ensure_ascii=False))
+                print_line(json.dumps(row, ensure_ascii=False))
 
 
 def _write_token_files(
@@ -173,6 +174,7 @@ def decode(
     quiet: Quiet = False,
 ) -> None:
     """Decode line by line: ids separated by spaces become text."""
+    from koktok.progress import print_line
     from koktok.tokenizer import Tokenizer
 
     loaded = Tokenizer.load(tokenizer)
@@ -181,7 +183,7 @@ def decode(
             ids = [int(word) for word in line.split()]
         except ValueError as error:
             raise InputError(f"line {number} holds something that is no id: {error}", hint="koktok encode") from error
-        print(loaded.decode(ids, skip_special_tokens=skip_special_tokens))
+        print_line(loaded.decode(ids, skip_special_tokens=skip_special_tokens))
 
 
 def normalize(
@@ -196,6 +198,7 @@ def normalize(
     """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB times)."""
     from collections import Counter
 
+    from koktok.progress import print_line
     from koktok.recipe import Recipe
 
     values: dict[str, bool | int] = {}
@@ -212,9 +215,9 @@ def normalize(
         if report:
             changes.update(normalizer.changes(line))
         else:
-            print(normalizer(line))
+            print_line(normalizer(line))
     for (rule, before, after), times in sorted(changes.items(), key=lambda item: (-item[1], item[0])):
-        print(rule, before, after, times, sep="\t")
+        print_line(f"{rule}\t{before}\t{after}\t{times}")
 
 
 def segment(
@@ -226,10 +229,10 @@ def segment(
     field: Field = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show where words are cut: coloured on a terminal, with `|` elsewhere, or as TSV."""
+    """Show where words are cut: with `|` between the pieces, coloured on a terminal, or as TSV."""
     from koktok.build import prepare
     from koktok.count import count_words
-    from koktok.progress import coloured, stdout
+    from koktok.progress import print_line, print_pieces
     from koktok.segment import Policy, segment_counts, segmenter_for
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
@@ -237,7 +240,6 @@ def segment(
     chosen = Policy.parse(policy)
     analyser = segmenter_for(segmenter, user_dictionary=str(user_dictionary) if user_dictionary else None)
     normalizer, pattern = Normalizer(), Pattern()
-    console = stdout()
     for lines in batches(lines_of_paths(paths, field, aligned=True, quiet=quiet)):
         counts = prepare(count_words(lines), normalizer, pattern)
         found = segment_counts(counts, analyser, chosen)
@@ -247,6 +249,6 @@ def segment(
             if tsv:
                 for i in words:
                     kinds = " ".join(cut.kind.label for cut in found.cuts(i))
-                    print(found.words[i].strip(" "), "|".join(found.pieces(i)).strip(" "), kinds, sep="\t")
+                    print_line("\t".join([found.words[i].strip(" "), "|".join(found.pieces(i)).strip(" "), kinds]))
             else:
-                console.print(coloured(piece for i in words for piece in found.pieces(i)))
+                print_pieces(piece for i in words for piece in found.pieces(i))

@@ -35,7 +35,7 @@ def verify(
     """Prove a tokenizer on your text: loss, equal ids in every format, offsets, batches, streams, special tokens, saving."""
     import os
 
-    from koktok.progress import Talk
+    from koktok.progress import Talk, print_line
     from koktok.verify import SAMPLE
     from koktok.verify import verify as check
 
@@ -44,7 +44,7 @@ def verify(
     with Talk(quiet=quiet) as talk:
         report = check(tokenizer, lines, exports=exports or (), sample=sample or SAMPLE, tell=talk)
     if as_json:
-        print(report.to_json())
+        print_line(report.to_json())
     else:
         _show(report)
     raise typer.Exit(0 if report.passed else 1)
