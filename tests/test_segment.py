@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -161,6 +162,42 @@ def test_a_user_dictionary_reaches_kiwi(tmp_path: Path) -> None:
     assert taught.signature() != plain.signature()
     with pytest.raises(InputError, match=r"none\.tsv` cannot be read"):
         segmenter_for("kiwi", user_dictionary=str(tmp_path / "none.tsv"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("쿠쿠\tNNP\tnan", "line 2, has the score `nan`; a number from -1000 to 1000 was wanted"),
+        ("쿠쿠\tNNP\t-inf", "has the score `-inf`"),
+        ("쿠쿠\tNNP\t1e39", "has the score `1e39`"),
+        ("쿠쿠\tNNP\tmany", "has the score `many`"),
+        ("쿠\0쿠\tNNP\t0", "line 2, holds a control character"),
+        ("쿠\x1b쿠\tNNP\t0", "holds a control character"),
+        ("쿠" * 100_000 + "\tNNP\t0", "has a form of 100,000 characters; 100 at most"),
+    ],
+)
+def test_what_no_user_dictionary_may_hold(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "words.tsv"
+    path.write_text(f"# 낱말\n{line}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        segmenter_for("kiwi", user_dictionary=str(path))
+    assert len(str(caught.value)) < 400
+
+
+def test_user_dictionaries_of_other_encodings_are_refused(tmp_path: Path) -> None:
+    text = "쿠쿠토토\tNNP\t5.0\n"
+    for encoding, message in (("cp949", "is not UTF-8"), ("utf-8-sig", "begins with a byte order mark")):
+        (tmp_path / "words.tsv").write_text(text, encoding=encoding)
+        with pytest.raises(InputError, match=message) as caught:
+            segmenter_for("kiwi", user_dictionary=str(tmp_path / "words.tsv"))
+        subprocess.run(["bash", "-c", caught.value.hint], check=True)
+        assert (tmp_path / "words.tsv.utf8.tsv").read_text(encoding="utf-8") == text
+
+
+def test_user_dictionaries_as_kiwi_knows_them(tmp_path: Path) -> None:
+    path = tmp_path / "words.tsv"
+    path.write_text("# x\n\n쿠쿠\tNNP\r\n토토\tNNP\t-3.5\n루루\tNNP\t 2 # y\n가 나\tNNP\t0\n", encoding="utf-8")
+    assert "user:none" not in segmenter_for("kiwi", user_dictionary=str(path)).signature()
 
 
 class Counting:

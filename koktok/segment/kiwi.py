@@ -7,16 +7,24 @@ agreed with analysis in context for 95.9 % of running words.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import AnalyserError, InputError
+from koktok.errors import AnalyserError, InputError, visible
 from koktok.segment.boundaries import Morpheme
 from koktok.segment.packed import pack
 
 __all__ = ["KiwiSegmenter"]
+
+MAX_FORM = 100
+"""Characters in a form of the user dictionary: longer words are not analysed at all (`koktok.segment.MAX_ANALYSED`)."""
+
+MAX_SCORE = 1000.0
+"""Of a form, either way: Kiwi's own scores are logarithms of probabilities, tens at most."""
 
 
 class KiwiSegmenter:
@@ -32,7 +40,8 @@ class KiwiSegmenter:
     Raises
     ------
     InputError
-        When the user dictionary cannot be read.
+        When the user dictionary cannot be read, or holds what Kiwi would take in silence: a score that is no number, a
+        control character, a form of more than 100 characters, a byte order mark.
     AnalyserError
         When Kiwi cannot be loaded.
     """
@@ -44,9 +53,11 @@ class KiwiSegmenter:
         digest = ""
         if user_dictionary is not None:
             try:
-                digest = hashlib.sha256(Path(user_dictionary).read_bytes()).hexdigest()[:16]
+                content = Path(user_dictionary).read_bytes()
             except OSError as error:
                 raise InputError(f"the user dictionary `{user_dictionary}` cannot be read: {error}") from error
+            _check(content, user_dictionary)
+            digest = hashlib.sha256(content).hexdigest()[:16]
         self._dictionary = user_dictionary
         self._threads = threads
         self._kiwi: Any = None
@@ -90,3 +101,38 @@ class KiwiSegmenter:
             except Exception as error:
                 raise AnalyserError(f"Kiwi could not be loaded: {error}") from error
         return self._kiwi
+
+
+def _check(content: bytes, name: str) -> None:
+    """Refuse what Kiwi takes without a word: it reads a score that is none as 0, and a mark as part of the first form."""
+    path = shlex.quote(name)
+    if content.startswith(codecs.BOM_UTF8):
+        raise InputError(
+            f"the user dictionary `{name}` begins with a byte order mark", hint=f"tail -c +4 {path} > {path}.utf8.tsv"
+        )
+    try:
+        lines = content.decode().split("\n")
+    except UnicodeDecodeError as error:
+        hint = f"iconv -f cp949 -t utf-8 {path} > {path}.utf8.tsv"
+        raise InputError(f"the user dictionary `{name}` is not UTF-8: {error}", hint=hint) from None
+    for number, line in enumerate(lines, 1):
+        fields = line.removesuffix("\r").split("\t")
+        score = fields[2].split("#")[0].strip() if len(fields) > 2 else ""
+        if line.startswith("#"):
+            continue
+        if visible(line.removesuffix("\r")) != line.removesuffix("\r"):
+            why = "holds a control character"
+        elif len(fields[0]) > MAX_FORM:
+            why = f"has a form of {len(fields[0]):,} characters; {MAX_FORM} at most are analysed"
+        elif score and not _is_score(score):
+            why = f"has the score `{score[:40]}`; a number from {-MAX_SCORE:g} to {MAX_SCORE:g} was wanted"
+        else:
+            continue
+        raise InputError(f"the user dictionary `{name}`, line {number}, {why}", hint=f"sed -n {number}p {path}")
+
+
+def _is_score(text: str) -> bool:
+    try:
+        return abs(float(text)) <= MAX_SCORE  # False for nan
+    except ValueError:
+        return False
