@@ -20,13 +20,12 @@ from pathlib import Path
 from eval.machine import machine
 from eval.peers import PEERS, train_peer
 from eval.suites import Suite
-from koktok.cache import cache_dir
+from koktok.files import cache_dir, write_file
 from koktok.metrics import Text
 from koktok.progress import Talk
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.markdown import summary
 from koktok.report.measure import Entry, Material, measure
-from koktok.report.schema import write
 
 HERE = Path(__file__).resolve().parent
 
@@ -50,9 +49,9 @@ def main() -> None:
     clock = time.perf_counter()
     report = run(_suite(given), given.work, rows=given.rows, quiet=given.quiet)
     stem = f"{given.date}-{given.suite}"
-    write(given.out / f"{stem}.json", report.to_json())
-    write(given.out / f"{stem}.md", to_markdown(report))
-    print(write(given.out / f"{stem}.html", to_html(report)))
+    write_file(given.out / f"{stem}.json", report.to_json().encode())
+    write_file(given.out / f"{stem}.md", to_markdown(report).encode())
+    print(write_file(given.out / f"{stem}.html", to_html(report).encode()))
     if given.readme:
         into_readme(HERE / "README.md", report, stem)
     idle = [row for row in report.rows if not row.ran]
@@ -117,7 +116,7 @@ def into_readme(path: Path, report: Report, stem: str) -> None:
     fresh, times = re.subn(r"<!-- table -->.*?<!-- end of table -->", lambda _: table, text, count=1, flags=re.DOTALL)
     if times != 1:
         sys.exit(f"eval: `{path}` has no line `<!-- table -->` with `<!-- end of table -->` below it")
-    write(path, fresh)
+    write_file(path, fresh.encode())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from koktok.build import train_tokenizer
-from koktok.formats.file import write_file
+from koktok.files import write_file
 from koktok.recipe import Recipe
 from koktok.text.sources import BLOCK, Source, held_block, read_lines
 

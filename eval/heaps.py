@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eval.machine import Told, machine
+from koktok.files import write_file
 
 if TYPE_CHECKING:
     from eval.forms import Text
@@ -103,15 +104,18 @@ def part(lines: list[str], size: int) -> list[str]:
 
 def write_sized(lines: list[str], size: int, path: Path, seed: int = 0) -> list[str]:
     """Write lines of about `size` bytes: a part where there are so many, grown where not; the table, where there is one."""
-    partial = path.with_name(f"{path.name}.part")
     table: list[str] = []
-    with partial.open("wb") as file:
-        if size <= sum(len(line.encode()) + 1 for line in lines):
-            file.write(("\n".join(part(lines, size)) + "\n").encode())
-        else:
-            text, table = grow(lines, size, seed)
-            text.write(file)
-    partial.replace(path)
+
+    def write(fresh: Path) -> None:
+        with fresh.open("wb") as file:
+            if size <= sum(len(line.encode()) + 1 for line in lines):
+                file.write(("\n".join(part(lines, size)) + "\n").encode())
+            else:
+                text, grown = grow(lines, size, seed)
+                table.extend(grown)
+                text.write(file)
+
+    write_file(path, write)
     return table
 
 

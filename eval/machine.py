@@ -8,6 +8,8 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from koktok.files import write_file
+
 LIBRARIES = ("koktok", "kiwipiepy", "sentencepiece", "tokenizers", "numpy", "numba")
 
 
@@ -48,10 +50,7 @@ class Told:
         print(line, flush=True)
         self.lines.append(line)
         if self.report is not None:
-            self.report.parent.mkdir(parents=True, exist_ok=True)
-            partial = self.report.with_name(f".{self.report.name}.part")
-            partial.write_text("\n".join(self.lines) + "\n", encoding="utf-8")
-            partial.replace(self.report)
+            write_file(self.report, ("\n".join(self.lines) + "\n").encode())
 
 
 def _shown(words: list[str]) -> list[str]:

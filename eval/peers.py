@@ -17,6 +17,8 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from koktok.files import workplace, workplace_of
+
 __all__ = ["PEERS", "Peer", "digest_of", "train_peer"]
 
 Make = Callable[[Sequence[str], int, Path], str]
@@ -63,22 +65,24 @@ def train_peer(peer: Peer, lines: Sequence[str], size: int, work: Path) -> str:
     place = work / "peers" / hashlib.sha256(key.encode()).hexdigest()[:16]
     told = place / "peer.json"
     if not told.exists():
-        fresh = place.with_name(place.name + ".partial")
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(parents=True)
-        clock = time.perf_counter()
-        spec = peer.make(lines, size, fresh)
-        seconds = time.perf_counter() - clock
-        kind, _, path = spec.partition(":")
-        told_of = {
-            "name": peer.name,
-            "kind": kind,
-            "path": Path(path).relative_to(fresh).as_posix(),
-            "seconds": seconds,
-        }
-        (fresh / "peer.json").write_text(json.dumps(told_of, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        shutil.rmtree(place, ignore_errors=True)
-        fresh.rename(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with workplace(workplace_of(place)) as made:
+            fresh = made / "peer"
+            shutil.rmtree(fresh, ignore_errors=True)  # of a run that was killed
+            fresh.mkdir()
+            clock = time.perf_counter()
+            spec = peer.make(lines, size, fresh)
+            seconds = time.perf_counter() - clock
+            kind, _, path = spec.partition(":")
+            told_of = {
+                "name": peer.name,
+                "kind": kind,
+                "path": Path(path).relative_to(fresh).as_posix(),
+                "seconds": seconds,
+            }
+            (fresh / "peer.json").write_text(json.dumps(told_of, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            shutil.rmtree(place, ignore_errors=True)
+            fresh.rename(place)
         print(f"trained {peer.name}: {seconds:.1f} s", file=sys.stderr, flush=True)
     found = json.loads(told.read_text(encoding="utf-8"))
     return f"{found['kind']}:{place / found['path']}"

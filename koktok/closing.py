@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.count import Counts
 from koktok.errors import CorpusError, InputError, MissingExtraError, VocabSizeError
+from koktok.files import check_file, write_file
 from koktok.vocab import WITH_UNKNOWN
 
 if TYPE_CHECKING:
@@ -192,8 +193,10 @@ def run(
     from koktok.train.summary import summary
     from koktok.waist import PEER_WORDS
 
-    if log not in (None, "json"):
-        write_log(log, {})  # a place that cannot be written to is better told now than behind the training
+    if log is not None and log != "json":  # what is wrong with its place is better told now than behind the training
+        if not Path(log).absolute().parent.is_dir():
+            raise InputError(f"there is no folder for the log `{log}`", hint="--log json")
+        check_file(log, _is_log)
     made = train_tokenizer(
         sources, recipe, user_dictionary=user_dictionary, cache=None if cache else False, threads=threads, tell=talk
     )
@@ -250,7 +253,8 @@ def run_frontier(
     import tempfile
 
     from koktok.build import train_frontier
-    from koktok.formats.folder import MARK, write_folder
+    from koktok.files import write_folder
+    from koktok.formats.folder import MARK, TOKENIZER
     from koktok.frontier import draw, plot, to_dict, to_markdown
     from koktok.progress import stdout
 
@@ -273,7 +277,7 @@ def run_frontier(
             files["frontier.png"] = draw(rows, Path(folder) / "frontier.png", against).read_bytes()
     except MissingExtraError as error:
         talk.note(f"no frontier.png: {error}")
-    write_folder(out, files)
+    write_folder(out, files, TOKENIZER)
     talk.__exit__(None, None, None)
     print(to_markdown(rows, against))
     stdout().print(plot(rows, against))
@@ -284,8 +288,8 @@ def write_log(target: str, content: dict[str, Any]) -> None:
 
     Raises
     ------
-    InputError
-        When the file cannot be written.
+    UsageError, InputError
+        When there is a file that is no such log, or it cannot be written.
     """
     import json
 
@@ -293,10 +297,17 @@ def write_log(target: str, content: dict[str, Any]) -> None:
     if target == "json":
         print(text, file=sys.stderr)
         return
+    write_file(target, f"{text}\n".encode(), ours=_is_log)
+
+
+def _is_log(file: Path) -> bool:
+    """Whether a file is one that `write_log` wrote."""
+    import json
+
     try:
-        Path(target).write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"the log `{target}` cannot be written: {error}", hint="--log json") from error
+        return bool({"stages_seconds", "digest"} <= json.loads(file.read_text(encoding="utf-8")).keys())
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def licences_of(recipe_sources: Iterable[SourceRecord]) -> dict[str, str]:

@@ -51,7 +51,11 @@ def test_tiktoken_there_and_back(koktok: Run, trained: Trained, tmp_path: Path, 
     code, _, err = koktok("export", folder, "--to", "tiktoken", "--name", "mine", "--out", tmp_path / "t")
     assert code == 0
     assert "no normalizer" in err
-    assert sorted(file.name for file in (tmp_path / "t").iterdir()) == ["mine.tiktoken", "tiktoken.json"]
+    assert sorted(file.name for file in (tmp_path / "t").iterdir()) == [
+        "mine.tiktoken",
+        "tiktoken.json",
+        "tiktoken.sha256",
+    ]
     code, _, err = koktok("import", tmp_path / "t", "--out", tmp_path / "back")
     assert code == 0
     assert "run by tiktoken; 2,300 ids\n26 of 26 hard texts come back as they were" in err

@@ -243,7 +243,7 @@ def test_a_killed_count_goes_on_from_its_shards(tmp_path: Path) -> None:
         "import sys, time; from koktok.count import counting; from koktok.cli import main\n"
         "counting.SHARD = 200_000; made = counting.Shards._written\n"
         "def slow(*what):\n    time.sleep(0.05); return made(*what)\n"
-        "counting.Shards._written = staticmethod(slow if sys.argv.pop(1) == 'slow' else made)\n"
+        "counting.Shards._written = slow if sys.argv.pop(1) == 'slow' else made\n"
         "main()"
     )
     words = ["count", str(text), "-o", str(tmp_path / "c.parquet"), "--threads", "1"]
@@ -254,8 +254,8 @@ def test_a_killed_count_goes_on_from_its_shards(tmp_path: Path) -> None:
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    left = len(list(parts.glob("*.words")))
-    assert left >= 3
+    left = len((parts / "progress.jsonl").read_text().splitlines()) - 1
+    assert left >= 2  # the last one that is there may not be noted yet
     assert not (tmp_path / "c.parquet").exists()
     again = subprocess.run(
         [sys.executable, "-c", code, "fast", *words], cwd=ROOT, capture_output=True, text=True, check=True

@@ -398,11 +398,10 @@ def test_killed_in_the_middle(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "recipes" / "a.md").write_text("글\n" * 10, encoding="utf-8")
     code = "import os, koktok.text.corpora as f; f.json.dumps = lambda *_, **__: os._exit(9); f.fetch('test')"
     assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 9
-    assert all(name.startswith(".part-") for name in left(cache))
-    assert left(cache) != []
-    old = time.time() - 90_000
-    os.utime(cache / left(cache)[0], (old, old))
-    assert [fetch("test").name] == left(cache)
+    place = fetching._place(find("test"))
+    assert left(cache) == [f".{place.name}.fetch", f".{place.name}.koktok"]
+    assert fetch("test") == place
+    assert left(cache) == [place.name]
 
 
 def test_the_cache_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import koktok
 ROOMS = [
     "errors",
     "hangul",
-    "cache",
+    "files",
     "progress",
     "process",
     "text",

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from koktok import Tokenizer
 from koktok.errors import InputError, KoktokError, UsageError
+from koktok.files import write_folder
 from koktok.foreign import PACKAGES, Subject, open_spec, package_names, parse_spec
 from koktok.foreign.rewriting import Adapted, decomposed, marked_morphemes
 from koktok.foreign.spans import ByteTable, align, rows_by_bytes
 from koktok.foreign.trivial import OpenVocabulary
-from koktok.formats.folder import write_folder
-from koktok.formats.tiktoken import files, ranks_of
+from koktok.formats.tiktoken import EXPORT, files, ranks_of
 from koktok.metrics import cuts_of
 
 LINES = ["나는  학교에 갔다😀", "ㅋㅋ 漢字 뷁?!", "", " 앞 빈칸", "탭\t글 3,000원"]
@@ -230,7 +230,7 @@ def test_our_own_tiktoken_export_holds_its_pattern(
 ) -> None:
     pytest.importorskip("tiktoken")
     ours = Tokenizer.load(trained(train={"model": "bpe-bytes"}))
-    folder = write_folder(tmp_path / "export", files(ranks_of(ours.vocab, ours.pattern)))
+    folder = write_folder(tmp_path / "export", files(ranks_of(ours.vocab, ours.pattern)), EXPORT)
     rows = [open_spec(spec).encode(mini) for spec in (f"tiktoken:{folder}", str(folder))]
     wanted = [ours.encode(line).ids for line in mini]
     assert [row.ids.tolist() for row in rows[0]] == [row.ids.tolist() for row in rows[1]] == wanted

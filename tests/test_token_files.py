@@ -112,9 +112,11 @@ def test_a_killed_run_goes_on(trained: Trained, source: Source, tmp_path: Path) 
     run.stdout.close()
     assert not out.exists()
     work = tmp_path / ".out.partial"
-    notes = json.loads((work / "progress.json").read_text())
-    assert len(notes["shards"]) == 3  # the fourth was on the disk, but not yet noted
-    before = {path.name: path.stat().st_mtime_ns for path in work.glob("shard-0000[012]*")}
+    notes = (work / "progress.jsonl").read_text().splitlines()
+    assert [json.loads(line).get("name") for line in notes] == [None, *(f"shard-0000{i}" for i in range(3))]
+    # The fourth was on the disk, but not yet noted.
+    before = {path.name: path.stat().st_mtime_ns for path in work.glob("shards/shard-0000[012]*")}
+    assert before
     time.sleep(0.01)
     with pytest.raises(UsageError, match="3 shards of another run; what differs: after"):
         write_token_files(Tokenizer.load(folder), source, out, shard_tokens=900, after=["</s>"])

@@ -233,10 +233,11 @@ def test_saved_and_loaded_is_the_same(tokenizer: Tokenizer, tmp_path: Path) -> N
 def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path: Path) -> None:
     tokenizer = Tokenizer.load(trained())
     target = tmp_path / "out"
-    tokenizer.save(target)
-    (target / "old.txt").write_text("old")
+    tokenizer.save(target, extra={"old.txt": "ours"})
+    (target / "model.safetensors").write_text("mine")
     tokenizer.save(target)
     assert not (target / "old.txt").exists()
+    assert (target / "model.safetensors").read_text() == "mine"
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("mine")
     with pytest.raises(UsageError, match="not empty and holds no koktok tokenizer"):
@@ -307,7 +308,7 @@ def test_a_vocabulary_of_ours_alone_is_saved_and_damage_is_seen(trained: Trained
     """No library runs an n-gram vocabulary as we do, so nothing is there for one to load."""
     folder = tmp_path / "tokenizer"
     shutil.copytree(trained(**MODELS["ngram"]), folder)
-    assert {file.name for file in folder.iterdir()} == {"koktok.toml", "vocab.json"}
+    assert {file.name for file in folder.iterdir()} == {"koktok.sha256", "koktok.toml", "vocab.json"}
     content = json.loads((folder / "vocab.json").read_text())
     for change, message in (
         ({"pieces": content["pieces"][:-1]}, "not the one that koktok.toml was written with"),

@@ -1,8 +1,9 @@
 """Token files for pre-training: flat ids that are mapped into memory, with the borders of documents, in shards.
 
-This file adds: a run that may be killed. Shards are written one after the other under temporary names into a folder
-beside the target; what is finished is noted, and the same command goes on behind it, if the text is still the same. The
-folder gets its name when all of it is there.
+This file adds: a run that may be killed. Shards are written one after the other into a workplace beside the target
+(`.NAME.partial`); what is finished is noted with its size and digest, and the same command goes on behind it, if the text
+is still the same. A shard that is no longer as it was noted is made again, with those behind it. The folder gets its name
+when all of it is there.
 
 A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read_documents` gives
 them, or a whole file. No document lies in two shards: a shard ends with the document that brings it to `shard_tokens`.
@@ -19,19 +20,20 @@ format    what a shard is
 ========= ==========================================================================================================
 
 ``manifest.json`` says what made the ids (digest of the tokenizer, version of koktok), from what (digest of every
-source), and what lies in each shard.
+source), and what lies in each shard, with the size and digest of its files.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -40,7 +42,7 @@ import numpy as np
 from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.texts import Blocks
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
-from koktok.formats.file import write_file
+from koktok.files import Checkpoint, place_of, probe, publish, settle, sha256_of, sync, typed, workplace, workplace_of
 from koktok.text.sources import ReadReport, Source, read_blocks, read_documents
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ SHARD_TOKENS = 1 << 26
 """A shard of 16-bit ids is then 128 MiB, which is also what a run holds in memory."""
 
 _MEGATRON_TYPES = {"uint16": 8, "int32": 4}
-_NOTES = "progress.json"
+_NOTES, _SHARDS = "progress.jsonl", "shards"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,8 @@ def write_token_files(
     UsageError
         When something else is at that place, or another run has left its shards there.
     InputError
-        When the text cannot be read, or is not what the finished shards were made from.
+        When the text cannot be read, or is not what the finished shards were made from; when another process writes
+        there, or the disk is full.
     MissingExtraError
         For Arrow without pyarrow.
     """
@@ -181,9 +184,6 @@ def write_token_files(
         raise UsageError(f"shard_tokens = {shard_tokens}; wanted at least 1", hint=f"--shard-tokens {SHARD_TOKENS}")
     if format == "arrow":
         _pyarrow()
-    target = Path(out)
-    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise UsageError(f"there is something at `{target}`", hint="--out NEW-FOLDER")
     sources = [sources] if isinstance(sources, Source) else list(sources)
     dtype = id_type(tokenizer.vocab.size)
     if format == "bin" and dtype == np.uint32:
@@ -201,27 +201,82 @@ def write_token_files(
         "koktok": version("koktok"),
         "sources": [source.name for source in sources],
     }
-    work = target.absolute().parent / f".{target.name}.partial"
-    shards = _begun(work, run)
-    report = report or ReadReport()
-    batches = _behind(_batches(sources, documents, report, tell), shards, work)
     ids = tokenizer.vocab.special_ids
     for token in (*before, *after):
         if token not in ids:
             raise InputError(f"{token!r} is no special token; there are {', '.join(ids) or 'none'}")
-    stream = tokenizer.bulk_encoder.stream(
-        Blocks(batches), threads=threads, dtype=dtype, before=[ids[t] for t in before], after=[ids[t] for t in after]
-    )
+    target = place_of(out)
+    probe(target)
+    with ExitStack() as until_done:
+        with _writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            work = until_done.enter_context(workplace(workplace_of(target, ".partial"), wait=1))
+            if settle(work, target):  # a run was killed when all was there but the name
+                (work / _NOTES).unlink(missing_ok=True)
+                whole = TokenFiles.open(target)
+                if run.items() <= whole.manifest.items():
+                    return TokenFiles(Path(out), whole.manifest)
+        if target.exists() and (not target.is_dir() or any(file != work for file in target.iterdir())):
+            raise UsageError(f"there is something at `{target}`", hint="--out NEW-FOLDER")
+        notes = _begun(work, run)
+        report = report or ReadReport()
+        batches = _behind(_batches(sources, documents, report, tell), notes.parts, work)
+        stream = tokenizer.bulk_encoder.stream(
+            Blocks(batches),
+            threads=threads,
+            dtype=dtype,
+            before=[ids[t] for t in before],
+            after=[ids[t] for t in after],
+        )
+        _write_shards(stream, notes, dtype, format, shard_tokens, target)
+        manifest = {
+            **run,
+            "tokens": sum(shard["tokens"] for shard in notes.parts),
+            "text_sha256": report.digests,
+            "bad_lines": report.bad_lines,
+            "shards": notes.parts,
+        }
+        with _writing(target):
+            listed = notes.folder / "manifest.json"
+            listed.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
+            sync(listed)
+            new = {name: noted["sha256"] for shard in notes.parts for name, noted in shard["files"].items()}
+            publish(notes.folder, target, new | {listed.name: sha256_of(listed)}, {}, last=listed.name)
+            notes.notes.unlink()
+    return TokenFiles(Path(out), manifest)
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"`{target}` cannot be written: {error}", hint="free some space and give the same command again"
+        ) from error
+
+
+def _write_shards(
+    stream: Iterable[tuple[Any, TokenArray]],
+    notes: Checkpoint,
+    dtype: np.dtype[Any],
+    format: Format,  # noqa: A002
+    shard_tokens: int,
+    target: Path,
+) -> None:
+    """What is left of the text, as shards that follow those in the notes."""
     held: list[TokenArray] = []
     size, digest = 0, hashlib.sha256()
 
     def close() -> None:
         nonlocal held, size, digest
         tokens = TokenArray.joined(held or [TokenArray(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
-        name = f"shard-{len(shards):05d}"
-        _WRITERS[format](work / name, tokens)
-        shards.append({"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()})
-        write_file(work / _NOTES, json.dumps({"run": run, "shards": shards}).encode())
+        name = f"shard-{len(notes.parts):05d}"
+        with _writing(target):
+            _WRITERS[format](notes.folder / name, tokens)
+            files = sorted(file.name for file in notes.folder.glob(f"{name}.*"))
+            told = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
+            notes.add(told, files)
         held, size, digest = [], 0, hashlib.sha256()
 
     for batch, tokens in stream:
@@ -238,44 +293,29 @@ def write_token_files(
             if size >= shard_tokens:
                 close()
             at = last
-    if held or not shards:
+    if held or not notes.parts:
         close()
-    manifest = {
-        **run,
-        "tokens": sum(shard["tokens"] for shard in shards),
-        "text_sha256": report.digests,
-        "bad_lines": report.bad_lines,
-        "shards": shards,
-    }
-    text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
-    write_file(work / "manifest.json", text.encode())
-    (work / _NOTES).unlink()
-    if target.exists():
-        target.rmdir()
-    work.rename(target)
-    return TokenFiles(target, manifest)
 
 
-def _begun(work: Path, run: dict[str, Any]) -> list[dict[str, Any]]:
-    """The shards that an earlier run of the same kind has finished."""
-    try:
-        notes = json.loads((work / _NOTES).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        shutil.rmtree(work, ignore_errors=True)  # not even one shard was finished
-        work.mkdir(parents=True)
-        return []
-    if notes["run"] != run:
-        other = ", ".join(sorted(key for key in run if notes["run"].get(key) != run[key]))
+def _begun(work: Path, run: dict[str, Any]) -> Checkpoint:
+    """The shards that an earlier run of the same kind has finished, up to the first that is not as it was noted."""
+    notes = Checkpoint(work / _NOTES, work / _SHARDS, run)
+    if notes.parts and notes.before != run:
+        before = notes.before or {}
+        other = ", ".join(sorted(key for key in run if before.get(key) != run[key]))
         raise UsageError(
-            f"`{work}` holds {len(notes['shards'])} shards of another run; what differs: {other}",
-            hint=f"rm -r {work}",
+            f"`{work}` holds {len(notes.parts)} shards of another run; what differs: {other}",
+            hint=f"rm -r {typed(work)}",
         )
-    shards: list[dict[str, Any]] = notes["shards"]
-    kept = {shard["name"] for shard in shards}
-    for file in work.iterdir():
-        if file.name != _NOTES and file.name.split(".")[0] not in kept:
+    whole = list(takewhile(notes.whole, notes.parts))
+    notes.folder.mkdir(exist_ok=True)
+    if whole != notes.parts:
+        notes.keep(whole)
+    kept = {name for shard in whole for name in shard["files"]}
+    for file in notes.folder.iterdir():
+        if file.name not in kept and re.fullmatch(r"shard-\d{5,}\..*|manifest\.json", file.name):
             file.unlink()  # of the shard at which the run was stopped
-    return shards
+    return notes
 
 
 def _behind(batches: Iterator[Batch], shards: list[dict[str, Any]], work: Path) -> Iterator[Batch]:
@@ -289,7 +329,7 @@ def _behind(batches: Iterator[Batch], shards: list[dict[str, Any]], work: Path) 
             left -= min(left, len(texts))
         if left or digest.hexdigest() != shard["text_sha256"]:
             raise InputError(
-                f"the text is not the one that {shard['name']} in `{work}` was made from", hint=f"rm -r {work}"
+                f"the text is not the one that {shard['name']} in `{work}` was made from", hint=f"rm -r {typed(work)}"
             )
     return batches
 
@@ -319,21 +359,15 @@ def _batches(sources: list[Source], documents: Documents, report: ReadReport, te
 
 
 def _write_npy(stem: Path, tokens: TokenArray) -> None:
-    def ids(path: Path) -> None:
-        with path.open("wb") as file:
-            np.save(file, tokens.ids)
-
-    def offsets(path: Path) -> None:
-        with path.open("wb") as file:
-            np.save(file, tokens.offsets)
-
-    write_file(stem.with_suffix(".npy"), ids)
-    write_file(stem.with_suffix(".offsets.npy"), offsets)
+    for suffix, array in ((".npy", tokens.ids), (".offsets.npy", tokens.offsets)):
+        with stem.with_suffix(suffix).open("wb") as file:
+            np.save(file, array)
 
 
 def _write_bin(stem: Path, tokens: TokenArray) -> None:
     little = tokens.ids.astype(tokens.ids.dtype.newbyteorder("<"), copy=False)
-    write_file(stem.with_suffix(".bin"), lambda path: _append(path, little.data))
+    with stem.with_suffix(".bin").open("wb") as file:
+        file.write(little.data)
     # Megatron-LM, megatron/core/datasets/indexed_dataset.py: magic, version, type, number of sequences, of entries of the
     # last table; lengths (int32), byte offsets (int64), and with which sequence each document ends (int64, from 0).
     n = len(tokens)
@@ -341,12 +375,7 @@ def _write_bin(stem: Path, tokens: TokenArray) -> None:
     places = tokens.offsets[:-1] * tokens.ids.dtype.itemsize
     head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, _MEGATRON_TYPES[tokens.ids.dtype.name], n, n + 1)
     body = (lengths.astype("<i4"), places.astype("<i8"), np.arange(n + 1).astype("<i8"))
-    write_file(stem.with_suffix(".idx"), head + b"".join(part.tobytes() for part in body))
-
-
-def _append(path: Path, content: Any) -> None:
-    with path.open("wb") as file:
-        file.write(content)
+    stem.with_suffix(".idx").write_bytes(head + b"".join(part.tobytes() for part in body))
 
 
 def _read_index(path: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -360,12 +389,9 @@ def _write_arrow(stem: Path, tokens: TokenArray) -> None:
     pa = _pyarrow()
     column = pa.LargeListArray.from_arrays(pa.array(tokens.offsets), pa.array(tokens.ids))
     batch = pa.record_batch([column], ["ids"])
-
-    def write(path: Path) -> None:
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
-            writer.write_batch(batch)
-
-    write_file(stem.with_suffix(".arrow"), write)
+    path = stem.with_suffix(".arrow")
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
 
 
 def _pyarrow() -> Any:

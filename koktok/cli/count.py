@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,12 +61,19 @@ def _count(
     threads: int | None,
     talk: Any,
 ) -> None:
-    from koktok.count.count_files import About, Counted, runs_file
-    from koktok.count.counting import counting
+    from koktok.count.count_files import About, Counted, is_count_file, runs_file
+    from koktok.count.counting import counting, forget
+    from koktok.files import check_file, workplace
     from koktok.progress import counted
 
-    folder = out.with_name(f"{out.name}.parts")
-    with counting(sources, holdout=holdout, runs=runs, threads=threads, folder=folder, tell=talk) as found:
+    place = check_file(out, is_count_file)
+    if runs:
+        check_file(runs_file(out), is_count_file)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        workplace(place.with_name(f"{place.name}.parts"), wait=1) as kept,
+        counting(sources, holdout=holdout, runs=runs, threads=threads, folder=kept, tell=talk) as found,
+    ):
         told = found.report
         if told.bad_lines:
             talk.note(f"{counted(told.bad_lines, 'undecodable line')} left out: {', '.join(told.bad_places)}")
@@ -81,7 +87,7 @@ def _count(
         if runs:
             tables.append((runs_file(out), found.runs, About("runs", covered)))
         _write(tables, min_count, talk)
-    shutil.rmtree(folder, ignore_errors=True)
+        forget(kept)
 
 
 def _merge(files: list[str], out: Path, *, min_count: int, talk: Any) -> None:

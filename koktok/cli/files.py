@@ -50,10 +50,11 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write a tokenizer for another library; says what that library does differently."""
+    from koktok.files import place_of
     from koktok.formats.folder import MARK
     from koktok.tokenizer import Tokenizer
 
-    if out.exists() and out.resolve() == tokenizer.resolve():
+    if place_of(out) == tokenizer.resolve():
         raise UsageError("`--out` is the tokenizer itself; it would be replaced", hint=f"--out {out}-{to.value}")
     if to not in FOLDERS and (out / MARK).is_file():
         raise UsageError(f"the folder `{out}` holds a koktok tokenizer, which would be lost", hint="--out NEW-NAME")
@@ -93,18 +94,19 @@ def export(
 
 
 def _hf(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
+    from koktok.files import write_folder
     from koktok.foreign import ImportedTokenizer, hf_files
     from koktok.foreign.conversion import agreement
     from koktok.foreign.imported import PROBES
     from koktok.formats import hf
-    from koktok.formats.folder import write_folder
+    from koktok.formats.folder import TOKENIZER
 
     if isinstance(tokenizer, ImportedTokenizer):
         if looks:
             raise UsageError("styles are for koktok's own tokenizers; an imported one keeps its special tokens")
         files = hf_files(tokenizer)
         different = agreement(tokenizer, files)
-        write_folder(out, files)
+        write_folder(out, files, TOKENIZER)
         same = f"{len(PROBES) - len(different)} of {len(PROBES)} hard texts get the same ids as from the source"
         return [same, *(f"other ids for {probe!r}" for probe in different[:5])]
     if looks:
@@ -137,10 +139,10 @@ def _hf_kiwi(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str
 
 
 def _spm(tokenizer: Tokenizer, out: Path, user_defined: list[str]) -> list[str]:
+    from koktok.files import write_file
     from koktok.foreign import ImportedTokenizer
     from koktok.foreign.engines import SentencePieceEngine
-    from koktok.formats.file import write_file
-    from koktok.formats.sentencepiece import differences, model_proto
+    from koktok.formats.sentencepiece import differences, may_be_ours, model_proto
 
     if isinstance(tokenizer, ImportedTokenizer):
         if not isinstance(tokenizer.engine, SentencePieceEngine):
@@ -149,28 +151,29 @@ def _spm(tokenizer: Tokenizer, out: Path, user_defined: list[str]) -> list[str]:
             )
         if user_defined:
             raise UsageError("`--user-defined` is for koktok's own tokenizers")
-        write_file(out, tokenizer.engine.data)
+        whole = tokenizer.engine.data
+        write_file(out, whole, ours=lambda file: may_be_ours(file) or file.read_bytes() == whole)
         return []
     data = model_proto(tokenizer.vocab, tokenizer.pattern, normalizer=tokenizer.normalizer, user_defined=user_defined)
-    write_file(out, data)
+    write_file(out, data, ours=may_be_ours)
     return [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
 
 
 def _tiktoken(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
     from dataclasses import replace
 
+    from koktok.files import write_folder
     from koktok.foreign import ImportedTokenizer
     from koktok.foreign.engines import TiktokenEngine
-    from koktok.formats.folder import write_folder
-    from koktok.formats.tiktoken import files, ranks_of
+    from koktok.formats.tiktoken import EXPORT, files, ranks_of
 
     if isinstance(tokenizer, ImportedTokenizer):
         if not isinstance(tokenizer.engine, TiktokenEngine):
             raise UsageError(f"this was imported from what {tokenizer.engine.library} runs, and has no ranks")
-        write_folder(out, files(replace(tokenizer.engine.ranks, name=name)))
+        write_folder(out, files(replace(tokenizer.engine.ranks, name=name)), EXPORT)
         return []
     ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
-    write_folder(out, files(ranks, tokenizer.normalizer.signature()))
+    write_folder(out, files(ranks, tokenizer.normalizer.signature()), EXPORT)
     return ["tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
 
 
@@ -204,12 +207,12 @@ def import_(
     quiet: Quiet = False,
 ) -> None:
     """Read a foreign tokenizer into a folder that every verb takes; its ids stay its library's."""
+    from koktok.files import check_folder
     from koktok.foreign import ImportedTokenizer, import_tokenizer
     from koktok.foreign.imported import PROBES
-    from koktok.formats.folder import check_target
+    from koktok.formats.folder import TOKENIZER
 
-    check_target(out)
-    if out.exists() and file.is_dir() and out.resolve() == file.resolve():
+    if check_folder(out, TOKENIZER) == file.resolve():
         raise UsageError("`--out` is the folder that is read", hint=f"--out {out}-koktok")
     specials: dict[str, int] = {}
     for item in special or []:

@@ -247,13 +247,13 @@ def report(
     The same inputs give the same bytes. A tokenizer that cannot be opened is a row that says why; where none can, it ends with
     1, and with 2 where one broke while it was measured.
     """
-    from koktok.formats.folder import check_folder
+    from koktok.files import check_folder, write_folder
     from koktok.metrics import Parallel, Text
     from koktok.progress import Talk
     from koktok.report import to_html, to_markdown
     from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase
     from koktok.report.page import check_extra
-    from koktok.report.schema import write
+    from koktok.report.schema import FOLDER
 
     try:
         check_extra()
@@ -261,7 +261,7 @@ def report(
     except MissingExtraError as error:  # told now, so that nobody waits for a page that does not come
         print(f"report.html is left out: {error.message}: {error.hint}", file=sys.stderr)
         page = False
-    check_folder(out)
+    check_folder(out, FOLDER, ("report.json", "report.md", "report.html", *(["speed.json"] if speed else [])))
     korean = Text.of(_domains(text, field)) if text else None
     corpora = _golds(gold, human_gold)
     both = Parallel(*([*lines_of_paths([path], field)] for path in parallel)) if parallel else None
@@ -285,18 +285,18 @@ def report(
             seed=seed,
             tell=talk,
         )
-    write(out / "report.json", found.to_json())
-    told = write(out / "report.md", to_markdown(found))
+    rendered = {"report.json": found.to_json(), "report.md": to_markdown(found)}
     if page:
-        told = write(out / "report.html", to_html(found))
+        rendered["report.html"] = to_html(found)
+    write_folder(out, rendered, FOLDER)
     if speed:
         with Talk(quiet=quiet) as talk:
             timed = measure_speed(entries_of(specs), korean.lines if korean else [], tell=talk)
-        write(out / "speed.json", timed.to_json())
+        write_folder(out, {"speed.json": timed.to_json()}, FOLDER)
     for row in found.rows:
         if not row.ran:
             print(f"{'failed' if row.failed else 'not run'}: {row.name}: {row.why}", file=sys.stderr)
-    print(told)
+    print(out / [*rendered][-1])
     if any(row.failed for row in found.rows):
         raise typer.Exit(2)
     if not any(row.ran for row in found.rows):

@@ -126,9 +126,10 @@ def train(
         holdout=holdout,
         sources=(),
     )
-    from koktok.formats.folder import check_target
+    from koktok.files import check_folder
+    from koktok.formats.folder import CARD, TOKENIZER
 
-    check_target(out)
+    check_folder(out, TOKENIZER, ("frontier.md", "frontier.json", "frontier.png") if frontier else (CARD,))
     sources = sources_of(paths, field, weight or [], quiet=quiet)
     from koktok import closing
     from koktok.progress import Talk

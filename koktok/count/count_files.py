@@ -8,7 +8,6 @@ does. Runs for superwords stand in a second file beside it, NAME.runs.parquet, w
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -17,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from koktok.count.counts import Dropped
 from koktok.errors import InputError
+from koktok.files import write_file
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "About", "Counted", "about", "read_counts", "runs_file", "write_counts"]
+__all__ = ["FORMAT", "About", "Counted", "about", "is_count_file", "read_counts", "runs_file", "write_counts"]
 
 FORMAT = 2
 """Version of the file; a newer one is refused, an older one is read for ever. Files of words of format 1 had `documents`."""
@@ -145,18 +145,24 @@ def write_counts(file: Path, parts: Iterable[pl.DataFrame], said: About, *, min_
         shown = replace(said, min_count=max(min_count, said.min_count), dropped=dropped)
         return {_KEY: json.dumps({"format": FORMAT, "koktok": version("koktok"), **asdict(shown)}, ensure_ascii=False)}
 
-    partial = file.with_name(f".{file.name}.{os.getpid()}.part")
     schema = dict.fromkeys(columns, pl.UInt64) | {"word": pl.String}
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+
+    def write(fresh: Path) -> None:
         table = register_io_source(kept, schema=schema, validate_schema=True)
-        table.sink_parquet(partial, compression="zstd", row_group_size=_GROUP, metadata=metadata)
-        partial.replace(file)
-    except OSError as error:
-        raise InputError(f"the count file `{file}` cannot be written: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+        table.sink_parquet(fresh, compression="zstd", row_group_size=_GROUP, metadata=metadata)
+
+    write_file(file, write, ours=is_count_file)
     return Dropped(words, gone, of)
+
+
+def is_count_file(file: Path) -> bool:
+    """Whether a file is one that `write_counts` wrote."""
+    import polars as pl
+
+    try:
+        return _KEY in pl.read_parquet_metadata(file)
+    except (OSError, pl.exceptions.PolarsError):  # no Parquet
+        return False
 
 
 def _columns(kind: Literal["words", "runs"]) -> list[str]:

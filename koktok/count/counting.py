@@ -11,8 +11,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shlex
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,6 +32,7 @@ from polars import col
 from koktok.count.count_files import About, about, read_counts, runs_file
 from koktok.count.counts import WORD, Counts, summed
 from koktok.errors import InputError, UsageError
+from koktok.files import Checkpoint
 from koktok.text.records import Ahead
 from koktok.text.sources import BLOCK, Batch, ReadReport, Source, held_block, item_batches, read_blocks
 
@@ -43,6 +46,7 @@ __all__ = [
     "Tell",
     "counted_lines",
     "counting",
+    "forget",
     "parts",
     "read",
     "shard_of",
@@ -69,6 +73,7 @@ SENTENCE_ENDS = r"""([.?!…。]["'”’)\]」』]*) """
 """Where a sentence ends inside a line, as a regular expression: a mark, closing quotes and brackets, a space."""
 
 _FORMAT = b"koktok count 2"
+_NOTES = "progress.jsonl"
 _GROUP = 1 << 15  # rows of a spilled shard that are skipped or read together
 _STEP = 512  # rows of a shard for a word of its sample
 _RUN = rf" *[^ \n]+(?: +[^ \n]+){{{RUN - 1}}}"
@@ -201,7 +206,7 @@ class Shards:
     threads : int, optional
         Shards that are counted at once, as many as there are cores by default; the tables do not depend on it.
     folder : Path, optional
-        Where finished shards are kept for a count that is killed.
+        Where finished shards are kept for a count that is killed; koktok's own, see `forget`.
 
     Examples
     --------
@@ -224,7 +229,9 @@ class Shards:
         self._holdout = holdout
         self._runs = runs
         self._threads = threads or os.cpu_count() or 1
-        self._folder = folder
+        self._kept_at = None if folder is None else Checkpoint(folder / _NOTES, folder, {"format": _FORMAT.decode()})
+        self._noted = {part["name"]: part for part in self._kept_at.parts} if self._kept_at else {}
+        self._noting = threading.Lock()
         self._pool = ThreadPoolExecutor(self._threads)
         self._spill: tempfile.TemporaryDirectory[str] | None = None
         self._kept = 0
@@ -324,17 +331,17 @@ class Shards:
 
     def _shards(self, data: bytes, held: NDArray[np.bool_], ends: NDArray[np.bool_]) -> list[Shard]:
         """The table of words of some text, and that of its runs, counted or found; runs on a thread of its own."""
-        files: list[Path] = []
-        if self._folder is not None:
+        name = ""
+        if self._kept_at is not None:
             sha = hashlib.blake2b(_FORMAT, digest_size=20)
             for part in (data, held.data, ends.data):
                 sha.update(part)
-            kinds = ("words", "runs") if self._runs else ("words",)
-            files = [self._folder / f"{sha.hexdigest()}.{kind}" for kind in kinds]
-            with contextlib.suppress(OSError, pl.exceptions.PolarsError):
-                found = [Shard.of(pl.read_parquet(file, columns=["word"], glob=False), file) for file in files]
+            name = sha.hexdigest()
+            files = [self._kept_at.folder / file for file in _names(name, runs=self._runs)]
+            noted = self._noted.get(name, {"files": {}})
+            if {file.name for file in files} <= noted["files"].keys() and self._kept_at.whole(noted):
                 self.told.found += 1
-                return found
+                return [Shard.of(pl.read_parquet(file, columns=["word"], glob=False), file) for file in files]
         self.told.counted += 1
         text = pl.Series([data[:-1]], dtype=pl.Binary).cast(pl.String)
         del data
@@ -344,17 +351,20 @@ class Shards:
         tables = [_counted(lines, _words)]
         if self._runs:
             tables.append(_counted(lines, _runs, documents=True))
-        return self._written(tables, files) if files else [self._settled(table) for table in tables]
+        if self._kept_at is None:
+            return [self._settled(table) for table in tables]
+        return self._written(self._kept_at, name, tables)
 
-    @staticmethod
-    def _written(tables: Sequence[pl.DataFrame], files: Sequence[Path]) -> list[Shard]:
-        """Shards kept in files, runs first, so that a file of words tells that both are there."""
+    def _written(self, kept_at: Checkpoint, name: str, tables: Sequence[pl.DataFrame]) -> list[Shard]:
+        """Shards kept in files, which are noted when the disk has them."""
+        files = [kept_at.folder / file for file in _names(name, runs=self._runs)]
         try:
-            files[0].parent.mkdir(parents=True, exist_ok=True)
-            for table, file in reversed(list(zip(tables, files, strict=True))):
+            for table, file in zip(tables, files, strict=True):
                 _write(table, file)
+            with self._noting:
+                kept_at.add({"name": name}, [file.name for file in files])
         except OSError as error:
-            raise InputError(f"the folder `{files[0].parent}` cannot be written to: {error}") from error
+            raise InputError(f"the folder `{kept_at.folder}` cannot be written to: {error}") from error
         return [Shard.of(table, file) for table, file in zip(tables, files, strict=True)]
 
     def _settled(self, table: pl.DataFrame) -> Shard:
@@ -371,9 +381,19 @@ class Shards:
 
 
 def _write(table: pl.DataFrame, file: Path) -> None:
-    partial = file.with_suffix(f"{file.suffix}.{os.getpid()}.part")
-    table.write_parquet(partial, compression="lz4", row_group_size=_GROUP)
-    partial.replace(file)
+    table.write_parquet(file, compression="lz4", row_group_size=_GROUP)
+
+
+def _names(name: str, *, runs: bool) -> list[str]:
+    return [f"{name}.{kind}" for kind in (("words", "runs") if runs else ("words",))]
+
+
+def forget(folder: Path) -> None:
+    """Take away the shards that a count kept in a folder, and its notes; anything else in it stays."""
+    for file in folder.iterdir():
+        if file.name == _NOTES or re.fullmatch(r"[0-9a-f]{40}\.(words|runs)", file.name):
+            with contextlib.suppress(OSError):  # Windows keeps what is still mapped
+                file.unlink()
 
 
 @dataclass(frozen=True)

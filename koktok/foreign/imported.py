@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.files import write_folder
 from koktok.foreign.engines import Engine, HfEngine, SentencePieceEngine, TiktokenEngine
-from koktok.formats.folder import MARK, write_folder
+from koktok.formats.folder import MARK, TOKENIZER, with_extra
 from koktok.formats.tiktoken import load as load_ranks
 from koktok.recipe import Recipe
 from koktok.tokenizer import Tokenizer
@@ -278,7 +279,7 @@ class ImportedTokenizer(Tokenizer):
         Parameters
         ----------
         path : str or Path
-            A new folder, or an older koktok tokenizer, which is replaced.
+            A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
         extra : mapping, optional
             More files for the folder.
         """
@@ -295,7 +296,7 @@ class ImportedTokenizer(Tokenizer):
             "exact": self.exact,
         }
         mark = tomli_w.dumps({"imported": table, "signature": self.signature})
-        return write_folder(path, {MARK: mark, **files, **dict(extra or {})})
+        return write_folder(path, with_extra({MARK: mark, **files}, extra), TOKENIZER)
 
     def _cut(self, text: str, allowed: Collection[str] | Literal["all"]) -> list[tuple[int, str, bool]]:
         """The text cut at allowed special tokens, longest first: (start, part, whether it is a special token)."""

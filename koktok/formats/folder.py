@@ -1,31 +1,55 @@
-"""A saved tokenizer: which files it is made of, and a folder that is there whole or not at all.
+"""A saved tokenizer: which files it is made of, and what they say when they are read back.
 
-This file adds: one list. Whoever writes a folder writes these files, under a temporary name beside its place, and
-renames it at the end; whoever reads one gets the recipe and the vocabulary, or one error.
+This file adds: one list. Whoever writes a folder writes these files (`koktok.files` says how); whoever reads one gets the
+recipe and the vocabulary, or one error.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.errors import ArtifactError, UsageError
+from koktok.files import Product
 from koktok.recipe import FORMAT, Recipe
 
 if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer
     from koktok.vocab import Vocab
 
-__all__ = ["MARK", "check_target", "files_of", "is_imported", "path_of", "read_folder", "seal_of", "write_folder"]
+__all__ = ["CARD", "MARK", "TOKENIZER", "files_of", "is_imported", "read_folder", "seal_of", "with_extra"]
 
 MARK = "koktok.toml"
 """The file by which koktok knows a folder as its own."""
+
+CARD = "README.md"
+
+_READ = ("special_tokens_map.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json")
+"""What libraries look for in the folder of a tokenizer."""
+
+_FORMAT_1 = (MARK, CARD, *_READ, "koktok_kiwi.py", "kiwi_dictionary.tsv")
+_FRONTIER_1 = (MARK, "frontier.md", "frontier.json", "frontier.png")
+
+
+def _without_manifest(folder: Path) -> tuple[str, ...]:
+    """What koktok wrote into a folder before there were manifests: the names that it wrote then, and no other."""
+    try:
+        tables = tomllib.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ()
+    imported, signature = tables.get("imported"), tables.get("signature")
+    if isinstance(imported, dict) and isinstance(imported.get("files"), list):
+        return (MARK, CARD, *imported["files"])
+    if isinstance(signature, dict) and "vocab" in signature:
+        return _FORMAT_1
+    return _FRONTIER_1 if "recipe" in tables and (folder / "frontier.json").is_file() else ()
+
+
+TOKENIZER = Product("koktok.sha256", "tokenizer", frozenset({MARK, *_READ}), earlier=_without_manifest)
+"""The folder of a tokenizer, trained or imported, or of a frontier of some."""
 
 
 def files_of(tokenizer: Tokenizer) -> dict[str, str | bytes]:
@@ -55,6 +79,27 @@ def files_of(tokenizer: Tokenizer) -> dict[str, str | bytes]:
         files["tokenizer.model"] = sentencepiece.model_proto(vocab, tokenizer.pattern, normalizer=tokenizer.normalizer)
     files[MARK] = recipe.to_toml(signature)
     return files
+
+
+def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes] | None) -> dict[str, str | bytes]:
+    """The files of a folder, and more that a caller wants in it.
+
+    Raises
+    ------
+    UsageError
+        When one of those has the name of a file of the tokenizer.
+
+    Examples
+    --------
+    >>> with_extra({"tokenizer.json": "{}"}, {"tokenizer.json": "mine"})
+    Traceback (most recent call last):
+        ...
+    koktok.errors.UsageError: `tokenizer.json` is a file of the tokenizer itself
+    """
+    more = dict(extra or {})
+    if twice := sorted(files.keys() & more.keys()):
+        raise UsageError(f"`{twice[0]}` is a file of the tokenizer itself")
+    return {**files, **more}
 
 
 def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
@@ -110,90 +155,3 @@ def is_imported(folder: Path) -> bool:
 def seal_of(content: str | bytes) -> str:
     """First 16 hex digits of the SHA-256 of a file: one that still has its seal need not be checked again on loading."""
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()[:16]
-
-
-def path_of(path: str | Path) -> Path:
-    """`path` as a path.
-
-    Raises
-    ------
-    UsageError
-        When it is none.
-
-    Examples
-    --------
-    >>> path_of(None)
-    Traceback (most recent call last):
-        ...
-    koktok.errors.UsageError: None came where the path of a folder was wanted
-    """
-    if not isinstance(path, str | os.PathLike) or "\0" in str(path) or not str(path):
-        raise UsageError(f"{path!r} came where the path of a folder was wanted")
-    return Path(path)
-
-
-def check_target(path: str | Path) -> Path:
-    """The target of a save, or an error before any work is done for it.
-
-    Raises
-    ------
-    UsageError
-        When the path is a file, or a folder that holds something other than a koktok tokenizer.
-    InputError
-        When its parent cannot be written to.
-    """
-    target = check_folder(path)
-    if target.is_dir() and not (target / MARK).is_file() and any(target.iterdir()):
-        raise UsageError(f"the folder `{target}` is not empty and holds no koktok tokenizer", hint="--out NEW-FOLDER")
-    return target
-
-
-def check_folder(path: str | Path) -> Path:
-    """A folder that is there, or can be made; else an error as `check_target` has them."""
-    target = path_of(path)
-    if target.exists() and not target.is_dir():
-        raise UsageError(f"`{target}` is a file; a folder is wanted", hint=f"--out {target}.koktok")
-    parent = target.absolute().parent
-    while not parent.exists():
-        parent = parent.parent
-    if not os.access(parent, os.W_OK):
-        raise InputError(f"the folder `{parent}` cannot be written to", hint="--out FOLDER-OF-YOURS")
-    return target
-
-
-def write_folder(path: str | Path, files: Mapping[str, str | bytes]) -> Path:
-    r"""Write all files, or none.
-
-    Parameters
-    ----------
-    path : str or Path
-        The folder; an older koktok tokenizer there is replaced.
-    files : mapping of str to str or bytes
-        Contents by name; text is written as UTF-8 with `\n`.
-
-    Raises
-    ------
-    InputError
-        When the disk says no; nothing is left behind and what was there before is untouched.
-    """
-    target = check_target(path)
-    target.absolute().parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
-    try:
-        fresh.chmod(0o755)
-        for name, content in files.items():
-            (fresh / name).write_bytes(content.encode() if isinstance(content, str) else content)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.absolute().parent))
-            target.rename(old / "folder")
-            fresh.rename(target)
-            shutil.rmtree(old)
-        else:
-            fresh.rename(target)
-    except OSError as error:
-        raise InputError(
-            f"`{target}` cannot be written: {error}", hint="free some space, or --out another folder"
-        ) from error
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-    return target

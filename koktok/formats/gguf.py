@@ -10,12 +10,13 @@ flags that add or drop spaces are written as off. `notes` says, for a file, what
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from koktok.errors import ArtifactError, MissingExtraError
-from koktok.formats.file import write_file
+from koktok.files import write_file
 from koktok.formats.hf import ROLES
 from koktok.formats.sentencepiece import charsmap, differences
 from koktok.text.normalize import JamoNormalizer
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
-__all__ = ["PATTERNS", "Table", "add_table", "notes", "read", "table_of", "why_not", "write"]
+__all__ = ["PATTERNS", "Table", "add_table", "may_be_ours", "notes", "read", "table_of", "why_not", "write"]
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Types of tokens, as SentencePiece numbers them and `gguf.TokenType` spells them."""
@@ -213,9 +214,32 @@ def write(table: Table, path: str | Path, *, name: str = "koktok") -> Path:
     MissingExtraError
         When the library gguf is not installed.
     UsageError, InputError
-        When the place is a folder, or cannot be written to.
+        When the place is a folder or a file that koktok did not write, or cannot be written to.
     """
-    return write_file(path, lambda fresh: _write(table, fresh, name))
+    return write_file(path, lambda fresh: _write(table, fresh, name), ours=may_be_ours)
+
+
+def may_be_ours(file: Path) -> bool:
+    """Whether a GGUF begins as `write` begins it: no tensors, and no word about a model before the vocabulary.
+
+    Read by hand, because the library takes seconds for the thousands of values behind.
+    """
+    string, number = 8, 4  # types of values, as the format numbers them
+    with file.open("rb") as content:
+
+        def text() -> str:
+            return content.read(struct.unpack("<Q", content.read(8))[0] & 0xFFFF).decode()
+
+        try:
+            magic, _, tensors, _ = struct.unpack("<4sIQQ", content.read(24))
+            for wanted in ("general.architecture", "general.name", "llama.vocab_size", "tokenizer.ggml.model"):
+                key, kind = text(), struct.unpack("<I", content.read(4))[0]
+                if (magic, tensors, key) != (b"GGUF", 0, wanted) or kind not in (string, number):
+                    return False
+                text() if kind == string else content.read(4)
+        except (struct.error, UnicodeDecodeError):
+            return False
+    return True
 
 
 def _write(table: Table, path: Path, name: str) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 from itertools import permutations
+from pathlib import Path
 
 from koktok import hangul
 from koktok.errors import ArtifactError
@@ -24,7 +25,7 @@ from koktok.text.normalize import Folds, JamoNormalizer, Normalizer, nfc, precom
 from koktok.text.pretokenize import Pattern
 from koktok.vocab import BYTE_PIECES, Vocab
 
-__all__ = ["charsmap", "differences", "model_proto", "rules", "why_not"]
+__all__ = ["charsmap", "differences", "may_be_ours", "model_proto", "rules", "why_not"]
 
 
 def why_not(vocab: Vocab, pattern: Pattern) -> str:
@@ -126,6 +127,21 @@ def charsmap(normalizer: Normalizer) -> bytes:
 def _joins() -> bytes:
     # 가 + ㅆ too: where only rare syllables are taken apart, some lose nothing but their tail.
     return precompiled((*((jamo, chr(c)) for c, jamo in hangul.SPLIT.items()), *hangul.tail_rules()))
+
+
+def may_be_ours(file: Path) -> bool:
+    """Whether a model is laid out as `model_proto` lays them out, and as SentencePiece's own trainer never does."""
+    from google.protobuf.message import DecodeError
+    from sentencepiece import sentencepiece_model_pb2 as proto
+
+    try:
+        model = proto.ModelProto.FromString(file.read_bytes())
+    except (OSError, DecodeError):
+        return False
+    spaces = model.normalizer_spec.escape_whitespaces or model.trainer_spec.split_by_whitespace
+    pieces = proto.ModelProto.SentencePiece
+    first = model.pieces[0].type if model.pieces else pieces.CONTROL
+    return not spaces and not model.trainer_spec.input and first in (pieces.BYTE, pieces.NORMAL)
 
 
 def model_proto(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.errors import ArtifactError, MissingExtraError
+from koktok.files import Product
 from koktok.vocab import BYTE_CHARS, Vocab
 
 if TYPE_CHECKING:
@@ -27,10 +28,24 @@ if TYPE_CHECKING:
 
     from koktok.text.pretokenize import Pattern
 
-__all__ = ["Ranks", "files", "load", "ranks_from_text", "ranks_of", "why_not"]
+__all__ = ["EXPORT", "Ranks", "files", "load", "ranks_from_text", "ranks_of", "why_not"]
 
 SPEC = "tiktoken.json"
 FORMAT = 1
+
+
+def _without_manifest(folder: Path) -> tuple[str, ...]:
+    """What an older koktok exported, which wrote no manifest."""
+    try:
+        spec = json.loads((folder / SPEC).read_text(encoding="utf-8"))
+        return (SPEC, str(spec["ranks"])) if {"format", "name", "sha256", "pat_str"} <= spec.keys() else ()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ()
+
+
+EXPORT = Product("tiktoken.sha256", "tiktoken export", frozenset({SPEC}), earlier=_without_manifest)
+"""The folder of an export."""
+
 _BYTE_OF = {char: byte for byte, char in enumerate(BYTE_CHARS)}
 
 

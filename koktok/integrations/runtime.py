@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
 from koktok.errors import ArtifactError, InputError
-from koktok.formats.folder import files_of, write_folder
+from koktok.files import write_folder
+from koktok.formats.folder import TOKENIZER, files_of, with_extra
 from koktok.formats.hf import why_not
 from koktok.segment import Segmenter, bare, segmenter_for
 from koktok.segment.boundaries import Morpheme, Policy, codas_of, cuts_of
@@ -98,7 +99,7 @@ def save_with_kiwi(
     ----------
     tokenizer : Tokenizer
     path : str or Path
-        A new folder, or an older koktok tokenizer, which is replaced.
+        A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
     user_dictionary : str or Path, optional
         Dictionary for Kiwi; a copy goes into the folder.
     extra : mapping, optional
@@ -122,7 +123,7 @@ def save_with_kiwi(
             files[DICTIONARY] = Path(user_dictionary).read_bytes()
         except OSError as error:
             raise InputError(f"the user dictionary `{user_dictionary}` cannot be read: {error}") from error
-    return write_folder(path, files | dict(extra or {}))
+    return write_folder(path, with_extra(files, extra), TOKENIZER)
 
 
 def with_class(config: str, settings: Mapping[str, Any]) -> str:

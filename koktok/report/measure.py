@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from koktok.errors import KoktokError, UsageError
+from koktok.files import write_file
 from koktok.gold import check_names
 from koktok.hangul import has_syllable
 from koktok.report.names import distinct
-from koktok.report.schema import Comparison, Contrast, Report, Row, Sentence, Speed, SpeedRow, write
+from koktok.report.schema import Comparison, Contrast, Report, Row, Sentence, Speed, SpeedRow
 from koktok.report.scored import gold_info, measures_of, row_of, texts_of
 
 if TYPE_CHECKING:
@@ -279,7 +280,7 @@ class _Run:
             return _Done.model_validate_json(place.read_text(encoding="utf-8"))
         done = self._measured(subject)
         if place:
-            write(place, done.model_dump_json())
+            write_file(place, done.model_dump_json().encode())
         return done
 
     def _measured(self, subject: Subject) -> _Done:

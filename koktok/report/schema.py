@@ -14,8 +14,10 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from koktok.errors import ArtifactError
+from koktok.files import Product
 
 __all__ = [
+    "FOLDER",
     "FORMAT",
     "VERSION",
     "Cell",
@@ -36,6 +38,20 @@ SPEED_FORMAT: Final = "koktok-speed"
 VERSION: Final = 2
 READABLE: Final = (1, 2)
 """What version 2 adds has a default: recall by kind, p-values, what was resampled."""
+
+
+def _without_manifest(folder: Path) -> tuple[str, ...]:
+    """What an older koktok wrote beside its report.json, when it listed nothing."""
+    try:
+        with (folder / "report.json").open("rb") as file:
+            ours = FORMAT.encode() in file.read(64)
+    except OSError:
+        return ()
+    return ("report.json", "report.md", "report.html", "speed.json") if ours else ()
+
+
+FOLDER = Product("report.sha256", "report", guest=True, earlier=_without_manifest)
+"""Where a report lies, beside anything else."""
 
 
 class _Frozen(BaseModel):
@@ -228,15 +244,6 @@ class Speed(_Frozen):
     def to_json(self) -> str:
         """JSON; not deterministic, as its figures are not."""
         return _dumped(self.model_dump(mode="json"))
-
-
-def write(path: Path, text: str) -> Path:
-    """Write under a temporary name, then rename: a reader never sees half a report."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(path.name + ".partial")
-    fresh.write_text(text, encoding="utf-8", newline="\n")
-    fresh.replace(path)
-    return path
 
 
 def _dumped(data: Any) -> str:

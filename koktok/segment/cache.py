@@ -15,8 +15,8 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
-from koktok.cache import cache_dir
 from koktok.errors import AnalyserError
+from koktok.files import cache_dir
 from koktok.segment import Segmenter
 from koktok.segment.boundaries import Morpheme
 from koktok.segment.packed import packed_rows, unpack

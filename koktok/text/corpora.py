@@ -13,15 +13,12 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from koktok.cache import cache_dir
-from koktok.errors import CorpusError, did_you_mean
+from koktok.errors import CorpusError, InputError, did_you_mean
+from koktok.files import Product, cache_dir, check_folder, sweep, workplace, workplace_of, write_folder
 from koktok.hangul import has_syllable
 from koktok.text import download
 from koktok.text.corpus_recipe import CorpusRecipe, LocalSource, load
@@ -30,7 +27,6 @@ from koktok.text.extract import prose
 __all__ = ["CorpusRecipe", "fetch", "find", "list_corpora", "show"]
 
 _EXTRACTION = 1  # Part of every cache key: raise it when `koktok.text.extract` gives other lines.
-_DAY = 86400.0
 
 
 def _folders() -> Iterator[Path]:
@@ -131,7 +127,8 @@ def fetch(name: str, *, force: bool = False, on_progress: Callable[[str, int, in
     """Return the folder with the corpus's text, after downloading and extracting it where it is not there yet.
 
     The folder holds a UTF-8 .txt file for each source, a paragraph, item or cell a line, and ``fetched.json`` with
-    the checksums and counts. Lines that came before are known by a 16-byte digest, so `dedupe` holds no text.
+    the checksums and counts. Lines that came before are known by a 16-byte digest, so `dedupe` holds no text. Fetching
+    anew replaces these files, and no other that lies there.
 
     Parameters
     ----------
@@ -151,8 +148,8 @@ def fetch(name: str, *, force: bool = False, on_progress: Callable[[str, int, in
 
     Examples
     --------
-    >>> sorted(path.name for path in fetch("mini").iterdir())
-    ['fetched.json', 'mini.txt']
+    >>> [path.name for path in fetch("mini").glob("*.txt")]
+    ['mini.txt']
     """
     recipe = find(name)
     place = _place(recipe)
@@ -161,40 +158,37 @@ def fetch(name: str, *, force: bool = False, on_progress: Callable[[str, int, in
     tell = on_progress or (lambda *_: None)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(place.parent)
-        with tempfile.TemporaryDirectory(prefix=".part-", dir=place.parent) as temporary:
-            made = Path(temporary, "text")
-            made.mkdir()
-            _make(recipe, made, Path(temporary), tell)
-            if place.is_dir() and force:
-                place.rename(Path(temporary, "old"))
-            try:
-                made.rename(place)
-            except OSError:
-                # Where another process was quicker, its folder stays: it holds the same.
-                if not place.is_dir():
-                    raise
-    except OSError as error:
+        sweep(place.parent)
+        with workplace(workplace_of(place, ".fetch"), wait=float("inf")):
+            if place.is_dir() and not force:  # another process was quicker
+                return place
+            check_folder(place, _TEXT, [f"{source.stem}.txt" for source in recipe.source])
+            write_folder(place, lambda made: _make(recipe, made, tell), _TEXT)
+    except (InputError, OSError) as error:
         what = f"the corpus `{recipe.name}` cannot be kept in `{place.parent}`: {error}"
         raise CorpusError(what, hint="export KOKTOK_CACHE=/a/folder/to/write/in") from error
     tell("done", len(recipe.source), len(recipe.source))
     return place
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what killed processes left; a day old, so that no running one loses its work."""
-    for left in folder.glob(".part-*"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _DAY:
-                shutil.rmtree(left)
+def _without_manifest(folder: Path) -> tuple[str, ...]:
+    """What an older koktok fetched, which wrote no manifest."""
+    try:
+        sources = json.loads((folder / "fetched.json").read_text(encoding="utf-8"))["sources"]
+        return ("fetched.json", *(f"{row['source']}.txt" for row in sources))
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
 
 
-def _make(recipe: CorpusRecipe, made: Path, temporary: Path, tell: Callable[[str, int, int], None]) -> None:
+_TEXT = Product("fetched.sha256", "corpus", frozenset({"fetched.json"}), earlier=_without_manifest)
+
+
+def _make(recipe: CorpusRecipe, made: Path, tell: Callable[[str, int, int], None]) -> None:
     seen: set[bytes] = set()
     rows: list[dict[str, Any]] = []
     for index, source in enumerate(recipe.source):
         tell(f"{source.kind} {source.stem}", index, len(recipe.source))
-        folder = temporary / f"download-{index}"
+        folder = made / f"download-{index}"
         folder.mkdir()
         row: dict[str, Any] = {"source": source.stem, "sha256": None, "documents": 0, "lines": 0, "eojeols": 0}
         row |= {"without_hangul": 0, "repeated": 0}

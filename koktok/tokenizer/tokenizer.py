@@ -283,20 +283,21 @@ class Tokenizer(ManyTexts):
         Parameters
         ----------
         path : str or Path
-            A new folder, or an older koktok tokenizer, which is replaced.
+            A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
         extra : mapping, optional
             More files for the folder, for instance a model card.
 
         Raises
         ------
         UsageError
-            When something else is at that place.
+            When something else is at that place, or a file that koktok did not write has the name of a new one.
         InputError
             When the disk says no; nothing half-written is left.
         """
-        from koktok.formats.folder import files_of, write_folder
+        from koktok.files import write_folder
+        from koktok.formats.folder import TOKENIZER, files_of, with_extra
 
-        return write_folder(path, files_of(self) | dict(extra or {}))
+        return write_folder(path, with_extra(files_of(self), extra), TOKENIZER)
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
@@ -307,14 +308,19 @@ class Tokenizer(ManyTexts):
         ArtifactError
             When the folder is missing, damaged, changed by hand, or written by a newer koktok.
         """
-        from koktok.formats.folder import is_imported, path_of, read_folder
+        from koktok.files import path_of, read_settled
+        from koktok.formats.folder import TOKENIZER, is_imported, read_folder
 
         folder = path_of(path)
-        if is_imported(folder):
-            from koktok.foreign.imported import load_imported
 
-            return load_imported(folder)
-        return cls(*read_folder(folder))
+        def read() -> Tokenizer:
+            if is_imported(folder):
+                from koktok.foreign.imported import load_imported
+
+                return load_imported(folder)
+            return cls(*read_folder(folder))
+
+        return read_settled(folder, TOKENIZER, read)
 
     def _parts(self, text: str, allowed: Collection[str] | Literal["all"]) -> list[tuple[int, int, str]]:
         """The text cut at allowed special tokens, before normalization, longest token first as in Hugging Face.

@@ -1,0 +1,32 @@
+"""Whole-or-nothing writing, the cache folder, digests.
+
+In: a path, and contents or a function that writes them. Out: a file or a folder that is there whole or not at all, in which
+nothing is deleted or replaced that koktok did not write.
+"""
+
+from koktok.files.checkpoint import Checkpoint
+from koktok.files.file import check_file, write_file
+from koktok.files.folder import Product, check_folder, publish, read_settled, settle, sweep, write_folder
+from koktok.files.workplace import cache_dir, path_of, place_of, probe, sha256_of, sync, typed, workplace, workplace_of
+
+__all__ = [
+    "Checkpoint",
+    "Product",
+    "cache_dir",
+    "check_file",
+    "check_folder",
+    "path_of",
+    "place_of",
+    "probe",
+    "publish",
+    "read_settled",
+    "settle",
+    "sha256_of",
+    "sweep",
+    "sync",
+    "typed",
+    "workplace",
+    "workplace_of",
+    "write_file",
+    "write_folder",
+]

@@ -1,0 +1,621 @@
+"""Law 12: nothing that koktok did not write is ever deleted or replaced; what it writes is there whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.files import (
+    Checkpoint,
+    Product,
+    check_file,
+    check_folder,
+    place_of,
+    read_settled,
+    sweep,
+    workplace,
+    workplace_of,
+    write_file,
+    write_folder,
+)
+from koktok.files import folder as folders
+
+THING = Product("thing.sha256", "thing", frozenset({"a"}))
+GUEST = Product("guest.sha256", "guest", guest=True)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def state(folder: Path) -> dict[str, object]:
+    """All that a folder holds, links and hidden things too."""
+    return {
+        path.relative_to(folder).as_posix(): str(path.readlink())
+        if path.is_symlink()
+        else path.read_bytes()
+        if path.is_file()
+        else "folder"
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.fixture(params=["exchange", "one by one"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways by which a folder takes its place, the second as on a system without the first."""
+    if request.param == "one by one":
+        monkeypatch.setattr(folders, "_exchange", lambda *_: False)
+    return str(request.param)
+
+
+# ── folders ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def listed(manifest: Path) -> set[str]:
+    return {line.split("  ", 1)[1] for line in manifest.read_text(encoding="utf-8").splitlines()[1:]}
+
+
+def test_a_folder_lists_what_koktok_wrote(tmp_path: Path) -> None:
+    out = write_folder(tmp_path / "out", {"b": b"1", "a": "", '한 "글"': "2"}, THING)
+    first, *rows = (out / "thing.sha256").read_text(encoding="utf-8").splitlines()
+    assert first.startswith("# Written by koktok")
+    assert rows == [
+        f"{hashlib.sha256(data).hexdigest()}  {name}" for name, data in (("a", b""), ("b", b"1"), ('한 "글"', b"2"))
+    ]
+    if shutil.which("sha256sum"):
+        subprocess.run(["sha256sum", "--check", "--strict", "thing.sha256"], cwd=out, check=True, capture_output=True)
+    assert names(tmp_path) == ["out"]
+    again = write_folder(tmp_path / "again", {'한 "글"': "2", "a": b"", "b": b"1"}, THING)
+    assert state(again) == state(out)
+
+
+def fill_with_others(folder: Path) -> dict[str, object]:
+    """What a user keeps beside koktok's files."""
+    (folder / "model.safetensors").write_bytes(b"weights")
+    (folder / "runs" / "1").mkdir(parents=True)
+    (folder / "runs" / "1" / "events").write_bytes(b"log")
+    (folder / "empty").mkdir()
+    (folder / "link").symlink_to("runs/1/events")
+    (folder / "nowhere").symlink_to("gone")
+    theirs = ("model.safetensors", "runs", "empty", "link", "nowhere")
+    return {name: what for name, what in state(folder).items() if name.split("/")[0] in theirs}
+
+
+def test_others_files_stay_and_ours_are_replaced(tmp_path: Path, way: str) -> None:
+    out = write_folder(tmp_path / "out", {"a": "1", "b": "1", "c": "1"}, THING)
+    others = fill_with_others(out)
+    inode, opened = (out / "model.safetensors").stat().st_ino, (out / "runs" / "1" / "events").open("ab")
+    write_folder(out, {"a": "2", "b": "2", "d": "2"}, THING)
+    opened.write(b" goes on")
+    opened.close()
+    others["runs/1/events"] = b"log goes on"
+    found = state(out)
+    assert found.items() >= {**others, "a": b"2", "b": b"2", "d": b"2"}.items()
+    assert "c" not in found
+    assert (out / "model.safetensors").stat().st_ino == inode
+    assert listed(out / "thing.sha256") == {"a", "b", "d"}
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_folder_of_ours_alone_changes_in_one_step(tmp_path: Path) -> None:
+    out = write_folder(tmp_path / "out", {"a": "1"}, THING)
+    before = out.stat().st_ino
+    write_folder(out, {"a": "2"}, THING)
+    if sys.platform in ("linux", "darwin"):
+        assert out.stat().st_ino != before
+    assert state(out).keys() == {"a", "thing.sha256"}
+
+
+def test_where_others_files_lie_a_folder_stays_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = write_folder(tmp_path / "out", {"a": "1"}, THING)
+    before = out.stat().st_ino
+    monkeypatch.chdir(out)
+    write_folder(".", {"a": "2"}, THING)  # where the shell stands
+    assert (Path("a").read_text(), out.stat().st_ino) == ("2", before)
+    monkeypatch.chdir(tmp_path)
+    (out / "notes").write_text("mine")
+    write_folder(out, {"a": "3"}, THING)
+    assert ((out / "a").read_text(), out.stat().st_ino) == ("3", before)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda out: (out / "b").write_text("mine"), "b"),
+        (lambda out: ((out / "b").unlink(), (out / "b").mkdir()), "b"),
+        (lambda out: ((out / "b").unlink(), (out / "b").symlink_to("a")), "b"),
+        (lambda out: (out / "new").write_text("mine"), "new"),
+        (lambda out: (out / "new").symlink_to("gone"), "new"),
+        (lambda out: (out / "thing.sha256").write_text((out / "thing.sha256").read_text() + "\n"), "thing.sha256"),
+        (lambda out: (out / "a").write_text("mine"), "a"),  # one of the names of the product, new or not
+    ],
+)
+def test_what_was_changed_is_refused_and_named(
+    tmp_path: Path, change: Callable[[Path], object], name: str, way: str
+) -> None:
+    out = write_folder(tmp_path / "out", {"a": "1", "b": "1"}, THING)
+    change(out)
+    before = state(tmp_path)
+    with pytest.raises(UsageError, match=f"out/{name}` was not written by koktok, or was changed since") as caught:
+        write_folder(out, {"b": "2", "new": "2"}, THING)
+    assert caught.value.hint == f"mv {out / name} ELSEWHERE, or --out NEW-FOLDER"
+    with pytest.raises(UsageError, match=f"out/{name}`"):
+        check_folder(out, THING, ("b", "new"))
+    assert state(tmp_path) == before
+
+
+def test_what_was_changed_and_is_not_needed_stays(tmp_path: Path, way: str) -> None:
+    out = write_folder(tmp_path / "out", {"a": "1", "README.md": "card"}, THING)
+    (out / "README.md").write_text("my card")
+    write_folder(out, {"a": "2"}, THING)
+    assert state(out).items() >= {"a": b"2", "README.md": b"my card"}.items()
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    before = state(tmp_path)
+    for write in (check_folder, lambda path, product: write_folder(path, {"a": "1"}, product)):
+        with pytest.raises(UsageError, match="is not empty and holds no koktok thing"):
+            write(tmp_path, THING)
+        with pytest.raises(UsageError, match="is a file; a folder is wanted"):
+            write(tmp_path / "file", THING)
+    assert state(tmp_path) == before
+    write_folder(tmp_path, {"report": "1"}, GUEST)  # a guest asks for nothing but free names
+    write_folder(tmp_path, {"speed": "1"}, GUEST)
+    write_folder(tmp_path, {"report": "2"}, GUEST)
+    assert state(tmp_path).items() >= {**before, "report": b"2", "speed": b"1"}.items()
+    assert listed(tmp_path / "guest.sha256") == {"report", "speed"}
+
+
+def test_before_there_were_manifests_only_known_names_are_ours(tmp_path: Path, way: str) -> None:
+    old = Product("thing.sha256", "thing", earlier=lambda _: ("a", "gone", "../file", "sub/x"))
+    out = tmp_path / "out"
+    (out / "sub").mkdir(parents=True)
+    for name in ("a", "mine", "sub/x", "../file"):
+        (out / name).write_text("old")
+    write_folder(out, {"b": "1"}, old)
+    assert state(out).items() >= {"mine": b"old", "sub/x": b"old", "b": b"1"}.items()
+    assert "a" not in state(out)
+    assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "..", ".", "", "a\\b", "a\0b", "a\nb", "/etc/x", 3])
+def test_names_stay_in_the_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="is no plain name of a file"):
+        write_folder(tmp_path / "out", {name: "1"}, THING)
+    assert not names(tmp_path)
+
+
+def test_a_manifest_that_lies_claims_nothing(tmp_path: Path) -> None:
+    """Lines that others wrote, names that lead elsewhere, a list that somebody else made."""
+    out, other = tmp_path / "out", tmp_path / "other"
+    other.write_text("mine")
+    write_folder(out, {"b": "1"}, THING)
+    (out / "c").write_text("mine")
+    sha, manifest = hashlib.sha256(b"mine").hexdigest(), out / "thing.sha256"
+    head, rows = manifest.read_text().split("\n", 1)
+    for row in (f"{sha}  c\n", f"{sha}  ../other\n", "some text\n"):
+        manifest.write_text(f"{head}\n{rows}{row}")
+        with pytest.raises(UsageError, match=r"thing\.sha256` was not written by koktok, or was changed since"):
+            write_folder(out, {"c": "1"}, THING)
+    row = f"{sha}  ../other\n"
+    manifest.write_text(f"{head.rpartition(' ')[0]} {hashlib.sha256(row.encode()).hexdigest()}\n{row}")
+    (out / "b").unlink()
+    write_folder(out, {"a": "1"}, THING)
+    manifest.unlink()
+    for text in (f"{sha}  c\n", "\0", "", "\ud800"):
+        manifest.write_text(text, errors="surrogatepass")
+        with pytest.raises(UsageError, match="holds no koktok thing"):
+            write_folder(out, {"a": "1"}, THING)
+    assert (other.read_text(), (out / "c").read_text()) == ("mine", "mine")
+
+
+def test_permissions_are_kept_and_new_ones_are_the_users(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        out = write_folder(tmp_path / "out", {"a": "1"}, THING)
+        assert stat.S_IMODE(out.stat().st_mode) == 0o750
+        assert stat.S_IMODE((out / "a").stat().st_mode) == 0o640
+        out.chmod(0o700)
+        (out / "a").chmod(0o600)
+        write_folder(out, {"a": "2"}, THING)
+        assert stat.S_IMODE(out.stat().st_mode) == 0o700
+        assert stat.S_IMODE((out / "a").stat().st_mode) == 0o600
+        file = write_file(tmp_path / "file", b"1")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o640
+        file.chmod(0o600)
+        write_file(file, b"2")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
+
+
+def test_a_failure_keeps_the_old_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = write_folder(tmp_path / "out", {"a": "1"}, THING)
+    before = state(tmp_path)
+
+    def fail(fresh: Path) -> None:
+        (fresh / "a").write_text("half")
+        raise OSError(28, "No space left on device")
+
+    def stop(fresh: Path) -> None:
+        (fresh / "sub").mkdir()
+        raise KeyboardInterrupt
+
+    with pytest.raises(InputError, match="No space left"):
+        write_folder(out, fail, THING)
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(out, stop, THING)
+    with pytest.raises(UsageError, match="`sub` is no file"):
+        write_folder(out, lambda fresh: (fresh / "sub").mkdir(), THING)
+
+    def refuse(*_: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    for monkey in ("_exchange", "_carry_out"):
+        monkeypatch.setattr(folders, monkey, refuse)
+    with pytest.raises(InputError, match="cross-device"):
+        write_folder(out, {"a": "2"}, THING)
+    assert state(tmp_path) == before
+
+
+def test_a_mount_is_filled_from_within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be renamed into it, nor can it change places."""
+    out = tmp_path / "out"
+    out.mkdir()
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == out)
+    real = Path.rename
+
+    def rename(self: Path, target: Path) -> Path:
+        if (out in self.parents) != (out in Path(target).parents):
+            raise OSError(18, "Invalid cross-device link")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    monkeypatch.setattr(Path, "replace", rename)
+    check_folder(out, THING)
+    for content in ("1", "2"):
+        write_folder(out, {"a": content, content: content}, THING)
+        assert state(out).keys() == {"a", content, "thing.sha256"}
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_mount_of_the_same_disk_is_known_as_one(tmp_path: Path) -> None:
+    out, shown = tmp_path / "out", tmp_path / "shown"
+    out.mkdir()
+    shown.mkdir()
+    if subprocess.run(["mount", "--bind", out, shown], capture_output=True, check=False).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        for content in ("1", "2"):
+            write_folder(shown, {"a": content}, THING)
+            assert (out / "a").read_text() == content
+    finally:
+        subprocess.run(["umount", shown], check=True)
+    assert state(tmp_path).keys() == {"out", "out/a", "out/thing.sha256", "shown"}
+
+
+# ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_file_of_others_is_not_replaced(tmp_path: Path) -> None:
+    def ours(file: Path) -> bool:
+        return file.read_bytes().startswith(b"ours")
+
+    file = write_file(tmp_path / "deep" / "file", b"ours 1", ours=ours)
+    write_file(file, lambda fresh: fresh.write_bytes(b"ours 2"), ours=ours)
+    assert file.read_bytes() == b"ours 2"
+    file.write_bytes(b"mine")
+    for write in (check_file, lambda path, ours: write_file(path, b"ours 3", ours=ours)):
+        with pytest.raises(
+            UsageError, match=r"was not written by koktok; it is left as it is\nhint: mv .*file ELSEWHERE"
+        ):
+            write(file, ours)
+        with pytest.raises(UsageError, match="is a folder"):
+            write(tmp_path, ours)
+    assert file.read_bytes() == b"mine"
+    file.write_bytes(b"")
+    assert write_file(file, b"ours 4", ours=ours).read_bytes() == b"ours 4"  # nothing was there to lose
+    assert state(tmp_path).keys() == {"deep", "deep/file"}
+
+
+def test_a_device_takes_bytes_and_stays(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    read: list[bytes] = []
+    thread = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
+    thread.start()
+    write_file(tmp_path / "pipe", b"1")
+    thread.join(10)
+    assert read == [b"1"]
+    with pytest.raises(UsageError, match="is no file"):
+        write_file(tmp_path / "pipe", lambda _: None)
+    write_file("/dev/null", b"1", ours=lambda _: False)
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    assert names(tmp_path) == ["pipe"]
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_a_link_is_written_through(tmp_path: Path, folder: bool) -> None:
+    def write(content: str) -> None:
+        if folder:
+            write_folder(tmp_path / "link", {"a": content}, THING)
+        else:
+            write_file(tmp_path / "link", content.encode())
+
+    (tmp_path / "real").mkdir()
+    place = tmp_path / "real" / "place"
+    (tmp_path / "link").symlink_to("real/place")
+    for check in (check_file, lambda path: check_folder(path, THING), lambda _: write("0")):
+        with pytest.raises(UsageError, match="is a link to `real/place`, which is not there"):
+            check(tmp_path / "link")
+    place.mkdir() if folder else place.touch()
+    for content in ("1", "2"):
+        write(content)
+        assert (place / "a" if folder else place).read_text() == content
+    assert (tmp_path / "link").readlink() == Path("real/place")
+    assert place_of(tmp_path / "link") == place.resolve()
+    assert names(tmp_path) == ["link", "real"]
+    assert names(tmp_path / "real") == ["place"]
+
+
+def test_places_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop").symlink_to("loop")
+    before = state(tmp_path)
+    for bad in ("/proc/koktok", "/proc/self/x/y", tmp_path / ("x" * 256), tmp_path / "file" / "x", tmp_path / "loop"):
+        for check in (check_file, lambda path: check_folder(path, THING)):
+            with pytest.raises((InputError, UsageError), match=r"cannot be written to|is not there"):
+                check(bad)
+    assert check_folder(tmp_path / "a" / "b" / "c", THING) == tmp_path / "a" / "b" / "c"
+    assert state(tmp_path) == before
+    long = tmp_path / ("글" * 83)  # 249 bytes: with anything before or behind it, it would be no name
+    assert write_file(long, b"1").read_bytes() == b"1"
+    assert names(tmp_path) == ["file", "loop", long.name]
+
+
+# ── workplaces ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_folder_of_others_is_no_workplace(tmp_path: Path) -> None:
+    place = workplace_of(tmp_path / "out")
+    place.mkdir()
+    (place / "thesis").write_text("mine")
+    before = state(tmp_path)
+    for write in (
+        lambda: write_folder(tmp_path / "out", {"a": "1"}, THING),
+        lambda: write_file(tmp_path / "out", b"1"),
+        lambda: check_folder(tmp_path / "out", THING),
+    ):
+        with pytest.raises(UsageError, match=r"\.out\.koktok` is not koktok's") as caught:
+            write()
+        assert caught.value.hint == f"mv {place} ELSEWHERE"
+    assert state(tmp_path) == before
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".x.koktok").symlink_to("elsewhere")
+    with pytest.raises(UsageError, match="is not koktok's"):
+        write_file(tmp_path / "x", b"1")
+    (tmp_path / ".y.koktok").write_text("mine")
+    with pytest.raises(UsageError, match="is not koktok's"):
+        write_file(tmp_path / "y", b"1")
+    assert not names(tmp_path / "elsewhere")
+
+
+def test_two_writers_come_one_after_the_other(tmp_path: Path) -> None:
+    place = workplace_of(tmp_path / "out")
+    with workplace(place):
+        with (
+            pytest.raises(InputError, match=rf"is in use by another process \(koktok, process {os.getpid()}\)"),
+            workplace(place, wait=0),
+        ):
+            pass
+        thread = threading.Thread(target=write_folder, args=(tmp_path / "out", {"a": "1"}, THING))
+        thread.start()
+        time.sleep(0.1)
+        assert not (tmp_path / "out").exists()
+    thread.join(10)
+    assert state(tmp_path / "out")["a"] == b"1"
+    assert names(tmp_path) == ["out"]
+
+
+def test_many_writers_leave_one_whole_folder(tmp_path: Path) -> None:
+    def write(n: int) -> None:
+        for _ in range(5):
+            write_folder(tmp_path / "out", {"a": str(n), "b": str(n)}, THING)
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = state(tmp_path / "out")
+    assert found["a"] == found["b"]
+    assert names(tmp_path) == ["out"]
+
+
+def test_sweeping_takes_what_is_dead_and_ours(tmp_path: Path) -> None:
+    for name in (".dead.koktok", ".mine.koktok", ".living.koktok"):
+        (tmp_path / name / "new").mkdir(parents=True)
+        (tmp_path / name / "new" / "a").write_text("1")
+    for name in (".dead.koktok", ".living.koktok"):
+        (tmp_path / name / "koktok.lock").touch()
+    with workplace(tmp_path / ".living.koktok"):
+        sweep(tmp_path)
+        assert names(tmp_path) == [".living.koktok", ".mine.koktok"]
+
+
+# ── kills ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+STEPS = """
+import json, os, signal, sys
+from pathlib import Path
+from koktok.files import *
+from koktok.files import folder as folders
+from koktok.errors import ArtifactError
+
+base, kind = Path(sys.argv[1]), sys.argv[2]
+if "one by one" in kind:
+    folders._exchange = lambda *_: False
+THING = Product("thing.sha256", "thing")
+out = base / "out"
+OLD, NEW = {"a": "old", "b": "old", "c": "old"}, {"a": "new", "b": "new", "d": "new", "e": "old"}
+others = {}
+
+def read():
+    found = {file.name: file.read_text() for file in out.iterdir() if file.name in "abcde"} if out.exists() else {}
+    if found not in ({}, OLD, NEW):
+        raise ArtifactError(str(found))
+    return found
+
+def prepare():
+    if "new" in kind:
+        import shutil; shutil.rmtree(out, ignore_errors=True)
+    elif "file" in kind:
+        write_file(out, b"old" * 1000)
+    else:
+        write_folder(out, OLD, THING)
+        if "others" in kind:
+            (out / "runs").mkdir(exist_ok=True); (out / "runs" / "x").write_text("mine"); (out / "model").write_text("mine")
+
+def save():
+    write_file(out, b"new" * 1000) if "file" in kind else write_folder(out, NEW, THING)
+
+def check():
+    if "file" in kind:
+        assert out.read_bytes() in (b"old" * 1000, b"new" * 1000)
+    else:
+        got = read_settled(out, THING, read)
+        assert got or "new" in kind, "there is nothing"
+        if "others" in kind:
+            assert (out / "runs" / "x").read_text() == (out / "model").read_text() == "mine"
+
+kills = 0
+while True:
+    prepare()
+    pid = os.fork()
+    if not pid:
+        seen = 0
+        def hook(event, args):
+            global seen
+            if event.split(".")[0] in ("open", "os", "shutil", "fcntl"):
+                seen += 1
+                if seen > kills:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        real = folders._exchange
+        def exchange(*places):
+            done = real(*places)
+            hook("os.exchange", places)
+            return done
+        folders._exchange = exchange
+        sys.addaudithook(hook)
+        save()
+        os._exit(0)
+    killed = os.waitpid(pid, 0)[1] != 0
+    kills += killed
+    check()
+    if kills % 3:
+        check()
+    save()
+    check()
+    assert sorted(os.listdir(base)) == ["out"], os.listdir(base)
+    if not killed:
+        break
+print(kills)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.parametrize(
+    "kind",
+    ["file", "new", "ours", "ours, one by one", "others", "new, one by one"],
+)
+def test_a_kill_at_any_step_leaves_the_old_or_the_new(tmp_path: Path, kind: str) -> None:
+    """Not at random: the process is killed before each thing that it asks of the system, one after the other."""
+    done = subprocess.run(
+        [sys.executable, "-c", STEPS, str(tmp_path), kind], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 10
+
+
+def test_a_journal_overwrites_nothing_that_came_later(tmp_path: Path) -> None:
+    """The process was killed between two files; then the user wrote one of those that were still to come."""
+    out = write_folder(tmp_path / "out", {"a": "old", "b": "old"}, THING)
+    (out / "others").write_text("mine")
+    real = folders._carry_out
+    code = (
+        "import os, sys; from pathlib import Path; from koktok.files import *; from koktok.files import folder\n"
+        "folder._carry_out = lambda *_: os._exit(9)\n"
+        "write_folder(sys.argv[1], {'a': 'new', 'b': 'new'}, Product('thing.sha256', 'thing'))"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(out)], cwd=ROOT, check=False).returncode == 9
+    assert real is folders._carry_out
+    (out / "b").write_text("written by hand")
+    assert read_settled(out, THING, lambda: (out / "a").read_text()) == "new"
+    assert state(out).items() >= {"a": b"new", "b": b"new", "b.1": b"written by hand", "others": b"mine"}.items()
+    assert names(tmp_path) == ["out"]
+
+
+def test_reading_gives_up_where_nothing_changes(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise ArtifactError("damaged")
+
+    out = write_folder(tmp_path / "out", {"a": "1"}, THING)
+    begun = time.monotonic()
+    for place in (out, tmp_path / "none"):
+        with pytest.raises(ArtifactError, match="damaged"):
+            read_settled(place, THING, fail)
+    assert time.monotonic() - begun < 5
+
+
+# ── notes of finished parts ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(st.lists(st.binary(max_size=9), max_size=6), st.data())
+def test_a_torn_note_is_no_note(
+    tmp_path_factory: pytest.TempPathFactory, contents: list[bytes], data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("notes")
+    notes = Checkpoint(folder / "notes.jsonl", folder, {"run": 1})
+    for i, content in enumerate(contents):
+        (folder / str(i)).write_bytes(content)
+        notes.add({"name": i}, [str(i)])
+    whole = notes.notes.read_bytes() if contents else b""
+    cut = data.draw(st.integers(0, len(whole)))
+    notes.notes.write_bytes(whole[:cut])
+    again = Checkpoint(notes.notes, folder, {"run": 1})
+    kept = max(0, whole[:cut].count(b"\n") - 1)
+    assert [part["name"] for part in again.parts] == list(range(kept))
+    assert all(map(again.whole, again.parts))
+    (folder / "x").write_bytes(b"more")
+    again.add({"name": "x"}, ["x"])
+    third = Checkpoint(notes.notes, folder, {"run": 1})
+    assert [part["name"] for part in third.parts] == [*range(kept), "x"]
+    other = Checkpoint(notes.notes, folder, {"run": 2})
+    other.add({"name": "y"}, ["x"])
+    assert [json.loads(line).get("name") for line in notes.notes.read_text().splitlines()] == [None, "y"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"shor", b"longer", b"same!", None])
+def test_a_part_that_is_not_as_it_was_is_not_finished(tmp_path: Path, damage: bytes | None) -> None:
+    notes = Checkpoint(tmp_path / "notes.jsonl", tmp_path, {})
+    (tmp_path / "a").write_bytes(b"shard")
+    part = notes.add({}, ["a"])
+    assert notes.whole(part)
+    (tmp_path / "a").unlink() if damage is None else (tmp_path / "a").write_bytes(damage)
+    assert not notes.whole(part)

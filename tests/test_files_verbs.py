@@ -1,0 +1,534 @@
+"""Law 12 as a user meets it: no verb deletes or replaces what koktok did not write, none leaves anything half."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from conftest import MINI, ROOT
+from test_files import fill_with_others, names, state
+from typer.testing import CliRunner
+
+from koktok import Source, Tokenizer, build
+from koktok.bulk.files import TokenFiles, write_token_files
+from koktok.cli import app
+from koktok.count import shards
+from koktok.errors import InputError, UsageError
+from koktok.files import workplace
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and limits as Unix has them")
+
+Trained = Callable[..., Path]
+NEWS = MINI / "news.txt"
+runner = CliRunner()
+
+
+def koktok(*words: object) -> Any:
+    return runner.invoke(app, list(map(str, words)))
+
+
+def works(*words: object) -> None:
+    done = koktok(*words)
+    assert done.exit_code == 0, (done.output, done.exception)
+
+
+# ── what others keep survives every verb that writes ──────────────────────────────────────────────────────────────────
+
+QUICK = ("--segmenter", "whitespace", "--vocab-size", "2300", "--no-compare", "-q")
+VERBS = {
+    "train": ("train", MINI, *QUICK, "--out", "{out}"),
+    "train --frontier": ("train", MINI, "--frontier", "--sizes", "2300", "-q", "--out", "{out}"),
+    "export --to hf": ("export", "{uni}", "--to", "hf", "--style", "bert", "--out", "{out}"),
+    "export --to hf-kiwi": ("export", "{uni}", "--to", "hf-kiwi", "--out", "{out}"),
+    "export --to tiktoken": ("export", "{bytes}", "--to", "tiktoken", "--out", "{out}"),
+    "import": ("import", "{uni}/tokenizer.json", "--out", "{out}"),
+    "report": ("report", "{uni}", "--text", NEWS, "--resamples", 0, "-q", "-o", "{out}"),
+    "encode": ("encode", "{uni}", MINI, "--format", "npy", "--out", "{out}"),
+    "count": ("count", MINI, "-o", "{out}"),
+}
+
+
+def words_of(verb: str, out: Path, trained: Trained) -> list[str]:
+    places = {"uni": trained(), "bytes": trained(train={"model": "bpe-bytes"}), "out": out}
+    return [str(word).format(**places) for word in VERBS[verb]]
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("encode", "count")])
+def test_others_files_survive(verb: str, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, drawn = build.train_frontier, []
+
+    def once(*given: Any, **how: Any) -> Any:  # is slow enough
+        drawn.append(drawn[0] if drawn else real(*given, **how))
+        return drawn[0]
+
+    monkeypatch.setattr(build, "train_frontier", once)
+    words = words_of(verb, tmp_path / "out", trained)
+    works(*words)
+    written = state(tmp_path / "out")
+    others = fill_with_others(tmp_path / "out")
+    works(*words)
+    assert state(tmp_path / "out") == written | others
+    assert names(tmp_path) == ["out"]
+    # A file of koktok's that the user has changed since is the user's, and so is one that stands where a new one comes.
+    for name in sorted(written):
+        ours = tmp_path / "out" / name
+        ours.write_bytes(b"mine")
+        before = state(tmp_path)
+        done = koktok(*words)
+        assert isinstance(done.exception, UsageError), (name, done.output)
+        assert f"{ours}` was not written by koktok, or was changed since" in done.exception.message
+        assert done.exception.hint.startswith(f"mv {ours} ELSEWHERE")
+        assert state(tmp_path) == before
+        ours.write_bytes(written[name])  # type: ignore[arg-type]
+    works(*words)
+
+
+def test_another_kind_takes_old_files_away_and_no_others(trained: Trained, tmp_path: Path) -> None:
+    out = Tokenizer.load(trained()).save(tmp_path / "out", extra={"README.md": "card"})
+    others = fill_with_others(out)
+    works("train", MINI, *QUICK, "--model", "ngram", "--out", out)
+    ours = {"README.md", "koktok.sha256", "koktok.toml", "vocab.json"}
+    assert state(out).keys() == ours | others.keys()
+    works("report", "syllables", "--text", NEWS, "--resamples", 0, "-q", "-o", out)  # a guest, also here
+    assert state(out).keys() == ours | others.keys() | {f"report.{end}" for end in ("json", "md", "html", "sha256")}
+    Tokenizer.load(trained()).save(out)
+    assert {"report.json", "tokenizer.json", "model.safetensors"} <= state(out).keys()
+    assert "vocab.json" not in state(out)
+
+
+def test_a_folder_of_format_1_keeps_what_koktok_is_not_known_to_write(trained: Trained, tmp_path: Path) -> None:
+    out = Tokenizer.load(trained()).save(tmp_path / "out", extra={"README.md": "card"})
+    (out / "koktok.sha256").unlink()
+    others = fill_with_others(out)
+    Tokenizer.load(trained(train={"model": "ngram"})).save(out)
+    assert state(out).keys() == {"koktok.sha256", "koktok.toml", "vocab.json"} | others.keys()
+    recipe = tmp_path / "project"
+    recipe.mkdir()
+    (recipe / "koktok.toml").write_text(
+        "[recipe.train]\nvocab_size = 2300\n"
+    )  # a recipe of the user's makes no folder ours
+    (recipe / "README.md").write_text("mine")
+    done = koktok("train", MINI, *QUICK, "--recipe", recipe / "koktok.toml", "--out", recipe)
+    assert "holds no koktok tokenizer" in str(done.exception)
+    assert (recipe / "README.md").read_text() == "mine"
+
+
+def test_an_extra_file_is_one_more_and_lies_in_the_folder(trained: Trained, tmp_path: Path) -> None:
+    tokenizer = Tokenizer.load(trained())
+    for name in ("../x", "sub/x", "/tmp/koktok-x", "..", ""):
+        with pytest.raises(UsageError, match="is no plain name of a file"):
+            tokenizer.save(tmp_path / "out", extra={name: "mine"})
+    with pytest.raises(UsageError, match=r"`tokenizer\.json` is a file of the tokenizer itself"):
+        tokenizer.save(tmp_path / "out", extra={"tokenizer.json": "mine"})
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["spm", "gguf", "count", "log"])
+def test_a_file_of_others_is_refused(kind: str, trained: Trained, tmp_path: Path) -> None:
+    if kind == "gguf":
+        pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
+    out = tmp_path / {"spm": "a.model", "gguf": "a.gguf", "count": "c.parquet", "log": "log.json"}[kind]
+    words: tuple[object, ...] = ("export", trained(), "--to", kind, "--out", out)
+    if kind == "count":
+        words = ("count", NEWS, "-q", "-o", out)
+    elif kind == "log":
+        words = ("train", MINI, *QUICK, "--out", tmp_path / "out", "--log", out)
+    works(*words)
+    written = out.read_bytes()
+    works(*words)  # our own is replaced
+    assert kind == "log" or out.read_bytes() == written
+    foreign: dict[str, bytes] = {"text": b"mine", "a longer text": b"mine\n" * 1000, "json": b'{"digest": 3}'}
+    if kind == "spm":
+        import sentencepiece
+
+        model = tmp_path / "theirs"
+        with model.open("wb") as file:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(NEWS.read_text(encoding="utf-8").splitlines()), model_writer=file,
+                vocab_size=700, minloglevel=4, hard_vocab_limit=False,
+            )  # fmt: skip
+        foreign["a model of their own"] = model.read_bytes()
+    for what, data in foreign.items():
+        out.write_bytes(data)
+        done = koktok(*words)
+        assert isinstance(done.exception, UsageError), what
+        assert "was not written by koktok; it is left as it is" in done.exception.message
+        assert done.exception.hint.startswith(f"mv {out} ELSEWHERE")
+        assert out.read_bytes() == data
+
+
+def test_a_model_in_gguf_is_never_taken_for_a_vocabulary(trained: Trained, tmp_path: Path) -> None:
+    gguf = pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
+    import numpy as np
+
+    from koktok.formats.gguf import may_be_ours
+
+    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
+    writer.add_tensor("x", np.zeros(4, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert not may_be_ours(tmp_path / "model.gguf")
+
+
+def test_a_corpus_fetched_again_keeps_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path))
+    works("corpus", "fetch", "mini")
+    (place,) = (tmp_path / "corpora").iterdir()
+    written, others = state(place), fill_with_others(place)
+    works("corpus", "fetch", "mini", "--force")
+    assert state(place) == written | others
+    (place / "mini.txt").write_text("cleaned by hand")
+    done = koktok("corpus", "fetch", "mini", "--force")
+    assert "mini.txt` was not written by koktok, or was changed since" in str(done.exception)
+    (place / "mini.txt").write_bytes(written["mini.txt"])  # type: ignore[arg-type]
+    (place / "fetched.sha256").unlink()  # as an older koktok left it
+    works("corpus", "fetch", "mini", "--force")
+    assert state(place) == written | others
+    assert names(tmp_path / "corpora") == [place.name]
+
+
+@pytest.mark.parametrize("left", ["c.parquet.parts", "c.parquet.parts/", ".c.parquet.koktok"])
+def test_a_folder_beside_a_count_is_not_taken_for_ours(left: str, tmp_path: Path) -> None:
+    place = tmp_path / left
+    if left.endswith("/"):
+        place.mkdir()
+    else:
+        place.mkdir()
+        (place / "thesis.txt").write_text("mine")
+    before = state(tmp_path)
+    done = koktok("count", NEWS, "-q", "-o", tmp_path / "c.parquet")
+    if left.endswith("/"):  # an empty folder holds nothing to lose
+        assert done.exit_code == 0
+        return
+    assert isinstance(done.exception, UsageError)
+    assert "is not koktok's, and koktok works under that name" in done.exception.message
+    assert state(tmp_path) == before
+
+
+def test_a_folder_beside_token_files_is_not_taken_for_ours(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / ".ids.partial").mkdir()
+    (tmp_path / ".ids.partial" / "thesis.txt").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    before = state(tmp_path)
+    for out in ("ids", "full"):
+        done = koktok("encode", trained(), NEWS, "--format", "npy", "--out", tmp_path / out)
+        assert isinstance(done.exception, UsageError), done.output
+        assert state(tmp_path) == before
+
+
+# ── a run that goes on proves its data ────────────────────────────────────────────────────────────────────────────────
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "deleted": lambda file: file.unlink(),
+    "cut": lambda file: os.truncate(file, 500),
+    "emptied": lambda file: os.truncate(file, 0),
+    "changed": lambda file: file.write_bytes(file.read_bytes()[:-1] + b"\1"),
+}
+
+
+@pytest.mark.parametrize("form", ["npy", "bin"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_token_files_go_on_only_from_what_is_whole(
+    damage: str, form: Any, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer, source = Tokenizer.load(trained()), Source.of(*sorted(MINI.glob("*.txt")), name="mini")
+
+    def write(out: Path) -> TokenFiles:
+        return write_token_files(tokenizer, source, out, format=form, shard_tokens=900, threads=1)
+
+    whole = state(write(tmp_path / "whole").folder)
+    from koktok.bulk import files
+
+    real = files._WRITERS[form]
+
+    def stop(stem: Path, tokens: Any) -> None:
+        if stem.name == "shard-00005":
+            raise KeyboardInterrupt
+        real(stem, tokens)
+
+    monkeypatch.setitem(files._WRITERS, form, stop)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "out")
+    monkeypatch.undo()
+    work = tmp_path / ".out.partial"
+    noted = [json.loads(line) for line in (work / "progress.jsonl").read_text().splitlines()[1:]]
+    assert [part["name"] for part in noted] == [f"shard-0000{i}" for i in range(5)]
+    file = work / "shards" / f"shard-00002.{'npy' if form == 'npy' else 'bin'}"
+    assert noted[2]["files"][file.name]["bytes"] == file.stat().st_size
+    first = (work / "shards" / "shard-00001").with_suffix(file.suffix).stat().st_mtime_ns
+    DAMAGE[damage](file)
+    assert state(write(tmp_path / "out").folder) == whole
+    assert (tmp_path / "out" / "shard-00001").with_suffix(file.suffix).stat().st_mtime_ns == first
+    assert names(tmp_path) == ["out", "whole"]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_count_goes_on_only_from_what_is_whole(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "SHARD", 10_000)
+    words = ("count", MINI, "--runs", "--threads", 1, "-o")
+    works(*words, tmp_path / "whole.parquet", "-q")
+    from koktok.count import files
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_counts", stop)
+        assert koktok(*words, tmp_path / "c.parquet", "-q").exit_code
+    parts = tmp_path / "c.parquet.parts"
+    noted = [json.loads(line) for line in (parts / "progress.jsonl").read_text().splitlines()[1:]]
+    assert len(noted) > 5
+    for part in noted:
+        for name, told in part["files"].items():
+            assert (parts / name).stat().st_size == told["bytes"]
+    for suffix in ("words", "runs"):
+        DAMAGE[damage](next(parts.glob(f"*.{suffix}")))
+    done = koktok(*words, tmp_path / "c.parquet")
+    assert done.exit_code == 0
+    told = re.search(r"there already: (\d+) of (\d+) shards", done.output)
+    assert told, done.output
+    assert len(noted) - 2 <= int(told[1]) < int(told[2]) == len(noted)
+    for end in ("parquet", "runs.parquet"):
+        assert (tmp_path / f"c.{end}").read_bytes() == (tmp_path / f"whole.{end}").read_bytes()
+    assert names(tmp_path) == ["c.parquet", "c.runs.parquet", "whole.parquet", "whole.runs.parquet"]
+
+
+def test_what_a_user_put_beside_finished_shards_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from koktok.count import files
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_counts", stop)
+        koktok("count", NEWS, "-q", "-o", tmp_path / "c.parquet")
+    (tmp_path / "c.parquet.parts" / "notes.txt").write_text("mine")
+    works("count", NEWS, "-q", "-o", tmp_path / "c.parquet")
+    assert (tmp_path / "c.parquet.parts" / "notes.txt").read_text() == "mine"
+    assert not list((tmp_path / "c.parquet.parts").glob("*.words"))
+
+
+def test_a_second_run_at_the_same_place_is_refused(trained: Trained, tmp_path: Path) -> None:
+    for place, words in (
+        (".ids.partial", ("encode", trained(), NEWS, "--format", "npy", "--out", tmp_path / "ids")),
+        ("c.parquet.parts", ("count", NEWS, "-q", "-o", tmp_path / "c.parquet")),
+    ):
+        with workplace(tmp_path / place):
+            done = koktok(*words)
+            assert isinstance(done.exception, InputError), done.output
+            assert f"in use by another process (koktok, process {os.getpid()})" in done.exception.message
+        works(*words)
+    assert names(tmp_path) == ["c.parquet", "ids"]
+
+
+def test_two_encodes_into_one_folder(trained: Trained, tmp_path: Path) -> None:
+    """The one that is second says so, or finds the folder there; nothing is left beside it."""
+    words = [
+        sys.executable,
+        "-m",
+        "koktok",
+        "encode",
+        str(trained()),
+        str(MINI),
+        "--format",
+        "npy",
+        "--shard-tokens",
+        "50",
+    ]
+    both = [
+        subprocess.Popen([*words, "--out", str(tmp_path / "ids")], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    told = [process.communicate(timeout=120)[1] for process in both]
+    codes = sorted(process.returncode for process in both)
+    assert codes[0] == 0, told
+    assert codes[1] in (1, 2), told
+    assert any("is in use by another process" in text or "there is something at" in text for text in told), told
+    assert names(tmp_path) == ["ids"]
+    works(*words[3:], "--out", tmp_path / "again")
+    assert state(tmp_path / "again") == state(tmp_path / "ids")
+
+
+# ── bad places and full disks ─────────────────────────────────────────────────────────────────────────────────────────
+
+BAD = {
+    "a dangling link": lambda base: base / "dangling",
+    "a name of 256 bytes": lambda base: base / ("x" * 256),
+    "/proc": lambda _: Path("/proc/koktok"),
+    "below a file": lambda base: base / "file" / "out",
+    "a loop of links": lambda base: base / "loop",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_place_is_told_before_the_work(
+    bad: str, verb: str, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dangling").symlink_to("gone")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").write_text("mine")
+    before = state(tmp_path)
+    out = BAD[bad](tmp_path)
+    if verb == "count":
+        out = out.with_name(f"{out.name}.parquet")
+        if bad in ("a dangling link", "a loop of links"):
+            (tmp_path / out.name).symlink_to("gone" if "dangling" in bad else out.name)
+            before = state(tmp_path)
+    words = words_of(verb, out, trained)
+
+    def work(*_: object, **__: object) -> None:
+        raise AssertionError("the work has begun")
+
+    for place in (
+        "koktok.text.sources.read_blocks",
+        "koktok.count.reading.read_shards",
+        "koktok.report.measure.measure",
+    ):
+        monkeypatch.setattr(place, work)
+    done = koktok(*words)
+    assert isinstance(done.exception, InputError | UsageError), (done.exception, done.output)
+    assert re.search("cannot be written|which is not there", str(done.exception))
+    assert state(tmp_path) == before
+
+
+def test_a_full_disk_leaves_no_half_report(trained: Trained, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = words_of("report", out, trained)
+    works(*words)
+    before = state(tmp_path)
+    limit = len(before["out/report.json"]) + 10  # type: ignore[arg-type]
+    assert any(isinstance(data, bytes) and len(data) > limit for data in before.values())
+
+    def full() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    words[words.index("0")] = "20"  # another report
+    for place in (out, tmp_path / "new"):
+        words[-1] = str(place)
+        done = subprocess.run(
+            [sys.executable, "-m", "koktok", *words], cwd=ROOT, preexec_fn=full, capture_output=True, text=True
+        )
+        assert done.returncode == 1
+        assert "File too large" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert state(tmp_path) == before
+
+
+def test_a_link_stays_and_its_target_is_written(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    Tokenizer.load(trained(train={"model": "bpe"})).save(tmp_path / "disk" / "ko")
+    (tmp_path / "link").symlink_to("disk/ko")
+    works("export", trained(), "--to", "hf", "--style", "bert", "--out", tmp_path / "link")
+    assert (tmp_path / "link").readlink() == Path("disk/ko")
+    assert Tokenizer.load(tmp_path / "disk" / "ko").vocab.kind == "unigram"
+    (tmp_path / "disk" / "c.parquet").touch()
+    (tmp_path / "c.parquet").symlink_to("disk/c.parquet")
+    works("count", NEWS, "-q", "-o", tmp_path / "c.parquet")
+    assert (tmp_path / "c.parquet").is_symlink()
+    assert (tmp_path / "disk" / "c.parquet").stat().st_size
+    (tmp_path / "disk" / "ids").mkdir()
+    (tmp_path / "ids").symlink_to("disk/ids")
+    works("encode", trained(), NEWS, "--format", "npy", "--out", tmp_path / "ids")
+    assert (tmp_path / "ids").is_symlink()
+    assert len(TokenFiles.open(tmp_path / "disk" / "ids")) == 1
+    assert (names(tmp_path), names(tmp_path / "disk")) == (
+        ["c.parquet", "disk", "ids", "link"],
+        ["c.parquet", "ids", "ko"],
+    )
+
+
+# ── readers and kills ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+SAVING = """
+import sys
+from koktok import Tokenizer
+one, two, out = sys.argv[1:]
+both = [Tokenizer.load(one), Tokenizer.load(two)]
+print("now", flush=True)
+while True:
+    for tokenizer in both:
+        tokenizer.save(out)
+"""
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_path: Path, others: bool) -> None:
+    one, two = trained(), trained(train={"model": "word"})
+    digests = {Tokenizer.load(folder).vocab.digest() for folder in (one, two)}
+    out = Tokenizer.load(one).save(tmp_path / "out")
+    if others:
+        (out / "model.safetensors").write_text("mine")
+    process = subprocess.Popen(
+        [sys.executable, "-c", SAVING, str(one), str(two), str(out)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "now\n"
+    failures: list[Exception] = []
+    seen: set[str] = set()
+    reads = [0]
+
+    def read() -> None:
+        until = time.monotonic() + 4
+        while time.monotonic() < until or (len(seen) < 2 and time.monotonic() < until + 20):
+            try:
+                seen.add(Tokenizer.load(out).vocab.digest())
+                tokenizers.Tokenizer.from_file(str(out / "tokenizer.json"))
+                assert not others or (out / "model.safetensors").read_text() == "mine"
+            except Exception as error:  # whatever it is, it is what this test is about
+                failures.append(error)
+            reads[0] += 1
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    process.kill()
+    process.communicate()
+    assert (len(failures), seen, reads[0] > 20) == (0, digests, True), failures[:3]
+    Tokenizer.load(one).save(out)
+    assert Tokenizer.load(out).vocab.digest() == Tokenizer.load(one).vocab.digest()
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("kills", [12, pytest.param(100, marks=pytest.mark.slow)])
+def test_kills_at_random(kills: int) -> None:
+    """All verbs that write, killed whenever it comes; see tests/kills.py."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "kills.py"), str(kills)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert f"{kills} kills of 10 verbs, every one survived" in done.stdout
+
+
+def test_a_temporary_shard_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count that is killed leaves nothing of what it spilled."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(shards, "KEPT", 0)
+    with shards.Shards() as counted:
+        (rows,), _ = counted.count([["나는 집에 간다"]], name="x")
+        assert counted.told.spilled
+        assert names(tmp_path) == []
+        assert rows.words() == [" 간다", " 집에", "나는"]
+    shutil.rmtree(tmp_path)
