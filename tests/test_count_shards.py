@@ -271,6 +271,22 @@ def test_a_killed_count_goes_on_from_its_shards(tmp_path: Path) -> None:
     assert (tmp_path / "c.parquet").read_bytes() == (tmp_path / "d.parquet").read_bytes()
 
 
+@pytest.mark.parametrize("harm", ["cut off", "other bytes"])
+def test_a_kept_shard_that_is_not_as_it_was_written_is_counted_anew(tmp_path: Path, mini: list[str], harm: str) -> None:
+    def counted() -> tuple[pl.DataFrame, int]:
+        with Shards(folder=tmp_path) as shards:
+            return joined(shards.count([mini], name="x")[0]), shards.told.found
+
+    whole, _ = counted()
+    assert counted()[1] == 1
+    (file,) = tmp_path.glob("*.words")
+    data = file.read_bytes()
+    file.write_bytes(data[:-9] if harm == "cut off" else data[:60] + bytes([data[60] ^ 1]) + data[61:])
+    again, found = counted()
+    assert found == 0
+    assert again.equals(whole)
+
+
 FOLDS = [Folds(), Folds(repeats=2), Folds(quotes=True, fullwidth=True, compatibility=True)]
 
 
