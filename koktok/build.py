@@ -24,7 +24,7 @@ from koktok.text.pretokenize import Pattern
 from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer
 from koktok.train.dispatch import Job, Learnt, train
-from koktok.waist import Waist, cut_words, prepare_runs, runs_with_documents, timed, to_waist
+from koktok.waist import Waist, cut_words, prepare_runs, runs_with_documents, timed, to_waist, with_dictionary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,7 +120,7 @@ def train_tokenizer(
     recipe : Recipe, optional
         Every default where there is none.
     user_dictionary : str, optional
-        Path of a dictionary for the analyser.
+        Path of a dictionary for Kiwi; its name and digest go into the recipe. A recipe that names one wants that file.
     cache : Path, False or None
         Folder of the analyses; False asks the analyser anew, None takes the user's cache folder.
     threads : int, optional
@@ -146,6 +146,7 @@ def train_tokenizer(
     recipe = Recipe() if recipe is None else recipe
     if not isinstance(recipe, Recipe):
         raise UsageError(f"a {type(recipe).__name__} came where a recipe was wanted", hint="Recipe.build(values)")
+    recipe, user_dictionary = with_dictionary(recipe, user_dictionary)
     made = to_waist(text, recipe, user_dictionary=user_dictionary, cache=cache, threads=threads, tell=tell)
     reading, segmented = made.reading, made.segmented
     with timed(made.seconds, "train"):
@@ -215,6 +216,8 @@ def train_frontier(
 
     if recipe.train.model != "unigram" or recipe.train.superwords:
         raise UsageError("the curve is drawn for `unigram` without superwords", hint="--model unigram --superwords 0")
+    points = [recipe.changed(train={"vocab_size": size}) for size in sorted(vocab_sizes)]  # refuses impossible sizes
+    recipe, user_dictionary = with_dictionary(recipe, user_dictionary)
     made = to_waist(text, recipe, user_dictionary=user_dictionary, cache=cache, threads=threads, tell=tell)
     raw = made.reading.held
     if not raw.total:
@@ -222,7 +225,7 @@ def train_frontier(
     held = cut_words(prepare(raw, made.normalizer, made.pattern), recipe, made.segmenter, tell)
     eojeols = sum(n for word, n in raw.items() if word.strip(" "))
     # The smallest size decides the alphabet, so that all sizes have the same.
-    job = Job(made.segmented, recipe.changed(train={"vocab_size": min(vocab_sizes)}), made.pattern)
+    job = Job(made.segmented, points[0], made.pattern)
     rows = frontier(
         made.segmented,
         held,

@@ -7,19 +7,30 @@ libraries ran. `--recipe koktok.toml` takes the first and ignores the second.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from koktok import special as styles
 from koktok.errors import ArtifactError, KoktokError, RecipeError, did_you_mean
-from koktok.special import DEFAULT_SPECIALS, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
+from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.vocab import UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
+from koktok.text.sources import MOST_WEIGHT
+from koktok.vocab import BYTE_PIECES, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
 
 __all__ = ["NormalizeRecipe", "PretokenizeRecipe", "Recipe", "SegmentRecipe", "SpecialRecipe", "TrainRecipe"]
 
@@ -34,6 +45,26 @@ SPM_MODELS = ("unigram", "bpe")
 
 WIDE_MODELS = ("unigram", "bpe", "bpe-bytes")
 """Models whose pieces may cross spaces."""
+
+
+MOST_IDS = 10_000_000
+"""Largest vocabulary: ten times the largest that models have, and what a gigabyte of memory holds."""
+
+MOST_COST = 1e6
+"""Largest cost: times a billion running tokens it is still an exact float. Only the proportions of costs matter."""
+
+LONGEST_SPECIAL = 256
+"""Characters of a special token; those of known models have under 40."""
+
+Script = Literal["hangul", "latin", "other"]
+
+SCRIPTS: tuple[Script, ...] = get_args(Script)
+"""What pieces are told by, see `koktok.train.unigram_reserve`."""
+
+Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+SomeShare = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+"""A share that cannot be nothing."""
 
 
 class _Section(BaseModel):
@@ -55,12 +86,12 @@ class NormalizeRecipe(_Section):
     """Dashes and hyphens of all widths to `-`."""
     halfwidth_jamo: bool = False
     """Half-width jamo to compatibility jamo."""
-    repeats: Annotated[int, Field(ge=0)] = 0
-    """Runs of ㅋ, ㅠ, ! and the like cut to this length; 0 leaves them alone."""
+    repeats: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Runs of ㅋ, ㅠ, ! and the like cut to this length; 0 leaves them alone. In SentencePiece, runs of up to 30 more are."""
     compatibility: bool = False
     """㈜ ① ½ ㎏ and the like spelled out."""
     lone_jamo: bool = False
-    """Conjoining jamo that are part of no syllable to compatibility jamo."""
+    """Conjoining jamo that are part of no syllable to compatibility jamo; SentencePiece cannot do it."""
 
 
 class PretokenizeRecipe(_Section):
@@ -79,10 +110,12 @@ class SegmentRecipe(_Section):
     """The analyser; it runs while training only."""
     policy: str = "morphemes"
     """Named policy, kinds of boundary or Sejong tags, separated by commas."""
-    mass: Annotated[float, Field(gt=0, le=1)] = 1.0
+    mass: SomeShare = 1.0
     """Share of the running words that is analysed, frequent ones first; the rest is cut as its endings are."""
     user_dictionary: str = ""
-    """Digest of the user dictionary; its path stays on the command line."""
+    """File name of Kiwi's user dictionary; where the file lies, each machine says for itself (`--user-dictionary`)."""
+    user_dictionary_sha256: Annotated[str, Field(pattern="^([0-9a-f]{16,64})?$")] = ""
+    """SHA-256 of that file, or how it begins; filled in by the training, which refuses another file."""
 
 
 class TrainRecipe(_Section):
@@ -92,17 +125,17 @@ class TrainRecipe(_Section):
     """Which model runs on the vocabulary. `unigram-em` is the classic trainer of Unigram; the last five are baselines."""
     backend: Literal["koktok", "spm"] = "koktok"
     """Who trains it: koktok's own trainers, or the sentencepiece library under our cuts."""
-    vocab_size: Annotated[int, Field(ge=1)] = 32_000
+    vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """All ids: 256 bytes, pieces, special and reserved tokens."""
     preset: Literal["short", "balanced", "aligned"] = "balanced"
     """Unigram: fewest tokens, the middle, or truest morpheme boundaries; a named point of the three dials below."""
-    lam: Annotated[float, Field(gt=0)] | None = None
+    lam: Annotated[float, Field(ge=1 / MOST_COST, le=MOST_COST, allow_inf_nan=False)] | None = None
     """Unigram: cost of a token; the preset's where it is left out."""
-    mu: Annotated[float, Field(ge=0)] | None = None
+    mu: Cost | None = None
     """Unigram: cost of a cut inside a morpheme."""
-    nu: Annotated[float, Field(ge=0)] | dict[str, float] | None = None
+    nu: Cost | dict[str, Cost] | None = None
     """Unigram: cost of a boundary swallowed by a piece, one number or a number for each kind of boundary."""
-    superwords: Annotated[float, Field(ge=0, le=1)] = 0.0
+    superwords: Share = 0.0
     """Unigram, BPE: at most this share of the pieces crosses spaces (수 있, 는 것 같); none swallows a cut inside a word."""
     inner_superwords: bool = False
     """Superwords may swallow cuts inside a word (할 수 있는), at the cost that these have inside words."""
@@ -110,23 +143,23 @@ class TrainRecipe(_Section):
     """What no piece may hold, a word, `=word`, `!innocent word` or `/pattern/` each (see `koktok.blocklist`)."""
     personal_data: Literal["keep", "drop"] = "drop"
     """Pieces that look like an address, a telephone number or a registration number: learn them, or leave them out."""
-    reserve_script: dict[Literal["hangul", "latin", "other"], Annotated[float, Field(ge=0, le=1)]] = {}
+    reserve_script: dict[Script, Share] = {}
     """Unigram: least share of the pieces for a script, for mixtures of languages; what is left goes where it saves most."""
-    share: Annotated[float, Field(ge=0, le=1)] = 0.8
+    share: Share = 0.8
     """BPE: share of the merges that are learnt inside morphemes; the others may join morphemes of one eojeol."""
-    min_count: Annotated[int, Field(ge=0)] = 0
+    min_count: Annotated[int, Field(ge=0, le=10**12)] = 0
     """Words that occur less often are not trained on; 0 stands for 1, or 2 above half a million distinct words."""
     max_piece_length: Annotated[int, Field(ge=1, le=64)] = 12
     """Longest piece in characters; in Unigram, pieces without a Hangul syllable may be 5/3 as long."""
-    character_coverage: Annotated[float, Field(gt=0, le=1)] = 0.9995
+    character_coverage: SomeShare = 0.9995
     """Share of the running characters that get a piece of their own; the rest becomes bytes."""
-    ngram: Annotated[int, Field(ge=2)] = 2
+    ngram: Annotated[int, Field(ge=2, le=64)] = 2
     """Model `ngram`: longest n-gram."""
     required: Literal["none", "ks-x-1001", "auto"] = "auto"
     """Characters that must be pieces: the 2,350 syllables of KS X 1001, or those when they take at most a tenth."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. WordPiece has a default of its own: [PAD] [UNK] [CLS] [SEP] [MASK]."""
-    reserved: Annotated[int, Field(ge=0)] = 0
+    reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
     """Slots `<|reserved_0|>`, ... kept free for later."""
 
     @model_validator(mode="before")
@@ -137,6 +170,16 @@ class TrainRecipe(_Section):
             return values
         usual = values.get("specials", DEFAULT_SPECIALS) in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])
         return {**values, "specials": WORDPIECE_SPECIALS} if usual else values
+
+    @model_validator(mode="after")
+    def _leaves_ids_to_pieces(self) -> TrainRecipe:
+        taken = len(self.specials) + self.reserved
+        if taken >= self.vocab_size:
+            raise RecipeError(
+                f"{taken:,} special tokens and reserved slots leave no id for a piece: `vocab_size` is {self.vocab_size:,}",
+                hint=f"--vocab-size {taken + 8000}, or fewer --reserved",
+            )
+        return self
 
     @model_validator(mode="after")
     def _fits_the_model(self) -> TrainRecipe:
@@ -165,7 +208,7 @@ class SpecialRecipe(_Section):
     """Which special tokens stand around a text; the style's where it is left out."""
     chat_template: str = ""
     """`chatml`, `llama-3`, or the source of a Jinja template."""
-    model_max_length: Annotated[int, Field(ge=1)] | None = None
+    model_max_length: Annotated[int, Field(ge=1, le=NO_LIMIT)] | None = None
     """Longest input in tokens; the style's where it is left out."""
     padding_side: Side | None = None
     """Side on which short texts are padded."""
@@ -186,7 +229,7 @@ class Source(_Section):
 
     name: str
     """Name of the source."""
-    weight: Annotated[float, Field(gt=0)] = 1.0
+    weight: Annotated[float, Field(gt=0, le=MOST_WEIGHT, allow_inf_nan=False)] = 1.0
     """Its counts are multiplied by this."""
     digest: str = ""
     """SHA-256 of its lines."""
@@ -220,7 +263,7 @@ class Recipe(_Section):
     Always on for the model `jamo`, whose pieces are single jamo. `fallback` is the middle way: syllables are the units, and
     only those without a piece of their own become jamo (뎠 = 뎌 + ㅆ) in place of bytes, or of an unknown token.
     """
-    holdout: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    holdout: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.05
     """Share of lines kept away from training, in blocks of 50 lines chosen by hash."""
     sources: tuple[Source, ...] = ()
     """What was trained on; filled in by the training."""
@@ -234,9 +277,14 @@ class Recipe(_Section):
 
     @field_validator("train")
     @classmethod
-    def _specials_are_distinct(cls, value: TrainRecipe) -> TrainRecipe:
+    def _specials_can_be_tokens(cls, value: TrainRecipe, info: ValidationInfo) -> TrainRecipe:
         if len(set(value.specials)) != len(value.specials) or not all(value.specials):
             raise ValueError("special tokens must be distinct and not empty")
+        if not (info.context or {}).get(
+            "stored"
+        ):  # what an older koktok took is in its folders, and these load for ever
+            for token in value.specials:
+                _check_special(token)
         return value
 
     @model_validator(mode="before")
@@ -255,7 +303,9 @@ class Recipe(_Section):
             return values
         special, train = _plain(values.get("special", {})), _plain(values.get("train", {}))
         name, chat = special.get("style", "plain"), special.get("chat_template", "")
-        if (name, chat) == ("plain", "") or name not in styles.STYLES or not isinstance(chat, str):
+        if not isinstance(name, str) or not isinstance(chat, str) or name not in styles.STYLES:
+            return values  # the fields say what is wrong
+        if (name, chat) == ("plain", ""):
             return values
         given = train.get("specials", DEFAULT_SPECIALS)
         specials = styles.joined(given, name, train.get("model", "unigram"), chat)
@@ -301,6 +351,14 @@ class Recipe(_Section):
             )
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # pydantic would pickle a set of names, whose order depends on the process.
+        return self._restored, (self.model_dump_json(),)
+
+    @classmethod
+    def _restored(cls, text: str) -> Recipe:
+        return cls.model_validate_json(text, context={"stored": True})
+
     @property
     def spelled(self) -> bool:
         """Whether all pieces are spelled in conjoining jamo."""
@@ -344,8 +402,15 @@ class Recipe(_Section):
         return Pattern(split=chosen.split, digits=chosen.digits, superwords=self.train.superwords > 0)
 
     @classmethod
-    def build(cls, values: Mapping[str, Any]) -> Recipe:
+    def build(cls, values: Mapping[str, Any], *, stored: bool = False) -> Recipe:
         """A recipe of plain nested values.
+
+        Parameters
+        ----------
+        values : mapping
+        stored : bool
+            The values stand in a folder that was trained with them, perhaps by an older koktok, which took special tokens
+            that are refused today.
 
         Raises
         ------
@@ -355,13 +420,15 @@ class Recipe(_Section):
         if not isinstance(values, Mapping):
             raise RecipeError(f"a {type(values).__name__} came where the values of a recipe were wanted")
         try:
-            return cls.model_validate(dict(values))
+            return cls.model_validate(dict(values), context={"stored": stored})
         except ValidationError as error:
             raise _explained(error) from None
+        except UnicodeEncodeError as error:
+            raise RecipeError(f"a value of the recipe holds a lone surrogate: {error.object[:40]!r}") from None
 
     @classmethod
-    def from_toml(cls, text: str) -> Recipe:
-        """The `[recipe]` table of a TOML text; a `[signature]` table beside it is ignored.
+    def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
+        """The `[recipe]` table of a TOML text; a `[signature]` table beside it is ignored. `stored` as in `build`.
 
         Raises
         ------
@@ -372,12 +439,13 @@ class Recipe(_Section):
             raise RecipeError(f"a {type(text).__name__} came where TOML was wanted", hint="Recipe.load(FILE)")
         try:
             table = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise RecipeError(f"the recipe is no TOML: {error}") from error
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            why = "it is nested too deep" if isinstance(error, RecursionError) else error
+            raise RecipeError(f"the recipe is no TOML: {why}") from None
         strange = sorted(table.keys() - {"recipe", "signature"})
         if strange:
             raise RecipeError(f"the recipe file has the unknown table `{strange[0]}`", hint="[recipe]")
-        return cls.build(table.get("recipe", {}))
+        return cls.build(table.get("recipe", {}), stored=stored)
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
@@ -393,9 +461,15 @@ class Recipe(_Section):
         file = Path(path)
         file = file / "koktok.toml" if file.is_dir() else file
         try:
-            return cls.from_toml(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
             raise RecipeError(f"the recipe `{file}` cannot be read: {error}") from error
+        recipe = cls.from_toml(text)
+        signed = re.search(r'^segmenter = "kiwi:.*\|user:([0-9a-f]{16})"$', text, re.M)
+        if signed and not (recipe.segment.user_dictionary or recipe.segment.user_dictionary_sha256):
+            # Folders of the first koktok have the dictionary in the signature alone.
+            return recipe.changed(segment={"user_dictionary_sha256": signed[1]})
+        return recipe
 
     def to_toml(self, signature: Mapping[str, Any] | None = None) -> str:
         """The recipe as TOML, every default spelled out, with an optional `[signature]` table."""
@@ -423,10 +497,13 @@ class Recipe(_Section):
         """
         values = self.model_dump(mode="json")
         for key, change in changes.items():
-            if isinstance(change, Mapping):
+            if isinstance(change, Mapping) and isinstance(values.get(key), dict):
                 values[key] |= {name: value for name, value in change.items() if value is not None}
             elif change is not None:
                 values[key] = change
+        segment, asked = values["segment"], _plain(changes.get("segment"))
+        if isinstance(segment, dict) and segment.get("segmenter") != "kiwi" and "user_dictionary" not in asked:
+            segment |= {"user_dictionary": "", "user_dictionary_sha256": ""}  # it was Kiwi's
         usual = isinstance(values["train"], dict) and isinstance(
             values["special"], dict
         )  # or `build` says what is wrong
@@ -435,6 +512,26 @@ class Recipe(_Section):
             after = (values["special"]["style"], values["train"]["model"], values["special"]["chat_template"])
             values["train"]["specials"] = styles.changed(self.train.specials, before, after)
         return self.build(values)
+
+
+def _check_special(token: str) -> None:
+    """Refuse a special token that some reader of the files takes for something else, or cannot write."""
+    strange = next((char for char in token if unicodedata.category(char) in ("Cc", "Cs")), "")
+    if strange:
+        raise RecipeError(
+            f"the special token {token[:40]!r} holds the control character U+{ord(strange):04X}; wanted: text that one can see",
+            hint="--specials '<unk>,<s>,</s>'",
+        )
+    if len(token) > LONGEST_SPECIAL:
+        raise RecipeError(
+            f"a special token of {len(token):,} characters came; {LONGEST_SPECIAL} are the most",
+            hint="--specials '<unk>,<s>,</s>'",
+        )
+    if token in BYTE_PIECES:
+        raise RecipeError(
+            f"the special token {token} is spelled like the byte piece of SentencePiece and Hugging Face",
+            hint=f"--specials '{token.replace('0x', 'byte_')}'",
+        )
 
 
 def _plain(section: Any) -> dict[str, Any]:
@@ -446,8 +543,10 @@ def _plain(section: Any) -> dict[str, Any]:
 
 def _explained(error: ValidationError) -> RecipeError:
     """The first complaint of pydantic in our words."""
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+    first, *others = error.errors()
+    if isinstance(first["input"], Mapping) and others and others[0]["loc"][:-2] == first["loc"][:-1]:
+        first = others[0]  # of a number or a mapping, the mapping was meant
+    key = ".".join(str(part) for part in first["loc"] if not re.match(r"constrained-|dict\[", str(part)))
     if key == "format":
         message = f"the recipe's `format` is {first['input']!r}, and this koktok reads format {FORMAT}"
         return RecipeError(message, hint="pip install --upgrade koktok")

@@ -308,7 +308,7 @@ def changed(
     >>> changed(("</s>", "<tool>"), ("plain", "bpe", ""), ("t5", "bpe", ""))
     ('<pad>', '</s>', '<unk>', '<tool>')
     """
-    if before == after or after[0] not in STYLES:
+    if before == after or not all(isinstance(part, str) for part in after) or after[0] not in STYLES:
         return specials
     old = tokens_of(*before)
     if before[::2] == after[::2] and set(old) - set(specials):

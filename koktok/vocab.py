@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -20,12 +20,15 @@ from koktok.errors import ArtifactError
 
 __all__ = [
     "BYTE_CHARS",
+    "BYTE_OF",
     "BYTE_PIECES",
+    "MARK",
     "SCORE_STEP",
     "UNKNOWN",
     "WITH_UNKNOWN",
     "ModelKind",
     "Vocab",
+    "check_sparse",
     "spell",
     "unspell",
 ]
@@ -51,6 +54,9 @@ UNKNOWN = ("[UNK]", "<unk>")
 WITH_UNKNOWN = ("wordpiece", "wordpiece-bytes", "word")
 """Kinds that read whole words, and need a token for unknown ones (of bytes: because Hugging Face asks for its name)."""
 
+MARK = "##"
+"""What stands before a WordPiece piece that continues a word."""
+
 _PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 BYTE_CHARS = tuple(
     chr(byte) if byte in _PRINTABLE else chr(0x100 + sum(b not in _PRINTABLE for b in range(byte)))
@@ -58,8 +64,33 @@ BYTE_CHARS = tuple(
 )
 """How GPT-2 spells bytes: printable Latin-1 as itself, the 68 others as U+0100 and up; the alphabet of "bpe-bytes"."""
 
+BYTE_OF = {char: byte for byte, char in enumerate(BYTE_CHARS)}
+"""The byte that a character of a byte-level piece spells."""
 
-_BYTES = {char: byte for byte, char in enumerate(BYTE_CHARS)}
+
+SPARE_IDS = 100_000
+"""Ids without a token that a foreign vocabulary may have beside three for each token: reserved ones, and holes."""
+
+
+def check_sparse(ids: Collection[int], where: str) -> None:
+    """Refuse ids that go far beyond their number: whatever is listed by id would fill the memory.
+
+    Raises
+    ------
+    ArtifactError
+
+    Examples
+    --------
+    >>> check_sparse([0, 1, 300_000_000], "the ranks file")
+    Traceback (most recent call last):
+        ...
+    koktok.errors.ArtifactError: `the ranks file` gives the id 300000000 in a vocabulary of 3 pieces
+    hint: ids are numbered on from 0
+    """
+    if max(ids, default=0) > 4 * len(ids) + SPARE_IDS:
+        raise ArtifactError(
+            f"`{where}` gives the id {max(ids)} in a vocabulary of {len(ids)} pieces", hint="ids are numbered on from 0"
+        )
 
 
 def _check_strings(name: str, strings: Any) -> None:
@@ -93,7 +124,7 @@ def unspell(spelled: str) -> str:
     >>> unspell(spell(" 가")), unspell(spell("가")[:1])
     (' 가', '\ufffd')
     """
-    return bytes(map(_BYTES.__getitem__, spelled)).decode(errors="replace")
+    return bytes(map(BYTE_OF.__getitem__, spelled)).decode(errors="replace")
 
 
 @dataclass(frozen=True)
@@ -161,6 +192,10 @@ class Vocab:
                 raise ArtifactError("unigram pieces want rounded scores of at most 0, falling, ties by string")
         elif self.scores:
             raise ArtifactError(f"a {self.kind} vocabulary has no scores: its rank is its order")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the tables that are made on first use: a copy makes its own, and its bytes tell nothing of its past.
+        return {name: self.__dict__[name] for name in ("kind", "pieces", "scores", "specials", "byte_fallback")}
 
     @classmethod
     def unchecked(
@@ -299,7 +334,7 @@ class Vocab:
         >>> len(Vocab.bpe("가", []).fragment_ids), len(Vocab.bpe_bytes([]).fragment_ids)
         (256, 128)
         """
-        parts = {mark + char for char in BYTE_CHARS[0x80:] for mark in ("", "##")}
+        parts = {mark + char for char in BYTE_CHARS[0x80:] for mark in ("", MARK)}
         spelled = parts.intersection(self.ids) if self.kind in ("bpe-bytes", "wordpiece-bytes") else ()
         return frozenset((*range(self.n_bytes), *(self.ids[piece] for piece in spelled)))
 

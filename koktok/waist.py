@@ -5,6 +5,7 @@ This file adds: `to_waist`. Normalize and pre-tokenize the distinct words, leave
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import numpy as np
 from koktok.count import Counts, prepared
 from koktok.count.counting import Reading, Tell, read, silent
 from koktok.count.prepared import prepare
-from koktok.errors import UsageError
+from koktok.errors import InputError, RecipeError, UsageError
 from koktok.recipe import Recipe
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
@@ -40,6 +41,7 @@ __all__ = [
     "timed",
     "to_waist",
     "usual_minimum",
+    "with_dictionary",
 ]
 
 MOST_WORDS = 1_000_000
@@ -88,6 +90,49 @@ class Waist:
     seconds: dict[str, float]
     notes: list[str] = field(default_factory=list)
     analyser_peak: int = 0
+
+
+def with_dictionary(recipe: Recipe, given: str | None) -> tuple[Recipe, str | None]:
+    """The recipe with the name and digest of its user dictionary, and the path of that file.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        May name a dictionary already; then it must be that one.
+    given : str or None
+        Path of the file; without it the name in the recipe is a path.
+
+    Raises
+    ------
+    RecipeError
+        When the file that the recipe names is not there, or another one came.
+    InputError
+        When the given file cannot be read.
+    UsageError
+        When the analyser takes none.
+    """
+    named, wanted = recipe.segment.user_dictionary, recipe.segment.user_dictionary_sha256
+    if given is None and not named and not wanted:
+        return recipe, None
+    if recipe.segment.segmenter != "kiwi":
+        raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
+    called = " ".join([*([f"`{named}`"] if named else []), *([f"of SHA-256 {wanted[:16]}"] if wanted else [])])
+    try:
+        found = hashlib.sha256(Path(given or named).read_bytes()).hexdigest()
+    except (OSError, ValueError) as error:
+        if given is not None:
+            raise InputError(f"the user dictionary `{given}` cannot be read: {error}") from error
+        raise RecipeError(
+            f"the recipe wants the user dictionary {called}, and there is no such file here",
+            hint="--user-dictionary FILE, or --user-dictionary '' to do without",
+        ) from None
+    if not found.startswith(wanted):
+        raise RecipeError(
+            f"the recipe wants the user dictionary {called}, and `{given or named}` is another one ({found[:16]})",
+            hint="--user-dictionary FILE with the one of the recipe, or --recipe with another recipe",
+        )
+    name = named if named and wanted else Path(given or named).name
+    return recipe.changed(segment={"user_dictionary": name, "user_dictionary_sha256": found}), given or named
 
 
 def to_waist(

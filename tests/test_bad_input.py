@@ -17,6 +17,8 @@ from conftest import MODELS
 
 from koktok import KoktokError, Recipe, Source, Tokenizer, train_tokenizer
 from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.foreign import import_tokenizer
+from koktok.train.lattice import Dials
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
@@ -35,13 +37,16 @@ NO_TEXT = [
     "\ud800",
     "가\udfff나",
 ]
-NO_TEXTS = [None, 3, "가나다", b"a", {"a": 1}, object(), [None], [3], [b"a"], [["a"]], ["가", "\ud800"]]
+NO_TEXTS = [None, 3, "가나다", b"a", {"a": 1}, object(), [None], [3], [b"a"], [["a"]], ["가", "\ud800"], np.array(3)]
+NO_TOKENS = [None, 3, 2.5, "some", "</s>", b"</s>", [None], ["<eos>"], [["</s>"]], np.array(3), object()]
+NO_THREADS = ["2", 0, -1, 2.5, True, np.array([1, 2]), "all"]
+NO_FILES = [3, "text", ["a"], {"a": 3}, {3: "a"}, {"../x": "a"}, {"a/b": "a"}, {"": "a"}, {"..": "a"}, {"a\\b": "a"}]
 NO_IDS = [
     None, 3, "가", "12", b"\x01", bytearray(b"\x01"), object(), {"a": 1}, [None], [1.5], ["1"], [b"1"], [[1, 2]], [-1],
-    [10**9], [2**70], np.array([[1]]), np.array([1.0]), np.array(["1"]),
+    [10**9], [2**70], np.array([[1]]), np.array([1.0]), np.array(["1"]), np.array(300),
 ]  # fmt: skip
 NO_ID = [None, "가", b"1", 1.5, [1], -1, 10**9, 2**70, np.array([1]), np.float64(1)]
-NO_PATH = [None, 3, b"folder", ["folder"], "", "a\0b"]
+NO_PATH = [None, 3, b"folder", ["folder"], "", "\ud800", "a\0b"]
 VALUES = {
     "encode": (lambda t, bad: t.encode(bad), NO_TEXT),
     "normalize": (lambda t, bad: t.normalize(bad), NO_TEXT),
@@ -53,9 +58,18 @@ VALUES = {
     "decode_ids": (lambda t, bad: t.decode_ids(bad), NO_IDS),
     "decode_batch": (lambda t, bad: t.decode_batch(bad), [None, 3, "가", b"1", [3], ["가"], [[None]], [["1"]], [[-1]], [[10**9]]]),
     "stream": (lambda t, bad: t.stream().push(bad), NO_ID),
-    "allowed_special": (lambda t, bad: t.encode("가", allowed_special=bad), [None, 3, "some", [None], ["<eos>"], [["</s>"]]]),
+    "allowed_special": (lambda t, bad: t.encode("가", allowed_special=bad), NO_TOKENS),
+    "allowed_special of many": (lambda t, bad: t.encode_ids(["가"], allowed_special=bad), [t for t in NO_TOKENS if t is not None]),
+    "before": (lambda t, bad: t.encode_ids(["가"], before=bad), NO_TOKENS),
+    "after": (lambda t, bad: t.encode_ids(["가"], after=bad), NO_TOKENS),
+    "threads": (lambda t, bad: t.encode_ids(["가"], threads=bad), NO_THREADS),
+    "threads of decode_ids": (lambda t, bad: t.decode_ids([1], threads=bad), NO_THREADS),
+    "dtype": (lambda t, bad: t.encode_ids(["가"], dtype=bad), ["uint8", "float32", "\ud800", 3.5]),
+    "n_best of sample": (lambda t, bad: t.sample("가", alpha=1, seed_or_rng=0, n_best=bad), [0, -1, 2.5, True, "2"]),
+    "extra": (lambda t, bad: t.save("nowhere", extra=bad), NO_FILES),
+    "import_tokenizer": (lambda _, bad: import_tokenizer(bad), NO_PATH),
     "n": (lambda t, bad: t.n_best("가", bad), [None, 0, -1, 1.5, "2"]),
-    "alpha": (lambda t, bad: t.sample("가", alpha=bad, seed_or_rng=0), [None, -1, "a", float("nan"), float("inf")]),
+    "alpha": (lambda t, bad: t.sample("가", alpha=bad, seed_or_rng=0), [None, -1, "a", True, float("nan"), float("inf"), 1e308]),
     "seed": (lambda t, bad: t.sample("가", alpha=0.1, seed_or_rng=bad), ["a", -1, 1.5]),
     "save": (lambda t, bad: t.save(bad), NO_PATH),
     "load": (lambda t, bad: type(t).load(bad), [*NO_PATH, "/none/such"]),
@@ -70,7 +84,15 @@ VALUES = {
     ),
     "Recipe.from_toml": (lambda _, bad: Recipe.from_toml(bad), [None, 3, b"a", "a", "[x]", "[recipe]\nx = 1", "recipe = 3"]),
     "Recipe.load": (lambda _, bad: Recipe.load(bad), [None, 3, b"x", "/none/such"]),
-    "Recipe.changed": (lambda _, bad: Recipe().changed(**bad), [{"x": 1}, {"train": 3}, {"train": {"x": 1}}, {"holdout": 2}]),
+    "Recipe.changed": (lambda _, bad: Recipe().changed(**bad), [
+        {"x": 1}, {"train": 3}, {"train": {"x": 1}}, {"holdout": 2}, {"holdout": {"a": 1}}, {"jamo": {}}, {"special": {"style": []}},
+        {"special": {"style": {"a": 1}}}, {"special": {"style": np.array([1])}}, {"segment": {"policy": "\ud800"}},
+    ]),
+    "Dials": (
+        lambda _, bad: Dials.of(**{"lam": 1.0, "mu": 0.5, "nu": 0.4} | bad),
+        [{key: value} for key in ("lam", "mu", "nu", "rarity") for value in (-1, 1e308, float("inf"), float("nan"))],
+    ),
+    "Source": (lambda _, bad: Source("a", (), weight=bad), [0, -1, 1e308, float("inf"), float("nan")]),
     "Vocab": (
         lambda _, bad: Vocab.bpe("가", bad[0], specials=bad[1]),
         [([3], []), ([""], []), (["\ud800"], []), ([], [3]), ([], [""]), ([], ["\ud800"]), ([], ["a", "a"]), (["나다"], [])],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -15,14 +16,14 @@ from pathlib import Path
 import pytest
 from conftest import MINI, ROOT
 
-from koktok import Tokenizer
+from koktok import Recipe, Tokenizer
 
 Trained = Callable[..., Path]
 TEXT = (MINI / "essay.txt").read_text(encoding="utf-8")
 
 
 def koktok(
-    *words: object, stdin: str | bytes = b"", env: dict[str, str] | None = None
+    *words: object, stdin: str | bytes = b"", env: dict[str, str] | None = None, cwd: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
     """Run the command; both streams as text."""
     done = subprocess.run(
@@ -30,7 +31,7 @@ def koktok(
         input=stdin.encode() if isinstance(stdin, str) else stdin,
         capture_output=True,
         env=os.environ | {"NO_COLOR": "1", "PYTHONWARNINGS": "error"} | (env or {}),
-        cwd=ROOT,
+        cwd=cwd,
     )
     return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -85,12 +86,49 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| mini | 1 | Apache-2.0" in card
     assert "kiwi:" in card
+    assert " words; SentencePiece was trained on the same words with its own defaults.\n" in card
     again = koktok(
         "train", "corpus:mini", "--recipe", tmp_path / "out", "--out", tmp_path / "again", "--no-compare", "-q"
     )
     assert (again.returncode, again.stderr.count("\n")) == (0, 2)
+    assert "SentencePiece was trained" not in (tmp_path / "again" / "README.md").read_text()  # it was not
     for name in ("tokenizer.json", "koktok.toml", "tokenizer.model"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+def test_the_user_dictionary_is_in_the_recipe(tmp_path: Path) -> None:
+    """A recipe says all that changes the result: the dictionary is asked for, and no other one is taken."""
+    (tmp_path / "words.tsv").write_text("밝은세상\tNNP\t0\n", encoding="utf-8")
+    (tmp_path / "others.tsv").write_text("밝은\tNNP\t0\n", encoding="utf-8")
+    (tmp_path / "a.txt").write_text("밝은세상에서 산다.\n밝은세상은 넓다.\n" * 20, encoding="utf-8")
+
+    def train(out: str, *words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+        fixed = ("--vocab-size", 380, "--holdout", 0, "--no-compare", "-q")
+        return koktok("train", tmp_path / "a.txt", "--out", tmp_path / out, *fixed, *words, cwd=cwd)
+
+    taught = train("taught", "--user-dictionary", tmp_path / "words.tsv")
+    assert taught.returncode == 0, taught.stderr
+    segment = Recipe.load(tmp_path / "taught").segment
+    assert segment.user_dictionary == "words.tsv"
+    assert segment.user_dictionary_sha256 == hashlib.sha256((tmp_path / "words.tsv").read_bytes()).hexdigest()
+    recipe = ("--recipe", tmp_path / "taught")
+    missing = train("other", *recipe)
+    assert missing.returncode == 2
+    assert "wants the user dictionary `words.tsv` of SHA-256" in missing.stderr
+    assert "hint: --user-dictionary FILE" in missing.stderr
+    another = train("other", *recipe, "--user-dictionary", tmp_path / "others.tsv")
+    assert another.returncode == 2
+    assert "others.tsv` is another one" in another.stderr
+    assert not (tmp_path / "other").exists()
+    (tmp_path / "words.tsv").rename(tmp_path / "renamed.tsv")
+    assert train("again", *recipe, "--user-dictionary", tmp_path / "renamed.tsv").returncode == 0
+    (tmp_path / "renamed.tsv").rename(tmp_path / "words.tsv")
+    assert train("here", *recipe, cwd=tmp_path).returncode == 0
+    for name in ("tokenizer.json", "koktok.toml"):
+        same = (tmp_path / "taught" / name).read_bytes()
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "here" / name).read_bytes() == same
+    assert train("without", *recipe, "--user-dictionary", "").returncode == 0
+    assert Recipe.load(tmp_path / "without").segment.user_dictionary == ""
 
 
 def test_encode_and_decode_are_inverse_on_lines(trained: Trained) -> None:
@@ -207,6 +245,49 @@ BAD = {
     "ids that are none": (["decode", "{tokenizer}", "{text}"], 1, "line 1 holds something that is no id"),
     "unknown fold": (["normalize", "--fold", "fullwith", "{text}"], 2, "did you mean `fullwidth`"),
     "fold without number": (["normalize", "--fold", "repeats=x", "{text}"], 2, "wants a whole number"),
+    "fold twice": (["normalize", "--fold", "repeats=2", "--fold", "repeats=3", "{text}"], 2, "names `repeats` twice"),
+    "share without =": (["train", "{text}", "--reserve-script", "latin:0.3"], 2, "latin:0.3` wants SCRIPT=SHARE with"),
+    "share of no script": (["train", "{text}", "--reserve-script", "klingon=0.3"], 2, "one of hangul, latin, other"),
+    "share over all": (["train", "{text}", "--reserve-script", "latin=1.3"], 2, "a share from 0 to 1"),
+    "weight without =": (["train", "{text}", "--weight", "text:2"], 2, "`--weight text:2` wants NAME=W"),
+    "weight without bound": (["train", "{text}", "--weight", "text=1e300"], 2, "at most 1,000,000"),
+    "weight of inf": (["train", "{text}", "--weight", "text=inf"], 2, "`--weight text=inf` wants NAME=W"),
+    "token without id": (["import", "{text}", "--out", "{folder}/x", "--special", "<x>:5"], 2, "<x>:5` wants TOKEN=ID"),
+    "lam too large": (["train", "{text}", "--lam", "1e308"], 2, "`train.lam` is 1e+308"),
+    "lam of inf": (["train", "{text}", "--lam", "inf"], 2, "`train.lam` is inf: input should be a finite number"),
+    "lam of nan": (["train", "{text}", "--lam", "nan"], 2, "`train.lam` is nan: input should be a finite number"),
+    "mu too large": (["train", "{text}", "--mu", "1e308"], 2, "`train.mu` is 1e+308"),
+    "nu too large": (["train", "{text}", "--nu", "1e308"], 2, "`train.nu` is 1e+308"),
+    "dials of a recipe": (["train", "{text}", "--recipe", "{wild}"], 2, "`train.nu.josa` is inf"),
+    "reserved without bound": (["train", "{text}", "--reserved", "100000000"], 2, "`train.reserved` is 100000000"),
+    "size of a curve": (
+        ["train", "{text}", "--frontier", "--sizes", "8000,99999999"],
+        2,
+        "`train.vocab_size` is 99999999",
+    ),
+    "holdout of nan": (["train", "{text}", "--holdout", "nan"], 2, "`holdout` is nan"),
+    "counted holdout of nan": (
+        ["count", "{text}", "-o", "{folder}/c.parquet", "--holdout", "nan"],
+        2,
+        "share of the lines",
+    ),
+    "a byte as special token": (
+        ["train", "{text}", "--specials", "<unk>,<0x00>"],
+        2,
+        "<0x00> is spelled like the byte piece",
+    ),
+    "no threads": (["train", "{text}", "--threads", "0"], 2, "--threads"),
+    "too many threads": (["train", "{text}", "--threads", "1000000000"], 2, "--threads"),
+    "a dictionary of a recipe": (
+        ["train", "{text}", "--recipe", "{words}"],
+        2,
+        "wants the user dictionary `no-such.tsv`",
+    ),
+    "a dictionary for nobody": (
+        ["train", "{text}", "--segmenter", "whitespace", "--user-dictionary", "{text}"],
+        2,
+        "a user dictionary works with Kiwi only",
+    ),
 }
 
 
@@ -220,6 +301,8 @@ def test_bad_input_has_a_message_and_an_exit_code(case: str, tmp_path: Path, tra
         "jsonl": (tmp_path / "a.jsonl", '{"text": "나는 집에"}\n'.encode()),
         "text": (tmp_path / "text.txt", TEXT.encode()),
         "toml": (tmp_path / "a.toml", b"[recipe.train]\nvocab_sise = 3\n"),
+        "wild": (tmp_path / "wild.toml", b"[recipe.train.nu]\nrest = 0.3\njosa = inf\n"),
+        "words": (tmp_path / "words.toml", b'[recipe.segment]\nuser_dictionary = "no-such.tsv"\n'),
         "other": (tmp_path / "folder" / "thesis.doc", b"mine"),
     }
     for path, content in files.values():

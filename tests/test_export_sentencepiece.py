@@ -100,8 +100,33 @@ def test_what_is_left_out_is_told_and_true() -> None:
     assert theirs.normalize("\u1112\u200b\u1161") != normalizer("\u1112\u200b\u1161") == "하"
     assert len(differences(normalizer)) == 2
     more = replace(PLAIN, lone_jamo=True, repeats=2)
-    assert compiled(more).normalize("ㅋㅋㅋᄒ") == "ㅋㅋㅋᄒ" != Normalizer(more)("ㅋㅋㅋᄒ")
+    assert compiled(more).normalize("ㅋㅋㅋᄒ") == "ㅋㅋᄒ" != Normalizer(more)("ㅋㅋㅋᄒ")
+    assert compiled(more).normalize("ㅋ" * 33) == "ㅋㅋㅋ" != Normalizer(more)("ㅋ" * 33)
+    assert compiled(replace(more, fullwidth=True)).normalize("!！!") == "!!!"
     assert [line.split("`")[1] for line in differences(Normalizer(more))[2:]] == ["lone_jamo", "repeats"]
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 7])
+def test_runs_are_shortened_as_far_as_rules_go(repeats: int) -> None:
+    """What people lengthen, in either width: some 10 % of chat text holds such a run."""
+    folds = replace(ALL, repeats=repeats)
+    normalizer, theirs = Normalizer(folds), compiled(folds)
+    for char in "ㅋㅠ!~…！～♡ᄏﾡ㉠":
+        for length in range(1, repeats + 31):
+            text = f"가{char * length}나 {char * length}"
+            assert theirs.normalize(text) == normalizer(text), (char, length)
+
+
+def test_a_letter_that_a_fold_makes_takes_its_marks() -> None:
+    normalizer, theirs = Normalizer(ALL), compiled(ALL)
+    for text in ("Ａ\u0301", "ｅ\u0302\u0323", "Ⅳ\u0323", "℃\u0301", "ﬁ\u0300"):
+        assert theirs.normalize(text) == normalizer(text) != text
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_no_rule_of_runs_touches_normal_text(repeats: int) -> None:
+    normalizer = Normalizer(replace(ALL, repeats=repeats))
+    assert [source for source in rules(normalizer) if normalizer(source) == source] == []
 
 
 def test_marks_of_one_letter_in_any_order() -> None:

@@ -38,6 +38,7 @@ from koktok.metrics import (
     speed,
 )
 from koktok.metrics.fidelity import PROBES
+from koktok.metrics.registry import _KNOWN
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.metrics.statistics import Units, Value, around, holm, interval, jackknife, paired, resample, student_p
 from koktok.metrics.vocabulary import reachable
@@ -95,6 +96,21 @@ def test_gold_shards_add_up(subject: Subject) -> None:
         if metric.table == "gold":
             value = float(metric.value(joined.tables["gold@own"].sums()))
             assert value == pytest.approx(whole.values[name].value, nan_ok=True)
+
+
+def test_a_misspelt_column_is_an_error(subject: Subject, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a column that is called optional may be missing."""
+    known = metrics()
+    wrong = replace(known["fertility"], name="wrong", value=lambda sums: sums["tokens"] / sums["eojols"])
+    monkeypatch.setitem(_KNOWN, "wrong", wrong)
+    with pytest.raises(KeyError, match="eojols"):
+        score(subject, text, resamples=0)
+    monkeypatch.delitem(_KNOWN, "wrong")
+    found = score(subject, text, resamples=0)
+    assert {name for name, m in known.items() if m.table == "text" and name not in found.values} == {"nsl"}
+    assert known["nsl"].optional == "reference_tokens"
+    with pytest.raises(UsageError, match="`nsl` was not measured for both"):
+        compare(found, found, "nsl")
 
 
 def test_blocks_of_shards_stay_apart() -> None:

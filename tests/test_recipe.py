@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -41,12 +43,65 @@ def test_every_default_is_spelled_out_and_the_signature_is_ignored() -> None:
         ("[recipe]\nholdout = 1.5", r"`holdout` is 1.5"),
         ("[recipe]\nformat = 2", r"`format`"),
         ("[recipe", r"the recipe is no TOML"),
+        (f"a = {'[' * 5000}", r"the recipe is no TOML: it is nested too deep"),
+        (f"[recipe]\nx = {'[' * 5000}{']' * 5000}", r"the recipe is no TOML: it is nested too deep"),
+        ("[recipe.train]\nlam = 1e308", r"`train.lam` is 1e\+308: input should be less than or equal to 1000000"),
+        ("[recipe.train]\nlam = 0.0", r"`train.lam` is 0.0"),
+        ("[recipe.train]\nmu = inf", r"`train.mu` is inf: input should be a finite number"),
+        ("[recipe.train]\nmu = 1e308", r"`train.mu` is 1e\+308"),
+        ("[recipe.train]\nnu = nan", r"`train.nu` is nan: input should be a finite number"),
+        ("[recipe.train.nu]\nrest = 0.3\njosa = inf", r"`train.nu.josa` is inf: input should be a finite number"),
+        ("[recipe.train]\nshare = nan", r"`train.share` is nan"),
+        ("[recipe.train]\nsuperwords = nan", r"`train.superwords` is nan"),
+        ("[recipe.train]\ncharacter_coverage = inf", r"`train.character_coverage` is inf"),
+        ("[recipe.train.reserve_script]\nlatin = nan", r"`train.reserve_script.latin` is nan"),
+        ("[recipe.segment]\nmass = nan", r"`segment.mass` is nan"),
+        ("[recipe]\nholdout = nan", r"`holdout` is nan"),
+        ("[recipe.train]\nvocab_size = 10_000_001", r"`train.vocab_size` is 10000001"),
+        ("[recipe.train]\nreserved = 100_000_000", r"`train.reserved` is 100000000"),
+        ("[recipe.train]\nreserved = 1_000_000", r"1,000,005 special tokens and reserved slots leave no id"),
+        (f"[recipe.train]\nmin_count = {10**30}", r"`train.min_count`"),
+        (f"[recipe.train]\nngram = {10**9}", r"`train.ngram`"),
+        ("[recipe.train]\nmax_piece_length = 65", r"`train.max_piece_length`"),
+        ("[recipe.normalize]\nrepeats = 1001", r"`normalize.repeats`"),
+        (f"[recipe.special]\nmodel_max_length = {10**40}", r"`special.model_max_length`"),
+        ("[recipe.special]\npad_to_multiple = 4097", r"`special.pad_to_multiple`"),
+        ('[[recipe.sources]]\nname = "a"\nweight = inf', r"`sources.0.weight` is inf"),
+        (r"[recipe.train]" + '\nspecials = ["<unk>", "\\u0000"]', r"holds the control character U\+0000"),
+        (r"[recipe.train]" + '\nspecials = ["<unk>", "a\\nb"]', r"holds the control character U\+000A"),
+        (f'[recipe.train]\nspecials = ["<unk>", "{"x" * 100_000}"]', r"of 100,000 characters came; 256 are the most"),
+        ('[recipe.train]\nspecials = ["<unk>", "<0x00>"]', r"<0x00> is spelled like the byte piece"),
+        ('[recipe.segment]\nuser_dictionary_sha256 = "no digest"', r"`segment.user_dictionary_sha256`"),
     ],
 )
 def test_what_is_wrong_is_named(toml: str, message: str) -> None:
     with pytest.raises(RecipeError, match=message) as caught:
         Recipe.from_toml(toml)
     assert caught.value.exit_code == 2
+
+
+def test_a_stored_recipe_keeps_the_special_tokens_that_an_older_koktok_took() -> None:
+    """Folders load for ever (law 10); a new training does not take them."""
+    text = f'[recipe.train]\nspecials = ["<unk>", "{"x" * 300}"]'
+    recipe = Recipe.from_toml(text, stored=True)
+    assert len(recipe.train.specials[1]) == 300
+    assert pickle.loads(pickle.dumps(recipe)) == recipe
+    with pytest.raises(RecipeError):
+        Recipe.from_toml(text)
+
+
+def test_the_dictionary_of_an_old_folder_is_in_its_signature(tmp_path: Path) -> None:
+    text = Recipe().to_toml({"segmenter": "kiwi:0.24.1|model:0.24.0|type:cong|multi:no|user:0123456789abcdef"})
+    (tmp_path / "koktok.toml").write_text(re.sub("user_dictionary_.*", "", text), encoding="utf-8")
+    assert Recipe.load(tmp_path).segment.user_dictionary_sha256 == "0123456789abcdef"
+    (tmp_path / "koktok.toml").write_text(text.replace("0123456789abcdef", "none"), encoding="utf-8")
+    assert Recipe.load(tmp_path).segment.user_dictionary_sha256 == ""
+
+
+def test_another_analyser_has_no_user_dictionary() -> None:
+    named = Recipe().changed(segment={"user_dictionary": "words.tsv", "user_dictionary_sha256": "0" * 64})
+    assert named.changed(train={"vocab_size": 8000}).segment == named.segment
+    assert named.changed(segment={"segmenter": "whitespace"}).segment.user_dictionary == ""
 
 
 def test_the_model_decides_what_is_left_open() -> None:

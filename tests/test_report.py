@@ -163,6 +163,27 @@ def test_a_figure_that_is_none_never_gets_into_json() -> None:
 # ── Markdown and page ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_markdown_shows_names_as_they_are() -> None:
+    """Names of rows, texts and gold are the user's, or those of somebody's file."""
+    wild = "[x](javascript:alert(1)) <img src=x> *b* `c` _d_ a_b | e\n# f"
+    found = example(name=wild)
+    rows = [found.rows[0].model_copy(update={"spec": "hf:a`b", "notes": [wild]}), found.rows[1]]
+    rows.append(found.rows[2].model_copy(update={"why": f"`{wild}` is no file <b>"}))
+    texts = [found.texts[0].model_copy(update={"name": wild}), found.texts[1]]
+    golds = [found.golds[0].model_copy(update={"name": wild})]
+    changes = {"rows": rows, "texts": texts, "golds": golds, "title": wild, "reference": wild}
+    text = to_markdown(found.model_copy(update=changes))
+    shown = r"\[x\](javascript:alert(1)) \<img src=x\> \*b\* \`c\` \_d\_ a_b | e # f"
+    assert text.startswith(f"# {shown}\n")
+    assert f"| 1 | {shown.replace('|', chr(92) + '|')} ★ | 12,345 |" in text
+    assert f"1. {shown} (`` hf:a`b ``; {shown}): `tokenizer:abc|seed:0`" in text
+    outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text.replace("\\`", ""))  # what is no code
+    assert not re.search(r"(?<!\\)<(img|b)", outside)
+    assert not re.search(r"(?<!\\)\[x", outside)
+    table = text.split("\n\n")[1].splitlines()
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
+
+
 def test_markdown_says_figures_intervals_and_why() -> None:
     text = to_markdown(example())
     assert "| 1 | ours ★ | 12,345 | 2.250 [2.000, 2.500] | 0.500 |" in text

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import base64
+import copy
 import itertools
 import json
+import os
+import pickle
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 from conftest import MODELS
 from hypothesis import given
 from hypothesis import strategies as st
+from sentencepiece import sentencepiece_model_pb2
 from strategies import korean_text
 
 import koktok.tokenizer.tokenizer
 from koktok import Recipe, Tokenizer, hangul, train_tokenizer
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
+from koktok.foreign import import_tokenizer
 from koktok.vocab import WITH_UNKNOWN, Vocab, spell
 
 Trained = Callable[..., Path]
@@ -281,8 +290,12 @@ def test_a_full_disk_leaves_nothing_and_keeps_the_old(
             lambda d: _edit(
                 d, lambda c: c["model"]["vocab"].remove(max(c["model"]["vocab"], key=lambda row: len(row[0])))
             ),
-            "not the one that koktok.toml was written with",
+            "gives '<pad>' the id 2295, where 2294 follows",
         ),
+        (lambda d: _edit(d, _longer), "not the one that koktok.toml was written with"),
+        (lambda d: _edit(d, lambda c: c["added_tokens"][-1].update(id=2**31)), "gives '<mask>' the id 2147483648"),
+        (lambda d: _edit(d, lambda c: c["added_tokens"][1].update(id=-5)), "gives '<unk>' the id -5, where 2295"),
+        (lambda d: _edit(d, lambda c: c["added_tokens"][1].update(id=True)), "gives '<unk>' the id True"),
         (lambda d: _edit(d, lambda c: c["model"]["vocab"].pop(0)), "does not begin with the 256 byte pieces"),
         (lambda d: _edit(d, lambda c: c["model"].update(type="LSTM")), "'LSTM', which koktok does not write"),
         (lambda d: _edit(d, lambda c: c["model"].update(type="WordLevel")), "'WordLevel', which runs no unigram"),
@@ -296,6 +309,12 @@ def test_damaged_folders_are_refused(
     damage(folder)
     with pytest.raises(ArtifactError, match=message):
         Tokenizer.load(folder)
+
+
+def _longer(content: dict) -> None:
+    """A piece that is another one, of the same score."""
+    row = max(content["model"]["vocab"], key=lambda row: len(row[0]))
+    row[0] = row[0][:-1]
 
 
 def _edit(folder: Path, change: Callable[[dict], object]) -> None:
@@ -345,3 +364,103 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 def test_repr_tells_kind_size_and_digest() -> None:
     vocab = Vocab.unigram({"가": -1.0})
     assert repr(Tokenizer(Recipe(), vocab)) == f"Tokenizer(unigram, size=257, digest={vocab.digest()})"
+
+
+# ── copies, pickles, equality ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("model", [*MODELS, "fallback"])
+def test_a_used_tokenizer_can_be_copied_and_sent(model: str, trained: Trained, mini: list[str]) -> None:
+    """Spawned workers, data loaders and `datasets.map` pickle what they are given, used or not."""
+    recipe = {"jamo": "fallback"} if model == "fallback" else MODELS[model]
+    tokenizer = Tokenizer.load(trained(**recipe))
+    fresh = pickle.dumps(tokenizer)
+    lines = mini[:40]
+    ids = tokenizer.encode_ids(lines)
+    tokenizer.decode_ids(ids)
+    tokenizer.decode_batch([[1]])
+    tokenizer.encode(lines[0])
+    tokenizer.encode("가", add_special_tokens=True)
+    assert pickle.dumps(tokenizer) == fresh  # so that caches keyed by the bytes are met again
+    for other in (pickle.loads(fresh), copy.copy(tokenizer), copy.deepcopy(tokenizer)):
+        assert other == tokenizer
+        assert hash(other) == hash(tokenizer)
+        assert other.signature == tokenizer.signature
+        assert other.recipe == tokenizer.recipe
+        assert other.encode_ids(lines) == ids
+        assert [other.encode(line) for line in lines[:5]] == [tokenizer.encode(line) for line in lines[:5]]
+
+
+def test_a_used_tokenizer_works_in_a_spawned_process(trained: Trained, mini: list[str]) -> None:
+    tokenizer = Tokenizer.load(trained())
+    ids = tokenizer.encode_ids(mini[:9])
+    with get_context("spawn").Pool(1) as pool:
+        assert pool.map(tokenizer.encode_ids, [mini[:9]]) == [ids]
+
+
+def test_pickles_are_the_same_in_any_process(trained: Trained) -> None:
+    code = (
+        "import pickle, hashlib; from koktok import Tokenizer\n"
+        f"print(hashlib.sha256(pickle.dumps(Tokenizer.load({str(trained())!r}))).hexdigest())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1
+
+
+def test_tokenizers_are_equal_by_content(trained: Trained, tmp_path: Path) -> None:
+    one, again, bpe = (Tokenizer.load(trained(**MODELS[name])) for name in ("unigram", "unigram", "bpe"))
+    assert one == again
+    assert len({one, again, bpe}) == 2
+    assert one != bpe
+    assert one != one.vocab
+    shown = Tokenizer(one.recipe.changed(holdout=0.3, train={"lam": 2.0}), one.vocab, {"koktok": "none"})
+    assert shown == one  # how it was made is no content
+    for changes in (
+        {"normalize": {"quotes": True}},
+        {"pretokenize": {"digits": "free"}},
+        {"special": {"template": "bos"}},
+        {"train": {"superwords": 0.1}},
+    ):
+        assert Tokenizer(one.recipe.changed(**changes), one.vocab) != one
+
+
+def test_imported_tokenizers_are_copied_too(trained: Trained, tmp_path: Path) -> None:
+    folder = trained()
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    content["model"]["dropout"] = None  # no node of ours
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content | {"decoder": None}), encoding="utf-8")
+    ranks = "".join(f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256))
+    (tmp_path / "a.tiktoken").write_text(ranks, encoding="utf-8")
+    other = sentencepiece_model_pb2.ModelProto.FromString((folder / "tokenizer.model").read_bytes())
+    other.normalizer_spec.name = "of another"
+    (tmp_path / "a.model").write_bytes(other.SerializeToString())
+    found = set()
+    for name, options in (("tokenizer.json", {}), ("a.tiktoken", {"pattern": "gpt2"}), ("a.model", {})):
+        tokenizer = import_tokenizer(tmp_path / name, **options)
+        assert type(tokenizer).__name__ == "ImportedTokenizer"
+        fresh = pickle.dumps(tokenizer)
+        ids = tokenizer.encode_ids(["나는 집에 간다"])
+        tokenizer.decode_ids(ids)
+        assert pickle.dumps(tokenizer) == fresh
+        for same in (pickle.loads(fresh), copy.deepcopy(tokenizer)):
+            assert same == tokenizer
+            assert same.encode_ids(["나는 집에 간다"]) == ids
+            assert pickle.loads(pickle.dumps(same.vocab)).digest() == tokenizer.vocab.digest()
+        found |= {tokenizer, Tokenizer.load(folder)}
+    assert len(found) == 4
+
+
+def test_what_an_imported_tokenizer_has_not_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n학교\n##에\n", encoding="utf-8")
+    tokenizer = import_tokenizer(tmp_path)
+    for name in ("recipe", "style", "normalizer", "pattern", "words", "model"):
+        with pytest.raises(UsageError, match=f"an imported tokenizer has no `{name}` of koktok's"):
+            getattr(tokenizer, name)
+        assert not hasattr(tokenizer, name)
+    assert tokenizer.roles["cls_token"] == "[CLS]"
+    assert tokenizer.encode_batch(["학교에"], add_special_tokens=True)[0].pieces == ["[CLS]", "학교", "##에", "[SEP]"]

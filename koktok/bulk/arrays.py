@@ -98,7 +98,7 @@ def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:
         return np.dtype(np.uint16 if size <= 1 << 16 else np.uint32)
     try:
         chosen = np.dtype(wanted)
-    except TypeError:
+    except (TypeError, ValueError):
         chosen = np.dtype(object)
     if chosen.kind not in "iu" or np.iinfo(chosen).max < size - 1:
         raise UsageError(f"dtype = {wanted!r} cannot hold the ids 0 to {size - 1}", hint='dtype="uint32"')

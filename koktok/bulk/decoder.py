@@ -21,9 +21,8 @@ from koktok.bulk.encoder import workers_of
 from koktok.bulk.trie import BYTEWISE
 from koktok.bulk.utf16 import Records
 from koktok.errors import InputError
-from koktok.tokenizer.decoding import BYTE_OF, checked_ids
-from koktok.tokenizer.wordpiece_model import MARK
-from koktok.vocab import Vocab
+from koktok.tokenizer.decoding import checked_ids
+from koktok.vocab import BYTE_OF, MARK, Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,7 +147,13 @@ def checked_flat(ids: Any, offsets: Any, size: int) -> tuple[NDArray[Any], NDArr
     >>> checked_flat([5, 6], [0, 1, 2], 7)
     (array([5, 6]), array([0, 1, 2]))
     """
-    flat, places = np.ascontiguousarray(ids), _places_of(offsets)
+    try:
+        flat = np.ascontiguousarray(ids)
+    except (ValueError, OverflowError) as error:
+        raise InputError(
+            f"rows came where flat ids were wanted: {error}", hint="tokenizer.decode_batch(rows)"
+        ) from None
+    places = _places_of(offsets)
     if flat.dtype.kind not in "iu" and len(flat):
         raise InputError(f"an array of {flat.dtype} came where ids (integers) were wanted")
     if flat.dtype.kind not in "iu":

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -243,13 +244,17 @@ def workers_of(threads: int | None) -> int:
     Raises
     ------
     UsageError
-        For less than one.
+        For less than one, and for what is no whole number.
     """
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if threads < 1:
-        raise UsageError(f"threads = {threads}; wanted at least 1", hint="threads=1")
-    return threads
+    try:
+        n = 0 if isinstance(threads, bool) else index(threads)
+    except TypeError:
+        n = 0
+    if n < 1:
+        raise UsageError(f"threads = {threads!r}; wanted a whole number of at least 1", hint="threads=1")
+    return n
 
 
 def _in_order(

@@ -197,7 +197,10 @@ def write_token_files(
         "after": list(after),
         "shard_tokens": shard_tokens,
         "tokenizer": tokenizer.vocab.digest(),
-        "recipe": tokenizer.recipe.model_dump(mode="json", exclude_defaults=True),
+        # An imported tokenizer has no recipe.
+        "recipe": tokenizer.recipe.model_dump(mode="json", exclude_defaults=True)
+        if hasattr(tokenizer, "recipe")
+        else {},
         "koktok": version("koktok"),
         "sources": [source.name for source in sources],
     }

@@ -205,7 +205,7 @@ class Texts:
             raise InputError(
                 f"one `{type(texts).__name__}` came where texts were wanted", hint="tokenizer.encode_ids([text])"
             )
-        if not isinstance(texts, Iterable):
+        if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
             raise InputError(f"a `{type(texts).__name__}` came where texts were wanted")
         given: Any = texts
         arrow = type(texts).__module__.partition(".")[0] == "pyarrow"

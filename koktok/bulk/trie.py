@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from koktok.tokenizer.wordpiece_model import MARK
-from koktok.vocab import BYTE_CHARS, SCORE_STEP, Vocab
+from koktok.vocab import BYTE_CHARS, MARK, SCORE_STEP, Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

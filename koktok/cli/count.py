@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from koktok.cli.options import Field, Quiet, sources_of
+from koktok.cli.options import MOST_THREADS, Field, Quiet, sources_of
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["count"]
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Parquet file to write.", show_default=False)]
-MinCount = Annotated[int, typer.Option(min=1, help="Words that come less often are left out.")]
+MinCount = Annotated[int, typer.Option(min=1, max=10**12, help="Words that come less often are left out.")]
 
 
 def count(
@@ -30,9 +30,9 @@ def count(
     out: Out,
     runs: Annotated[bool, typer.Option("--runs", help="Count runs of words too, for superwords.")] = False,
     min_count: MinCount = 1,
-    holdout: Annotated[float, typer.Option(min=0, max=1, help="Share of lines counted apart, to measure on.")] = 0.05,
+    holdout: Annotated[float, typer.Option(help="Share of lines counted apart, to measure on.")] = 0.05,
     field: Field = None,
-    threads: Annotated[int | None, typer.Option(help="Threads that count. [all]")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads that count. [all]")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Count the words of text into a Parquet file that `koktok train` takes in place of the text.
@@ -40,6 +40,8 @@ def count(
     A count that is killed goes on from where it was: finished shards lie in OUT.parts until the file is there.
     `koktok count merge A.parquet B.parquet -o C.parquet` adds counts; files with runs beside them are merged with those.
     """
+    if not 0 <= holdout < 1:
+        raise UsageError(f"`--holdout {holdout}` wants a share of the lines, from 0 to under 1", hint="--holdout 0.05")
     if out.suffix != ".parquet":
         raise UsageError(f"`--out {out}` is no .parquet file; counts are kept as Parquet", hint=f"-o {out}.parquet")
     from koktok.progress import Talk

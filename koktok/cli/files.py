@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from koktok.cli.options import Folder, Quiet
+from koktok.cli.options import Folder, Quiet, pairs, whole_number
 from koktok.cli.train import CHAT, STYLE, TEMPLATE
 from koktok.errors import UsageError
 
@@ -214,12 +214,7 @@ def import_(
 
     if check_folder(out, TOKENIZER) == file.resolve():
         raise UsageError("`--out` is the folder that is read", hint=f"--out {out}-koktok")
-    specials: dict[str, int] = {}
-    for item in special or []:
-        token, _, number = item.rpartition("=")
-        if not token or not number.isdecimal():
-            raise UsageError(f"`--special {item}` wants TOKEN=ID", hint="--special '<|endoftext|>=100257'")
-        specials[token] = int(number)
+    specials = pairs("--special", special, whole_number, wanted="TOKEN=ID", example="'<|endoftext|>=100257'")
     tokenizer = import_tokenizer(file, pattern=pattern, specials=specials or None, lowercase=lowercase)
     tokenizer.save(out)
     if quiet:

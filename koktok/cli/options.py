@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -26,6 +26,87 @@ Field = Annotated[str | None, typer.Option(help="Field or column that holds the 
 Folder = Annotated[Path, typer.Argument(help="Folder of a trained tokenizer.", show_default=False)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 RecipeFile = Annotated[Path | None, typer.Option(help="koktok.toml, or a trained folder, to start from.")]
+
+MOST_THREADS = 1024
+"""More than any machine has cores; every analyser's thread is a process."""
+
+T = TypeVar("T")
+
+
+def pairs(
+    option: str,
+    items: Iterable[str] | None,
+    value: Callable[[str], T],
+    *,
+    wanted: str,
+    example: str,
+    names: Collection[str] = (),
+    alone: T | None = None,
+) -> dict[str, T]:
+    """The NAME=VALUE words of an option, by name; the last "=" divides, for tokens and files may hold others.
+
+    Parameters
+    ----------
+    option : str
+        As it is typed, for the error.
+    items : iterable of str, optional
+    value : callable
+        A word to a value, or ValueError.
+    wanted, example : str
+        For the error: what an item should be, and one that is right.
+    names : collection of str
+        The names that there are; any where there are none.
+    alone : optional
+        What a name without "=" stands for; an error where this is left out.
+
+    Raises
+    ------
+    UsageError
+        For an item without name, "=" or a right value, and for a name that comes twice.
+
+    Examples
+    --------
+    >>> pairs("--special", ["<|a|>=7", "<=>=8"], whole_number, wanted="TOKEN=ID", example="<|a|>=7")
+    {'<|a|>': 7, '<=>': 8}
+    >>> pairs("--special", ["<|a|>:7"], whole_number, wanted="TOKEN=ID", example="'<|a|>=7'")
+    Traceback (most recent call last):
+        ...
+    koktok.errors.UsageError: `--special <|a|>:7` wants TOKEN=ID
+    hint: --special '<|a|>=7'
+    """
+    found: dict[str, T] = {}
+    for item in items or ():
+        name, equals, word = item.rpartition("=")
+        try:
+            if equals:
+                parsed = value(word)
+            elif alone is not None:
+                name, parsed = item, alone
+            else:
+                raise ValueError(item)
+            if not name or (names and name not in names):
+                raise ValueError(name)
+        except ValueError:
+            raise UsageError(f"`{option} {item}` wants {wanted}", hint=f"{option} {example}") from None
+        if name in found:
+            raise UsageError(f"`{option}` names `{name}` twice", hint=f"{option} {item}, once")
+        found[name] = parsed
+    return found
+
+
+def fraction(word: str) -> float:
+    """A number from 0 to 1; else ValueError."""
+    number = float(word)
+    if not 0 <= number <= 1:
+        raise ValueError(word)
+    return number
+
+
+def whole_number(word: str) -> int:
+    """A whole number from 0, in ASCII digits; else ValueError."""
+    if not (word.isascii() and word.isdecimal()):
+        raise ValueError(word)
+    return int(word)
 
 
 def size_of(text: str) -> int:
@@ -56,7 +137,13 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
     """A source per path, corpora fetched with progress, names made distinct, weights by name."""
     from koktok.progress import Talk
     from koktok.text.corpora import fetch
-    from koktok.text.sources import Source
+    from koktok.text.sources import MOST_WEIGHT, Source
+
+    def weight(word: str) -> float:
+        number = float(word)
+        if not 0 < number <= MOST_WEIGHT:
+            raise ValueError(word)
+        return number
 
     sources: list[Source] = []
     for path in paths:
@@ -69,17 +156,16 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
         name = f"{source.name}#{same + 1}" if same else source.name
         sources.append(replace(source, name=name))
     by_name = {source.name: i for i, source in enumerate(sources)}
-    for item in weights:
-        name, _, number = item.partition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            value = 0.0
-        if name not in by_name or not 0 < value < float("inf"):
-            raise UsageError(
-                f"`--weight {item}` wants NAME=W with a number above 0 and one of the names {', '.join(by_name)}",
-                hint=f"--weight {next(iter(by_name))}=2",
-            )
+    known = ", ".join(by_name)
+    weighed = pairs(
+        "--weight",
+        weights,
+        weight,
+        wanted=f"NAME=W with a number above 0 (at most {MOST_WEIGHT:,.0f}) and one of the names {known}",
+        example=f"{next(iter(by_name))}=2",
+        names=by_name,
+    )
+    for name, value in weighed.items():
         sources[by_name[name]] = replace(sources[by_name[name]], weight=value)
     return sources
 

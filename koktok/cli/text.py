@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from koktok.cli.options import Field, Folder, Quiet, RecipeFile, batches, lines_of_paths, tell_bad_lines
+from koktok.cli.options import (
+    MOST_THREADS,
+    Field,
+    Folder,
+    Quiet,
+    RecipeFile,
+    batches,
+    lines_of_paths,
+    pairs,
+    tell_bad_lines,
+    whole_number,
+)
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -54,7 +65,9 @@ def encode(
     ] = Unit.records,
     bos: Annotated[bool, typer.Option("--bos", help="Token files: begin every document with the BOS token.")] = False,
     eos: Annotated[bool, typer.Option("--eos", help="Token files: end every document with the EOS token.")] = False,
-    threads: Annotated[int | None, typer.Option(help="Token files: threads. [one for each core]")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=MOST_THREADS, help="Token files: threads. [one for each core]")
+    ] = None,
     field: Field = None,
     sample_alpha: Annotated[float | None, typer.Option(help="Sample (unigram): larger is nearer to the best.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Sample (BPE, WordPiece): share of joins passed over.")] = None,
@@ -134,7 +147,7 @@ def _write_token_files(
     from koktok.progress import Talk, counted
     from koktok.text.sources import ReadReport
 
-    roles = tokenizer.style.roles
+    roles = tokenizer.roles
     edges: dict[str, list[str]] = {"bos": [], "eos": []}
     for name, wanted in (("bos", bos), ("eos", eos)):
         if wanted:
@@ -202,11 +215,14 @@ def normalize(
     from koktok.recipe import Recipe
 
     values: dict[str, bool | int] = {}
-    for name in fold or []:
-        key, _, number = name.partition("=")
-        if number and not number.isdecimal():
-            raise UsageError(f"`{name}` wants a whole number", hint=f"--fold {key}=2")
-        values[key] = int(number) if number else True
+    values |= pairs(
+        "--fold",
+        fold,
+        whole_number,
+        wanted="a whole number behind the name of a fold, or the name alone",
+        example="repeats=2",
+        alone=1,
+    )
     values |= {name: 0 if name == "repeats" else False for name in no_fold or []}
     chosen = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=values)
     normalizer = chosen.normalizer

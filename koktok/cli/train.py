@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from koktok.cli.options import Field, Paths, Quiet, RecipeFile, size_of, sources_of
+from koktok.cli.options import MOST_THREADS, Field, Paths, Quiet, RecipeFile, fraction, pairs, size_of, sources_of
 
 MODELS = "unigram | unigram-em | bpe | bpe-bytes | wordpiece | wordpiece-bytes | word | syllable | jamo | ngram | morpheme. [unigram]"
 STYLE = "plain | bert | roberta | gpt | llama | t5: whose special tokens, roles and template. [plain]"
@@ -55,7 +55,9 @@ def train(
     segment_mass: Annotated[
         float | None, typer.Option(help="Analyse words that cover this share of the text; endings tell the rest. [1]")
     ] = None,
-    user_dictionary: Annotated[Path | None, typer.Option(help="Dictionary for Kiwi: form TAB tag TAB score.")] = None,
+    user_dictionary: Annotated[
+        str | None, typer.Option(help="Dictionary for Kiwi: form TAB tag TAB score. [that of --recipe]")
+    ] = None,
     split: Annotated[str | None, typer.Option(help="eojeol | scripts. [eojeol]")] = None,
     digits: Annotated[str | None, typer.Option(help="single | groups | free. [single]")] = None,
     jamo: Annotated[bool | None, typer.Option("--jamo", help="Train on conjoining jamo.")] = None,
@@ -76,7 +78,7 @@ def train(
     weight: Annotated[list[str] | None, typer.Option(help="NAME=W: counts of that source times W.")] = None,
     field: Field = None,
     holdout: Annotated[float | None, typer.Option(help="Share of lines kept for the closing table. [0.05]")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads of the analyser. [all]")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of the analyser. [all]")] = None,
     cache: Annotated[bool, typer.Option(help="Keep analyses for the next training.")] = True,
     compare: Annotated[bool, typer.Option(help="Train plain SentencePiece beside it.")] = True,
     frontier: Annotated[bool, typer.Option("--frontier", help=FRONTIER)] = False,
@@ -88,11 +90,12 @@ def train(
     """Train a tokenizer on Korean text and write its folder."""
     from koktok.blocklist import Blocklist
     from koktok.formats.styles import chat_template_of
-    from koktok.recipe import Recipe
+    from koktok.recipe import SCRIPTS, Recipe
 
     base = Recipe.load(recipe) if recipe else Recipe()
+    without = {"user_dictionary": "", "user_dictionary_sha256": ""} if user_dictionary == "" else {}
     chosen = base.changed(
-        segment={"segmenter": segmenter, "policy": policy, "mass": segment_mass},
+        segment={"segmenter": segmenter, "policy": policy, "mass": segment_mass, **without},
         pretokenize={"split": split, "digits": digits},
         train={
             "vocab_size": vocab_size,
@@ -106,9 +109,15 @@ def train(
             "inner_superwords": inner_superwords,
             "blocklist": Blocklist.load(blocklist).lines if blocklist else None,
             "personal_data": personal_data,
-            "reserve_script": dict(item.split("=", 1) for item in reserve_script if "=" in item)
-            if reserve_script
-            else None,
+            "reserve_script": pairs(
+                "--reserve-script",
+                reserve_script,
+                fraction,
+                wanted=f"SCRIPT=SHARE with one of {', '.join(SCRIPTS)}, and a share from 0 to 1",
+                example="latin=0.3",
+                names=SCRIPTS,
+            )
+            or None,
             "share": share,
             "min_count": min_count,
             "specials": tuple(specials.split(",")) if specials is not None else None,
@@ -128,7 +137,9 @@ def train(
     )
     from koktok.files import check_folder
     from koktok.formats.folder import CARD, TOKENIZER
+    from koktok.waist import with_dictionary
 
+    chosen, dictionary = with_dictionary(chosen, user_dictionary or None)
     check_folder(out, TOKENIZER, ("frontier.md", "frontier.json", "frontier.png") if frontier else (CARD,))
     sources = sources_of(paths, field, weight or [], quiet=quiet)
     from koktok import closing
@@ -145,7 +156,7 @@ def train(
                 out,
                 vocab_sizes=_sizes(sizes) if sizes else [chosen.train.vocab_size],
                 talk=talk,
-                user_dictionary=str(user_dictionary) if user_dictionary else None,
+                user_dictionary=dictionary,
                 threads=threads,
                 cache=cache,
             )
@@ -156,7 +167,7 @@ def train(
             chosen,
             out,
             talk=talk,
-            user_dictionary=str(user_dictionary) if user_dictionary else None,
+            user_dictionary=dictionary,
             threads=threads,
             cache=cache,
             compare=compare,

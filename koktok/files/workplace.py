@@ -91,8 +91,8 @@ def typed(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-def path_of(path: str | os.PathLike[str]) -> Path:
-    """`path` as a path.
+def path_of(path: str | os.PathLike[str], what: str = "a folder") -> Path:
+    """`path` as a path; `what` says of what, for the error.
 
     Raises
     ------
@@ -106,8 +106,12 @@ def path_of(path: str | os.PathLike[str]) -> Path:
         ...
     koktok.errors.UsageError: None came where the path of a folder was wanted
     """
-    if not isinstance(path, str | os.PathLike) or "\0" in str(path) or not str(path):
-        raise UsageError(f"{path!r} came where the path of a folder was wanted")
+    try:
+        named = isinstance(path, str | os.PathLike) and b"\0" not in os.fsencode(path) and str(path)
+    except UnicodeEncodeError:
+        named = False
+    if not named:
+        raise UsageError(f"{path!r} came where the path of {what} was wanted")
     return Path(path)
 
 

@@ -8,15 +8,16 @@ only; nothing of a file is ever executed.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, Protocol
 
-from koktok.errors import ArtifactError, UsageError
+from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
+from koktok.foreign.trial import prove
 from koktok.formats.tiktoken import Ranks, files
-from koktok.vocab import BYTE_CHARS, BYTE_PIECES
+from koktok.vocab import BYTE_CHARS, BYTE_PIECES, check_sparse
 
-__all__ = ["Engine", "HfEngine", "SentencePieceEngine", "TiktokenEngine"]
+__all__ = ["Engine", "HfEngine", "SentencePieceEngine", "TiktokenEngine", "asking", "parsed"]
 
 Found = tuple[list[int], list[tuple[int, int]]]
 """Ids, and in parallel half-open code points of the text."""
@@ -69,6 +70,60 @@ class Engine(Protocol):
         ...
 
 
+class asking:  # noqa: N801 - used as a statement
+    """A context in which whatever a library raises becomes an error of ours; panics of Rust are no `Exception`.
+
+    Examples
+    --------
+    >>> with asking("tokenizers"):
+    ...     raise BaseException("a panic")
+    Traceback (most recent call last):
+        ...
+    koktok.errors.InputError: the library tokenizers fails on this text: BaseException: a panic
+    hint: the definition is at fault: import it again, from a source that you trust
+    """
+
+    def __init__(self, library: str) -> None:
+        self.library = library
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        """Say it in our words."""
+        if error is None or isinstance(
+            error, KoktokError | KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError
+        ):
+            return
+        raise InputError(
+            f"the library {self.library} fails on this text: {type(error).__name__}: {error}",
+            hint="the definition is at fault: import it again, from a source that you trust",
+        ) from None
+
+
+def parsed(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """JSON, or an error of ours also where it is nested deeper than anybody nests.
+
+    Parameters
+    ----------
+    text, where : str
+    pairs : callable, optional
+        Makes an object of its keys and values, in place of `dict`.
+
+    Raises
+    ------
+    ArtifactError
+        When it is no JSON.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=pairs)
+    except ArtifactError:
+        raise
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deep" if isinstance(error, RecursionError) else error
+        raise ArtifactError(f"`{where}` is no JSON: {why}", hint="fetch it again; it may be cut short") from None
+
+
 class HfEngine:
     """A tokenizer.json, run by `tokenizers`.
 
@@ -78,6 +133,10 @@ class HfEngine:
         The JSON; padding and truncation are switched off.
     beside : mapping of str to bytes
         Files that belong to it for other readers (tokenizer_config.json ...).
+    where : str
+        What errors call it.
+    proven : bool
+        It was tried before, see `koktok.foreign.trial`.
 
     Raises
     ------
@@ -87,11 +146,23 @@ class HfEngine:
 
     library = "tokenizers"
 
-    def __init__(self, text: str, beside: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        beside: Mapping[str, bytes] | None = None,
+        *,
+        where: str = "tokenizer.json",
+        proven: bool = False,
+    ) -> None:
         self.text = text
         self.beside = dict(beside or {})
+        if not proven:
+            prove(self.library, text, where=where, content=parsed(text, where))
         self._strict = self._load()
         self._strict.encode_special_tokens = True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(HfEngine, proven=True), (self.text, self.beside)
 
     def _load(self) -> Any:
         import tokenizers
@@ -125,6 +196,7 @@ class HfEngine:
     def tokens(self) -> tuple[str, ...]:
         """The string of every id."""
         rows = self._strict.get_vocab(with_added_tokens=True)
+        check_sparse(rows.values(), "tokenizer.json")
         found = [""] * (max(rows.values(), default=-1) + 1)
         for token, i in rows.items():
             found[i] = token
@@ -135,6 +207,11 @@ class HfEngine:
         """Added tokens that are marked as special."""
         rows = self._strict.get_added_tokens_decoder()
         return {token.content: i for i, token in sorted(rows.items()) if token.special}
+
+    def id_of(self, token: str) -> int | None:
+        """The id that the library gives to a piece or an added token."""
+        found = self._strict.token_to_id(token)
+        return int(found) if found is not None else None
 
     @cached_property
     def byte_level(self) -> bool:
@@ -160,21 +237,25 @@ class HfEngine:
 
     def encode(self, text: str) -> Found:
         """Text to ids and offsets."""
-        found = self._strict.encode(text, add_special_tokens=False)
+        with asking(self.library):
+            found = self._strict.encode(text, add_special_tokens=False)
         return list(found.ids), list(found.offsets)
 
     def encode_all(self, text: str, *, template: bool = False) -> Found | None:
         """With special tokens; `template` adds those around the text."""
-        found = self._open.encode(text, add_special_tokens=template)
+        with asking(self.library):
+            found = self._open.encode(text, add_special_tokens=template)
         return list(found.ids), list(found.offsets)
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str:
         """Ids to text."""
-        return str(self._strict.decode(list(ids), skip_special_tokens=skip_special_tokens))
+        with asking(self.library):
+            return str(self._strict.decode(list(ids), skip_special_tokens=skip_special_tokens))
 
     def normalize(self, text: str) -> str:
         """What its normalizer makes of the text."""
-        return str(self._strict.normalizer.normalize_str(text)) if self._strict.normalizer else text
+        with asking(self.library):
+            return str(self._strict.normalizer.normalize_str(text)) if self._strict.normalizer else text
 
     def files(self) -> dict[str, str | bytes]:
         """tokenizer.json as it came, and what stood beside it."""
@@ -188,6 +269,8 @@ class SentencePieceEngine:
     ----------
     data : bytes
         The serialized ModelProto.
+    where, proven
+        As in `HfEngine`.
 
     Raises
     ------
@@ -197,7 +280,7 @@ class SentencePieceEngine:
 
     library = "sentencepiece"
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, where: str = "tokenizer.model", proven: bool = False) -> None:
         import sentencepiece
         from google.protobuf.message import DecodeError
         from sentencepiece import sentencepiece_model_pb2
@@ -212,11 +295,16 @@ class SentencePieceEngine:
             self.proto.HasField("trainer_spec") and self.proto.HasField("normalizer_spec")
         ):
             raise ArtifactError("this is no SentencePiece model, or it is cut short", hint=hint)
+        if not proven:
+            prove(self.library, data, where=where)
         sentencepiece.set_min_log_level(2)
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=data)
         except (RuntimeError, OSError, ValueError) as error:
             raise ArtifactError(f"sentencepiece refuses this model: {str(error).strip()}", hint=hint) from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(SentencePieceEngine, proven=True), (self.data,)
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -243,7 +331,8 @@ class SentencePieceEngine:
 
     def encode(self, text: str) -> Found:
         """Text to ids and offsets."""
-        found = self._processor.encode(text, return_type="offset_mapping")
+        with asking(self.library):
+            found = self._processor.encode(text, return_type="offset_mapping")
         return list(found["ids"]), [(int(a), int(b)) for a, b in found["offsets"]]
 
     def encode_all(self, text: str, *, template: bool = False) -> Found | None:  # noqa: ARG002
@@ -289,6 +378,8 @@ class TiktokenEngine:
     Parameters
     ----------
     ranks : Ranks
+    where, proven
+        As in `HfEngine`.
 
     Raises
     ------
@@ -298,9 +389,14 @@ class TiktokenEngine:
 
     library = "tiktoken"
 
-    def __init__(self, ranks: Ranks) -> None:
+    def __init__(self, ranks: Ranks, *, where: str = "", proven: bool = False) -> None:
         self.ranks = ranks
+        if not proven:
+            prove(self.library, ranks.pattern, dict(ranks.ranks), dict(ranks.specials), where=where or ranks.name)
         self._encoding = ranks.encoding()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(TiktokenEngine, proven=True), (self.ranks,)
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -326,14 +422,16 @@ class TiktokenEngine:
 
     def encode(self, text: str) -> Found:
         """Text to ids; the bytes of one character share its offsets, as in `koktok.tokenizer.bpe_model`."""
-        ids = self._encoding.encode_ordinary(text)
+        with asking(self.library):
+            ids = self._encoding.encode_ordinary(text)
         return ids, self._offsets(text, ids, ())
 
     def encode_all(self, text: str, *, template: bool = False) -> Found | None:
         """With special tokens."""
         if template:
             raise UsageError("a tiktoken encoding has no template of special tokens", hint="add them yourself")
-        ids = self._encoding.encode(text, allowed_special="all")
+        with asking(self.library):
+            ids = self._encoding.encode(text, allowed_special="all")
         return ids, self._offsets(text, ids, self.ranks.specials.values())
 
     def _offsets(self, text: str, ids: Sequence[int], specials: Collection[int]) -> list[tuple[int, int]]:
@@ -341,8 +439,15 @@ class TiktokenEngine:
         spans, start = [], 0
         for i in ids:
             end = start + len(self.tokens[i].encode() if i in specials else self.tokens[i])
+            if end > len(owner):
+                break
             spans.append((owner[start], owner[end - 1] + 1))
             start = end
+        if start != len(owner) or len(spans) != len(ids):
+            raise InputError(
+                f"the pattern of `{self.ranks.name}` leaves a part of this text out, and tiktoken with it",
+                hint="koktok import RANKS --pattern with a regular expression that matches every character",
+            )
         return spans
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str:

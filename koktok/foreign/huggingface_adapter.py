@@ -10,28 +10,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import InputError
+from koktok.errors import ArtifactError, InputError
 from koktok.foreign.base import Rows, Subject
+from koktok.foreign.engines import asking
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
+from koktok.foreign.trial import prove
 from koktok.hangul import has_syllable, is_conjoining
+from koktok.vocab import BYTE_OF, check_sparse
 
-__all__ = ["HuggingFace", "byte_alphabet", "open_hf", "open_wordpiece"]
+__all__ = ["HuggingFace", "open_hf", "open_wordpiece"]
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-
-
-def byte_alphabet() -> dict[str, int]:
-    """The 256 characters in which byte-level vocabularies write bytes (GPT-2's table).
-
-    Examples
-    --------
-    >>> table = byte_alphabet()
-    >>> bytes(table[c] for c in "ê°Ģ").decode()
-    '가'
-    """
-    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [b for b in range(256) if b not in shown]
-    return {chr(b): b for b in shown} | {chr(256 + k): b for k, b in enumerate(hidden)}
 
 
 class HuggingFace(Subject):
@@ -50,12 +39,16 @@ class HuggingFace(Subject):
 
         try:
             form = json.loads(text)
+            prove("tokenizers", text, where=spec, content=form if isinstance(form, dict) else {})
             self.tokenizer = Tokenizer.from_str(text)
+        except ArtifactError:
+            raise
         except Exception as error:  # the library raises plain Exception
             raise InputError(f"`{spec}` is no tokenizer that `tokenizers` can read: {error}") from error
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         ids: dict[str, int] = self.tokenizer.get_vocab(with_added_tokens=True)
+        check_sparse(ids.values(), spec)
         size = max(ids.values(), default=-1) + 1
         self._pieces = [""] * size
         for piece, i in ids.items():
@@ -73,7 +66,7 @@ class HuggingFace(Subject):
         bare = form["model"].get("continuing_subword_prefix") or ""
         suffix = form["model"].get("end_of_word_suffix") or ""
         levels = steps | set(_kinds(form.get("pre_tokenizer")))
-        bytes_of = byte_alphabet() if "ByteLevel" in levels else None
+        bytes_of = BYTE_OF if "ByteLevel" in levels else None
         metaspace = "Metaspace" in levels or "▁" in json.dumps(
             [form.get("decoder"), form.get("normalizer")], ensure_ascii=False
         )
@@ -109,7 +102,8 @@ class HuggingFace(Subject):
 
     def encode(self, lines: Sequence[str]) -> Rows:
         """As `Subject.encode`."""
-        found = self.tokenizer.encode_batch(list(lines), add_special_tokens=False)
+        with asking("tokenizers"):
+            found = self.tokenizer.encode_batch(list(lines), add_special_tokens=False)
 
         def offsets(which: list[int]) -> list[Spans]:
             return [found[k].offsets for k in which]
@@ -118,7 +112,8 @@ class HuggingFace(Subject):
 
     def decode(self, ids: Sequence[int]) -> str | None:
         """As `Subject.decode`."""
-        return str(self.tokenizer.decode([int(i) for i in ids], skip_special_tokens=False))
+        with asking("tokenizers"):
+            return str(self.tokenizer.decode([int(i) for i in ids], skip_special_tokens=False))
 
     def token_bytes(self, i: int) -> bytes | None:
         """As `Subject.token_bytes`."""

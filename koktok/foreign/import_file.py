@@ -6,20 +6,20 @@ that stands there twice, an id that is given twice, an added token that gets ano
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.foreign.engines import Engine, HfEngine, SentencePieceEngine, TiktokenEngine
+from koktok.foreign.engines import Engine, HfEngine, SentencePieceEngine, TiktokenEngine, parsed
 from koktok.foreign.imported import ImportedTokenizer
 from koktok.foreign.ours import own_json, own_model
-from koktok.formats.folder import MARK
+from koktok.formats.folder import MARK, path_of
 from koktok.formats.tiktoken import SPEC, Ranks, ranks_from_text
 from koktok.formats.tiktoken import load as load_ranks
 from koktok.tokenizer import Tokenizer
+from koktok.vocab import check_sparse
 
 __all__ = ["PATTERNS", "import_tokenizer"]
 
@@ -101,7 +101,7 @@ def import_tokenizer(
     ...     import_tokenizer(folder).encode("학교에 간다").pieces
     ['학교', '##에', '[UNK]']
     """
-    place = Path(path)
+    place = path_of(path, "a tokenizer")
     if place.is_dir():
         if (place / MARK).is_file():
             return Tokenizer.load(place)
@@ -130,24 +130,25 @@ def import_tokenizer(
         case "json":
             text = _utf8(data, place)
             content = _checked_json(text, place)
-            own = own_json(text, content)
+            engine = HfEngine(text, _beside(place), where=str(place))
+            own = own_json(text, content)  # behind the library, which refuses what is laid out as nothing
             if own is not None:
                 return own
-            engine = HfEngine(text, _beside(place))
             _check_added(engine, content, place)
         case "model":
-            engine = SentencePieceEngine(data)
+            engine = SentencePieceEngine(data, where=str(place))
             own = own_model(engine.proto, data)
             if own is not None:
                 return own
         case "spec":
-            engine = TiktokenEngine(load_ranks(place.parent))
+            engine = TiktokenEngine(load_ranks(place.parent), where=str(place))
         case "ranks":
-            engine = TiktokenEngine(_ranks(place, data, pattern, specials))
+            engine = TiktokenEngine(_ranks(place, data, pattern, specials), where=str(place))
         case "gpt2":
-            engine = HfEngine(_gpt2_json(place), _beside(place))
+            engine = HfEngine(_gpt2_json(place), _beside(place), where=str(place))
         case _:
-            engine = HfEngine(_wordpiece_json(place, _utf8(data, place), lowercase=lowercase), _beside(place))
+            text = _wordpiece_json(place, _utf8(data, place), lowercase=lowercase)
+            engine = HfEngine(text, _beside(place), where=str(place))
     return ImportedTokenizer(engine, {"source": place.name})
 
 
@@ -218,22 +219,18 @@ def _checked_json(text: str, place: Path) -> dict[str, Any]:
             raise ArtifactError(f"`{place}` gives {twice!r} twice", hint="a piece has one id")
         return found
 
-    try:
-        content = json.loads(text, object_pairs_hook=distinct)
-    except ValueError as error:
-        if isinstance(error, ArtifactError):
-            raise
-        raise ArtifactError(f"`{place}` is no JSON: {error}", hint="fetch it again; it may be cut short") from error
-    model = content.get("model")
+    content = parsed(text, str(place), distinct)
+    model = content.get("model") if isinstance(content, dict) else None
     if not isinstance(model, dict) or "vocab" not in model:
         raise ArtifactError(
             f"`{place}` is no tokenizer.json: it has no model with a vocab",
             hint="tokenizer.json of a Hugging Face folder",
         )
-    if (content.get("decoder") or {}).get("type") == "Kiwi":
+    decoder = content.get("decoder")
+    if (decoder.get("type") if isinstance(decoder, dict) else decoder) == "Kiwi":
         raise ArtifactError(
             f"`{place}` is Kiwi's own format, which the tokenizers library does not read",
-            hint="kiwipiepy.sw_tokenizer.SwTokenizer(FILE)",
+            hint=f"koktok report kiwi-sw:{place} reads it, and kiwipiepy.sw_tokenizer.SwTokenizer",
         )
     rows = model["vocab"]
     if isinstance(rows, dict):
@@ -246,10 +243,14 @@ def _checked_json(text: str, place: Path) -> dict[str, Any]:
         for piece, i in rows.items():
             if taken.setdefault(i, piece) != piece:
                 raise ArtifactError(f"`{place}` gives the id {i} to {taken[i]!r} and to {piece!r}")
-        if max(taken, default=0) > 4 * len(taken) + 100_000:
-            raise ArtifactError(f"`{place}` gives the id {max(taken)} in a vocabulary of {len(taken)} pieces")
+        check_sparse(taken, str(place))
     elif isinstance(rows, list):
-        pieces = Counter(row[0] for row in rows if isinstance(row, list) and row)
+        wrong = next((row for row in rows if not (isinstance(row, list) and row and isinstance(row[0], str))), None)
+        if wrong is not None:
+            raise ArtifactError(
+                f"`{place}` has the row {str(wrong)[:60]} in its vocabulary; wanted a piece and its score"
+            )
+        pieces = Counter(row[0] for row in rows)
         if pieces and pieces.most_common(1)[0][1] > 1:
             raise ArtifactError(f"`{place}` gives the piece {pieces.most_common(1)[0][0]!r} twice")
         unknown = model.get("unk_id")
@@ -261,8 +262,8 @@ def _checked_json(text: str, place: Path) -> dict[str, Any]:
 def _check_added(engine: HfEngine, content: Mapping[str, Any], place: Path) -> None:
     """The library numbers added tokens as it likes; then ids would not be the file's."""
     for token in content.get("added_tokens") or ():
-        given, got = token.get("id"), engine.specials.get(token.get("content"))
-        if token.get("special") and got is not None and got != given:
+        given, got = token["id"], engine.id_of(token["content"])
+        if got != given:
             raise ArtifactError(
                 f"`{place}` gives {token['content']!r} the id {given}, and the tokenizers library {got}",
                 hint="ids of added tokens follow the vocabulary without a gap",
@@ -321,19 +322,24 @@ def _wordpiece_json(place: Path, text: str, *, lowercase: bool | None) -> str:
     beside = place.parent / "tokenizer_config.json"
     if beside.is_file():
         try:
-            config = dict(json.loads(beside.read_text(encoding="utf-8")))
-        except ValueError as error:
-            raise ArtifactError(f"`{beside}` is no JSON: {error}", hint="remove it, or fetch it again") from error
+            config = dict(parsed(beside.read_text(encoding="utf-8"), str(beside)))
+        except (ValueError, TypeError) as error:
+            if isinstance(error, ArtifactError):
+                raise
+            raise ArtifactError(
+                f"`{beside}` is no table in JSON: {error}", hint="remove it, or fetch it again"
+            ) from error
     lower = bool(config.get("do_lower_case", False)) if lowercase is None else lowercase
     built = tokenizers.Tokenizer(
         tokenizers.models.WordPiece(
             vocab={piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]", max_input_chars_per_word=100
         )
     )
+    accents = config.get("strip_accents")
     built.normalizer = BertNormalizer(
         clean_text=True,
         handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
-        strip_accents=config.get("strip_accents"),
+        strip_accents=None if accents is None else bool(accents),
         lowercase=lower,
     )
     built.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()

@@ -11,6 +11,7 @@ from typing import Any
 
 from koktok.errors import AnalyserError, InputError
 from koktok.foreign.base import Rows, Subject
+from koktok.foreign.trial import prove
 from koktok.foreign.trivial import OpenVocabulary
 
 __all__ = ["KiwiSubwords", "open_kiwi", "open_kiwi_sw"]
@@ -64,6 +65,7 @@ class KiwiSubwords(Subject):
     def __init__(self, spec: str, name: str, path: Path) -> None:
         from kiwipiepy.sw_tokenizer import SwTokenizer
 
+        prove("kiwipiepy", str(path.resolve()), path.read_bytes(), where=spec)
         try:
             self.tokenizer: Any = SwTokenizer(str(path))
         except Exception as error:
@@ -119,7 +121,7 @@ def open_kiwi_sw(spec: str, path: Path) -> Subject:
     path = path / "tokenizer.json" if path.is_dir() else path
     try:  # Kiwi ends the whole process on what is no JSON
         json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"`{path}` is no SwTokenizer vocabulary: {error}") from error
     name = path.resolve().parent.name if path.stem == "tokenizer" else path.stem
     return KiwiSubwords(spec, name, path)

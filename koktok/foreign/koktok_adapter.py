@@ -9,7 +9,7 @@ from pathlib import Path
 from koktok.foreign.base import Rows, Subject
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.tokenizer import Tokenizer
-from koktok.tokenizer.decoding import BYTE_OF
+from koktok.vocab import BYTE_OF, MARK
 
 __all__ = ["Own", "open_own"]
 
@@ -41,7 +41,7 @@ class Own(Subject):
         )
         self._spaced = vocab.kind != "wordpiece"
         spelled = vocab.kind in ("bpe-bytes", "wordpiece-bytes")
-        mark = "##" if vocab.kind.startswith("wordpiece") else ""
+        mark = MARK if vocab.kind.startswith("wordpiece") else ""
         self._table = []
         for i, token in enumerate(vocab.tokens):
             if i in self.special_ids or i in unknown:

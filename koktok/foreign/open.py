@@ -124,7 +124,7 @@ def open_spec(text: str) -> Subject:
         return _open(text, kind, path, option)
     except KoktokError:
         raise
-    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+    except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"`{text}` cannot be read: {type(error).__name__}: {error}") from error
 
 

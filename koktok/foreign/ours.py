@@ -141,14 +141,23 @@ def _patterns() -> list[Pattern]:
 
 
 def _steps(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    node = content.get("normalizer") or {}
-    return list(node.get("normalizers", ())) if node.get("type") == "Sequence" else [node]
+    return _parts(content.get("normalizer"), "normalizers")
 
 
 def _regexes(content: Mapping[str, Any]) -> list[str]:
-    node = content.get("pre_tokenizer") or {}
-    nodes = node.get("pretokenizers", [node])
-    return [str(part.get("pattern", {}).get("Regex", "")) for part in nodes if part.get("type") == "Split"]
+    splits = [part for part in _parts(content.get("pre_tokenizer"), "pretokenizers") if part.get("type") == "Split"]
+    return [_regex(part) for part in splits]
+
+
+def _parts(node: Any, inside: str) -> list[dict[str, Any]]:
+    """What a node is made of, or the node itself; what is no node (the library reads older layouts) is left out."""
+    parts = node.get(inside, [node]) if isinstance(node, dict) else []
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _regex(part: Mapping[str, Any]) -> str:
+    pattern = part.get("pattern")
+    return str(pattern.get("Regex", "")) if isinstance(pattern, dict) else ""
 
 
 def _folds(content: Mapping[str, Any]) -> Folds:
@@ -157,7 +166,7 @@ def _folds(content: Mapping[str, Any]) -> Folds:
     values: dict[str, Any] = {}
     for field in fields(Folds):
         if field.name == "repeats":
-            runs = [re.search(r"\(\?=\\1\{(\d+)\}\)$", str(step.get("pattern", {}).get("Regex", ""))) for step in steps]
+            runs = [re.search(r"\(\?=\\1\{(\d+)\}\)$", _regex(step)) for step in steps]
             values["repeats"] = next((int(run[1]) for run in runs if run), 0)
             continue
         alone = Normalizer(Folds(**{"zero_width": False, field.name: True})).to_hf()

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from koktok.errors import InputError
+from koktok.errors import InputError, KoktokError
 from koktok.foreign.base import Rows, Subject
+from koktok.foreign.engines import asking
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
+from koktok.foreign.trial import prove
 
 __all__ = ["SentencePiece", "open_sp"]
 
@@ -33,12 +35,15 @@ class SentencePiece(Subject):
         from sentencepiece import sentencepiece_model_pb2
 
         try:
-            self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
             form = sentencepiece_model_pb2.ModelProto.FromString(model)
+            if not form.pieces:  # the library takes an empty file for a model
+                raise InputError(f"`{spec}` is no SentencePiece model: it holds no piece")
+            prove("sentencepiece", model, where=spec)
+            self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except KoktokError:
+            raise
         except Exception as error:
             raise InputError(f"`{spec}` is no SentencePiece model: {error}") from error
-        if not form.pieces:  # the library takes an empty file for a model
-            raise InputError(f"`{spec}` is no SentencePiece model: it holds no piece")
         space = " " if not form.normalizer_spec.escape_whitespaces else "▁"
         self._pieces = [piece.piece for piece in form.pieces]
         kinds = [piece.type for piece in form.pieces]
@@ -72,7 +77,8 @@ class SentencePiece(Subject):
 
     def encode(self, lines: Sequence[str]) -> Rows:
         """As `Subject.encode`."""
-        ids = self.processor.encode(list(lines), return_type=int)
+        with asking("sentencepiece"):
+            ids = self.processor.encode(list(lines), return_type=int)
 
         def offsets(which: list[int]) -> list[Spans]:
             return [self.processor.encode(lines[k], return_type="offset_mapping")["offsets"] for k in which]

@@ -13,8 +13,11 @@ from typing import Final
 
 from koktok.errors import InputError, MissingExtraError, UsageError
 from koktok.foreign.base import Rows, Subject
+from koktok.foreign.engines import asking
 from koktok.foreign.import_file import PATTERNS as THEIRS
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
+from koktok.foreign.trial import prove
+from koktok.vocab import check_sparse
 
 __all__ = ["PATTERNS", "Tiktoken", "open_tekken", "open_tiktoken"]
 
@@ -57,6 +60,10 @@ class Tiktoken(Subject):
             import tiktoken
         except ImportError as error:
             raise MissingExtraError("tiktoken", "tiktoken") from error
+        if min(ranks.values(), default=0) < 0:
+            raise InputError(f"`{spec}` gives the negative id {min(ranks.values())}")
+        check_sparse(ranks.values(), spec)
+        prove("tiktoken", pattern, ranks, {}, where=spec)
         try:
             self.encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
         except Exception as error:
@@ -81,7 +88,8 @@ class Tiktoken(Subject):
 
     def encode(self, lines: Sequence[str]) -> Rows:
         """As `Subject.encode`."""
-        ids = self.encoding.encode_ordinary_batch(list(lines), num_threads=2)
+        with asking("tiktoken"):
+            ids = self.encoding.encode_ordinary_batch(list(lines), num_threads=2)
 
         def none_left(which: list[int]) -> list[Spans]:
             raise InputError(f"`{self.spec}` lost bytes of the line {lines[which[0]][:60]!r}")

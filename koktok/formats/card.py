@@ -111,7 +111,7 @@ def model_card(training: Training, figures: Sequence[Figures], licences: dict[st
     ----------
     training : Training
     figures : sequence of Figures
-        Rows of the closing table, ours first.
+        Rows of the closing table, ours first, and that of SentencePiece where it was trained beside.
     licences : dict of str to str
         By name of source, as its recipe states it; sources without one are the user's own affair, and the card says so.
     """
@@ -129,6 +129,7 @@ def model_card(training: Training, figures: Sequence[Figures], licences: dict[st
     foreign = why_not(tokenizer.vocab)
     limits = elsewhere(tokenizer.vocab.kind, superwords=bool(recipe.train.superwords), jamo=recipe.spelled)
     beside = "" if foreign or not limits else "## Good to know\n\n" + "".join(f"* {line}\n" for line in limits) + "\n"
+    compared = "; SentencePiece was trained on the same words with its own defaults" if figures[1:] else ""
     where = "held-out lines" if training.reading.held.total else "the training text itself (nothing was held out)"
     measured = training.reading.held.total or training.reading.train.total
     return f"""---
@@ -169,7 +170,7 @@ this folder.
 
 ## Figures
 
-Measured on {where}, {measured:,} words; SentencePiece was trained on the same words with its own defaults.
+Measured on {where}, {measured:,} words{compared}.
 
 | tokenizer | ids | tokens per eojeol | unknown | byte fallback |
 |---|---|---|---|---|

@@ -87,7 +87,7 @@ def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes
     Raises
     ------
     UsageError
-        When one of those has the name of a file of the tokenizer.
+        When one of those has the name of a file of the tokenizer, or is no file of the folder.
 
     Examples
     --------
@@ -96,7 +96,15 @@ def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes
         ...
     koktok.errors.UsageError: `tokenizer.json` is a file of the tokenizer itself
     """
+    hint = 'tokenizer.save(FOLDER, extra={"NOTICE": "text"})'
+    if not isinstance(extra, Mapping | None):
+        raise UsageError(f"`extra` is {extra!r}; wanted: contents by name of a file", hint=hint)
     more = dict(extra or {})
+    for name, content in more.items():
+        if not isinstance(name, str) or Path(name).name != name or "\\" in name or "\0" in name:
+            raise UsageError(f"`extra` names {name!r}; wanted: contents by name of a file in the folder", hint=hint)
+        if not isinstance(content, str | bytes):
+            raise UsageError(f"`extra` has {content!r} as {name!r}; wanted: text or bytes", hint=hint)
     if twice := sorted(files.keys() & more.keys()):
         raise UsageError(f"`{twice[0]}` is a file of the tokenizer itself")
     return {**files, **more}
@@ -121,8 +129,8 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
         tables = tomllib.loads(toml)
         signature, written = tables.get("signature", {}), tables.get("recipe", {})
         newer = isinstance(written, dict) and written.get("format", FORMAT) != FORMAT
-        recipe = Recipe() if newer else Recipe.from_toml(toml)
-    except (OSError, ValueError) as error:  # RecipeError and decoding errors are ValueErrors
+        recipe = Recipe() if newer else Recipe.from_toml(toml, stored=True)
+    except (OSError, ValueError, RecursionError) as error:  # RecipeError and decoding errors are ValueErrors
         raise ArtifactError(
             f"`{folder}` is no readable koktok tokenizer: {error}", hint="koktok train TEXT --out FOLDER"
         ) from error

@@ -15,6 +15,7 @@ two runs of its unigram differ. Only the byte-level kinds stay lossless. `koktok
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
@@ -22,8 +23,8 @@ from koktok.errors import ArtifactError
 from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.tokenizer.bpe_model import splits
-from koktok.tokenizer.wordpiece_model import MARK, MAX_CHARS, NO_MAX_CHARS
-from koktok.vocab import BYTE_PIECES, WITH_UNKNOWN, Vocab
+from koktok.tokenizer.wordpiece_model import MAX_CHARS, NO_MAX_CHARS
+from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab
 
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
@@ -212,12 +213,13 @@ def vocab_from_json(text: str, kind: str | None = None, *, sealed: bool = False)
     Raises
     ------
     ArtifactError
-        When the text is no JSON, or not laid out as `tokenizer_json` lays it out.
+        When the text is no JSON, or not laid out as `tokenizer_json` lays it out; ids follow one another there.
     """
     try:
         content = json.loads(text)
         model = content["model"]
-        specials = [token["content"] for token in sorted(content["added_tokens"], key=lambda token: token["id"])]
+        added = sorted(content["added_tokens"], key=lambda token: token["id"])
+        specials = [token["content"] for token in added]
         known = KINDS.get(model["type"])
         if known is None:
             raise ArtifactError(f"tokenizer.json holds a model of type {model['type']!r}, which koktok does not write")
@@ -229,13 +231,18 @@ def vocab_from_json(text: str, kind: str | None = None, *, sealed: bool = False)
             scores = [float(score) for _, score in model["vocab"]]
         else:
             pieces, scores = sorted(model["vocab"], key=model["vocab"].__getitem__), []
+            _check_ids(pieces, map(model["vocab"].__getitem__, pieces), 0)
         if kind in WITH_UNKNOWN:
             pieces = [piece for piece in pieces if piece not in specials]
         first = len(BYTE_PIECES) if model.get("byte_fallback") else 0
+        special_ids = [token["id"] for token in added]
+    except ArtifactError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"tokenizer.json is damaged or not koktok's: {type(error).__name__}: {error}") from error
     if tuple(pieces[:first]) != BYTE_PIECES[:first]:
         raise ArtifactError("tokenizer.json does not begin with the 256 byte pieces; it is not koktok's")
+    _check_ids(specials, special_ids, len(pieces))
     make = Vocab.unchecked if sealed else Vocab
     return make(
         kind,  # type: ignore[arg-type]
@@ -244,3 +251,13 @@ def vocab_from_json(text: str, kind: str | None = None, *, sealed: bool = False)
         tuple(specials),
         byte_fallback=bool(first),
     )
+
+
+def _check_ids(tokens: Sequence[str], ids: Iterable[Any], first: int) -> None:
+    """Refuse ids that do not follow one another: ours do, and ids are told here by their order."""
+    for expected, (token, i) in enumerate(zip(tokens, ids, strict=True), start=first):
+        if i != expected or isinstance(i, bool):
+            raise ArtifactError(
+                f"tokenizer.json gives {token!r} the id {i!r}, where {expected} follows",
+                hint="koktok import tokenizer.json --out FOLDER, if it is not koktok's",
+            )

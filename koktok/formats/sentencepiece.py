@@ -21,7 +21,7 @@ from pathlib import Path
 from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.formats.hf import ROLES
-from koktok.text.normalize import Folds, JamoNormalizer, Normalizer, nfc, precompiled
+from koktok.text.normalize import REPEATED, Folds, JamoNormalizer, Normalizer, nfc, precompiled
 from koktok.text.pretokenize import Pattern
 from koktok.vocab import BYTE_PIECES, Vocab
 
@@ -49,15 +49,19 @@ def differences(normalizer: Normalizer) -> list[str]:
     ...     print(line)
     two or more combining marks on a letter that has no composed form with all of them: they are not put in order
     a character that is dropped between a letter and its mark, or between two jamo: they are not put together
-    the fold `repeats` is not applied
+    the fold `repeats` is applied to runs of up to 32 characters, of one spelling
     """
+    folds = normalizer.folds
     found = [
         "two or more combining marks on a letter that has no composed form with all of them: they are not put in order",
         "a character that is dropped between a letter and its mark, or between two jamo: they are not put together",
     ]
-    return found + [
-        f"the fold `{name}` is not applied" for name in ("lone_jamo", "repeats") if getattr(normalizer.folds, name)
-    ]
+    if folds.lone_jamo:
+        found.append("the fold `lone_jamo` is not applied: whether a jamo is lone, its neighbours say")
+    if folds.repeats:
+        longest = folds.repeats + LENGTHS
+        found.append(f"the fold `repeats` is applied to runs of up to {longest} characters, of one spelling")
+    return found
 
 
 def rules(normalizer: Normalizer) -> dict[str, str]:
@@ -82,11 +86,18 @@ def rules(normalizer: Normalizer) -> dict[str, str]:
     return {source: target for source, target in sorted(more.items()) if source != target}
 
 
+LENGTHS = 30
+"""Lengths of runs that `repeats` has rules for: SentencePiece takes fewer than 32 rules that begin with one another."""
+
+
 @lru_cache(maxsize=8)
 def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
     # What looks at neighbours without bound is left out; see `differences`.
     normal = Normalizer(replace(folds, lone_jamo=False, repeats=0))
     found: dict[str, str] = {}
+    folded: dict[str, list[str]] = {}  # by the last character of what they become, which a mark may follow
+    for source in normal.sources:
+        folded.setdefault(normal(source)[-1:], []).append(source)
 
     def add(source: str) -> None:
         target = normal(source)
@@ -109,6 +120,13 @@ def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
             if nfc(spelled) == nfc(apart):
                 for taken in range(1, len(spelled)):
                     add(nfc(spelled[:taken]) + spelled[taken:])
+                for source in folded.get(spelled[0], ()):
+                    add(source + spelled[1:])
+    for source in {*REPEATED, *normal.sources} if folds.repeats else ():
+        target = normal(source)
+        if target in REPEATED:
+            for length in range(folds.repeats + 1, folds.repeats + LENGTHS + 1):
+                found[source * length] = target * folds.repeats
     return dict(sorted(found.items()))
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import Product
-from koktok.vocab import BYTE_CHARS, Vocab
+from koktok.vocab import BYTE_OF, Vocab, check_sparse
 
 if TYPE_CHECKING:
     import tiktoken
@@ -46,8 +46,6 @@ def _without_manifest(folder: Path) -> tuple[str, ...]:
 EXPORT = Product("tiktoken.sha256", "tiktoken export", frozenset({SPEC}), earlier=_without_manifest)
 """The folder of an export."""
 
-_BYTE_OF = {char: byte for byte, char in enumerate(BYTE_CHARS)}
-
 
 @dataclass(frozen=True)
 class Ranks:
@@ -65,7 +63,7 @@ class Ranks:
     Raises
     ------
     ArtifactError
-        When a byte is missing, or an id is given twice or negative.
+        When a byte is missing, or an id is given twice, negative or far beyond the number of pieces.
 
     Examples
     --------
@@ -88,11 +86,14 @@ class Ranks:
             )
         taken: dict[int, object] = {}
         for piece, i in (*self.ranks.items(), *self.specials.items()):
+            if not isinstance(i, int) or isinstance(i, bool):
+                raise ArtifactError(f"the id {i!r} of {piece!r} is no whole number")
             if i < 0 or i in taken:
                 raise ArtifactError(
                     f"the id {i} of {piece!r} is {'negative' if i < 0 else f'that of {taken[i]!r}, too'}"
                 )
             taken[i] = piece
+        check_sparse(taken, self.name)
 
     def encoding(self) -> tiktoken.Encoding:
         """The encoding, for the library tiktoken; give it normalized text.
@@ -183,7 +184,7 @@ def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool
     reason = why_not(vocab, jamo=jamo)
     if reason:
         raise ArtifactError(f"no tiktoken ranks: {reason}", hint="koktok train TEXT --model bpe-bytes --out FOLDER")
-    ranks = {bytes(_BYTE_OF[char] for char in piece): i for i, piece in enumerate(vocab.pieces)}
+    ranks = {bytes(BYTE_OF[char] for char in piece): i for i, piece in enumerate(vocab.pieces)}
     return Ranks(name, pattern.regex, ranks, dict(vocab.special_ids))
 
 
@@ -226,7 +227,7 @@ def load(folder: str | Path) -> Ranks:
         specials = {str(token): int(i) for token, i in spec["special_tokens"].items()}
         file = place / Path(str(spec["ranks"])).name
         text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(
             f"`{place}` is no tiktoken export of koktok: {type(error).__name__}: {error}",
             hint="koktok export FOLDER --to tiktoken --out NEW-FOLDER",

@@ -119,7 +119,7 @@ def tokens_per_byte(s: Any) -> Any:
     return ratio(s["tokens"], s["bytes"])
 
 
-@metric("M4e", ko="원문 대비 토큰 열의 크기", unit="ratio", better="lower")
+@metric("M4e", ko="원문 대비 토큰 열의 크기", unit="ratio", better="lower", optional="id_bits")
 def coded_size(s: Any) -> Any:
     """Size of the ids against raw UTF-8.
 
@@ -141,7 +141,7 @@ def coded_size_gzip(s: Any) -> Any:
     return ratio(s["id_bits"], 8 * s["gzip"])
 
 
-@metric("M4g", ko="zstd 대비 크기", unit="ratio", better="lower", needs="sample", table="packed")
+@metric("M4g", ko="zstd 대비 크기", unit="ratio", better="lower", needs="sample", table="packed", optional="zstd")
 def coded_size_zstd(s: Any) -> Any:
     """Size of the ids against zstd.
 
@@ -152,7 +152,7 @@ def coded_size_zstd(s: Any) -> Any:
     return ratio(s["id_bits"], 8 * s["zstd"])
 
 
-@metric("M5", ko="정규화 토큰 열 길이", unit="ratio", better="lower", needs="reference")
+@metric("M5", ko="정규화 토큰 열 길이", unit="ratio", better="lower", needs="reference", optional="reference_tokens")
 def nsl(s: Any) -> Any:
     """Normalized sequence length.
 

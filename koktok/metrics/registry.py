@@ -43,6 +43,9 @@ class Metric:
         Which table of statistics it sums.
     family : str
         Its file.
+    optional : str
+        Column that the table lacks for some tokenizers and materials, which then have no such figure; '' where every
+        column is always there.
     definition, source, pitfalls : str
     value : callable
         From sums to the value.
@@ -57,6 +60,7 @@ class Metric:
     needs: str
     table: str
     family: str
+    optional: str
     definition: str
     source: str
     pitfalls: str
@@ -82,7 +86,7 @@ FAMILIES: Final = (
 
 
 def metric(
-    number: str, *, ko: str, unit: str, better: Better, needs: str = "text", table: str = "text"
+    number: str, *, ko: str, unit: str, better: Better, needs: str = "text", table: str = "text", optional: str = ""
 ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Put a function into the registry; its docstring holds a title and the parts Definition, Source and Pitfalls."""
 
@@ -106,6 +110,7 @@ def metric(
             needs,
             table,
             family,
+            optional,
             parts["Definition"],
             parts["Source"],
             parts["Pitfalls"],

@@ -263,19 +263,16 @@ def _one(row: dict[str, float]) -> Table:
     return Table({k: np.array([v], dtype=np.float64) for k, v in row.items()}, np.zeros(1, dtype=np.int64))
 
 
-def _of_table(known: dict[str, Metric], table: str) -> dict[str, Callable[[Any], Any]]:
-    return {m.name: m.value for m in known.values() if m.table == table}
+def _of_table(known: dict[str, Metric], name: str, table: Table | None = None) -> dict[str, Callable[[Any], Any]]:
+    """The metrics of a table; a column that is missing without being called optional is misspelt, and no metric hides it."""
+    there = {"", *(() if table is None else table.columns)}
+    return {m.name: m.value for m in known.values() if m.table == name and (table is None or m.optional in there)}
 
 
 def _measure(table: Table, wanted: Mapping[str, Callable[[Any], Any]], resamples: int, seed: int) -> dict[str, Value]:
     """Values and intervals of what is wanted and has its columns in the table."""
     sums = table.sums()
-    usable = {}
-    for name, value in wanted.items():
-        try:
-            usable[name] = value, float(value(sums))
-        except KeyError:
-            continue
+    usable = {name: (value, float(value(sums))) for name, value in wanted.items()}
     drawn = table.draws(resamples, seed) if usable else None
     units = 0 if drawn is None else len(np.unique(table.units))
     found = {}
@@ -289,7 +286,7 @@ def _domains(statistics: Statistics, text: Text | None, resamples: int, seed: in
     """The figures of each domain by itself, with blocks of its lines as units."""
     if text is None or "text" not in statistics.tables or len(text.names) < 2:
         return {}
-    wanted = _of_table(metrics(), "text")
+    wanted = _of_table(metrics(), "text", statistics.tables["text"])
     return {
         name: _measure(statistics.tables["text"].where(text.domains == k, text.blocks), wanted, resamples, seed)
         for k, name in enumerate(text.names)
@@ -313,7 +310,7 @@ def _values(
     headline = next((g.name for g in gold if g.human), gold[0].name if gold else "")
     for name, table in statistics.tables.items():
         base, _, corpus = name.partition("@")
-        found = _measure(table, _of_table(known, base), resamples, seed)
+        found = _measure(table, _of_table(known, base, table), resamples, seed)
         values |= {f"{key}@{corpus}" if corpus else key: value for key, value in found.items()}
         if corpus and corpus == headline:
             values |= found
@@ -378,7 +375,11 @@ def compare(first: Scores, second: Scores, name: str, *, resamples: int = 10_000
         human = [g for g, about in first.signature["gold"].items() if about["label"] == "human"]
         table = f"{table}@{corpus or next(iter(human or first.signature['gold']), '')}"
     sides = [scores.statistics.tables.get(table) for scores in (first, second)]
-    if sides[0] is None or sides[1] is None:
+    if (
+        sides[0] is None
+        or sides[1] is None
+        or any(m.optional and m.optional not in side.columns for side in sides if side)
+    ):
         raise UsageError(f"`{name}` was not measured for both")
     same = first.signature["text"] == second.signature["text"] if table == "text" else True
     if not same:

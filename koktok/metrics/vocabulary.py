@@ -155,7 +155,15 @@ def strr_endings(s: Any) -> Any:
     return _retention("endings")(s)
 
 
-@metric("M21a", ko="해독 불가 어휘 비율", unit="share", better="lower", needs="vocabulary", table="vocabulary")
+@metric(
+    "M21a",
+    ko="해독 불가 어휘 비율",
+    unit="share",
+    better="lower",
+    needs="vocabulary",
+    table="vocabulary",
+    optional="undecodable",
+)
 def undecodable_types(s: Any) -> Any:
     """Ids whose bytes are no UTF-8.
 
@@ -166,7 +174,15 @@ def undecodable_types(s: Any) -> Any:
     return ratio(s["undecodable"], s["size"])
 
 
-@metric("M22", ko="도달 가능한 어휘 비율", unit="share", better="higher", needs="vocabulary", table="vocabulary")
+@metric(
+    "M22",
+    ko="도달 가능한 어휘 비율",
+    unit="share",
+    better="higher",
+    needs="vocabulary",
+    table="vocabulary",
+    optional="reached",
+)
 def reachability(s: Any) -> Any:
     """Ids that some text makes.
 

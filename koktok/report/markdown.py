@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from koktok.report.rows import (
@@ -18,6 +19,9 @@ from koktok.report.rows import (
 from koktok.report.schema import Contrast, Measure, Report
 
 __all__ = ["summary", "to_markdown"]
+
+_SIGNS = re.compile(r"[\\`*\[\]<>~&]|(?<![^\W_])_|_(?![^\W_])")
+"""What Markdown reads inside a line; an underscore inside a word it does not."""
 
 ARROWS = {"lower": " ↓", "higher": " ↑", "one": " →1", "none": ""}
 
@@ -43,12 +47,12 @@ def to_markdown(report: Report) -> str:
     | 2 | c | – | not run: no such file |
     ...
     """
-    parts = [f"# {report.title}"]
+    parts = [f"# {_plain(report.title)}"]
     parts += [f"> {remark}" for remark in report.remarks]
-    parts += ["`" + report.command + "`"] if report.command else []
+    parts += [_code(report.command)] if report.command else []
     parts.append(summary(report))
     if report.golds:
-        heads = ["#", "tokenizer", *(f"{gold.name} ({gold.standing})" for gold in report.golds)]
+        heads = ["#", "tokenizer", *(f"{_plain(gold.name)} ({gold.standing})" for gold in report.golds)]
         parts += [
             "## Morpheme boundaries: F1 (precision, recall)",
             _table(heads, "rl" + "r" * len(report.golds), _by_gold(report)),
@@ -66,7 +70,7 @@ def to_markdown(report: Report) -> str:
                 (
                     [
                         str(row.number),
-                        row.name,
+                        _plain(row.name),
                         f"{row.scores['fertility'].value:.3f}",
                         f"{f1.value:.3f}",
                         f"{ours:.3f}",
@@ -76,21 +80,21 @@ def to_markdown(report: Report) -> str:
             ),
         ]
     if len(report.texts) > 1:
-        heads = ["#", "tokenizer", *(text.name for text in report.texts)]
+        heads = ["#", "tokenizer", *(_plain(text.name) for text in report.texts)]
         parts += ["## Tokens per eojeol, by text", _table(heads, "rl" + "r" * len(report.texts), _by_text(report))]
     compared, by_row = differences(report)
     if compared:
         known = {measure.key: measure.title for measure in report.measures}
         heads = ["#", "tokenizer", *(known.get(key, key) for key in compared)]
         rows = (
-            [str(row.number), row.name, *(_signed(by_row[row.number].get(key)) for key in compared)]
+            [str(row.number), _plain(row.name), *(_signed(by_row[row.number].get(key)) for key in compared)]
             for row in report.rows
             if row.number in by_row
         )
         parts += [
-            f"## Paired differences from {report.reference}",
+            f"## Paired differences from {_plain(report.reference)}",
             _table(heads, "rl" + "r" * len(compared), rows),
-            f"In brackets: 95 % paired bootstrap intervals over {units_of(report)}. p: Student's t with that many units less one, "
+            f"In brackets: 95 % paired bootstrap intervals over {_plain(units_of(report))}. p: Student's t with that many units less one, "
             f"adjusted for the {sum(one.difference.p is not None for one in report.comparisons)} tests of this table (Holm).",
         ]
     parts += ["## Data", _table(["text", "lines", "eojeols", "bytes", "SHA-256"], "lrrrl", _texts(report))]
@@ -125,7 +129,7 @@ def summary(report: Report) -> str:
     table = _table(heads, "rlr" + "r" * len(columns), _rows(report, columns, front))
     told = (
         "★ on the Pareto front of tokens per eojeol and boundary F1 (analysers and trivial rows apart). "
-        f"In brackets: 95 % bootstrap intervals over {units_of(report)}."
+        f"In brackets: 95 % bootstrap intervals over {_plain(units_of(report))}."
     )
     return f"{table}\n\n{told}" if front else table
 
@@ -136,19 +140,19 @@ def _by_kind(report: Report) -> Iterable[str]:
         heads = ["#", "tokenizer", *(f"{kind} ({n:,})" for kind, n in gold.kinds.items())]
         cells = ([row.kinds[gold.name].get(kind) for kind in gold.kinds] for row in rows)
         body = (
-            [str(row.number), row.name, *(f"{cell.value:.3f}" if cell else "–" for cell in mine)]
+            [str(row.number), _plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in mine)]
             for row, mine in zip(rows, cells, strict=True)
         )
-        yield f"### Recall by kind of border, {gold.name}"
+        yield f"### Recall by kind of border, {_plain(gold.name)}"
         yield _table(heads, "rl" + "r" * len(gold.kinds), body)
 
 
 def _rows(report: Report, columns: Sequence[Measure], front: set[int]) -> Iterable[list[str]]:
     for row in report.rows:
         size = f"{row.vocab_size:,}" if row.vocab_size else "–"
-        name = row.name + (" ★" if row.number in front else "")
+        name = _plain(row.name) + (" ★" if row.number in front else "")
         if not row.ran:
-            yield [str(row.number), name, size, f"not run: {row.why}", *[""] * (len(columns) - 1)]
+            yield [str(row.number), name, size, f"not run: {_message(row.why)}", *[""] * (len(columns) - 1)]
             continue
         cells = []
         for measure in columns:
@@ -166,14 +170,14 @@ def _by_gold(report: Report) -> Iterable[list[str]]:
                 three = [found.get(f"boundary_{part}") for part in ("f1", "precision", "recall")]
                 text = [f"{cell.value:.3f}" if cell else "–" for cell in three]
                 cells.append(f"{text[0]} ({text[1]}, {text[2]})" if three[0] else "–")
-            yield [str(row.number), row.name, *cells]
+            yield [str(row.number), _plain(row.name), *cells]
 
 
 def _by_text(report: Report) -> Iterable[list[str]]:
     for row in report.rows:
         if row.domains:
             cells = [row.domains.get(text.name, {}).get("fertility") for text in report.texts]
-            yield [str(row.number), row.name, *(f"{cell.value:.3f}" if cell else "–" for cell in cells)]
+            yield [str(row.number), _plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in cells)]
 
 
 def _signed(cell: Contrast | None) -> str:
@@ -185,21 +189,58 @@ def _signed(cell: Contrast | None) -> str:
 
 
 def _texts(report: Report) -> Iterable[list[str]]:
-    return ([t.name, f"{t.lines:,}", f"{t.eojeols:,}", f"{t.bytes:,}", f"`{t.digest}`"] for t in report.texts)
+    return ([_plain(t.name), f"{t.lines:,}", f"{t.eojeols:,}", f"{t.bytes:,}", f"`{t.digest}`"] for t in report.texts)
 
 
 def _golds(report: Report) -> Iterable[list[str]]:
     for g in report.golds:
         figures = [f"{g.sentences:,}", f"{g.words:,}", f"{g.skipped:,}"]
         shares = [f"{g.coverage:.4f}", f"{g.syllables_f1:.3f}", f"{g.reachable_recall:.3f}"]
-        yield [g.name, g.standing, *figures, *shares, g.resampled or "–", f"`{g.digest}`"]
+        yield [_plain(g.name), g.standing, *figures, *shares, g.resampled or "–", f"`{g.digest}`"]
 
 
 def _signatures(report: Report) -> Iterable[str]:
     for row in report.rows:
         if row.ran:
-            notes = "".join(f"; {note}" for note in row.notes)
-            yield f"{row.number}. {row.name} (`{row.spec}`{notes}): `{row.signature}`"
+            notes = "".join(f"; {_plain(note)}" for note in row.notes)
+            yield f"{row.number}. {_plain(row.name)} ({_code(row.spec)}{notes}): {_code(row.signature)}"
+
+
+def _plain(text: str) -> str:
+    r"""Text of a user, on one line, that Markdown shows as it is: no link, no HTML, no emphasis.
+
+    Examples
+    --------
+    >>> print(_plain("a_b <img> [x](y) *z*\n# `"))
+    a_b \<img\> \[x\](y) \*z\* # \`
+    """
+    return _SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def _message(text: str) -> str:
+    r"""An error of ours, which quotes between backticks: what it quotes is code, the rest as `_plain`.
+
+    Examples
+    --------
+    >>> print(_message("`a<b` is no <b>"))
+    `a<b` is no \<b\>
+    """
+    parts = re.split("(`[^`]+`)", " ".join(text.split()))
+    return "".join(part if k % 2 else _SIGNS.sub(r"\\\g<0>", part) for k, part in enumerate(parts))
+
+
+def _code(text: str) -> str:
+    """Text of a user as code: between more backticks than it has in a row.
+
+    Examples
+    --------
+    >>> _code("hf:a"), _code("a`b")
+    ('`hf:a`', '`` a`b ``')
+    """
+    line = " ".join(text.split())
+    runs = re.findall("`+", line)
+    fence = "`" * (1 + max(map(len, runs), default=0))
+    return f"{fence} {line} {fence}" if runs else f"{fence}{line}{fence}"
 
 
 def _table(heads: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> str:

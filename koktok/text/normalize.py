@@ -29,7 +29,7 @@ from typing import Any, Final
 from koktok.errors import InputError
 from koktok.hangul import COMPATIBILITY, LEAD, SPLIT, SYLLABLES, TAIL, VOWEL
 
-__all__ = ["Aligned", "Folds", "JamoNormalizer", "Normalizer", "nfc", "precompiled"]
+__all__ = ["REPEATED", "Aligned", "Folds", "JamoNormalizer", "Normalizer", "nfc", "precompiled"]
 
 # Marks and compositions younger than Unicode 9, and whole blocks (Todhri, Tulu-Tigalari, Gurung Khema, Kirat Rai, Dives
 # Akuru) whose letters take part in a composition that Unicode 9 did not know.
@@ -103,8 +103,10 @@ class Folds:
         ㈜ becomes (주), ① 1, ½ 1/2, ㎏ kg (so 2½ becomes 21/2: hence off).
     lone_jamo : bool
         Modern conjoining jamo that form no syllable, as an NFKC leaves them (ᄏᄏᄏ), become compatibility jamo (ㅋㅋㅋ).
+        SentencePiece and llama.cpp cannot say it, and leave such jamo alone: normalize before.
     repeats : int
         A run of one character (compatibility jamo, ! . ? ~ ^ … ♡ ♥ and full-width forms) keeps this many; 0 keeps all.
+        In SentencePiece and llama.cpp a run of more than `repeats` + 30 keeps more.
 
     Examples
     --------
@@ -258,6 +260,17 @@ class Normalizer:
             runs = re.finditer(rf"([{_REPEATED}])\1{{{n},}}", text)
             found.update(("repeats", m[0], m[1] * n) for m in runs)
         return found
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Characters that a fold changes wherever they stand.
+
+        Examples
+        --------
+        >>> len(Normalizer().sources), Normalizer(Folds(zero_width=False)).sources
+        (19, ())
+        """
+        return tuple(map(chr, self._table))
 
     def to_hf(self) -> dict[str, Any]:
         """Give the "normalizer" node of a tokenizer.json that does what `__call__` does.
@@ -516,6 +529,10 @@ _SOURCES: Final[Mapping[str, tuple[tuple[str, Callable[[str], str]], ...]]] = {
     ),
     "compatibility": ((_COMPATIBILITY, _shown),),
 }  # fmt: skip
+
+
+REPEATED: Final = frozenset(_spread(_REPEATED))
+"""Characters whose runs `repeats` shortens."""
 
 
 @lru_cache

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import InputError, did_you_mean
+from koktok.errors import InputError, UsageError, did_you_mean
 from koktok.text.records import EXTENSIONS, STDIN, Batch, Errors, Meter, ReadReport, pick, records
 
 __all__ = [
@@ -52,6 +52,10 @@ _BATCH = 256  # documents that a Python object gives before they are passed on
 _MARKUP = {".json": "jq -c '.[]' {0} > {0}l", ".html": "pandoc -t plain --wrap=none {0} -o {0}.txt"}
 
 
+MOST_WEIGHT = 1e6
+"""Largest weight of a source: counts of a million million words times it still fit 64 bits."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Files that are read, named, weighed and signed together.
@@ -76,6 +80,12 @@ class Source:
     weight: float = 1.0
     field: str | None = None
     skipped: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight <= MOST_WEIGHT:
+            raise UsageError(
+                f"the source `{self.name}` has the weight {self.weight}; wanted a number above 0, at most {MOST_WEIGHT:,.0f}"
+            )
 
     @classmethod
     def of(
@@ -388,7 +398,7 @@ def item_batches(
     if isinstance(obj, Mapping):
         keys = ", ".join(f'"{key}"' for key in obj)
         raise InputError(f"a mapping came where lines are wanted; its keys: {keys}", hint="lines_of(mapping[key])")
-    if not isinstance(obj, Iterable):
+    if not isinstance(obj, Iterable) or getattr(obj, "ndim", 1) == 0:
         raise InputError(f"a `{type(obj).__name__}` came where lines are wanted", hint='lines_of(["나는 학생이다."])')
     return _batches_of_items(obj, field, name, report or ReadReport())
 

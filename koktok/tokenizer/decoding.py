@@ -11,15 +11,11 @@ from operator import index
 from typing import Any
 
 from koktok.errors import InputError
-from koktok.tokenizer.wordpiece_model import MARK
-from koktok.vocab import BYTE_CHARS, Vocab
+from koktok.vocab import BYTE_OF, MARK, Vocab
 
-__all__ = ["BYTE_OF", "checked_id", "checked_ids", "decoder_for"]
+__all__ = ["checked_id", "checked_ids", "decoder_for"]
 
 Decode = Callable[[Vocab, Sequence[int]], str]
-
-BYTE_OF = {char: byte for byte, char in enumerate(BYTE_CHARS)}
-"""The byte that a character of a byte-level piece spells."""
 
 
 def checked_id(given: Any, size: int) -> int:
@@ -65,12 +61,15 @@ def checked_ids(given: Any, size: int) -> list[int]:
     koktok.errors.InputError: `decode` got bytes where ids (integers) were wanted
     hint: tokenizer.decode(tokenizer.encode(text).ids)
     """
-    if isinstance(given, str | bytes | bytearray) or not isinstance(given, Iterable):
+    try:
+        if isinstance(given, str | bytes | bytearray):
+            raise TypeError
+        given = list(given)  # an array of no dimensions calls itself iterable, and is not
+    except TypeError:
         raise InputError(
             f"`decode` got {type(given).__name__} where ids (integers) were wanted",
             hint="tokenizer.decode(tokenizer.encode(text).ids)",
-        )
-    given = list(given)
+        ) from None
     try:
         ids = list(map(index, given))
     except TypeError:

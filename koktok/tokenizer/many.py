@@ -19,7 +19,36 @@ if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer
     from koktok.vocab import Vocab
 
-__all__ = ["ManyTexts"]
+__all__ = ["ManyTexts", "special_tokens"]
+
+
+def special_tokens(given: Any, known: Collection[str], option: str) -> list[str]:
+    """`given` as a list of special tokens.
+
+    Raises
+    ------
+    InputError
+        When it is none, or one of them is no special token; names those that there are.
+
+    Examples
+    --------
+    >>> special_tokens("</s>", ["</s>"], "after")
+    Traceback (most recent call last):
+        ...
+    koktok.errors.InputError: `after` got '</s>'; wanted: special tokens
+    hint: after=["</s>"]
+    """
+    try:
+        if isinstance(given, str | bytes):
+            raise TypeError
+        names = list(given)
+    except TypeError:
+        example = f"[{given!r}]".replace("'", '"') if isinstance(given, str) else '["</s>"]'
+        raise InputError(f"`{option}` got {given!r}; wanted: special tokens", hint=f"{option}={example}") from None
+    wrong = [name for name in names if not isinstance(name, str) or name not in known]
+    if wrong:
+        raise InputError(f"{wrong[0]!r} is no special token; there are {', '.join(known) or 'none'}")
+    return names
 
 
 class ManyTexts:
@@ -45,9 +74,9 @@ class ManyTexts:
         raise NotImplementedError
 
     def encode_batch(
-        self, texts: Iterable[str], *, allowed_special: Collection[str] | Literal["all"] = ()
+        self, texts: Iterable[str], *, allowed_special: Collection[str] | Literal["all"] = (), **options: Any
     ) -> list[Encoding]:
-        """Many texts at once, each as `encode` does it.
+        """Many texts at once, each as `encode` does it; options are its.
 
         Raises
         ------
@@ -56,11 +85,15 @@ class ManyTexts:
         """
         if isinstance(texts, str):
             raise InputError("one `str` came where texts were wanted", hint="tokenizer.encode_batch([text])")
-        if isinstance(texts, Mapping | bytes | bytearray) or not isinstance(texts, Iterable):
+        try:
+            if isinstance(texts, Mapping | bytes | bytearray):
+                raise TypeError
+            each = iter(texts)  # an array of no dimensions calls itself iterable, and is not
+        except TypeError:
             raise InputError(
                 f"a {type(texts).__name__} came where texts were wanted", hint="tokenizer.encode_batch([text, text])"
-            )
-        return [self.encode(text, allowed_special=allowed_special) for text in texts]
+            ) from None
+        return [self.encode(text, allowed_special=allowed_special, **options) for text in each]
 
     def encode_ids(
         self,
@@ -113,8 +146,8 @@ class ManyTexts:
         return self._ids_by(
             self.bulk_encoder,
             texts,
-            before=[*before, *frame[0]],
-            after=[*frame[1], *after],
+            before=[*special_tokens(before, self.vocab.special_ids, "before"), *frame[0]],
+            after=[*frame[1], *special_tokens(after, self.vocab.special_ids, "after")],
             threads=threads,
             dtype=dtype,
             allowed_special=allowed_special,
@@ -126,9 +159,8 @@ class ManyTexts:
         if isinstance(texts, Mapping):
             raise InputError("a mapping came where texts were wanted", hint="tokenizer.encode_ids(mapping[key])")
         known = self.vocab.special_ids
-        if unknown := [token for token in (*before, *after) if token not in known]:
-            raise InputError(f"{unknown[0]!r} is no special token; there are {', '.join(known) or 'none'}")
-        begin, end = ([known[token] for token in edge] for edge in (before, after))
+        edges = (special_tokens(before, known, "before"), special_tokens(after, known, "after"))
+        begin, end = ([known[token] for token in edge] for edge in edges)
         found: TokenArray = encoder(texts, before=begin, after=end, **options)
         return found
 
@@ -177,7 +209,7 @@ class ManyTexts:
 
         if isinstance(ids, TokenArray):
             ids, offsets = ids.ids, ids.offsets
-        elif isinstance(ids, str | bytes | bytearray) or not hasattr(ids, "__len__"):
+        elif isinstance(ids, str | bytes | bytearray) or not hasattr(ids, "__len__") or getattr(ids, "ndim", 1) == 0:
             raise InputError(
                 f"`decode_ids` got {type(ids).__name__} where flat ids were wanted",
                 hint="tokenizer.decode_ids(tokenizer.encode_ids(texts))",
@@ -203,7 +235,7 @@ class ManyTexts:
         ['국', '한국', '']
         """
         given: Any = rows
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
             raise InputError(
                 f"`decode_batch` got {type(given).__name__} where rows of ids were wanted",
                 hint="tokenizer.decode_batch([ids, ids])",

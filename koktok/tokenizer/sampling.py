@@ -58,8 +58,10 @@ def sampler_for(
     if given[wanted] is None:
         raise UsageError(f"samples of a {kind} tokenizer want `{wanted}`", hint=way_out)
     for name, value in given.items():
-        if value is not None and not isinstance(value, int | float):
-            raise UsageError(f"{name} = {value!r}; wanted a number", hint=way_out)
+        number = int if name == "n_best" else int | float
+        if value is not None and (isinstance(value, bool) or not isinstance(value, number)):
+            whole = "a whole number" if name == "n_best" else "a number"
+            raise UsageError(f"{name} = {value!r}; wanted {whole}", hint=way_out)
     try:
         rng = np.random.default_rng(seed_or_rng)
     except (TypeError, ValueError) as error:

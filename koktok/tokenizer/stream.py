@@ -21,8 +21,8 @@ import codecs
 from typing import TYPE_CHECKING, Protocol
 
 from koktok import hangul
-from koktok.tokenizer.decoding import BYTE_OF, checked_id
-from koktok.tokenizer.wordpiece_model import MARK
+from koktok.tokenizer.decoding import checked_id
+from koktok.vocab import BYTE_OF, MARK
 
 if TYPE_CHECKING:
     from koktok.vocab import Vocab

@@ -8,8 +8,11 @@ unless the caller allows that token.
 from __future__ import annotations
 
 import gc
+import hashlib
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +23,7 @@ from koktok.recipe import Recipe
 from koktok.special import Style
 from koktok.tokenizer.decoding import checked_ids, decoder_for
 from koktok.tokenizer.encoding import Encoding, Reading
-from koktok.tokenizer.many import ManyTexts
+from koktok.tokenizer.many import ManyTexts, special_tokens
 from koktok.tokenizer.model import Encoded, model_for
 from koktok.vocab import Vocab
 
@@ -89,6 +92,38 @@ class Tokenizer(ManyTexts):
     def __repr__(self) -> str:
         return f"Tokenizer({self.vocab.kind}, size={self.vocab.size}, digest={self.vocab.digest()})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What was compiled and solved is made again: a used tokenizer pickles to the same bytes as a fresh one.
+        return type(self), (self.recipe, self.vocab, self.signature)
+
+    def __eq__(self, other: object) -> bool:
+        """True for tokenizers of the same content, see `digest`."""
+        return isinstance(other, Tokenizer) and (self is other or self.digest() == other.digest())
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    def digest(self) -> str:
+        """First 16 hex digits of the SHA-256 over all that decides what a text becomes, and ids become.
+
+        Vocabulary, folds, pattern, jamo and style; not what the vocabulary was trained on.
+
+        Examples
+        --------
+        >>> vocab = Vocab.bpe("가나", ["가나"])
+        >>> Tokenizer(Recipe(), vocab) == Tokenizer(Recipe(holdout=0.1), vocab)
+        True
+        >>> Tokenizer(Recipe(), vocab) == Tokenizer(Recipe().changed(normalize={"quotes": True}), vocab)
+        False
+        """
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        parts = [self.vocab.digest(), self.normalizer.signature(), asdict(self.pattern), self.recipe.jamo]
+        parts.append(asdict(self.style))
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
     @property
     def lossless(self) -> bool:
         """True where `decode(encode(x)) == normalize(x)` for every text; False for WordPiece and whole words.
@@ -102,6 +137,11 @@ class Tokenizer(ManyTexts):
     def style(self) -> Style:
         """What the special tokens are for; `koktok.formats.styles.restyle` changes it without a new training."""
         return self.recipe.style_for(self.vocab.specials)
+
+    @property
+    def roles(self) -> Mapping[str, str]:
+        """Special tokens by the part that they play for transformers: `bos_token`, `eos_token`, `pad_token` ..."""
+        return self.style.roles
 
     def normalize(self, text: str) -> str:
         """The text as the model sees it: what `decode(encode(text))` gives back."""
@@ -290,7 +330,8 @@ class Tokenizer(ManyTexts):
         Raises
         ------
         UsageError
-            When something else is at that place, or a file that koktok did not write has the name of a new one.
+            When something else is at that place, or a file that koktok did not write has the name of a new one,
+            or `extra` holds what is no file of the folder.
         InputError
             When the disk says no; nothing half-written is left.
         """
@@ -328,12 +369,8 @@ class Tokenizer(ManyTexts):
         Each part is (start, end, special token or nothing).
         """
         specials = self.vocab.special_ids
-        if not isinstance(allowed, Iterable):
-            raise InputError(f"`allowed_special` got {allowed!r}; wanted: special tokens", hint='allowed_special="all"')
-        names = list(specials) if allowed == "all" else list(allowed)
-        unknown = [name for name in names if not isinstance(name, str) or name not in specials]
-        if unknown:
-            raise InputError(f"{unknown[0]!r} is no special token; there are {', '.join(specials) or 'none'}")
+        whole = isinstance(allowed, str) and allowed == "all"
+        names = list(specials) if whole else special_tokens(allowed, specials, "allowed_special")
         if not names:
             return [(0, len(text), "")]
         pattern = re.compile("|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)))

@@ -29,6 +29,9 @@ __all__ = ["UNKNOWN_PENALTY", "UnigramModel"]
 UNKNOWN_PENALTY = 10.0
 """What Hugging Face and SentencePiece subtract from the lowest score for an unknown character."""
 
+SHARPEST = 1e6
+"""Largest `alpha`: a step of a score (1/256) then makes a segmentation e^3906 times likelier, and only the best is drawn."""
+
 _LONG = 1 << 16  # from here the table of sums is an array: a list of floats costs four times its memory
 
 _WORST = float("-inf")
@@ -221,7 +224,7 @@ class UnigramModel:
         Raises
         ------
         UsageError
-            When `alpha` is negative or no number, or `n_best` less than 1.
+            When `alpha` is negative, no number or over `SHARPEST`, or `n_best` less than 1.
 
         Examples
         --------
@@ -231,8 +234,8 @@ class UnigramModel:
         >>> sum(len(model.sample("가나", rng=rng)[0]) == 1 for _ in range(1000))  # 1 / (1 + exp(-1.5)) is .818
         795
         """
-        if not 0 <= alpha < math.inf:
-            raise UsageError(f"alpha = {alpha}; wanted a number of at least 0")
+        if not 0 <= alpha <= SHARPEST:
+            raise UsageError(f"alpha = {alpha}; wanted a number from 0 to {SHARPEST:g}")
         if n_best is not None:
             found = self.n_best(pretoken, n_best)
             return found[_draw([alpha * score for _, score in found], rng)][0]

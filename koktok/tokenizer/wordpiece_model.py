@@ -14,15 +14,12 @@ from typing import TYPE_CHECKING, Literal
 
 from koktok.errors import UsageError
 from koktok.tokenizer.model import Encoded
-from koktok.vocab import Vocab, spell
+from koktok.vocab import MARK, Vocab, spell
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["MARK", "MAX_CHARS", "NO_MAX_CHARS", "ByteWordPieceModel", "WordPieceModel"]
-
-MARK = "##"
-"""What stands before a piece that continues a word."""
+__all__ = ["MAX_CHARS", "NO_MAX_CHARS", "ByteWordPieceModel", "WordPieceModel"]
 
 MAX_CHARS = 100
 """A longer word is unknown, as in Hugging Face, whose default this is."""

@@ -18,6 +18,7 @@ from numba import njit
 
 from koktok.errors import UsageError
 from koktok.hangul import syllable_mask
+from koktok.recipe import MOST_COST
 from koktok.segment.segmented import Kind, SegmentedCounts
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ derivation, .87 for auxiliaries, .79 for compounds, .35 for numerals, .27 for ot
 (Kaist treebank, a quarter of the train part). With F about .7 a cut gains where that share is over F/2; marks and spaces are
 in no human score. 1 in place of .8 for derivation costs `balanced` .008 of F, .7 in place of .5 for compounds changes nothing. A
 boundary of no known kind is taken at its word: it is what cuts look like that no Korean analyser made."""
+
+MOST_RARITY = 10.0
+"""Tuned values are under 1; at 10 a word that comes once in a billion has its boundaries weighed by 1e53, and no sum
+overflows."""
 
 USUAL = 200.0
 """Occurrences in a million at which `rarity` changes nothing; only a unit for `nu`."""
@@ -89,7 +94,8 @@ class Dials:
         Raises
         ------
         UsageError
-            For a negative or missing weight, or a label that is no kind of boundary.
+            For a missing weight, one that is negative, not finite or over `MOST_COST`, or a label that is no kind of
+            boundary: compiled code walks along shortest paths, and there are none among infinities.
         """
         if not isinstance(nu, Mapping):
             nu = {label: round(nu * trust, 9) for label, trust in TRUST.items()}
@@ -102,8 +108,14 @@ class Dials:
         if missing:
             raise UsageError(f"nu came without a weight for `{missing[0]}`", hint="name it, or give `rest`")
         weights = tuple(float(table.get(kind.label, table.get("rest", 0.0))) for kind in Kind)
-        if lam <= 0 or mu < 0 or min(weights) < 0:
-            raise UsageError(f"lam is {lam}, mu {mu}, nu {min(weights)}: lam must be over 0, the others at least 0")
+        dials = [
+            ("lam", lam, 1 / MOST_COST, MOST_COST),
+            ("mu", mu, 0.0, MOST_COST),
+            ("rarity", rarity, 0.0, MOST_RARITY),
+        ]
+        for name, value, low, high in (*dials, *(("nu", weight, 0.0, MOST_COST) for weight in weights)):
+            if not low <= value <= high:
+                raise UsageError(f"{name} is {value}; wanted a number from {low:g} to {high:g}", hint=f"{name}=0.5")
         return cls(float(lam), float(mu), weights, float(rarity))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from koktok.errors import UsageError
+from koktok.recipe import SCRIPTS
 from koktok.text.pretokenize import CLASSES
 from koktok.train.candidates import Candidates
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["SCRIPTS", "by_script", "check_reserve", "floors_of", "script_of"]
-
-SCRIPTS = ("hangul", "latin", "other")
-"""What the pieces are shared among."""
 
 _LETTERS = {script: re.compile(f"[{CLASSES[script]}]") for script in SCRIPTS[:2]}
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit
@@ -18,15 +18,9 @@ from numba import njit
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.train.pairs import Joiner, slot
-from koktok.vocab import BYTE_CHARS, FORBIDDEN, ModelKind, Vocab, spell, unspell
+from koktok.vocab import BYTE_CHARS, FORBIDDEN, MARK, ModelKind, Vocab, spell, unspell
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["MARK", "WordPieceResult", "train_wordpiece"]
-
-MARK = "##"
-"""What stands before a piece that continues a word."""
+__all__ = ["WordPieceResult", "train_wordpiece"]
 
 _REPORT = 256  # merges between two calls of on_progress
 

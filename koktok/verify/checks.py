@@ -14,9 +14,8 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from koktok.errors import ArtifactError, MissingExtraError
-from koktok.tokenizer.wordpiece_model import MARK
 from koktok.verify.finding import Tally, shown
-from koktok.vocab import SCORE_STEP, WITH_UNKNOWN
+from koktok.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.errors import UsageError
+from koktok.foreign.engines import parsed
+from koktok.foreign.trial import prove
 from koktok.vocab import BYTE_CHARS
 
 if TYPE_CHECKING:
@@ -85,7 +87,9 @@ class HuggingFace(Reader):
     def __init__(self, file: Path) -> None:
         import tokenizers
 
-        self.library = tokenizers.Tokenizer.from_file(str(file))
+        text = file.read_text(encoding="utf-8")
+        prove("tokenizers", text, where=file.name, content=parsed(text, file.name))
+        self.library = tokenizers.Tokenizer.from_str(text)
         self.library.no_padding()
         self.library.no_truncation()
 
@@ -162,7 +166,9 @@ class SentencePiece(Reader):
         import sentencepiece
 
         self.name = file.name
-        self.library = sentencepiece.SentencePieceProcessor(model_file=str(file))
+        model = file.read_bytes()
+        prove("sentencepiece", model, where=file.name)
+        self.library = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.own_normalizer = self.library.normalize("\ufeff") != "\ufeff"
 
     def encode(self, texts: list[str]) -> list[list[int]]:
@@ -193,6 +199,7 @@ class TikToken(Reader):
         ranks = tiktoken.load(folder)
         self.name = f"{ranks.name}.tiktoken"
         self._ranks = ranks
+        prove("tiktoken", ranks.pattern, dict(ranks.ranks), dict(ranks.specials), where=self.name)
         self.library = ranks.encoding()
 
     def encode(self, texts: list[str]) -> list[list[int]]:

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from koktok import hangul
-from koktok.tokenizer.wordpiece_model import MARK
 from koktok.verify.finding import Loss, Tally
+from koktok.vocab import MARK
 
 if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer

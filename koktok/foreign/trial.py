@@ -1,0 +1,174 @@
+"""`prove`: a foreign definition is loaded and tried by its library in a process of its own, before it is loaded here.
+
+This file adds: bounds. Libraries in Rust and C++ abort, panic or run for ever on definitions that no honest tool wrote (a
+garbled table of characters, a pattern that takes exponential time, rules that make a gigabyte of one letter), and an abort
+ends the program of whoever asked. Tried in a child with bounds on time and memory, all of it is an error of ours. What
+passed once is noted by its digest in the cache folder and not tried again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import marshal
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from koktok.cache import cache_dir
+from koktok.errors import ArtifactError
+from koktok.process import environment
+
+__all__ = ["PROBES", "prove"]
+
+PROBES: Final = (
+    "한국어는 교착어다.", " 앞에 빈칸", "뒤에 빈칸 ", "두  칸,   세 칸", "첫 줄\n둘째 줄", "표\t안의\t글", "\r\n",
+    "ㅋㅋㅋ ㅠㅠ ㄳ", "값이 12,345원, 1234567개(VAT 별도)", "Hello, World! Don't", "naïve façade", "漢字와 かな", "전각 ＡＢＣ １２３",
+    "😀 👨‍👩‍👧 🇰🇷", "뷁쀍 똠방각하", "\u1112\u1161\u11ab\u1100\u1173\u11af", "ᄒᆞᆫ글 나랏말〯ᄊᆞ미", "밑줄▁글자", "<0x0A> [UNK] </s>",
+    "㈜회사 ① ½ ㎏", "“따옴표” — 줄표…", "가\u200b나\u00a0다", "def f(x):\n    return x", "\x00\x7f", "ㆍ·•", "नमस्ते שלום",
+)  # fmt: skip
+"""Hard texts of our own, on which an imported tokenizer's round trip is measured, too."""
+
+_LONG: Final = (
+    "",
+    *(f"{unit * 40}!" for unit in ("a", "가", " ", "1", "\n", "!", "a ", "가 ", "a1", "A")),
+    "가나 " * 400,
+)
+"""Where patterns that go back and forth take exponential time, and rules that lengthen text take memory."""
+
+_VERSION: Final = 1
+"""Of the trial; another number tries everything again."""
+
+MEMORY: Final[Mapping[str, int]] = {"kiwipiepy": 8 << 30}
+"""Bytes of address space that a library may take for itself; 2 GiB but for Kiwi, whose models and threads take 1.4."""
+
+PER_BYTE: Final = 64
+"""Bytes of memory beside that for a byte of definition: tokenizers takes 16 (262,144 pieces of BPE, 17.7 MB, 283 MB)."""
+
+SECONDS: Final = 30
+"""Of processor time: those 262,144 pieces load in one."""
+
+PER_SECOND: Final = 2_000_000
+"""Bytes of definition for which there is a second more."""
+
+PATIENCE: Final = 4
+"""Seconds on the clock for each of processor time; the machine may have other work."""
+
+_STRINGS: Final = 200
+"""Strings of the definition itself that are probes as well, at most so many and so long."""
+
+
+def prove(library: str, *definition: Any, where: str, content: Mapping[str, Any] | None = None) -> None:
+    """Return where a library can load a definition and encode texts with it, or refuses it in an orderly way.
+
+    Parameters
+    ----------
+    library : str
+        "tokenizers" (text of a tokenizer.json), "sentencepiece" (bytes of a model), "tiktoken" (pattern, ranks, special
+        tokens) or "kiwipiepy" (path and content of a file).
+    *definition
+        Plain values; all that the library is given.
+    where : str
+        What errors call it.
+    content : mapping, optional
+        The JSON of a tokenizer.json: what its rules look for is tried, too.
+
+    Raises
+    ------
+    ArtifactError
+        When the library's process dies of it, panics, or takes more time or memory than any sound definition does, or
+        when no text at all can be encoded; says how.
+    """
+    lines = (*PROBES, *_LONG, *_own_strings(content or {}))
+    data = marshal.dumps((library, definition), 2)  # version 2, whose bytes depend on nothing but the values
+    note = cache_dir() / "proven" / _key(library, data)
+    if note.is_file():
+        return
+    seconds = SECONDS + len(data) // PER_SECOND
+    memory = MEMORY.get(library, 2 << 30) + PER_BYTE * len(data)
+    question = marshal.dumps((library, definition, lines, memory, seconds), 2)
+    told = _asked(question, seconds, where, library)
+    if told["grave"] or (told["loaded"] and told["failed"] == len(lines)):
+        raise _refused(library, where, f"{'fails' if told['loaded'] else 'cannot load it'}: {told['error']}")
+    if told["loaded"]:  # else the library says what is wrong where it is asked next
+        with suppress(OSError):
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.touch()
+
+
+def _key(library: str, data: bytes) -> str:
+    try:
+        installed = version(library)
+    except PackageNotFoundError:
+        installed = ""
+    return hashlib.sha256(f"{_VERSION}\0{installed}\0".encode() + data).hexdigest()
+
+
+def _asked(question: bytes, seconds: int, where: str, library: str) -> dict[str, Any]:
+    """What the child answers; an error where it does not."""
+    bounded = environment() | {
+        "MALLOC_ARENA_MAX": "1",  # each thread's would count as memory
+        "RAYON_NUM_THREADS": "1",
+        "RUST_BACKTRACE": "0",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    command = [sys.executable, "-P", str(Path(__file__).with_name("child.py"))]
+    try:
+        done = subprocess.run(
+            command, input=question, capture_output=True, timeout=PATIENCE * seconds, env=bounded, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise _refused(library, where, f"came to no end with it in {PATIENCE * seconds} s") from None
+    except OSError as error:
+        raise ArtifactError(f"`{where}` could not be tried in a process of its own: {error}") from error
+    try:
+        told = json.loads(done.stdout)
+    except ValueError:
+        raise _refused(library, where, _how(done.returncode, seconds) + _last_words(done.stderr)) from None
+    return dict(told)
+
+
+def _how(code: int, seconds: int) -> str:
+    """How a process ended that did not answer."""
+    if code == -getattr(signal, "SIGXCPU", 0):
+        return f"came to no end with it in {seconds} s"
+    if code < 0:
+        with suppress(ValueError):
+            return f"ends the whole process ({signal.Signals(-code).name})"
+    return f"ends the whole process (exit code {code})"
+
+
+def _last_words(stderr: bytes) -> str:
+    lines = (line.strip() for line in stderr.decode("utf-8", "replace").splitlines())
+    told = [
+        line for line in lines if line and not line.startswith(("note:", "thread ", "stack backtrace", "skipping "))
+    ]
+    return f": {told[-1][:200]}" if told else ""
+
+
+def _refused(library: str, where: str, why: str) -> ArtifactError:
+    pattern = "another pattern, which matches every character of every text, or " if library == "tiktoken" else ""
+    return ArtifactError(
+        f"`{where}` is no tokenizer that can be run: {library} {why}",
+        hint=f"{pattern}fetch it from a source that you trust",
+    )
+
+
+def _own_strings(content: Mapping[str, Any]) -> list[str]:
+    """What the rules of a tokenizer.json look for and put in place of it."""
+    found: dict[str, None] = {}
+    waiting: list[Any] = [content.get(name) for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder")]
+    while waiting and len(found) < _STRINGS:
+        node = waiting.pop()
+        if isinstance(node, str) and len(node) <= _STRINGS:
+            found[node] = None
+        elif isinstance(node, Mapping):
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+    return [*found]
