@@ -174,7 +174,7 @@ class TrainRecipe(_Section):
     @model_validator(mode="after")
     def _leaves_ids_to_pieces(self) -> TrainRecipe:
         taken = len(self.specials) + self.reserved
-        if taken >= self.vocab_size:
+        if self.reserved and taken >= self.vocab_size:  # without them the trainer says what the text wants
             raise RecipeError(
                 f"{taken:,} special tokens and reserved slots leave no id for a piece: `vocab_size` is {self.vocab_size:,}",
                 hint=f"--vocab-size {taken + 8000}, or fewer --reserved",
@@ -303,9 +303,10 @@ class Recipe(_Section):
             return values
         special, train = _plain(values.get("special", {})), _plain(values.get("train", {}))
         name, chat = special.get("style", "plain"), special.get("chat_template", "")
-        if not isinstance(name, str) or not isinstance(chat, str) or name not in styles.STYLES:
-            return values  # the fields say what is wrong
-        if (name, chat) == ("plain", ""):
+        known = (
+            isinstance(name, str) and isinstance(chat, str) and name in styles.STYLES
+        )  # else the fields say what is wrong
+        if not known or (name, chat) == ("plain", ""):
             return values
         given = train.get("specials", DEFAULT_SPECIALS)
         specials = styles.joined(given, name, train.get("model", "unigram"), chat)

@@ -20,8 +20,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from koktok.cache import cache_dir
 from koktok.errors import ArtifactError
+from koktok.files import cache_dir
 from koktok.process import environment
 
 __all__ = ["PROBES", "prove"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from koktok.formats import sentencepiece
 from koktok.formats.hf import why_not
 from koktok.special import NO_LIMIT
 
@@ -128,6 +129,11 @@ def model_card(training: Training, figures: Sequence[Figures], licences: dict[st
     )
     foreign = why_not(tokenizer.vocab)
     limits = elsewhere(tokenizer.vocab.kind, superwords=bool(recipe.train.superwords), jamo=recipe.spelled)
+    if not sentencepiece.why_not(tokenizer.vocab, tokenizer.pattern):
+        less = "; ".join(sentencepiece.differences(tokenizer.normalizer))
+        limits.append(
+            f"`tokenizer.model` gives SentencePiece the same ids on normalized text. Of raw text it leaves: {less}."
+        )
     beside = "" if foreign or not limits else "## Good to know\n\n" + "".join(f"* {line}\n" for line in limits) + "\n"
     compared = "; SentencePiece was trained on the same words with its own defaults" if figures[1:] else ""
     where = "held-out lines" if training.reading.held.total else "the training text itself (nothing was held out)"
