@@ -114,8 +114,8 @@ def size_of(text: str) -> int:
 
     Raises
     ------
-    UsageError
-        When it is no whole number above 0.
+    typer.BadParameter
+        When it is no whole number.
 
     Examples
     --------
@@ -127,9 +127,9 @@ def size_of(text: str) -> int:
     try:
         size = float(plain.removesuffix("k")) * times
     except ValueError:
-        size = 0.0
-    if not (0 < size < 1e12) or size != int(size):
-        raise UsageError(f"`{text}` came where a number of ids was wanted", hint="--vocab-size 32000, or 32k")
+        size = -1.0
+    if not (0 <= size < 1e12) or size != int(size):
+        raise typer.BadParameter(f"`{text}` came where a number of ids was wanted, such as 32000 or 32k")
     return int(size)
 
 

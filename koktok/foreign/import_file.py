@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from koktok.errors import ArtifactError, UsageError
+from koktok.files import path_of
 from koktok.foreign.engines import Engine, HfEngine, SentencePieceEngine, TiktokenEngine, parsed
 from koktok.foreign.imported import ImportedTokenizer
 from koktok.foreign.ours import own_json, own_model
-from koktok.formats.folder import MARK, path_of
+from koktok.formats.folder import MARK
 from koktok.formats.tiktoken import SPEC, Ranks, ranks_from_text
 from koktok.formats.tiktoken import load as load_ranks
 from koktok.tokenizer import Tokenizer
