@@ -20,13 +20,12 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from koktok.count.files import read_counts
 from typer.testing import CliRunner
 
 from koktok import Tokenizer
 from koktok.bulk.files import TokenFiles
 from koktok.cli import app
-from koktok.count import shards
+from koktok.count import counting
 from koktok.formats.tiktoken import load as load_ranks
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -112,7 +111,7 @@ def check(base: Path) -> None:
         tokenizer = Tokenizer.load(base / name)
         assert tokenizer.decode(tokenizer.encode("나는 집에").ids) == "나는 집에", name
     assert len(load_ranks(base / "tiktoken").ranks) > 1000
-    read_counts([base / "c.parquet", base / "c.runs.parquet"])
+    assert all(counting.shard_of(base / name).rows for name in ("c.parquet", "c.runs.parquet"))
     if (base / "ids").exists():
         TokenFiles.open(base / "ids")
 
@@ -122,7 +121,7 @@ def main() -> None:
     parser.add_argument("kills", type=int)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    shards.SHARD = 20_000  # a count of many parts, of little text
+    counting.SHARD = 20_000  # a count of many parts, of little text
     chance = random.Random(given.seed)
     with tempfile.TemporaryDirectory(prefix="koktok-kills-") as folder:
         base = Path(folder)

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from typer.testing import CliRunner
 from koktok import Source, Tokenizer, build
 from koktok.bulk.files import TokenFiles, write_token_files
 from koktok.cli import app
-from koktok.count import shards
+from koktok.count import count_files, counting
 from koktok.errors import InputError, UsageError
 from koktok.files import workplace
 
@@ -280,16 +279,15 @@ def test_token_files_go_on_only_from_what_is_whole(
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_count_goes_on_only_from_what_is_whole(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "SHARD", 10_000)
+    monkeypatch.setattr(counting, "SHARD", 10_000)
     words = ("count", MINI, "--runs", "--threads", 1, "-o")
     works(*words, tmp_path / "whole.parquet", "-q")
-    from koktok.count import files
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "write_counts", stop)
+        patch.setattr(count_files, "write_counts", stop)
         assert koktok(*words, tmp_path / "c.parquet", "-q").exit_code
     parts = tmp_path / "c.parquet.parts"
     noted = [json.loads(line) for line in (parts / "progress.jsonl").read_text().splitlines()[1:]]
@@ -310,13 +308,12 @@ def test_a_count_goes_on_only_from_what_is_whole(damage: str, tmp_path: Path, mo
 
 
 def test_what_a_user_put_beside_finished_shards_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from koktok.count import files
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "write_counts", stop)
+        patch.setattr(count_files, "write_counts", stop)
         koktok("count", NEWS, "-q", "-o", tmp_path / "c.parquet")
     (tmp_path / "c.parquet.parts" / "notes.txt").write_text("mine")
     works("count", NEWS, "-q", "-o", tmp_path / "c.parquet")
@@ -398,7 +395,7 @@ def test_a_bad_place_is_told_before_the_work(
 
     for place in (
         "koktok.text.sources.read_blocks",
-        "koktok.count.reading.read_shards",
+        "koktok.count.counting.counting",
         "koktok.report.measure.measure",
     ):
         monkeypatch.setattr(place, work)
@@ -517,18 +514,3 @@ def test_kills_at_random(kills: int) -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert f"{kills} kills of 10 verbs, every one survived" in done.stdout
-
-
-def test_a_temporary_shard_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A count that is killed leaves nothing of what it spilled."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    import tempfile
-
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(shards, "KEPT", 0)
-    with shards.Shards() as counted:
-        (rows,), _ = counted.count([["나는 집에 간다"]], name="x")
-        assert counted.told.spilled
-        assert names(tmp_path) == []
-        assert rows.words() == [" 간다", " 집에", "나는"]
-    shutil.rmtree(tmp_path)
