@@ -514,3 +514,28 @@ def test_kills_at_random(kills: int) -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert f"{kills} kills of 10 verbs, every one survived" in done.stdout
+
+
+SPILLING = """
+import os, sys
+from koktok.count import counting
+counting.KEPT = 0
+with counting.Shards() as shards:
+    (shard,), _ = shards.count([["나는 집에 간다"]], name="x")
+    assert shards.told.spilled and shard.frame.collect()["word"].to_list() == [" 간다", " 집에", "나는"]
+    if sys.argv[1] == "killed":
+        os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_a_killed_count_spilled_goes_with_the_next(tmp_path: Path) -> None:
+    (tmp_path / ".koktok-count-mine.koktok" / "new").mkdir(parents=True)
+    (tmp_path / ".koktok-count-mine.koktok" / "new" / "thesis").write_text("mine")
+    before = state(tmp_path)
+    for how, code, left in (("killed", -9, 1), ("killed", -9, 1), ("not", 0, 0)):
+        done = subprocess.run(
+            [sys.executable, "-c", SPILLING, how], cwd=ROOT, env=os.environ | {"TMPDIR": str(tmp_path)}
+        )
+        assert done.returncode == code
+        assert len(names(tmp_path)) == 1 + left
+    assert state(tmp_path) == before

@@ -13,7 +13,6 @@ import hashlib
 import os
 import re
 import shlex
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -32,7 +31,7 @@ from polars import col
 from koktok.count.count_files import About, about, read_counts, runs_file
 from koktok.count.counts import WORD, Counts, summed
 from koktok.errors import InputError, UsageError
-from koktok.files import Checkpoint
+from koktok.files import Checkpoint, scratch
 from koktok.text.records import Ahead
 from koktok.text.sources import BLOCK, Batch, ReadReport, Source, held_block, item_batches, read_blocks
 
@@ -233,7 +232,8 @@ class Shards:
         self._noted = {part["name"]: part for part in self._kept_at.parts} if self._kept_at else {}
         self._noting = threading.Lock()
         self._pool = ThreadPoolExecutor(self._threads)
-        self._spill: tempfile.TemporaryDirectory[str] | None = None
+        self._spill: Path | None = None
+        self._until_done = contextlib.ExitStack()
         self._kept = 0
         self._shown: list[tuple[bytes, str]] = []
         self.told = Told()
@@ -245,8 +245,7 @@ class Shards:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
-        if self._spill is not None:
-            self._spill.cleanup()
+        self._until_done.close()
 
     @property
     def samples(self) -> tuple[str, ...]:
@@ -373,9 +372,9 @@ class Shards:
         if self._kept <= KEPT:
             return Shard.of(table)
         if self._spill is None:
-            self._spill = tempfile.TemporaryDirectory(prefix="koktok-count-")
+            self._spill = self._until_done.enter_context(scratch("koktok-count"))
         self.told.spilled += 1
-        file = Path(self._spill.name) / str(self._kept)
+        file = self._spill / str(self._kept)
         _write(table, file)
         return Shard.of(table, file)
 

@@ -19,11 +19,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -44,7 +46,7 @@ from koktok.files.workplace import (
     workplace_of,
 )
 
-__all__ = ["Product", "check_folder", "publish", "read_settled", "settle", "sweep", "write_folder"]
+__all__ = ["Product", "check_folder", "publish", "read_settled", "scratch", "settle", "sweep", "write_folder"]
 
 Read = TypeVar("Read")
 
@@ -281,6 +283,30 @@ def sweep(folder: Path) -> None:
         if (work / LOCK).exists():
             with suppress(OSError, KoktokError), workplace(work, wait=0):
                 settle(work, folder / work.name[1:].removesuffix(".koktok"))
+
+
+@contextmanager
+def scratch(name: str) -> Iterator[Path]:
+    """An empty folder for what nobody keeps, in the system's place for such; what killed processes left of that name goes.
+
+    Examples
+    --------
+    >>> with scratch("koktok-doctest") as folder:
+    ...     _ = (folder / "a").write_bytes(b"1")
+    >>> folder.parent.exists()
+    False
+    """
+    base = Path(tempfile.gettempdir())
+    for left in base.glob(f".{name}-*.koktok"):
+        if (left / LOCK).exists():
+            with suppress(OSError, KoktokError), workplace(left, wait=0):
+                _discard(left)
+    with workplace(base / f".{name}-{secrets.token_hex(8)}.koktok") as work:
+        try:
+            (work / _STAGED).mkdir(mode=0o700)
+            yield work / _STAGED
+        finally:
+            _discard(work)
 
 
 def read_settled(folder: Path, product: Product, read: Callable[[], Read]) -> Read:
