@@ -87,7 +87,7 @@ def test_hf_in_another_style(koktok: Run, trained: Trained, tmp_path: Path) -> N
     words = ("--style", "gpt", "--chat-template", "chatml", "--pad-to-multiple", 64)
     assert koktok("export", trained(), "--to", "hf", "--out", tmp_path / "gpt", *words)[0] == 0
     config = json.loads((tmp_path / "gpt" / "tokenizer_config.json").read_text())
-    assert config["eos_token"] == "<|endoftext|>"
+    assert config["eos_token"] == "<|im_end|>"
     assert "im_start" in config["chat_template"]
     read = Tokenizer.load(tmp_path / "gpt")
     assert read.vocab.size % 64 == 0
