@@ -569,7 +569,7 @@ def test_without_jinja_there_is_a_report_and_no_page(tmp_path: Path) -> None:
     assert "report.html is left out" in done.stderr
     assert "pip install 'koktok[report]'" in done.stderr
     assert done.stdout == f"{tmp_path / 'report.md'}\n"
-    assert {path.name for path in tmp_path.iterdir()} == {"report.json", "report.md"}
+    assert {path.name for path in tmp_path.iterdir()} == {"report.json", "report.md", "report.sha256"}
 
 
 def test_gold_is_human_where_the_user_says_so(tmp_path: Path) -> None:

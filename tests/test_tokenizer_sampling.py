@@ -119,7 +119,7 @@ def test_a_long_text_has_its_n_best() -> None:
         ("bpe-bytes", {}, "samples of a bpe-bytes tokenizer want `dropout`"),
         ("word", {"dropout": 0.1}, r"a word tokenizer has one segmentation.*\nhint: tokenizer.encode"),
         ("bpe", {"dropout": 1.5}, "dropout = 1.5; wanted a probability"),
-        ("unigram", {"alpha": -1.0}, "alpha = -1.0; wanted a number of at least 0"),
+        ("unigram", {"alpha": -1.0}, "alpha = -1.0; wanted a number from 0 to 1"),
     ],
 )
 def test_a_wrong_keyword_is_answered_with_the_right_one(
