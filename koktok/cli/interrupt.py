@@ -107,6 +107,8 @@ class _Ears:
             return
         # At the thread, not the process: only that ends a system call in which the thread is blocked.
         if hasattr(signal, "pthread_kill"):
+            # polars puts a handler of its own before Python's, after which the system takes up a blocked read again.
+            signal.siginterrupt(signal.SIGINT, True)
             signal.pthread_kill(self._main, signal.SIGINT)
         else:  # Windows, where Ctrl-C ends a blocked read by itself
             _thread.interrupt_main()
