@@ -101,7 +101,7 @@ def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes
         raise UsageError(f"`extra` is {extra!r}; wanted: contents by name of a file", hint=hint)
     more = dict(extra or {})
     for name, content in more.items():
-        if not isinstance(name, str) or Path(name).name != name or "\\" in name or "\0" in name:
+        if not isinstance(name, str) or name in ("", "..") or Path(name).name != name or "\\" in name or "\0" in name:
             raise UsageError(f"`extra` names {name!r}; wanted: contents by name of a file in the folder", hint=hint)
         if not isinstance(content, str | bytes):
             raise UsageError(f"`extra` has {content!r} as {name!r}; wanted: text or bytes", hint=hint)
