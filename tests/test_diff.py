@@ -61,13 +61,14 @@ def test_the_interval_is_that_of_a_report(pair: tuple[str, str]) -> None:
 
     domains = {f"d{k}": ["학교에서는 집"] * (k + 1) + ["집에서 집"] * (3 * k) for k in range(6)}
     a, b = map(open_spec, pair)
-    found = difference(a, b, domains).fertility_difference
+    changes = difference(a, b, domains | {"d0": ["", *domains["d0"]]})  # what is blank is no unit
+    found = changes.fertility_difference
     text = Text.of(domains)
     other = compare(score(b, text, resamples=0), score(a, text, resamples=0), "fertility", resamples=1000)
     assert (found.value, found.low, found.high, found.p) == pytest.approx(
         (other.value, other.low, other.high, other.p), abs=1e-8
     )
-    assert (found.units, other.n) == ("6 domains", 6)
+    assert (changes.units, found.n, other.n) == ("6 domains", 6, 6)
 
 
 def test_ids_in_another_order_are_told_and_are_no_change(tmp_path: Path) -> None:

@@ -20,13 +20,13 @@ from test_cli import koktok
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.gold import GoldCorpus
-from koktok.metrics import Text
+from koktok.metrics import Definition, Difference, Text, Value
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
 from koktok.report.measure import Entry, Material, entries_of, measure, showcase
 from koktok.report.page import spans_of
 from koktok.report.rows import equal_tokens, on_front
-from koktok.report.schema import Cell, Comparison, Contrast, GoldInfo, Measure, Row, Sentence, TextInfo
+from koktok.report.schema import GoldInfo, Row, Sentence, TextInfo
 
 Trained = Callable[..., Path]
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -37,8 +37,8 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
     """Three rows: two that ran, one that could not."""
     known = {"better": "lower", "unit": "tokens/eojeol", "definition": "tokens by eojeols"}
     measures = [
-        Measure(key="fertility", title="tokens per eojeol", title_ko="어절당 토큰 수", **known),
-        Measure(key="boundary_f1", title="F1", title_ko="경계 F1", unit="", better="higher", definition="x"),
+        Definition(name="fertility", title="tokens per eojeol", title_ko="어절당 토큰 수", **known),
+        Definition(name="boundary_f1", title="F1", title_ko="경계 F1", unit="", better="higher", definition="x"),
     ]
     rows = [
         Row(
@@ -49,10 +49,11 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
             vocab_size=12_345,
             signature="tokenizer:abc|seed:0",
             notes=["input NFKD"],
-            scores={"fertility": Cell(value=2.25, low=2.0, high=2.5), "boundary_f1": Cell(value=0.5)},
-            domains={"news": {"fertility": Cell(value=2.25)}, "law": {"fertility": Cell(value=2.5, low=2, high=3)}},
-            golds={"kaist": {"boundary_f1": Cell(value=0.5)}},
-            kinds={"kaist": {"N|J": Cell(value=0.25)}},
+            scores={"fertility": Value(2.25, low=2.0, high=2.5), "boundary_f1": Value(0.5)},
+            domains={"news": {"fertility": Value(2.25)}, "law": {"fertility": Value(2.5, low=2, high=3)}},
+            golds={"kaist": {"boundary_f1": Value(0.5)}},
+            kinds={"kaist": {"N|J": Value(0.25)}},
+            differences={"fertility": Difference(0.75, 0.5, 1.0, p=0.01, adjusted=0.04)},
             lengths=[0, 0.5, 0.5],
             ranks=[(1, 0.1), (10, 0.01)],
         ),
@@ -63,7 +64,7 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
             family="sp",
             vocab_size=900,
             signature="tokenizer:def|seed:0",
-            scores={"fertility": Cell(value=1.5), "boundary_f1": Cell(value=0.4)},
+            scores={"fertility": Value(1.5), "boundary_f1": Value(0.4)},
         ),
         Row(number=3, name="third", spec="package:c", family="package", why="`c` is not installed"),
     ]
@@ -88,11 +89,6 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
         ],
         rows=rows,
         reference="less",
-        comparisons=[
-            Comparison(
-                measure="fertility", row=1, difference=Contrast(value=0.75, low=0.5, high=1.0, p=0.01, adjusted=0.04)
-            )
-        ],
         sentences=[Sentence(text=text, gold=[1], tokens={1: [(0, 2), (2, 5)], 2: [(0, 1), (1, 2), (3, 5)]})],
     )
 
@@ -135,9 +131,9 @@ def test_json_comes_back_and_has_a_version() -> None:
     assert Report.from_json(text) == report
     assert text.endswith("}\n")
     data = json.loads(text)
-    assert (data["format"], data["version"]) == ("koktok-report", 2)
-    with pytest.raises(ArtifactError, match="this report has version 3, this koktok reads version 2"):
-        Report.from_json(json.dumps(data | {"version": 3}))
+    assert (data["format"], data["version"]) == ("koktok-report", 3)
+    with pytest.raises(ArtifactError, match="this report has version 4, this koktok reads version 3"):
+        Report.from_json(json.dumps(data | {"version": 4}))
     with pytest.raises(ArtifactError, match="no report of koktok"):
         Report.from_json("[]")
     with pytest.raises(ArtifactError, match="a report is JSON"):
@@ -150,12 +146,14 @@ def test_reports_of_version_1_are_read() -> None:
     old = (ROOT / "eval" / "reports" / "2026-11-21-quick.json").read_text(encoding="utf-8")
     report = Report.from_json(old)
     assert report.version == 1
+    assert any(row.differences for row in report.rows)
+    assert all(measure.name and measure.pitfalls for measure in report.measures if measure.name == "fertility")
     assert "p =" not in to_markdown(report)
     Page(to_html(report))
 
 
 def test_a_figure_that_is_none_never_gets_into_json() -> None:
-    row = example().rows[0].model_copy(update={"scores": {"fertility": Cell(value=float("nan"))}})
+    row = example().rows[0].model_copy(update={"scores": {"fertility": Value(float("nan"))}})
     with pytest.raises(ArtifactError, match="finite"):
         example().model_copy(update={"rows": [row]}).to_json()
 
@@ -276,7 +274,7 @@ def test_the_front_is_what_nobody_beats(figures: list[tuple[float, float]]) -> N
             name=str(i),
             spec="",
             family="hf",
-            scores={"fertility": Cell(value=x), "boundary_f1": Cell(value=y)},
+            scores={"fertility": Value(x), "boundary_f1": Value(y)},
         )
         for i, (x, y) in enumerate(figures, start=1)
     ]
@@ -301,7 +299,7 @@ def test_analysers_are_never_on_the_front() -> None:
 
 def test_what_is_not_spelled_costs_nothing_and_wins_nothing() -> None:
     rows = list(example().rows)
-    unread = {"unknown_eojeols": Cell(value=0.18)}
+    unread = {"unknown_eojeols": Value(0.18)}
     rows[0] = rows[0].model_copy(update={"scores": rows[0].scores | unread})
     assert [row.number for row in on_front(example().model_copy(update={"rows": rows}))] == [2]
 
@@ -338,17 +336,13 @@ def test_rows_that_cannot_run_say_why_and_the_others_are_measured() -> None:
     assert found.rows[0].golds["tiny"]["boundary_recall"].value == 1.0
     assert found.golds[0].syllables_f1 == pytest.approx(found.rows[0].scores["boundary_f1"].value)
     assert set(found.rows[0].domains) == {"essay", "more"}
-    assert {(item.measure, item.row) for item in found.comparisons} == {
-        ("fertility", 3),
-        ("boundary_f1", 3),
-        ("boundary_f1_macro", 3),
+    assert {row.number: set(row.differences) for row in found.rows if row.differences} == {
+        3: {"fertility", "boundary_f1", "boundary_f1_macro"}
     }
-    adjusted = [item.difference.adjusted for item in found.comparisons if item.difference.adjusted is not None]
+    adjusted = [one for one in found.rows[2].differences.values() if one.adjusted is not None]
     assert found.resampled == f"{len(LINES) // 50 + 2} blocks of 50 lines"
     assert len(adjusted) == 1  # sixteen sentences are one block, which proves nothing
-    assert all(
-        item.difference.adjusted >= item.difference.p for item in found.comparisons if item.difference.p is not None
-    )
+    assert all(one.adjusted >= one.p for one in found.rows[2].differences.values() if one.p is not None)
     assert found.rows[0].kinds["tiny"]["N|J"].value == 1
     assert found.golds[0].kinds == {"N|J": 16, "J|J": 8, "E|E": 8}
     assert found.reference == "syllables"
@@ -374,16 +368,14 @@ def test_a_library_that_breaks_becomes_a_row(monkeypatch: pytest.MonkeyPatch) ->
 def test_no_resamples_no_intervals_and_every_row_runs() -> None:
     found = measure([Entry("syllables"), Entry("eojeols")], material(), resamples=0)
     assert [row.ran for row in found.rows] == [True, True]
-    assert len(found.comparisons) == 3
-    assert {(c.difference.low, c.difference.p, c.difference.adjusted) for c in found.comparisons} == {
-        (None, None, None)
-    }
+    assert len(found.rows[1].differences) == 3
+    assert {(one.low, one.p, one.adjusted) for one in found.rows[1].differences.values()} == {(None, None, None)}
     assert all(cell.low is None for row in found.rows for cell in row.scores.values())
 
 
 def test_f1_at_equal_tokens_is_read_off_the_line_between_two_rows() -> None:
     def row(number: int, family: str, tokens: float, f1: float) -> Row:
-        cells = {"fertility": Cell(value=tokens), "boundary_f1_macro": Cell(value=f1)}
+        cells = {"fertility": Value(tokens), "boundary_f1_macro": Value(f1)}
         return Row(number=number, name=str(number), spec="", family=family, scores=cells)
 
     rows = [
@@ -544,7 +536,7 @@ def test_a_row_that_breaks_while_it_is_measured_ends_with_2(
 
     whole = scores.score
     monkeypatch.setattr(
-        "koktok.metrics.score", lambda s, *a, **k: whole(s, *a, **k) if s.name == "syllables" else {}[s.name]
+        "koktok.report.measure.score", lambda s, *a, **k: whole(s, *a, **k) if s.name == "syllables" else {}[s.name]
     )
     with pytest.raises(typer.Exit) as ended:
         report(

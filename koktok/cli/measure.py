@@ -18,8 +18,9 @@ from koktok.errors import InputError, KoktokError, MissingExtraError
 
 if TYPE_CHECKING:
     from koktok.gold import GoldCorpus
-    from koktok.inspect.diff import Difference, Interval
+    from koktok.inspect.diff import Changes
     from koktok.inspect.doctor import Diagnosis
+    from koktok.metrics import Difference
 
 SPEC = "koktok:DIR hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN kiwi-sw:FILE package:NAME kiwi mecab-ko syllables, or a path."
 
@@ -153,24 +154,23 @@ def diff(
         raise typer.Exit(1)
 
 
-def _show_difference(found: Difference) -> None:
+def _show_difference(found: Changes) -> None:
     from koktok.progress import counted, print_line, table
 
     for mark, side in (("A", found.a), ("B", found.b)):
         size = f"{side.size:,} ids" if side.size else "open vocabulary"
         print_line(f"{mark}: {side.name} ({size}), {counted(side.tokens, 'token')}, {side.fertility:.3f} an eojeol")
-    print(f"B - A: {_interval(found.fertility_difference)} tokens an eojeol")
+    print(f"B - A: {_interval(found.fertility_difference, found.units)} tokens an eojeol")
     print(f"lines cut differently: {found.lines_changed:,} of {found.lines:,}")
     print(f"eojeols cut differently: {found.eojeols_changed:,} of {found.eojeols:,}")
     print(f"cuts inside eojeols that only A makes: {found.only_a:,}; that only B makes: {found.only_b:,}")
     if found.lines_same_cuts_other_ids:
         print(f"lines with the same tokens and other ids: {found.lines_same_cuts_other_ids:,}")
     for verdict in found.judged:
-        print_line(
-            f"{verdict.gold} ({verdict.standing}): F1 A {verdict.f1_a:.3f}, B {verdict.f1_b:.3f}, B - A {_interval(verdict.difference)}; "
-            f"where only A cuts it is right "
-            f"{verdict.only_a_right:,} times of {verdict.only_a:,}, where only B cuts {verdict.only_b_right:,} of {verdict.only_b:,}"
-        )
+        both = f"F1 A {verdict.f1_a:.3f}, B {verdict.f1_b:.3f}, B - A {_interval(verdict.difference, verdict.units)}"
+        only_a = f"where only A cuts it is right {verdict.only_a_right:,} times of {verdict.only_a:,}"
+        only_b = f"where only B cuts {verdict.only_b_right:,} of {verdict.only_b:,}"
+        print_line(f"{verdict.gold} ({verdict.standing}): {both}; {only_a}, {only_b}")
     if found.words:
         print()
         rows = [[item.word, f"{item.times:,}", item.a, item.b] for item in found.words]
@@ -179,11 +179,11 @@ def _show_difference(found: Difference) -> None:
         print_line(f"\nline {item.number}\n< {item.a}\n> {item.b}")
 
 
-def _interval(found: Interval) -> str:
+def _interval(found: Difference, units: str) -> str:
     if found.low is None or found.high is None:
-        return f"{found.value:+.4f} ({found.units}: too few for an interval)"
+        return f"{found.value:+.4f} ({units}: too few for an interval)"
     p = "" if found.p is None else f", p {'< .001' if found.p < 0.001 else f'= {found.p:.3f}'}"
-    return f"{found.value:+.4f}, 95 % [{found.low:+.4f}, {found.high:+.4f}]{p} ({found.units})"
+    return f"{found.value:+.4f}, 95 % [{found.low:+.4f}, {found.high:+.4f}]{p} ({units})"
 
 
 def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:

@@ -1,7 +1,8 @@
 """`difference`: where two tokenizers cut the same text differently, and what that costs or gains.
 
 This file adds: the comparison word by word, by frequency, with the verdict of gold morphemes where there are any. Like the
-command `diff` it has one bit of an answer (same or not) and then the details.
+command `diff` it has one bit of an answer (same or not) and then the details. What a cut is, every figure and every
+interval are those of `koktok.metrics`.
 """
 
 from __future__ import annotations
@@ -9,21 +10,21 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from koktok.metrics import GoldPage, boundary_table, metrics
-from koktok.metrics.statistics import Table, Units, paired
+from koktok.metrics import Difference, GoldPage, Page, Table, Tokens, Units, boundary_table, metrics
+from koktok.metrics.statistics import paired
 
 if TYPE_CHECKING:
     from koktok.foreign import Subject
-    from koktok.foreign.base import Row
     from koktok.gold import GoldCorpus
 
-__all__ = ["Difference", "Judged", "LineChange", "Side", "WordChange", "difference"]
+__all__ = ["Changes", "Judged", "LineChange", "Side", "WordChange", "difference"]
 
 RESAMPLES: Final = 1000
 BATCH: Final = 1024
@@ -66,28 +67,18 @@ class LineChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """A paired difference, B minus A; no bounds where there is one unit only."""
-
-    value: float
-    low: float | None
-    high: float | None
-    p: float | None
-    units: str
-
-
-@dataclass(frozen=True, slots=True)
 class Judged:
     """Boundary figures of both on one gold corpus, and who is right where only one of them cuts.
 
-    The difference is B minus A, with its 95 % interval and p-value over the units (`12 documents`).
+    The difference is B minus A, with its interval and p-value over the units (`12 documents`).
     """
 
     gold: str
     standing: str
     f1_a: float
     f1_b: float
-    difference: Interval
+    difference: Difference
+    units: str
     only_a: int
     only_a_right: int
     only_b: int
@@ -95,7 +86,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Changes:
     """What differs between A and B on a text.
 
     Parameters
@@ -104,8 +95,10 @@ class Difference:
         All lines; those with an eojeol that is cut differently, or with another number of tokens; those with the same tokens
         and other ids (two copies of a vocabulary in another order).
     eojeols, eojeols_changed : int
-    fertility_difference : Interval
-        B minus A in tokens an eojeol, over the same units as in a report.
+    fertility_difference : Difference
+        B minus A in tokens an eojeol.
+    units : str
+        What it is resampled over, the same as in a report (`6 domains`).
     only_a, only_b : int
         Cuts inside eojeols that only one of the two makes.
     """
@@ -117,7 +110,8 @@ class Difference:
     lines_same_cuts_other_ids: int
     eojeols: int
     eojeols_changed: int
-    fertility_difference: Interval
+    fertility_difference: Difference
+    units: str
     only_a: int
     only_b: int
     words: tuple[WordChange, ...]
@@ -131,7 +125,7 @@ class Difference:
 
     def to_json(self) -> str:
         """Deterministic JSON, versioned, with a final newline."""
-        data = {"format": "koktok-diff", "version": 2, "same": self.same} | asdict(self)
+        data = {"format": "koktok-diff", "version": 3, "same": self.same} | asdict(self)
         return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -145,7 +139,7 @@ def difference(
     examples: int = 10,
     seed: int = 0,
     tell: Tell | None = None,
-) -> Difference:
+) -> Changes:
     """Compare two tokenizers on the same lines.
 
     Parameters
@@ -153,7 +147,7 @@ def difference(
     a, b : Subject
         From `koktok.foreign.open_spec`.
     text : sequence of str, or mapping of str to sequence of str
-        Lines, or lines by domain.
+        Lines, or lines by domain; those of white space alone are left out of the figures, as in a report.
     gold : sequence of GoldCorpus
         Sentences with morphemes, from `koktok.gold.read_gold`; adds who is right.
     words, examples : int
@@ -173,33 +167,40 @@ def difference(
         if tell:
             tell("comparing", at, len(lines))
         batch = lines[at : at + BATCH]
-        for k, (line, x, y) in enumerate(zip(batch, *_rows(a, b, batch), strict=True)):
-            words_here = [*_words(line)]
-            tokens[at + k] = len(x.ids), len(y.ids), len(words_here)
+        page = Page(batch)
+        left, right = _Pieces(page, a), _Pieces(page, b)
+        tokens[at : at + len(batch)] = np.stack([left.tokens.per_line, right.tokens.per_line, page.eojeols], axis=1)
+        words_of_line = np.searchsorted(page.eojeol_lines, np.arange(len(batch) + 1))
+        for k, line in enumerate(batch):
+            x, y = left.tokens.rows[k], right.tokens.rows[k]
             if np.array_equal(x.spans, y.spans):
                 other_ids += not np.array_equal(x.ids, y.ids)
                 continue
-            before = eojeols_changed
-            left, right = _Cuts.of(x, len(line)), _Cuts.of(y, len(line))
-            for start, end in words_here:
-                here = left.shown(line, start, end), right.shown(line, start, end)
+            before, origin = eojeols_changed, int(page.line_starts[k])
+            for word in range(words_of_line[k], words_of_line[k + 1]):
+                start, end = int(page.eojeol_starts[word]), int(page.eojeol_ends[word])
+                here = left.word(k, start, end), right.word(k, start, end)
                 if here[0] != here[1]:
                     eojeols_changed += 1
-                    changes[line[start:end], *here] += 1
-                    inner = range(start + 1, end)
-                    only_a += sum(bool(left.at[p] and not right.at[p]) for p in inner)
-                    only_b += sum(bool(right.at[p] and not left.at[p]) for p in inner)
+                    changes[line[start - origin : end - origin], *here] += 1
+                    cuts = left.cuts[start + 1 : end], right.cuts[start + 1 : end]
+                    only_a += int((cuts[0] & ~cuts[1]).sum())
+                    only_b += int((cuts[1] & ~cuts[0]).sum())
             # Where only the space goes with another token, nobody would call the line changed.
             if eojeols_changed == before and len(x.ids) == len(y.ids):
                 continue
             changed += 1
             if len(found) < examples:
-                found.append(LineChange(at + k + 1, left.line(line), right.line(line)))
+                found.append(LineChange(at + k + 1, left.line(k), right.line(k)))
     if tell:
         tell("comparing", len(lines), len(lines))
     eojeols = int(tokens[:, 2].sum())
     top = sorted(changes.items(), key=lambda item: (-item[1], item[0]))[:words]
-    return Difference(
+    solid = tokens[:, 2] > 0
+    sources = np.repeat(np.arange(len(domains)), [len(domain) for domain in domains.values()])[solid]
+    units = Units.by(sources, "domains", "lines")
+    table_a, table_b = (Table({"tokens": tokens[solid, k], "eojeols": tokens[solid, 2]}, units.of) for k in (0, 1))
+    return Changes(
         a=_side(a, int(tokens[:, 0].sum()), eojeols),
         b=_side(b, int(tokens[:, 1].sum()), eojeols),
         lines=len(lines),
@@ -207,7 +208,8 @@ def difference(
         lines_same_cuts_other_ids=other_ids,
         eojeols=eojeols,
         eojeols_changed=eojeols_changed,
-        fertility_difference=_fertility(tokens, [len(domain) for domain in domains.values()], seed),
+        fertility_difference=_paired(table_a, table_b, "fertility", seed),
+        units=repr(units),
         only_a=only_a,
         only_b=only_b,
         words=tuple(WordChange(*key, times) for key, times in top),
@@ -216,84 +218,53 @@ def difference(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Cuts:
-    """Which offsets of a line are cuts, how many tokens start at each, and which characters are in no token."""
+class _Pieces:
+    """What one tokenizer makes of the lines of a page, as people read it."""
 
-    at: np.ndarray
-    starts: np.ndarray
-    bare: np.ndarray
+    def __init__(self, page: Page, subject: Subject) -> None:
+        self.page, self.tokens = page, Tokens(page, subject.encode(page.lines))
+        self.cuts = self.tokens.cuts
+        self._starts = np.bincount(self.tokens.rows.starts, minlength=len(page.codes) + 1)
+        self._text = "".join(page.lines)
 
-    @classmethod
-    def of(cls, row: Row, length: int) -> _Cuts:
-        starts, ends = row.spans[:, 0], row.spans[:, 1]
-        marks = np.zeros(length + 1, dtype=bool)
-        marks[starts] = True
-        marks[ends] = True
-        inside = np.zeros(length + 2, dtype=np.int64)
-        long = ends - starts > 1
-        np.add.at(inside, starts[long] + 1, 1)
-        np.add.at(inside, ends[long], -1)
-        counts = np.bincount(starts, minlength=length + 1)
-        covered = np.zeros(length + 2, dtype=np.int64)
-        np.add.at(covered, starts, 1)
-        np.add.at(covered, ends, -1)
-        bare = np.cumsum(covered)[: length + 1] == 0
-        return cls(marks & (np.cumsum(inside)[: length + 1] == 0), counts, bare)
-
-    def shown(self, line: str, start: int, end: int) -> str:
-        """The pieces of one eojeol."""
-        inner = [p for p in range(start + 1, end) if self.at[p]]
-        parts = [self._part(line, a, b) for a, b in zip([start, *inner], [*inner, end], strict=True)]
+    def word(self, line: int, start: int, end: int) -> str:
+        """The pieces of one eojeol of a line."""
+        first, last = int(self.page.line_starts[line]), int(self.page.line_starts[line + 1])
         # A leading space inside the token is how most vocabularies mark a word; crossing means that a word before it is in.
-        before = "~" if start > 0 and not (self.at[start] or self.at[start - 1]) else ""
-        after = "~" if end < len(line) and not (self.at[end] or self.at[min(end + 1, len(line))]) else ""
-        return before + "|".join(parts) + after
+        before = "~" if start > first and not (self.cuts[start] or self.cuts[start - 1]) else ""
+        after = "~" if end < last and not (self.cuts[end] or self.cuts[min(end + 1, last)]) else ""
+        return before + "|".join(self._parts(start, end)) + after
 
-    def line(self, line: str) -> str:
-        """The whole line, cut."""
-        cuts = [p for p in range(1, len(line)) if self.at[p]]
-        parts = [self._part(line, a, b) for a, b in zip([0, *cuts], [*cuts, len(line)], strict=True)]
+    def line(self, number: int) -> str:
+        """A whole line, cut."""
+        parts = self._parts(int(self.page.line_starts[number]), int(self.page.line_starts[number + 1]))
         # A space that no token holds is shown as it is: there is nothing to cut.
         return "|".join(part.replace(" ", "▁") for part in parts).replace("|\0|", " ").replace("\0", " ")
 
-    def _part(self, line: str, start: int, end: int) -> str:
-        """A piece; several tokens inside one place (bytes of a character) are counted in brackets."""
-        if self.bare[start] and line[start:end].isspace():
+    def _parts(self, start: int, end: int) -> list[str]:
+        """Pieces from place to place; several tokens inside one (bytes of a character) are counted in brackets."""
+        inner = (np.flatnonzero(self.cuts[start + 1 : end]) + start + 1).tolist()
+        return [self._part(a, b) for a, b in pairwise([start, *inner, end])]
+
+    def _part(self, start: int, end: int) -> str:
+        text = self._text[start:end]
+        if text.isspace() and not self.tokens.covered[start]:
             return "\0"
-        n = int(self.starts[start:end].sum())
-        return line[start:end] + (f"({n})" if n > 1 else "")
-
-
-def _rows(a: Subject, b: Subject, batch: Sequence[str]) -> tuple[list[Row], list[Row]]:
-    x, y = a.encode(batch), b.encode(batch)
-    return [x[k] for k in range(len(batch))], [y[k] for k in range(len(batch))]
-
-
-def _words(line: str) -> Iterator[tuple[int, int]]:
-    at = 0
-    for word in line.split():
-        start = line.index(word, at)
-        at = start + len(word)
-        yield start, at
+        n = int(self._starts[start:end].sum())
+        return text + (f"({n})" if n > 1 else "")
 
 
 def _side(subject: Subject, tokens: int, eojeols: int) -> Side:
     return Side(subject.spec, subject.name, subject.digest, subject.size, tokens, round(tokens / max(eojeols, 1), 9))
 
 
-def _fertility(tokens: np.ndarray, sizes: Sequence[int], seed: int) -> Interval:
-    """Of tokens of A, tokens of B and eojeols of each line; so many lines are of each domain."""
-    units = Units.by(np.repeat(np.arange(len(sizes)), sizes), "domains", "lines")
-    a, b = (Table({"tokens": tokens[:, side], "eojeols": tokens[:, 2]}, units.of) for side in (0, 1))
-    return _interval(a, b, "fertility", units, seed)
-
-
-def _interval(a: Table, b: Table, name: str, units: Units, seed: int) -> Interval:
+def _paired(a: Table, b: Table, name: str, seed: int) -> Difference:
+    """B minus A; 0 where there is nothing to compare."""
     found = paired(b, a, metrics()[name].value, resamples=RESAMPLES, seed=seed)
-    figures = (found.value, found.low, found.high, found.p)
-    value, low, high, p = (None if x is None or not math.isfinite(x) else round(x, 9) for x in figures)
-    return Interval(value or 0.0, low, high, p, repr(units))
+    figures = {key: getattr(found, key) for key in ("value", "low", "high", "p")}
+    # What two machines sum in another order shall not show in JSON.
+    shown = {key: None if x is None or not math.isfinite(x) else round(x, 9) for key, x in figures.items()}
+    return replace(found, **shown | {"value": shown["value"] or 0.0})
 
 
 def _judge(a: Subject, b: Subject, corpus: GoldCorpus, seed: int, tell: Tell | None) -> Judged:
@@ -314,7 +285,8 @@ def _judge(a: Subject, b: Subject, corpus: GoldCorpus, seed: int, tell: Tell | N
         standing=corpus.label,
         f1_a=round(f1_a, 9) if math.isfinite(f1_a) else 0.0,
         f1_b=round(f1_b, 9) if math.isfinite(f1_b) else 0.0,
-        difference=_interval(table_a, table_b, "boundary_f1", page.units, seed),
+        difference=_paired(table_a, table_b, "boundary_f1", seed),
+        units=repr(page.units),
         only_a=int((left & ~right).sum()),
         only_a_right=int((left & ~right & page.borders).sum()),
         only_b=int((right & ~left).sum()),

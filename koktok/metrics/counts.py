@@ -35,7 +35,7 @@ def columns(page: Page, tokens: Tokens) -> dict[str, Ints]:
     overlap[1:] = rows.starts[1:] < rows.ends[:-1]
     return {
         "tokens": tokens.per_line,
-        "eojeols": np.bincount(page.eojeol_lines, minlength=len(page)).astype(np.int64),
+        "eojeols": page.eojeols,
         "chars": np.diff(page.line_starts),
         "chars_solid": page.per_line(~page.space),
         "bytes": page.per_line(page.bytes_per_char),

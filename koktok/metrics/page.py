@@ -160,6 +160,11 @@ class Page:
         return len(self.lines)
 
     @cached_property
+    def eojeols(self) -> Ints:
+        """Eojeols of each line."""
+        return np.bincount(self.eojeol_lines, minlength=len(self)).astype(np.int64)
+
+    @cached_property
     def bytes_per_char(self) -> Ints:
         """UTF-8 bytes of each character."""
         c = self.codes
@@ -244,6 +249,11 @@ class Tokens:
         edge[self.rows.starts[solid]] = True
         edge[self.rows.ends[solid]] = True
         return edge & ~self.crossed
+
+    @cached_property
+    def covered(self) -> Mask:
+        """Characters that some token holds, shape (characters,)."""
+        return self.started[1:] > self.ended[:-1]
 
     def over(self, starts: Ints, ends: Ints) -> Ints:
         """How many tokens have a character in common with each span."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from koktok.errors import UsageError
 
-__all__ = ["Metric", "Sums", "describe", "metric", "metrics", "ratio"]
+__all__ = ["Definition", "Metric", "Sums", "describe", "metric", "metrics", "ratio"]
 
 Floats = npt.NDArray[np.float64]
 Sums = Mapping[str, Floats]
@@ -22,14 +22,12 @@ Sums = Mapping[str, Floats]
 Better = Literal["lower", "higher", "one", "none"]
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric.
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """What a reader of a figure has to know; reports carry it along.
 
     Parameters
     ----------
-    id : str
-        Its number in the suite, with a letter where one number has several (M9a).
     name : str
         The key everywhere.
     title, title_ko : str
@@ -37,6 +35,27 @@ class Metric:
     unit : str
     better : str
         Which way is better: lower, higher, one (the nearer to 1), none (a description, not a score).
+    definition, source, pitfalls : str
+    """
+
+    name: str
+    title: str
+    title_ko: str
+    unit: str
+    better: Better
+    definition: str
+    source: str = ""
+    pitfalls: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Definition):
+    """A metric: its definition, where its counts come from, and the function from their sums to the value.
+
+    Parameters
+    ----------
+    id : str
+        Its number in the suite, with a letter where one number has several (M9a).
     needs : str
         text, gold, reference, parallel, labelled, vocabulary, sample (encodes again; only when extended).
     table : str
@@ -46,24 +65,15 @@ class Metric:
     optional : str
         Column that the table lacks for some tokenizers and materials, which then have no such figure; '' where every
         column is always there.
-    definition, source, pitfalls : str
     value : callable
         From sums to the value.
     """
 
     id: str
-    name: str
-    title: str
-    title_ko: str
-    unit: str
-    better: Better
     needs: str
     table: str
     family: str
     optional: str
-    definition: str
-    source: str
-    pitfalls: str
     value: Callable[[Any], Any]
 
 
@@ -101,20 +111,20 @@ def metric(
         }
         family = function.__module__.rpartition(".")[2]
         _KNOWN[function.__name__] = Metric(
-            number,
-            function.__name__,
-            title,
-            ko,
-            unit,
-            better,
-            needs,
-            table,
-            family,
-            optional,
-            parts["Definition"],
-            parts["Source"],
-            parts["Pitfalls"],
-            function,
+            id=number,
+            name=function.__name__,
+            title=title,
+            title_ko=ko,
+            unit=unit,
+            better=better,
+            needs=needs,
+            table=table,
+            family=family,
+            optional=optional,
+            definition=parts["Definition"],
+            source=parts["Source"],
+            pitfalls=parts["Pitfalls"],
+            value=function,
         )
         return function
 

@@ -305,7 +305,7 @@ def jackknife(groups: Sequence[Any], value: Callable[[Any], float], whole: Any) 
 
 def around(middle: float, error: float | None, n: int) -> tuple[float | None, float | None]:
     """The 95 % interval of a standard error from n groups."""
-    if error is None:
+    if error is None or not math.isfinite(error):
         return None, None
     reach = T_975[min(n - 2, len(T_975) - 1)] * error
     return middle - reach, middle + reach
@@ -332,16 +332,17 @@ def student_p(t: float, freedom: int) -> float:
     return max(0.0, 1.0 - (2 / math.pi * (angle + inside) if odd else inside))
 
 
-def holm(values: Sequence[float]) -> list[float]:
-    """The p-values of one table, adjusted for their number (Holm 1979); nan stays nan and does not count.
+def holm(values: Sequence[float | None]) -> list[float | None]:
+    """The p-values of one table, adjusted for their number (Holm 1979); None stays None and does not count.
 
     Examples
     --------
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    tested = sorted((p, k) for k, p in enumerate(values) if not math.isnan(p))
-    found, least = [math.nan] * len(values), 0.0
+    tested = sorted((p, k) for k, p in enumerate(values) if p is not None)
+    found: list[float | None] = [None] * len(values)
+    least = 0.0
     for rank, (p, k) in enumerate(tested):
         least = max(least, min(1.0, p * (len(tested) - rank)))
         found[k] = least
@@ -356,24 +357,27 @@ class Difference:
     ----------
     value, low, high : float
         First minus second, with its 95 % paired bootstrap interval.
-    p : float
+    p : float, optional
         Two-sided, Student's t of the difference over the standard error of its resamples, with one degree of freedom less
-        than there are units, so that eight documents do not prove more than they can. Nan where nothing was resampled.
+        than there are units, so that eight documents do not prove more than they can. None where nothing was resampled.
     n : int
         Units.
+    adjusted : float, optional
+        The p-value adjusted for the number of tests in a table, where it stands in one (`holm`).
     """
 
     value: float
-    low: float | None
-    high: float | None
-    p: float
-    n: int
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    n: int = 0
+    adjusted: float | None = None
 
     @classmethod
     def tested(cls, value: float, low: float | None, high: float | None, error: float | None, n: int) -> Difference:
         """With the p-value of a standard error from n units."""
         if error is None or n < 2 or not math.isfinite(error):
-            return cls(value, low, high, math.nan, n)
+            return cls(value, low, high, None, n)
         p = student_p(value / error, n - 1) if error else float(value == 0)
         return cls(value, low, high, p, n)
 
@@ -404,7 +408,7 @@ def paired(
     n = len(np.unique(first.units))
     drawn = joined.draws(resamples, seed)
     if drawn is None:
-        return Difference(here, None, None, math.nan, n)
+        return Difference(here, n=n)
     draws = np.asarray(value({k[2:]: v for k, v in drawn.items() if k[0] == "a"})) - np.asarray(
         value({k[2:]: v for k, v in drawn.items() if k[0] == "b"})
     )

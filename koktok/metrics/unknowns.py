@@ -25,9 +25,8 @@ def columns(page: Page, tokens: Tokens, subject: Subject) -> dict[str, Ints]:
         if unknown.any():
             only = Rows(rows.ids[unknown], rows.starts[unknown], rows.ends[unknown], rows.indptr, rows.line_starts)
             bad = Tokens(page, only)
-            covered = (bad.started[1:] > bad.ended[:-1]) & ~page.space
             found["unknown_tokens"] = tokens.per_line_of(unknown)
-            found["unknown_chars"] = page.per_line(covered)
+            found["unknown_chars"] = page.per_line(bad.covered & ~page.space)
             found["unknown_eojeols"] = page.per_eojeol_line(bad.over(page.eojeol_starts, page.eojeol_ends) > 0)
     return found
 

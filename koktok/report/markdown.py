@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from koktok.metrics import Definition, Difference
 from koktok.report.rows import (
     by_kind,
     columns_of,
-    differences,
+    compared,
     equal_tokens,
     on_front,
     shown,
@@ -16,7 +17,7 @@ from koktok.report.rows import (
     shown_p,
     units_of,
 )
-from koktok.report.schema import Contrast, Measure, Report
+from koktok.report.schema import Report
 
 __all__ = ["summary", "to_markdown"]
 
@@ -31,10 +32,11 @@ def to_markdown(report: Report) -> str:
 
     Examples
     --------
-    >>> fertility = Measure(key="fertility", title="tokens/eojeol", title_ko="", unit="", better="lower", definition="")
-    >>> from koktok.report.schema import Cell, Row
+    >>> fertility = Definition(name="fertility", title="tokens/eojeol", title_ko="", unit="", better="lower", definition="")
+    >>> from koktok.metrics import Value
+    >>> from koktok.report.schema import Row
     >>> rows = [
-    ...     Row(number=1, name="a|b", spec="hf:a", family="hf", vocab_size=8000, scores={"fertility": Cell(value=2)}),
+    ...     Row(number=1, name="a|b", spec="hf:a", family="hf", vocab_size=8000, scores={"fertility": Value(2)}),
     ...     Row(number=2, name="c", spec="hf:c", family="hf", why="no such file"),
     ... ]
     >>> base = {"title": "Mini", "seed": 0, "resamples": 0, "libraries": {}, "texts": [], "golds": []}
@@ -82,20 +84,21 @@ def to_markdown(report: Report) -> str:
     if len(report.texts) > 1:
         heads = ["#", "tokenizer", *(_plain(text.name) for text in report.texts)]
         parts += ["## Tokens per eojeol, by text", _table(heads, "rl" + "r" * len(report.texts), _by_text(report))]
-    compared, by_row = differences(report)
-    if compared:
-        known = {measure.key: measure.title for measure in report.measures}
-        heads = ["#", "tokenizer", *(known.get(key, key) for key in compared)]
+    names = compared(report)
+    if names:
+        known = {measure.name: measure.title for measure in report.measures}
+        heads = ["#", "tokenizer", *(known.get(name, name) for name in names)]
         rows = (
-            [str(row.number), _plain(row.name), *(_signed(by_row[row.number].get(key)) for key in compared)]
+            [str(row.number), _plain(row.name), *(_signed(row.differences.get(name)) for name in names)]
             for row in report.rows
-            if row.number in by_row
+            if row.differences
         )
+        tests = sum(one.p is not None for row in report.rows for one in row.differences.values())
         parts += [
             f"## Paired differences from {_plain(report.reference)}",
-            _table(heads, "rl" + "r" * len(compared), rows),
+            _table(heads, "rl" + "r" * len(names), rows),
             f"In brackets: 95 % paired bootstrap intervals over {_plain(units_of(report))}. p: Student's t with that many units less one, "
-            f"adjusted for the {sum(one.difference.p is not None for one in report.comparisons)} tests of this table (Holm).",
+            f"adjusted for the {tests} tests of this table (Holm).",
         ]
     parts += ["## Data", _table(["text", "lines", "eojeols", "bytes", "SHA-256"], "lrrrl", _texts(report))]
     if report.golds:
@@ -147,7 +150,7 @@ def _by_kind(report: Report) -> Iterable[str]:
         yield _table(heads, "rl" + "r" * len(gold.kinds), body)
 
 
-def _rows(report: Report, columns: Sequence[Measure], front: set[int]) -> Iterable[list[str]]:
+def _rows(report: Report, columns: Sequence[Definition], front: set[int]) -> Iterable[list[str]]:
     for row in report.rows:
         size = f"{row.vocab_size:,}" if row.vocab_size else "–"
         name = _plain(row.name) + (" ★" if row.number in front else "")
@@ -156,7 +159,7 @@ def _rows(report: Report, columns: Sequence[Measure], front: set[int]) -> Iterab
             continue
         cells = []
         for measure in columns:
-            cell = row.scores.get(measure.key)
+            cell = row.scores.get(measure.name)
             cells.append(" ".join(filter(None, [shown(cell, measure), shown_interval(cell, measure)])))
         yield [str(row.number), name, size, *cells]
 
@@ -180,7 +183,7 @@ def _by_text(report: Report) -> Iterable[list[str]]:
             yield [str(row.number), _plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in cells)]
 
 
-def _signed(cell: Contrast | None) -> str:
+def _signed(cell: Difference | None) -> str:
     if cell is None:
         return "–"
     known = cell.low is not None and cell.high is not None

@@ -24,14 +24,14 @@ from koktok.errors import KoktokError, UsageError
 from koktok.files import write_file
 from koktok.gold import check_names
 from koktok.hangul import has_syllable
+from koktok.metrics import Difference, GoldPage, Parallel, Scores, Text, compare, holm, metrics, score, speed
 from koktok.report.names import distinct
-from koktok.report.schema import Comparison, Contrast, Report, Row, Sentence, Speed, SpeedRow
-from koktok.report.scored import gold_info, measures_of, row_of, texts_of
+from koktok.report.schema import Report, Row, Sentence, Speed, SpeedRow
+from koktok.report.scored import gold_info, row_of, texts_of
 
 if TYPE_CHECKING:
     from koktok.foreign import Subject
     from koktok.gold import GoldCorpus
-    from koktok.metrics import Parallel, Scores, Text
 
 __all__ = ["Entry", "Material", "entries_of", "measure", "measure_speed", "showcase"]
 
@@ -97,7 +97,6 @@ class _Done(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     row: Row
-    differences: dict[str, Contrast]
     tokens: list[list[tuple[int, int]]]
     measures: list[str]
 
@@ -139,8 +138,6 @@ def showcase(texts: Sequence[str], count: int, seed: int, golds: Sequence[GoldCo
 
 def _unjudged(gold: GoldCorpus) -> list[int]:
     """The places of its only sentence where the scores do not look."""
-    from koktok.metrics import GoldPage
-
     inner = GoldPage(gold).inner.tolist()
     return [at for at in range(1, len(inner) - 1) if not inner[at]]
 
@@ -199,7 +196,6 @@ def measure(
         raise UsageError(f"the reference `{reference}` cannot run: {against}")
     run = _Run(material, against, extended, sample, resamples, seed, kept, tell or _silent)
     rows: list[Row] = []
-    comparisons: list[Comparison] = []
     tokens: list[dict[int, list[tuple[int, int]]]] = [{} for _ in material.shown]
     measured: set[str] = set()
     for number, (entry, subject, name) in enumerate(
@@ -220,8 +216,6 @@ def measure(
         measured.update(done.measures)
         for spans, found in zip(tokens, done.tokens, strict=True):
             spans[number] = found
-        if subject is not against:
-            comparisons += [Comparison(measure=key, row=number, difference=c) for key, c in done.differences.items()]
     run.tell(f"measuring {len(entries)} tokenizers", len(entries), len(entries))
     return Report(
         title=title,
@@ -229,26 +223,25 @@ def measure(
         seed=seed,
         resamples=resamples,
         libraries={"koktok": version("koktok")},
-        measures=measures_of(measured),
+        measures=[metric for name, metric in metrics().items() if name in measured],
         texts=texts_of(material.text),
         golds=[gold_info(page) for page in run.pages],
-        rows=rows,
-        reference=_name_of(against, entries, opened) if comparisons else "",
-        comparisons=_adjusted(comparisons),
+        rows=_adjusted(rows),
+        reference=_name_of(against, entries, opened) if any(row.differences for row in rows) else "",
         sentences=[s.model_copy(update={"tokens": t}) for s, t in zip(material.shown, tokens, strict=True)],
         remarks=[*remarks],
         resampled="" if material.text is None else repr(material.text.units),
     )
 
 
-def _adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
+def _adjusted(rows: Sequence[Row]) -> list[Row]:
     """With p-values that know how many tests stand in the report."""
-    from koktok.metrics import holm
-
-    found = holm([math.nan if one.difference.p is None else one.difference.p for one in comparisons])
+    found = iter(holm([one.p for row in rows for one in row.differences.values()]))
     return [
-        one.model_copy(update={"difference": one.difference.model_copy(update={"adjusted": p})})
-        for one, p in zip(comparisons, (None if math.isnan(p) else p for p in found), strict=True)
+        row.model_copy(
+            update={"differences": {k: replace(one, adjusted=next(found)) for k, one in row.differences.items()}}
+        )
+        for row in rows
     ]
 
 
@@ -284,10 +277,8 @@ class _Run:
         return done
 
     def _measured(self, subject: Subject) -> _Done:
-        from koktok.metrics import compare
-
         scores = self._scores(subject)
-        differences: dict[str, Contrast] = {}
+        differences: dict[str, Difference] = {}
         if self.against is not None and subject is not self.against:
             if self._reference is None:
                 self._reference = self._scores(self.against)
@@ -297,19 +288,15 @@ class _Run:
                         scores, self._reference, key, resamples=self.options["resamples"], seed=self.options["seed"]
                     )
                     if math.isfinite(found.value):
-                        p = found.p if math.isfinite(found.p) else None
-                        differences[key] = Contrast(value=found.value, low=found.low, high=found.high, p=p)
+                        differences[key] = found
         shown = subject.encode([sentence.text for sentence in self.material.shown])
         return _Done(
-            row=row_of(subject, scores),
-            differences=differences,
+            row=row_of(subject, scores).model_copy(update={"differences": differences}),
             tokens=[[(int(a), int(b)) for a, b in shown[k].spans] for k in range(len(self.material.shown))],
             measures=sorted({name.split("@")[0] for name in scores.values}),
         )
 
     def _scores(self, subject: Subject) -> Scores:
-        from koktok.metrics import score
-
         material = self.material
         return score(
             subject,
@@ -397,7 +384,6 @@ def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell 
     import platform
 
     from koktok.foreign import open_spec
-    from koktok.metrics import speed
 
     opened = [_opened(entry) for entry in entries]
     names, total = _names(entries, opened), 0

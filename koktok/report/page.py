@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from koktok.errors import MissingExtraError
+from koktok.metrics import Value
 from koktok.report.charts import Bar, Line, Point, bars, lines, points, stacked
 from koktok.report.rows import (
     by_kind,
     columns_of,
-    differences,
+    compared,
     equal_tokens,
     on_front,
     outliers,
@@ -25,7 +26,7 @@ from koktok.report.rows import (
     shown_p,
     units_of,
 )
-from koktok.report.schema import Cell, Report, Row, Sentence
+from koktok.report.schema import Report, Row, Sentence
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -136,7 +137,7 @@ def to_html(report: Report) -> str:
     page = environment.get_template("page.html.j2").render(
         report=report,
         columns=columns_of(report),
-        differences=differences(report),
+        compared=compared(report),
         equal=equal_tokens(report),
         kinds=by_kind(report),
         units=units_of(report),
@@ -165,8 +166,8 @@ def to_html(report: Report) -> str:
     return page if page.endswith("\n") else page + "\n"
 
 
-def _interval(cell: Cell) -> tuple[float, float] | None:
-    return None if cell.low is None or cell.high is None else (cell.low, cell.high)
+def _interval(value: Value) -> tuple[float, float] | None:
+    return None if value.low is None or value.high is None else (value.low, value.high)
 
 
 def _scatter(report: Report) -> str:

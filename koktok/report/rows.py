@@ -6,13 +6,14 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from koktok.report.schema import Cell, Contrast, GoldInfo, Measure, Report, Row
+from koktok.metrics import Definition, Difference, Value
+from koktok.report.schema import GoldInfo, Report, Row
 
 __all__ = [
     "COLUMNS",
     "by_kind",
     "columns_of",
-    "differences",
+    "compared",
     "equal_tokens",
     "on_front",
     "outliers",
@@ -50,44 +51,43 @@ UNREADABLE: Final = 0.05
 HUNDREDTHS: Final = ("bytes_per_token", "chars_per_token")
 
 
-def columns_of(report: Report) -> list[Measure]:
+def columns_of(report: Report) -> list[Definition]:
     """The measures of the first table that some row has."""
-    known = {measure.key: measure for measure in report.measures}
+    known = {measure.name: measure for measure in report.measures}
     return [known[key] for key in COLUMNS if key in known and any(key in row.scores for row in report.rows)]
 
 
-def shown(cell: Cell | None, measure: Measure) -> str:
+def shown(value: Value | None, measure: Definition) -> str:
     """A figure as tables spell it.
 
     Examples
     --------
-    >>> f1 = Measure(key="f1", title="F1", title_ko="F1", unit="", better="higher", definition="")
-    >>> shown(Cell(value=0.70249), f1), shown(None, f1), shown(Cell(value=12345.0), f1), shown(Cell(value=0.0000123), f1)
-    ('0.702', '', '12,345', '1.2e-05')
+    >>> f1 = Definition(name="f1", title="F1", title_ko="F1", unit="", better="higher", definition="")
+    >>> [shown(x and Value(x), f1) for x in (0.70249, None, 12345.0, 0.0000123)]
+    ['0.702', '', '12,345', '1.2e-05']
     """
-    if cell is None:
+    if value is None:
         return ""
-    size = abs(cell.value)
+    size = abs(value.value)
     if size >= 1000 or (size >= 100 and float(size).is_integer()):
-        return f"{cell.value:,.0f}"
+        return f"{value.value:,.0f}"
     if 0 < size < 0.0005:
-        return f"{cell.value:.1e}"
-    return f"{cell.value:.2f}" if measure.key in HUNDREDTHS or size >= 100 else f"{cell.value:.3f}"
+        return f"{value.value:.1e}"
+    return f"{value.value:.2f}" if measure.name in HUNDREDTHS or size >= 100 else f"{value.value:.3f}"
 
 
-def shown_interval(cell: Cell | None, measure: Measure) -> str:
+def shown_interval(value: Value | None, measure: Definition) -> str:
     """The interval in brackets, or nothing.
 
     Examples
     --------
-    >>> f1 = Measure(key="f1", title="F1", title_ko="F1", unit="", better="higher", definition="")
-    >>> shown_interval(Cell(value=0.7, low=0.6, high=0.81), f1)
+    >>> f1 = Definition(name="f1", title="F1", title_ko="F1", unit="", better="higher", definition="")
+    >>> shown_interval(Value(0.7, 0.6, 0.81), f1)
     '[0.600, 0.810]'
     """
-    if cell is None or cell.low is None or cell.high is None:
+    if value is None or value.low is None or value.high is None:
         return ""
-    low, high = Cell(value=cell.low), Cell(value=cell.high)
-    return f"[{shown(low, measure)}, {shown(high, measure)}]"
+    return f"[{shown(Value(value.low), measure)}, {shown(Value(value.high), measure)}]"
 
 
 def on_front(report: Report) -> list[Row]:
@@ -109,12 +109,12 @@ def on_front(report: Report) -> list[Row]:
     return [row for _, _, row in sorted(best, key=lambda item: (item[0], -item[1], item[2].number))]
 
 
-def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[Row, Cell, float]]:
+def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[Row, Value, float]]:
     """F1 at as many tokens: every other row beside the front of one family, which one dial walks along.
 
     Returns
     -------
-    list of (Row, Cell, float)
+    list of (Row, Value, float)
         A row of another family, its headline F1, and that of the family's front at the same tokens per eojeol, on the straight
         line between two of its rows; rows outside the front's range are left out.
     """
@@ -157,22 +157,19 @@ def outliers(report: Report) -> set[int]:
     return {number for number, value in figures.items() if not middle / 2 <= value <= middle * 2} - front
 
 
-def shown_p(cell: Contrast) -> str:
+def shown_p(found: Difference) -> str:
     """The adjusted p-value, or nothing.
 
     Examples
     --------
-    >>> shown_p(Contrast(value=1, p=0.01, adjusted=0.0302)), shown_p(Contrast(value=1, p=1e-9, adjusted=1e-8)), shown_p(Contrast(value=1))
-    ('p = .030', 'p < .001', '')
+    >>> [shown_p(Difference(1, adjusted=p)) for p in (0.0302, 1e-8, None)]
+    ['p = .030', 'p < .001', '']
     """
-    if cell.adjusted is None:
+    if found.adjusted is None:
         return ""
-    return "p < .001" if cell.adjusted < 0.001 else f"p = {cell.adjusted:.3f}".replace(" 0.", " .")
+    return "p < .001" if found.adjusted < 0.001 else f"p = {found.adjusted:.3f}".replace(" 0.", " .")
 
 
-def differences(report: Report) -> tuple[list[str], dict[int, dict[str, Contrast]]]:
-    """The compared measures, and for each row that was compared its differences by measure."""
-    by_row: dict[int, dict[str, Contrast]] = {}
-    for item in report.comparisons:
-        by_row.setdefault(item.row, {})[item.measure] = item.difference
-    return list(dict.fromkeys(item.measure for item in report.comparisons)), by_row
+def compared(report: Report) -> list[str]:
+    """The measures of which some row has the difference from the reference."""
+    return list(dict.fromkeys(name for row in report.rows for name in row.differences))

@@ -15,16 +15,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from koktok.errors import ArtifactError
 from koktok.files import Product
+from koktok.metrics import Definition, Difference, Value
 
 __all__ = [
     "FOLDER",
     "FORMAT",
     "VERSION",
-    "Cell",
-    "Comparison",
-    "Contrast",
     "GoldInfo",
-    "Measure",
     "Report",
     "Row",
     "Sentence",
@@ -35,9 +32,9 @@ __all__ = [
 
 FORMAT: Final = "koktok-report"
 SPEED_FORMAT: Final = "koktok-speed"
-VERSION: Final = 2
-READABLE: Final = (1, 2)
-"""What version 2 adds has a default: recall by kind, p-values, what was resampled."""
+VERSION: Final = 3
+READABLE: Final = (1, 2, 3)
+"""What versions 2 and 3 add has a default; what 3 has at another place is put there (`_upgraded`)."""
 
 
 def _without_manifest(folder: Path) -> tuple[str, ...]:
@@ -56,34 +53,6 @@ FOLDER = Product("report.sha256", "report", guest=True, earlier=_without_manifes
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Cell(_Frozen):
-    """A figure with its 95 % interval, where one was drawn."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-class Contrast(Cell):
-    """A difference with its p-value, and the same adjusted for the number of tests in the report (Holm)."""
-
-    p: float | None = None
-    adjusted: float | None = None
-
-
-class Measure(_Frozen):
-    """A column: what is measured, in which unit, which way is better, and where the definition stands."""
-
-    key: str
-    title: str
-    title_ko: str
-    unit: str
-    better: Literal["lower", "higher", "one", "none"]
-    definition: str
-    source: str = ""
-    pitfall: str = ""
 
 
 class TextInfo(_Frozen):
@@ -118,7 +87,10 @@ class GoldInfo(_Frozen):
 
 
 class Row(_Frozen):
-    """A tokenizer. One that could not run has `why` and no figures; `failed` where that came while it was measured."""
+    """A tokenizer. One that could not run has `why` and no figures; `failed` where that came while it was measured.
+
+    `differences` are the row's figures minus the reference's on the same lines, by metric.
+    """
 
     number: int
     name: str
@@ -129,10 +101,11 @@ class Row(_Frozen):
     failed: bool = False
     notes: list[str] = []
     signature: str = ""
-    scores: dict[str, Cell] = {}
-    domains: dict[str, dict[str, Cell]] = {}
-    golds: dict[str, dict[str, Cell]] = {}
-    kinds: dict[str, dict[str, Cell]] = {}
+    scores: dict[str, Value] = {}
+    differences: dict[str, Difference] = {}
+    domains: dict[str, dict[str, Value]] = {}
+    golds: dict[str, dict[str, Value]] = {}
+    kinds: dict[str, dict[str, Value]] = {}
     lengths: list[float] = []
     ranks: list[tuple[float, float]] = []
 
@@ -140,14 +113,6 @@ class Row(_Frozen):
     def ran(self) -> bool:
         """Whether there are figures."""
         return not self.why
-
-
-class Comparison(_Frozen):
-    """A paired difference from the reference on the same lines: the row's value minus the reference's."""
-
-    measure: str
-    row: int
-    difference: Contrast
 
 
 class Sentence(_Frozen):
@@ -181,12 +146,11 @@ class Report(_Frozen):
     seed: int
     resamples: int
     libraries: dict[str, str]
-    measures: list[Measure]
+    measures: list[Definition]
     texts: list[TextInfo]
     golds: list[GoldInfo]
     rows: list[Row]
     reference: str = ""
-    comparisons: list[Comparison] = []
     sentences: list[Sentence] = []
     remarks: list[str] = []
     resampled: str = ""
@@ -216,13 +180,26 @@ class Report(_Frozen):
                 hint="pip install --upgrade koktok",
             )
         try:
-            return cls.model_validate(data)
-        except ValidationError as error:
+            return cls.model_validate(data if data["version"] == VERSION else _upgraded(data))
+        except (ValidationError, KeyError, TypeError, AttributeError) as error:
             raise ArtifactError(f"this report is broken: {error}") from error
 
-    def measure(self, key: str) -> Measure | None:
+    def measure(self, name: str) -> Definition | None:
         """The column of this name, if it was measured."""
-        return next((measure for measure in self.measures if measure.key == key), None)
+        return next((measure for measure in self.measures if measure.name == name), None)
+
+
+def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
+    """A report of version 1 or 2 as version 3 has it: names of metrics, and the differences of a row in the row."""
+    measures = [{**m, "name": m["key"], "pitfalls": m.get("pitfall", "")} for m in data["measures"]]
+    rows = {row["number"]: {**row, "differences": {}} for row in data["rows"]}
+    for one in data.get("comparisons", []):
+        rows[one["row"]]["differences"][one["measure"]] = one["difference"]
+    kept = {key: value for key, value in data.items() if key != "comparisons"}
+    return kept | {
+        "measures": [{k: v for k, v in m.items() if k not in ("key", "pitfall")} for m in measures],
+        "rows": [*rows.values()],
+    }
 
 
 class SpeedRow(_Frozen):

@@ -12,40 +12,33 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from koktok.gold import KINDS
-from koktok.report.schema import Cell, GoldInfo, Measure, Row, TextInfo
+from koktok.metrics import Value
+from koktok.metrics.boundaries import trivial_rows
+from koktok.report.schema import GoldInfo, Row, TextInfo
 
 if TYPE_CHECKING:
     from koktok.foreign import Subject
-    from koktok.metrics import GoldPage, Metric, Scores, Text, Value
+    from koktok.metrics import GoldPage, Scores, Text
 
-__all__ = ["gold_info", "measures_of", "row_of", "texts_of"]
+__all__ = ["gold_info", "row_of", "texts_of"]
 
 CURVE_POINTS: Final = 48
 BY_DOMAIN: Final = ("fertility", "nsl", "chars_per_token", "unknown_eojeols", "fallback_bytes")
 """What is told for each text apart; all measures of all texts would be megabytes."""
 
 
-def _cell(value: Value) -> Cell | None:
-    if not math.isfinite(value.value):
-        return None
-    bounds = (value.low, value.high)
-    sure = all(bound is not None and math.isfinite(bound) for bound in bounds)
-    return Cell(value=value.value, low=value.low if sure else None, high=value.high if sure else None)
-
-
-def _cells(values: Mapping[str, Value]) -> dict[str, Cell]:
-    found = {name: _cell(value) for name, value in sorted(values.items())}
-    return {name: cell for name, cell in found.items() if cell is not None}
+def _defined(values: Mapping[str, Value]) -> dict[str, Value]:
+    return {name: value for name, value in sorted(values.items()) if math.isfinite(value.value)}
 
 
 def row_of(subject: Subject, scores: Scores) -> Row:
     """A row of figures, without its number and family."""
-    cells = _cells(scores.values)
-    golds: dict[str, dict[str, Cell]] = {}
-    for name, cell in cells.items():
+    values = _defined(scores.values)
+    golds: dict[str, dict[str, Value]] = {}
+    for name, value in values.items():
         key, at, gold = name.partition("@")
         if at:
-            golds.setdefault(gold, {})[key] = cell
+            golds.setdefault(gold, {})[key] = value
     lengths = [float(n) for n in scores.histograms.get("syllables_per_token", [])]
     return Row(
         number=0,
@@ -55,13 +48,13 @@ def row_of(subject: Subject, scores: Scores) -> Row:
         vocab_size=subject.size,
         notes=list(subject.notes),
         signature=_signature(scores.signature),
-        scores={name: cell for name, cell in cells.items() if "@" not in name},
+        scores={name: value for name, value in values.items() if "@" not in name},
         domains={
-            name: _cells({key: value for key, value in values.items() if key in BY_DOMAIN})
-            for name, values in scores.domains.items()
+            name: _defined({key: value for key, value in found.items() if key in BY_DOMAIN})
+            for name, found in scores.domains.items()
         },
         golds=golds,
-        kinds={gold: _cells(found) for gold, found in scores.kinds.items()},
+        kinds={gold: _defined(found) for gold, found in scores.kinds.items()},
         lengths=[n / sum(lengths) for n in lengths] if sum(lengths) else [],
         ranks=_curve(scores),
     )
@@ -90,27 +83,6 @@ def _curve(scores: Scores) -> list[tuple[float, float]]:
     return [(float(ranks[k]), counts[k] / total) for k in nearest]
 
 
-def measures_of(keys: set[str]) -> list[Measure]:
-    """The definitions of these measures, in the order of the registry."""
-    from koktok.metrics import metrics
-
-    known: Mapping[str, Metric] = metrics()
-    return [
-        Measure(
-            key=name,
-            title=metric.title,
-            title_ko=metric.title_ko,
-            unit=metric.unit,
-            better=metric.better,
-            definition=metric.definition,
-            source=metric.source,
-            pitfall=metric.pitfalls,
-        )
-        for name, metric in known.items()
-        if name in keys
-    ]
-
-
 def texts_of(text: Text | None) -> list[TextInfo]:
     """Size and digest of each domain of a text."""
     if text is None:
@@ -133,8 +105,6 @@ def texts_of(text: Text | None) -> list[TextInfo]:
 
 def gold_info(page: GoldPage) -> GoldInfo:
     """Size, digest and standing of a gold corpus, and the rows that stand beside every score on it."""
-    from koktok.metrics.boundaries import trivial_rows
-
     gold, trivial = page.gold, trivial_rows(page)
     held = Counter(cut.kind for sentence in gold.sentences for cut in sentence.cuts)
     return GoldInfo(
