@@ -12,11 +12,12 @@ them. Chat templates: ChatML and Llama 3, without tools.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from koktok.errors import ArtifactError, RecipeError
+from koktok.errors import ArtifactError, InputError, RecipeError
 from koktok.vocab import WITH_UNKNOWN, Vocab
 
 __all__ = [
@@ -33,9 +34,11 @@ __all__ = [
     "TemplateName",
     "changed",
     "chat_template",
+    "cut_at",
     "fill",
     "joined",
     "reserved_slots",
+    "special_tokens",
     "style_for",
     "tokens_of",
 ]
@@ -72,6 +75,12 @@ TEMPLATES: Mapping[TemplateName, tuple[str, str]] = {
     "cls-sep-sep": ("cls A sep", "cls A sep sep B sep"),
 }
 """What stands around one text and around two; a number behind a colon is the `token_type_id`, else 0."""
+
+WHITE_SPACE = (
+    "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+"""What a special token with `lstrip` takes away before it: Unicode's list, as Rust has it (Python's adds U+001C to U+001F)."""
 
 _UNKNOWN_IN_SENTENCEPIECE = ("unigram", "unigram-em", "bpe")
 # The sentencepiece library loads no model without an unknown token, though with byte fallback nothing becomes it.
@@ -222,6 +231,83 @@ CHAT_TEMPLATES: Mapping[str, tuple[tuple[str, ...], str]] = {
 What the assistant says stands inside `generation`, the end of its turn with it, so that
 `apply_chat_template(return_assistant_tokens_mask=True)` of transformers marks what a model is trained to say.
 """
+
+
+def cut_at(
+    text: str, allowed: Collection[str] | Literal["all"], known: Collection[str], lstrip: Collection[str] = ()
+) -> list[tuple[int, int, str]]:
+    """A text cut at the special tokens that it may spell, before normalization, the longest first as in Hugging Face.
+
+    Parameters
+    ----------
+    text : str
+    allowed : collection of str, or "all"
+        What is read as a special token; anything else stays text.
+    known : collection of str
+        All special tokens that there are.
+    lstrip : collection of str
+        Those that take the white space before them.
+
+    Returns
+    -------
+    list of (int, int, str)
+        Start, end, and the special token, or '' for text.
+
+    Raises
+    ------
+    InputError
+        When something is allowed that is no special token.
+
+    Examples
+    --------
+    >>> cut_at("가 <s>나", ["<s>"], ["<s>", "</s>"])
+    [(0, 2, ''), (2, 5, '<s>'), (5, 6, '')]
+    """
+    whole = isinstance(allowed, str) and allowed == "all"
+    names = list(known) if whole else special_tokens(allowed, known, "allowed_special")
+    if not names:
+        return [(0, len(text), "")]
+    pattern = re.compile("|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)))
+    parts, end = [], 0
+    for match in pattern.finditer(text):
+        before = text[end : match.start()]
+        kept = len(before.rstrip(WHITE_SPACE)) if match[0] in lstrip else len(before)
+        if kept:
+            parts.append((end, end + kept, ""))
+        parts.append((end + kept, match.end(), match[0]))
+        end = match.end()
+    if end < len(text):
+        parts.append((end, len(text), ""))
+    return parts
+
+
+def special_tokens(given: Any, known: Collection[str], option: str) -> list[str]:
+    """`given` as a list of special tokens.
+
+    Raises
+    ------
+    InputError
+        When it is none, or one of them is no special token; names those that there are.
+
+    Examples
+    --------
+    >>> special_tokens("</s>", ["</s>"], "after")
+    Traceback (most recent call last):
+        ...
+    koktok.errors.InputError: `after` got '</s>'; wanted: special tokens
+    hint: after=["</s>"]
+    """
+    try:
+        if isinstance(given, str | bytes):
+            raise TypeError
+        names = list(given)
+    except TypeError:
+        example = f"[{given!r}]".replace("'", '"') if isinstance(given, str) else '["</s>"]'
+        raise InputError(f"`{option}` got {given!r}; wanted: special tokens", hint=f"{option}={example}") from None
+    wrong = [name for name in names if not isinstance(name, str) or name not in known]
+    if wrong:
+        raise InputError(f"{wrong[0]!r} is no special token; there are {', '.join(known) or 'none'}")
+    return names
 
 
 def chat_template(name: str) -> str:

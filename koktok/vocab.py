@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 from koktok.errors import ArtifactError
@@ -23,6 +24,8 @@ __all__ = [
     "BYTE_OF",
     "BYTE_PIECES",
     "MARK",
+    "MAX_CHARS",
+    "NO_MAX_CHARS",
     "SCORE_STEP",
     "UNKNOWN",
     "WITH_UNKNOWN",
@@ -30,6 +33,7 @@ __all__ = [
     "Vocab",
     "check_sparse",
     "spell",
+    "splits",
     "unspell",
 ]
 
@@ -47,6 +51,19 @@ BYTE_SCORE_MARGIN = 4.0
 
 FORBIDDEN = "▁"
 """Never part of a piece: SentencePiece decodes it to a space. As bytes it comes back exactly."""
+
+MARK = "##"
+"""What stands before a piece of WordPiece that continues a word."""
+
+UNKNOWN_PENALTY = 10.0
+"""What Hugging Face and SentencePiece subtract from the lowest score for an unknown character."""
+
+MAX_CHARS = 100
+"""A longer word is unknown to WordPiece, as in Hugging Face, whose default this is."""
+
+NO_MAX_CHARS = 1 << 62
+"""Where nothing is unknown there is no limit. Hugging Face reads a 64-bit number, and takes seconds for a word of ten
+thousand bytes: it tries every length at every place."""
 
 UNKNOWN = ("[UNK]", "<unk>")
 """Special tokens that stand for what a vocabulary without byte fallback cannot spell; the first one found is used."""
@@ -103,6 +120,7 @@ def _check_strings(name: str, strings: Any) -> None:
 
 
 _SPELLING = str.maketrans({chr(byte): char for byte, char in enumerate(BYTE_CHARS)})
+_LATIN = str.maketrans({char: chr(byte) for char, byte in BYTE_OF.items()})
 
 
 def spell(text: str) -> str:
@@ -124,7 +142,24 @@ def unspell(spelled: str) -> str:
     >>> unspell(spell(" 가")), unspell(spell("가")[:1])
     (' 가', '\ufffd')
     """
-    return bytes(map(BYTE_OF.__getitem__, spelled)).decode(errors="replace")
+    return spelled.translate(_LATIN).encode("latin-1").decode(errors="replace")
+
+
+def splits(pieces: Collection[str]) -> list[tuple[str, str]]:
+    """The merges for libraries that rank pairs: all splits of all pieces into two pieces, by the rank of the piece.
+
+    Examples
+    --------
+    >>> splits(["a", "b", "ab", "aba"])
+    [('a', 'b'), ('ab', 'a')]
+    """
+    known = set(pieces)
+    return [
+        (piece[:cut], piece[cut:])
+        for piece in pieces
+        for cut in range(1, len(piece))
+        if piece[:cut] in known and piece[cut:] in known
+    ]
 
 
 @dataclass(frozen=True)
@@ -258,9 +293,34 @@ class Vocab:
         return 256 if self.byte_fallback else 0
 
     @property
+    def bytewise(self) -> bool:
+        """Whether pieces are spelled in bytes, with `BYTE_CHARS`."""
+        return self.kind in ("bpe-bytes", "wordpiece-bytes")
+
+    @property
+    def marked(self) -> bool:
+        """Whether pieces that continue a word begin with `MARK`."""
+        return self.kind in ("wordpiece", "wordpiece-bytes")
+
+    @property
     def size(self) -> int:
         """All ids: bytes, pieces and specials."""
         return self.n_bytes + len(self.pieces) + len(self.specials)
+
+    @property
+    def first_special(self) -> int:
+        """The id behind that of the last piece."""
+        return self.n_bytes + len(self.pieces)
+
+    @property
+    def unknown_score(self) -> float:
+        """What a character without a piece adds to the sum of scores."""
+        return min(self.byte_score, min(self.scores, default=0.0)) - UNKNOWN_PENALTY
+
+    @property
+    def longest_word(self) -> int:
+        """A longer word is unknown to WordPiece; counted in bytes where pieces are spelled in bytes."""
+        return NO_MAX_CHARS if self.bytewise else MAX_CHARS
 
     @property
     def byte_score(self) -> float:
@@ -278,13 +338,32 @@ class Vocab:
     @cached_property
     def special_ids(self) -> dict[str, int]:
         """Special token to id."""
-        first = self.n_bytes + len(self.pieces)
-        return {token: first + i for i, token in enumerate(self.specials)}
+        return {token: self.first_special + i for i, token in enumerate(self.specials)}
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """The string of every id."""
         return (*BYTE_PIECES[: self.n_bytes], *self.pieces, *self.specials)
+
+    @cached_property
+    def token_bytes(self) -> tuple[bytes, ...]:
+        r"""The bytes that every id stands for inside a text: without the mark of a continued word, a special token as itself.
+
+        Examples
+        --------
+        >>> Vocab.bpe_bytes(["ê°"], specials=["</s>"]).token_bytes[-2:]
+        (b'\xea\xb0', b'</s>')
+        >>> Vocab.plain("wordpiece", ["가", "##나"], specials=["[UNK]"]).token_bytes[1].decode()
+        '나'
+        """
+        bare = [token.removeprefix(MARK) for token in self.tokens] if self.marked else self.tokens
+        pieces, specials = bare[self.n_bytes : self.first_special], bare[self.first_special :]
+        if self.bytewise:
+            flat = "".join(pieces).translate(_LATIN).encode("latin-1")
+            found = [flat[first:last] for first, last in pairwise(accumulate(map(len, pieces), initial=0))]
+        else:
+            found = [piece.encode() for piece in pieces]
+        return (*(bytes([i]) for i in range(self.n_bytes)), *found, *(token.encode() for token in specials))
 
     @property
     def unknown_id(self) -> int:
@@ -312,7 +391,7 @@ class Vocab:
         """
         if self.kind not in WITH_UNKNOWN:
             return ""
-        listed = self.tokens[self.size - len(self.specials) : self.unknown_id + 1]
+        listed = self.tokens[self.first_special : self.unknown_id + 1]
         return "|".join(f"{re.escape(token[0])}(?={re.escape(token[1:])})" for token in listed if token[1:])
 
     def guarded(self, pretoken: str) -> list[str]:
@@ -335,14 +414,14 @@ class Vocab:
         (256, 128)
         """
         parts = {mark + char for char in BYTE_CHARS[0x80:] for mark in ("", MARK)}
-        spelled = parts.intersection(self.ids) if self.kind in ("bpe-bytes", "wordpiece-bytes") else ()
+        spelled = parts.intersection(self.ids) if self.bytewise else ()
         return frozenset((*range(self.n_bytes), *(self.ids[piece] for piece in spelled)))
 
     @cached_property
     def whole_characters(self) -> frozenset[str]:
         """Characters that have a piece of their own; in WordPiece, both at the head of a word and inside."""
         if self.kind == "wordpiece":
-            return frozenset(piece for piece in self.ids if len(piece) == 1 and f"##{piece}" in self.ids)
+            return frozenset(piece for piece in self.ids if len(piece) == 1 and f"{MARK}{piece}" in self.ids)
         return frozenset(piece for piece in self.ids if len(piece) == 1)
 
     def id_of(self, piece: str) -> int:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from koktok import Tokenizer
-from koktok.bulk.files import TokenFiles
+from koktok.bulk.shards import TokenFiles
 from koktok.cli import app
 from koktok.count import counting
 from koktok.formats.tiktoken import load as load_ranks

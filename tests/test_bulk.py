@@ -19,9 +19,9 @@ from strategies import korean_text
 
 from koktok import Recipe, Tokenizer
 from koktok.bulk import Encoder, TokenArray
-from koktok.bulk.marks import _INERT, NOT_PLAIN, REPEATED, cuts_of, marks_of
-from koktok.bulk.table import LONGEST
+from koktok.bulk.table import LONGEST, TABLE_BYTES
 from koktok.bulk.texts import Texts
+from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, cuts_of, marks_of
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
@@ -46,6 +46,11 @@ WITHOUT_HF = ("ngram", "morpheme")
 @pytest.fixture(scope="module", params=RECIPES)
 def tokenizer(request: pytest.FixtureRequest, trained: Trained) -> Tokenizer:
     return Tokenizer.load(trained(**RECIPES[request.param]))
+
+
+def encoder_of(tokenizer: Tokenizer, table_bytes: int = TABLE_BYTES) -> Encoder:
+    """A new one, with nothing solved."""
+    return Encoder(tokenizer.vocab, tokenizer.normalizer, tokenizer.pattern, table_bytes=table_bytes)
 
 
 @given(texts=st.lists(korean_text(), max_size=5))
@@ -174,7 +179,7 @@ def test_a_piece_of_text_crosses_every_border(
         monkeypatch.setattr(module, "_ROOM", room)
         monkeypatch.setattr(module, "_BATCH", batch)
         monkeypatch.setattr(module, "_DOCUMENTS", 7)
-        encoder = Encoder(tokenizer, table_bytes=table_bytes)
+        encoder = encoder_of(tokenizer, table_bytes)
         assert [ids.tolist() for ids in encoder(texts, threads=threads)] == expected
         assert [ids.tolist() for ids in encoder(iter(texts), threads=threads)] == expected
 
@@ -182,7 +187,7 @@ def test_a_piece_of_text_crosses_every_border(
 def test_the_table_stays_within_its_bound(trained: Trained) -> None:
     tokenizer = Tokenizer.load(trained())
     rng = random.Random(0)
-    encoder = Encoder(tokenizer, table_bytes=1 << 22)
+    encoder = encoder_of(tokenizer, 1 << 22)
     for _ in range(20):
         encoder(
             ["".join(chr(rng.randrange(0xAC00, 0xD7A4)) for _ in range(3)) + f" {i}" for i in range(10_000)], threads=1
@@ -203,7 +208,7 @@ def test_units_that_hash_alike_do_not_mix(trained: Trained, mini: list[str], mon
 
     texts = [*mini[:200], "가나다라마바사아자차카타" * 2, "가나다라마바사아자차카파" * 2]
     monkeypatch.setattr(module, "hash_units", alike)
-    tokens = Encoder(tokenizer)(texts, threads=1)
+    tokens = encoder_of(tokenizer)(texts, threads=1)
     assert [ids.tolist() for ids in tokens] == [tokenizer.encode(text).ids for text in texts]
 
 
@@ -218,7 +223,7 @@ def test_a_table_grows_and_begins_anew_in_the_midst_of_a_block(
     texts = [*mini[:300], *(f"{line[:9]}{line[-30:]}" * 3 for line in mini[:300])] * 2
     expected = [tokenizer.encode(text).ids for text in texts]
     for table_bytes in (1 << 28, 1 << 16, 0):
-        encoder = Encoder(tokenizer, table_bytes=table_bytes)
+        encoder = encoder_of(tokenizer, table_bytes)
         for _ in range(2):
             assert [ids.tolist() for ids in encoder(texts, threads=1)] == expected
 

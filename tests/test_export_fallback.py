@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from test_hangul import BESIDE, SYLLABLES
 
 from koktok import Recipe, Tokenizer, hangul
-from koktok.bulk import Encoder
 from koktok.errors import RecipeError
 from koktok.formats.sentencepiece import _joins, charsmap
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
@@ -127,7 +126,7 @@ def test_any_syllable_has_pieces(ours: Tokenizer, data: st.DataObject) -> None:
 
 def test_the_same_in_bulk(ours: Tokenizer, mini: list[str]) -> None:
     texts = [*mini[::9], *("".join(SYLLABLES[i : i + 40]) + " 가" for i in range(0, len(SYLLABLES), 40))]
-    encoder = Encoder(ours)
+    encoder = ours.bulk_encoder
     assert [ids.tolist() for ids in encoder(texts)] == [ours.encode(text).ids for text in texts]
     if ours.lossless:
         assert ours.decode_ids(ours.encode_ids(texts)) == texts

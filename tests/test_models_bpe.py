@@ -13,14 +13,14 @@ from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers import models as hf_models
 
 from koktok.errors import UsageError
-from koktok.tokenizer.bpe_model import BpeModel, ByteBpeModel, splits
+from koktok.tokenizer.bpe_model import BpeModel, ByteBpeModel
 from koktok.tokenizer.model import model_for
-from koktok.vocab import BYTE_CHARS, BYTE_PIECES, Vocab
+from koktok.vocab import BYTE_CHARS, BYTE_PIECES, Vocab, splits
 
 
 def hf_ids(vocab: Vocab, text: str, merges: list[tuple[str, str]] | None = None) -> list[int]:
     table = {piece: i for i, piece in enumerate(vocab.tokens)}
-    model = hf_models.BPE(table, splits(vocab) if merges is None else merges, byte_fallback=vocab.byte_fallback)
+    model = hf_models.BPE(table, splits(vocab.pieces) if merges is None else merges, byte_fallback=vocab.byte_fallback)
     return [token.id for token in model.tokenize(text)]
 
 
@@ -72,7 +72,7 @@ def test_ids_equal_hugging_face_and_sentencepiece(vocab: Vocab, text: str) -> No
 @settings(max_examples=300, deadline=None)
 @given(vocabularies(), texts, st.randoms(use_true_random=False))
 def test_the_order_of_the_splits_of_one_piece_does_not_matter(vocab: Vocab, text: str, rng: random.Random) -> None:
-    merges = splits(vocab)
+    merges = splits(vocab.pieces)
     rng.shuffle(merges)
     merges.sort(key=lambda pair: vocab.ids[pair[0] + pair[1]])  # stable: shuffled inside a rank
     assert hf_ids(vocab, text, merges) == BpeModel(vocab).encode(text)[0]
@@ -129,7 +129,7 @@ def byte_vocabularies(draw: st.DrawFn) -> Vocab:
 def test_bytes_equal_hugging_face_and_decode_back(vocab: Vocab, text: str) -> None:
     model = ByteBpeModel(vocab)
     ids, spans = model.encode(text)
-    tokenizer = Tokenizer(hf_models.BPE(vocab.ids, splits(vocab)))
+    tokenizer = Tokenizer(hf_models.BPE(vocab.ids, splits(vocab.pieces)))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     encoding = tokenizer.encode(text)
     assert ids == encoding.ids

@@ -17,7 +17,7 @@ import pytest
 from conftest import MINI
 
 from koktok import Source, Tokenizer
-from koktok.bulk.files import TokenFiles, write_token_files
+from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.special import ROLES
 from koktok.text.sources import read_documents
@@ -83,18 +83,18 @@ def test_a_document_may_be_a_file(trained: Trained, source: Source, tmp_path: Pa
 SCRIPT = """
 import sys
 from koktok import Source, Tokenizer
-from koktok.bulk import files
+from koktok.bulk import shards
 from pathlib import Path
 folder, out, slow, *paths = sys.argv[1:]
-def wait(stem, tokens, real=files._write_npy):
+def wait(stem, tokens, real=shards._write_npy):
     real(stem, tokens)
     if int(slow) and stem.name == "shard-00003":
         (stem.parent / "shard-00004.npy").write_bytes(b"torn")
         print("now", flush=True)
         import time
         time.sleep(60)
-files._WRITERS["npy"] = wait
-files.write_token_files(Tokenizer.load(folder), Source.of(*paths, name="mini"), out, shard_tokens=900, threads=1)
+shards._WRITERS["npy"] = wait
+shards.write_token_files(Tokenizer.load(folder), Source.of(*paths, name="mini"), out, shard_tokens=900, threads=1)
 """
 
 

@@ -1,8 +1,8 @@
 """The same ids for gigabytes: the table of distinct words, flat arrays, compiled models, threads.
 
-`Tokenizer.encode` explains one text; this package encodes and decodes many. The reading order: `marks` (which cuts are
-safe), `texts` (UTF-16), `units` (cutting), `table` (what was solved), `trie`, `symbols` and the solvers `viterbi`, `merges`,
-`longest`, then `encoder`, which puts them together, and `decoder`.
+In go texts, and what a tokenizer is made of (vocabulary, normalizer, pattern); out come flat ids, and texts again. `encode`
+explains one text, this room does many. The reading order: `texts` (UTF-16), `units` (which cuts are safe, and cutting),
+`table` (what was solved), `trie`, `solvers`, then `encoder`, which puts them together, `decoder`, and `shards` on a disk.
 """
 
 from __future__ import annotations

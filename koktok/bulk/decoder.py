@@ -1,12 +1,19 @@
-"""`Decoder`: ids back to texts, by the gigabyte: the bytes of all tokens laid one behind the other by compiled code.
+"""`Decoder`: ids back to texts, by the gigabyte: what each token spells is copied as UTF-16, and Python reads it as it lies.
 
 This file adds: the way back in one pass. What a token spells depends on nothing but the token and whether it is the first
-of its text (WordPiece puts a space before the others). `koktok.bulk.utf16` writes it; where that stops, at a null or at
-bytes that make no character, the bytes themselves are written here and read by Python.
+of its text (WordPiece puts a space before the others). A token of at most seven units, with their number in the eighth,
+is a record of one size: found without a look-up of its place and written without a loop; what it writes too much, the
+next one writes over. Longer tokens, first tokens and byte pieces take a slower road through the same pass. Korean text is
+one unit a character, as in a Python string, so that a string is made by a copy and no decoding.
+
+Bytes that make no character alone are collected until a token comes that is text, and then read as UTF-8. What is none
+becomes U+FFFD: one for each byte of the whole run with byte fallback, as in Hugging Face's ByteFallback, and what
+`bytes.decode` gives where pieces spell bytes.
 """
 
 from __future__ import annotations
 
+import ctypes
 from array import array
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,23 +24,25 @@ import numpy as np
 from numba import njit
 
 from koktok import hangul
+from koktok.bulk.arrays import checked_flat
 from koktok.bulk.encoder import workers_of
-from koktok.bulk.trie import BYTEWISE
-from koktok.bulk.utf16 import Records
-from koktok.errors import InputError
+from koktok.bulk.texts import CODEC
 from koktok.tokenizer.decoding import checked_ids
-from koktok.vocab import BYTE_OF, MARK, Vocab
+from koktok.vocab import MARK, Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Decoder", "checked_flat"]
+__all__ = ["Decoder"]
 
 _BATCH = 1 << 17  # ids handed to a thread at once: their text stays in the second cache until strings are made of it
+_INLINE = 7
+_LONG, _RAW = 8, 9  # in the place of a number: the units lie elsewhere; the token is bytes that make no character alone
+_SLACK = 8
 
 
 class Decoder:
-    """A vocabulary, ready to decode in bulk.
+    r"""A vocabulary, ready to decode in bulk.
 
     Parameters
     ----------
@@ -46,22 +55,50 @@ class Decoder:
     >>> decoder = Decoder(Vocab.unigram({"가": -1.0, "나": -2.0}))
     >>> decoder(np.array([256, 257, 195, 169]), np.array([0, 1, 4]))
     ['가', '나é']
+    >>> decoder(np.array([256, 0xEA, 0xB0, 0, 257]), np.array([0, 5]))
+    ['가\ufffd\ufffd\ufffd나']
     """
 
     def __init__(self, vocab: Vocab, *, letters: bool = False) -> None:
         self.size = vocab.size
         self.letters = letters
-        self.first_special = vocab.size - len(vocab.specials)
-        self._runs = vocab.n_bytes  # ids below are byte pieces, whose runs are read as UTF-8
-        spelled = [_bytes_of(vocab, i, token, self.first_special) for i, token in enumerate(vocab.tokens)]
-        self._texts, self._ends = self._firsts, self._first_ends = _flat(spelled)
-        firsts = None
+        self.first_special = vocab.first_special
+        self._bytewise = vocab.bytewise
+        spelled, firsts = vocab.token_bytes, None
         if vocab.kind == "wordpiece":  # no space before the first token, which keeps even the mark of a continued word
-            firsts = [token.encode() for token in vocab.tokens]
-            self._firsts, self._first_ends = _flat(firsts)
-        bytewise = vocab.kind in BYTEWISE
-        raw = {i for i, text in enumerate(spelled) if _torn(text)} if bytewise else set(range(vocab.n_bytes))
-        self._records = Records.of(spelled, firsts, raw, torn=bytewise)
+            firsts = tuple(token.encode() for token in vocab.tokens)
+            spelled = tuple(token[len(MARK) :] if token.startswith(MARK.encode()) else b" " + token for token in firsts)
+        raw = [i for i, text in enumerate(spelled) if _torn(text)] if vocab.bytewise else range(vocab.n_bytes)
+        self._marked = firsts is not None
+        self._lay_out(spelled, firsts, np.array(raw, np.int64))
+
+    def _lay_out(self, spelled: Sequence[bytes], firsts: Sequence[bytes] | None, raw: NDArray[np.int64]) -> None:
+        """Arrays for compiled code: records of tokens by id; units of all tokens, and of tokens that begin a document; bytes.
+
+        Tokens of `raw` are bytes, the others UTF-8. Where each begins in the flat arrays stands in those of ends.
+        """
+        bare = set(raw.tolist())
+        units = [b"" if i in bare else text.decode().encode(CODEC) for i, text in enumerate(spelled)]
+        begin = [text.decode().encode(CODEC) for text in firsts] if firsts else units
+        records = np.zeros((len(spelled), _INLINE + 1), np.uint16)
+        long_ends, first_ends = (np.cumsum([0, *map(len, some)]) // 2 for some in (units, begin))
+        longs, first_units = (np.frombuffer(b"".join(some), np.uint16) for some in (units, begin))
+        counts, sizes = np.diff(long_ends), np.array([*map(len, spelled)], np.int64)
+        records[:, _INLINE] = np.minimum(counts, _LONG)
+        for k in range(_INLINE):
+            some = np.flatnonzero((counts > k) & (counts <= _INLINE))
+            records[some, k] = longs[long_ends[some] + k]
+        # What needs to be counted is no plain copy either: halves of surrogate pairs, and the null between documents.
+        odd = np.flatnonzero(((longs >= 0xD800) & (longs < 0xE000)) | (longs == 0))
+        records[np.searchsorted(long_ends, odd, side="right") - 1, _INLINE] = _LONG
+        records[raw, _INLINE] = _RAW
+        most = np.maximum(counts, np.diff(first_ends))
+        most[raw] = sizes[raw]
+        self._most = most
+        self._records = records.reshape(-1)
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        texts = np.frombuffer(b"".join(spelled), np.uint8)
+        self._tables = (longs, long_ends, first_units, first_ends, texts, ends)
 
     def __call__(
         self, ids: Any, offsets: Any, *, skip_special_tokens: bool = False, threads: int | None = None
@@ -96,100 +133,31 @@ class Decoder:
         return self(ids, np.array(ends), skip_special_tokens=skip_special_tokens, threads=1)
 
     def _decode(self, ids: NDArray[Any], offsets: NDArray[np.int64], limit: int) -> list[str]:
-        texts = self._records.texts_of(ids, offsets, limit)
-        if texts is None:  # it holds nulls, or bytes that Python alone knows how to replace
-            texts = self._decode_bytes(ids, offsets, limit)
+        """Texts of documents without the tokens from `limit` on."""
+        n = len(offsets) - 1
+        if n == 0:
+            return []
+        state = np.zeros(3, np.int64)
+        size = int(_measure(ids, offsets, limit, self._most, self._records, state))
+        out, closes = np.empty(size + n + _SLACK, np.uint16), np.empty(n, np.int64)
+        words = np.ndarray((len(out) - 3,), np.int64, out, strides=(2,))
+        used = _write(
+            ids, offsets, limit, self._records, self._records.view(np.int64), *self._tables, self._marked,
+            self._bytewise, np.empty(state[0], np.uint8), out, words, closes, state,
+        )  # fmt: skip
+        # Without surrogates the units are the string.
+        text = str(out[:used].data, CODEC) if state[1] else _string_of(2, out.ctypes.data, used)
+        texts = text.split("\0")
+        if state[2]:  # a document holds the null that stands between documents
+            texts = [
+                text[first:last] for first, last in zip([0, *(closes[:-1] + 1).tolist()], closes.tolist(), strict=True)
+            ]
         return [hangul.join(text) for text in texts] if self.letters else texts
 
-    def _decode_bytes(self, ids: NDArray[Any], offsets: NDArray[np.int64], limit: int) -> list[str]:
-        n = len(offsets) - 1
-        ends = np.zeros(n + 1, np.int64)
-        table = (self._firsts, self._first_ends, self._texts, self._ends)
-        size = _measure(ids, offsets, limit, self._ends, self._first_ends)
-        # A byte that makes no character becomes U+FFFD, three bytes.
-        out = np.empty(size + (2 * _count_below(ids, offsets, self._runs) if self._runs else 0), np.uint8)
-        _write(ids, offsets, limit, self._runs, *table, out, ends)
-        chars = np.zeros(n + 1, np.int64)
-        try:
-            whole = _count(out, ends, chars)
-            text = str(out[: ends[-1]].data, "utf-8") if whole else ""
-        except UnicodeDecodeError:
-            whole = False
-        if whole:  # one text is decoded faster than many, and cut where documents end
-            at = chars.tolist()
-            return [text[first:last] for first, last in pairwise(at)]
-        data, at = out.tobytes(), ends.tolist()
-        return [data[first:last].decode("utf-8", "replace") for first, last in pairwise(at)]
 
-
-def _bytes_of(vocab: Vocab, i: int, token: str, first_special: int) -> bytes:
-    """What a token spells where it is not the first one."""
-    if i < vocab.n_bytes:
-        return bytes([i])
-    if vocab.kind == "wordpiece":
-        return (token[len(MARK) :] if token.startswith(MARK) else f" {token}").encode()
-    if vocab.kind in ("bpe-bytes", "wordpiece-bytes"):
-        spelled = token.removeprefix(MARK) if vocab.kind == "wordpiece-bytes" else token
-        return spelled.encode() if i >= first_special else bytes(BYTE_OF[char] for char in spelled)
-    return token.encode()
-
-
-def checked_flat(ids: Any, offsets: Any, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Flat ids and the places of documents, if they fit each other and a vocabulary of that size.
-
-    Raises
-    ------
-    InputError
-        When they do not.
-
-    Examples
-    --------
-    >>> checked_flat([5, 6], [0, 1, 2], 7)
-    (array([5, 6]), array([0, 1, 2]))
-    """
-    try:
-        flat = np.ascontiguousarray(ids)
-    except (ValueError, OverflowError) as error:
-        raise InputError(
-            f"rows came where flat ids were wanted: {error}", hint="tokenizer.decode_batch(rows)"
-        ) from None
-    places = _places_of(offsets)
-    if flat.dtype.kind not in "iu" and len(flat):
-        raise InputError(f"an array of {flat.dtype} came where ids (integers) were wanted")
-    if flat.dtype.kind not in "iu":
-        flat = flat.astype(np.uint16)
-    if (
-        flat.ndim != 1
-        or places.ndim != 1
-        or not len(places)
-        or places[0] < 0
-        or places[-1] > len(flat)
-        or (len(places) == 1 and places[0] > 0)
-    ):
-        raise InputError(
-            "flat ids and rising offsets that lie inside them were wanted",
-            hint="decode_ids(tokens.ids, tokens.offsets)",
-        )
-    if (np.diff(places) < 0).any():
-        raise InputError("the offsets of documents go back", hint="decode_ids(tokens.ids, tokens.offsets)")
-    if len(flat) and not 0 <= (low := int(flat.min())) <= (high := int(flat.max())) < size:
-        bad = low if low < 0 else high
-        raise InputError(f"the id {bad} is outside the vocabulary (0 to {size - 1})")
-    return flat, places
-
-
-def _places_of(offsets: Any) -> NDArray[np.int64]:
-    """Offsets as they came, if they are integers."""
-    try:
-        given = np.asarray(offsets)
-    except (TypeError, ValueError):  # rows of several lengths
-        given = np.asarray("")
-    if given.dtype.kind not in "iu" and given.size:
-        raise InputError(
-            f"offsets must be an array of integers, and {type(offsets).__name__} came",
-            hint="decode_ids(tokens.ids, tokens.offsets)",
-        )
-    return np.ascontiguousarray(given, np.int64)
+_string_of: Any = ctypes.pythonapi["PyUnicode_FromKindAndData"]  # its own function object: others may set types too
+_string_of.restype = ctypes.py_object
+_string_of.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t]
 
 
 def _torn(text: bytes) -> bool:
@@ -198,11 +166,6 @@ def _torn(text: bytes) -> bool:
     except UnicodeDecodeError:
         return True
     return False
-
-
-def _flat(texts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    ends = np.cumsum([0, *map(len, texts)])
-    return np.frombuffer(b"".join(texts), np.uint8), ends
 
 
 def _batches(offsets: NDArray[np.int64]) -> list[int]:
@@ -215,113 +178,131 @@ def _batches(offsets: NDArray[np.int64]) -> list[int]:
 
 
 @njit(nogil=True, cache=True)
-def _measure(ids, offsets, limit, ends, first_ends):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Bytes of all tokens, each taken for the longer of what it may spell."""
-    total = np.int64(0)
+def _measure(  # type: ignore[no-untyped-def]
+    ids, offsets, limit, most, records, state
+):  # pragma: no cover - compiled
+    """Most units that the tokens become; in `state`, bytes of those that are bytes."""
+    total, raw = np.int64(0), np.int64(0)
     for at in range(offsets[0], offsets[-1]):
-        i = np.int64(ids[at])
-        if i < limit:
-            total += max(ends[i + 1] - ends[i], first_ends[i + 1] - first_ends[i])
+        i = np.uint64(ids[at])
+        if i < np.uint64(limit):
+            total += most[i]
+            if records[i * np.uint64(8) + np.uint64(7)] == _RAW:
+                raw += most[i]
+    state[0] = raw
     return total
 
 
 @njit(nogil=True, cache=True)
-def _count(out, ends, chars):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """How many characters the documents have up to the end of each; False where one begins inside a character."""
-    total = np.int64(0)
-    for document in range(len(ends) - 1):
-        begin, end = ends[document], ends[document + 1]
-        if begin < end and out[begin] & 0xC0 == 0x80:
-            return False
-        for i in range(begin, end):
-            total += out[i] & 0xC0 != 0x80
-        chars[document + 1] = total
-    return True
-
-
-@njit(nogil=True, cache=True)
-def _count_below(ids, offsets, n_bytes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    total = np.int64(0)
-    for at in range(offsets[0], offsets[-1]):
-        total += np.int64(ids[at]) < n_bytes
-    return total
-
-
-@njit(nogil=True, cache=True)
-def _sound(out, begin, end):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """True where bytes are UTF-8: no overlong form, no surrogate, nothing above U+10FFFF, nothing cut off."""
-    at = begin
-    while at < end:
-        first = out[at]
-        if first < 0x80:
-            at += 1
-            continue
+def _settle(run, size, bytewise, out, used, state):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Units of a run of bytes, what is no UTF-8 as U+FFFD; returns where the next unit goes."""
+    begin, at, pairs, nulls = used, np.int64(0), np.int64(0), np.int64(0)
+    while at < size:
+        first = np.int64(run[at])
         low, high = 0x80, 0xBF
-        if 0xC2 <= first <= 0xDF:
-            more = 1
+        if first < 0x80:
+            more, char = 0, first
+        elif 0xC2 <= first <= 0xDF:
+            more, char = 1, first & 0x1F
         elif 0xE0 <= first <= 0xEF:
-            more = 2
+            more, char = 2, first & 0x0F
             if first == 0xE0:
                 low = 0xA0
             elif first == 0xED:
                 high = 0x9F
         elif 0xF0 <= first <= 0xF4:
-            more = 3
+            more, char = 3, first & 0x07
             if first == 0xF0:
                 low = 0x90
             elif first == 0xF4:
                 high = 0x8F
         else:
-            return False
-        if at + more >= end or not low <= out[at + 1] <= high:
-            return False
-        for i in range(at + 2, at + more + 1):
-            if not 0x80 <= out[i] <= 0xBF:
-                return False
-        at += more + 1
-    return True
+            more, char = -1, first
+        read = np.int64(1)
+        while read <= more and at + read < size:
+            byte = np.int64(run[at + read])
+            if not low <= byte <= high:
+                break
+            low, high = 0x80, 0xBF
+            char = (char << 6) | (byte & 0x3F)
+            read += 1
+        at += read
+        if read <= more or more < 0:
+            if not bytewise:
+                for k in range(size):
+                    out[begin + k] = 0xFFFD
+                return begin + size
+            char = 0xFFFD  # one for the longest beginning of a character, as Python's decoder has it
+        if char >= 0x10000:
+            out[used] = 0xD7C0 + (char >> 10)
+            out[used + 1] = 0xDC00 + (char & 0x3FF)
+            used += 2
+            pairs += 1
+        else:
+            nulls += char == 0
+            out[used] = char
+            used += 1
+    state[1] += pairs
+    state[2] += nulls
+    return used
 
 
 @njit(nogil=True, cache=True)
-def _settle(out, begin, used):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """A run of byte pieces: what is no UTF-8 becomes one U+FFFD a byte; returns where the next byte goes."""
-    if _sound(out, begin, used):
-        return used
-    for k in range(used - begin):
-        out[begin + 3 * k], out[begin + 3 * k + 1], out[begin + 3 * k + 2] = 0xEF, 0xBF, 0xBD
-    return begin + 3 * (used - begin)
+def _copied(units, begin, end, out, used, state):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The units of a token written out; returns where the next unit goes."""
+    for k in range(begin, end):
+        unit = units[k]
+        state[1] += (unit & 0xFC00) == 0xD800
+        state[2] += unit == 0
+        out[used] = unit
+        used += 1
+    return used
 
 
 @njit(nogil=True, cache=True)
 def _write(  # type: ignore[no-untyped-def]
-    ids, offsets, limit, n_bytes, firsts, first_ends, texts, ends, out, closes
-):  # pragma: no cover - compiled
-    used = np.int64(0)
+    ids, offsets, limit, records, record_words, longs, long_ends, firsts, first_ends, texts, ends, marked, bytewise, run,
+    out, words, closes, state,
+):  # fmt: skip  # pragma: no cover - compiled
+    """Units of all documents, a null between them; returns how many.
+
+    In `closes`, where each document ends, in characters; in `state`, surrogate pairs and nulls inside documents.
+    """
+    used, running = np.int64(0), np.int64(0)
+    bound, eight = np.uint64(limit), np.uint64(8)
     for document in range(len(offsets) - 1):
-        first, run = True, np.int64(-1)
+        if document > 0:
+            out[used] = 0
+            used += 1
+        first = marked
+        plain = not first
         for at in range(offsets[document], offsets[document + 1]):
-            i = np.int64(ids[at])
-            if i >= limit:
+            i = np.uint64(ids[at])
+            if i >= bound:
                 continue
-            if i < n_bytes:
-                if run < 0:
-                    run = used
-                out[used] = i
-                used += 1
-                first = False
+            size = np.int64(records[i * eight + np.uint64(7)])
+            if plain and size <= _INLINE:
+                words[np.uint64(used)] = record_words[i * np.uint64(2)]
+                words[np.uint64(used) + np.uint64(4)] = record_words[i * np.uint64(2) + np.uint64(1)]
+                used += size
                 continue
-            if run >= 0:
-                used = _settle(out, run, used)
-                run = np.int64(-1)
+            if size == _RAW:
+                for k in range(ends[i], ends[i + np.uint64(1)]):
+                    run[running] = texts[k]
+                    running += 1
+                first = plain = False
+                continue
+            if running > 0:
+                used = _settle(run, running, bytewise, out, used, state)
+                running = np.int64(0)
             if first:
-                first = False
-                for k in range(first_ends[i], first_ends[i + 1]):
-                    out[used] = firsts[k]
-                    used += 1
+                used = _copied(firsts, first_ends[i], first_ends[i + np.uint64(1)], out, used, state)
             else:
-                for k in range(ends[i], ends[i + 1]):
-                    out[used] = texts[k]
-                    used += 1
-        if run >= 0:
-            used = _settle(out, run, used)
-        closes[document + 1] = used
+                used = _copied(longs, long_ends[i], long_ends[i + np.uint64(1)], out, used, state)
+            first = False
+            plain = True
+        if running > 0:
+            used = _settle(run, running, bytewise, out, used, state)
+            running = np.int64(0)
+        closes[document] = used - state[1]
+    return used

@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import chain, islice
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,19 +21,19 @@ import numpy as np
 from numba import njit
 
 from koktok.bulk.arrays import TokenArray, id_type
-from koktok.bulk.marks import NOT_PLAIN, cuts_of, marks_of
-from koktok.bulk.solve import Solver
+from koktok.bulk.solvers import Solver
 from koktok.bulk.table import TABLE_BYTES, Table, count_ids, expand
-from koktok.bulk.texts import Texts
-from koktok.bulk.units import cut_units
-from koktok.bulk.utf16 import CODEC
+from koktok.bulk.texts import CODEC, Texts
+from koktok.bulk.units import NOT_PLAIN, cut_units, cuts_of, marks_of
 from koktok.errors import UsageError
+from koktok.special import cut_at
 from koktok.text.normalize import JamoNormalizer, Normalizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.tokenizer import Tokenizer
+    from koktok.text.pretokenize import Pattern
+    from koktok.vocab import Vocab
 
 __all__ = ["Encoder"]
 
@@ -43,44 +44,60 @@ _DOCUMENTS = 1 << 14
 
 
 class Encoder:
-    """A tokenizer, ready for bulk; keeps what it solved from call to call.
+    """What a tokenizer is made of, ready for bulk; keeps what it solved from call to call.
 
     Parameters
     ----------
-    tokenizer : Tokenizer
+    vocab : Vocab
+    normalizer : Normalizer
+    pattern : Pattern
+    lstrip : collection of str
+        Special tokens that take the white space before them.
     table_bytes : int
         Bound of the table of one thread.
 
     Examples
     --------
-    >>> from koktok import Recipe, Tokenizer
+    >>> from koktok.text.pretokenize import Pattern
     >>> from koktok.vocab import Vocab
-    >>> encoder = Encoder(Tokenizer(Recipe(), Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5})))
+    >>> encoder = Encoder(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}), Normalizer(), Pattern())
     >>> [ids.tolist() for ids in encoder(["가나가", "", "나"])]
     [[257, 256], [], [258]]
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, table_bytes: int = TABLE_BYTES) -> None:
-        self.tokenizer = tokenizer
+    def __init__(
+        self,
+        vocab: Vocab,
+        normalizer: Normalizer,
+        pattern: Pattern,
+        *,
+        lstrip: Collection[str] = (),
+        table_bytes: int = TABLE_BYTES,
+    ) -> None:
+        self.vocab = vocab
+        self.normalizer = normalizer
+        self.pattern = pattern
+        self.lstrip = tuple(lstrip)
         self.table_bytes = table_bytes
-        normalizer = tokenizer.normalizer
         # Where every syllable is taken apart, compiled code does it, and a syllable is as plain as elsewhere.
         letters = isinstance(normalizer, JamoNormalizer) and normalizer.splits_all
         self._marks = marks_of(Normalizer(normalizer.folds) if letters else normalizer)
-        if tokenizer.vocab.guard:  # what may begin a special token is looked at twice
+        if vocab.guard:  # what may begin a special token is looked at twice
             self._marks = self._marks.copy()
-            self._marks[[ord(token[0]) for token in tokenizer.vocab.specials]] = NOT_PLAIN
-        self._cuts = cuts_of(tokenizer.pattern)
-        self._grouped = tokenizer.pattern.digits == "groups"
-        self._solver = Solver.of(tokenizer.vocab, letters=letters)
+            self._marks[[ord(token[0]) for token in vocab.specials]] = NOT_PLAIN
+        self._cuts = cuts_of(pattern)
+        self._grouped = pattern.digits == "groups"
+        self._solver = Solver.of(vocab, letters=letters)
         self._idle: deque[Table] = deque()  # a thread takes a table and gives it back; both are atomic
 
     def forget(self) -> None:
         """Empty the tables: what follows is as slow, and takes as little memory, as at first."""
         self._idle.clear()
 
-    def __reduce__(self) -> tuple[type[Encoder], tuple[Tokenizer]]:
-        return Encoder, (self.tokenizer,)  # another process solves for itself
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process solves for itself.
+        made = partial(Encoder, lstrip=self.lstrip, table_bytes=self.table_bytes)
+        return made, (self.vocab, self.normalizer, self.pattern)
 
     def __call__(
         self,
@@ -104,7 +121,7 @@ class Encoder:
         found = self.stream(
             texts, threads=threads, dtype=dtype, allowed_special=allowed_special, before=before, after=after
         )
-        return TokenArray.joined([tokens for _, tokens in found], id_type(self.tokenizer.vocab.size, dtype))
+        return TokenArray.joined([tokens for _, tokens in found], id_type(self.vocab.size, dtype))
 
     def stream(
         self,
@@ -117,7 +134,7 @@ class Encoder:
         after: Sequence[int] = (),
     ) -> Iterator[tuple[Texts, TokenArray]]:
         """The same, a part at a time, in order, each with its texts: for more text than memory holds."""
-        chosen = id_type(self.tokenizer.vocab.size, dtype)
+        chosen = id_type(self.vocab.size, dtype)
         edges = (np.asarray(before, np.int32), np.asarray(after, np.int32))
         batches = Texts.batches(texts, _BATCH, _DOCUMENTS, *self._cutter(allowed_special))
 
@@ -130,8 +147,9 @@ class Encoder:
     def _cutter(self, allowed: Collection[str] | Literal["all"]) -> tuple[Any, ...]:
         if not allowed:
             return ()
-        self.tokenizer._parts("", allowed)  # refuses what is no special token, also where no text comes
-        return (lambda text: self.tokenizer._parts(text, allowed)), self.tokenizer.vocab.special_ids
+        ids = self.vocab.special_ids
+        cut_at("", allowed, ids)  # refuses what is no special token, also where no text comes
+        return (lambda text: cut_at(text, allowed, ids, self.lstrip)), ids
 
     def _encode(
         self, texts: Texts, dtype: np.dtype[Any], before: NDArray[np.int32], after: NDArray[np.int32]
@@ -187,7 +205,7 @@ class Encoder:
             return ids, offsets[:-1], np.diff(offsets)
         firsts, counts = np.empty(len(jobs), np.int64), np.empty(len(jobs), np.int64)
         firsts[easy], counts[easy] = offsets[:-1], np.diff(offsets)
-        normalizer, pattern, vocab = self.tokenizer.normalizer, self.tokenizer.pattern, self.tokenizer.vocab
+        normalizer, pattern, vocab = self.normalizer, self.pattern, self.vocab
         pretokens: list[str] = []
         upto = [0]
         for k in jobs[~easy]:

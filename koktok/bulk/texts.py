@@ -7,6 +7,7 @@ Arrow keeps it, is read by compiled code, which makes no strings of it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,14 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from koktok.bulk.utf16 import CODEC
 from koktok.errors import InputError
 from koktok.text.normalize import Normalizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Blocks", "Texts"]
+__all__ = ["CODEC", "Blocks", "Texts"]
+
+CODEC = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+"""Units as the machine keeps numbers of 16 bits."""
 
 _PADDING = "\0" * 8  # two words of four units are read from every place on
 Parts = list[tuple[int, int, str]]

@@ -4,6 +4,9 @@ This file adds: the step. A node is a place in `cells`; its cell holds where its
 is. From node n with symbol s one goes to ``base(n) + s`` if the cell there says that it is a child of n. Symbols are the
 characters of the pieces, numbered, or bytes where the vocabulary spells bytes; the node of a single symbol is the
 symbol's own number, so that a walk begins without a look-up.
+
+And jamo on the way: where pieces are spelled in conjoining jamo, syllables are taken apart while symbols are read, by the
+arithmetic of Unicode (section 3.12).
 """
 
 from __future__ import annotations
@@ -14,19 +17,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from koktok.bulk.units import code_point
 from koktok.vocab import BYTE_CHARS, MARK, SCORE_STEP, Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BYTEWISE", "NO_PIECE", "Trie", "step"]
-
-BYTEWISE = ("bpe-bytes", "wordpiece-bytes")
+__all__ = ["NO_PIECE", "PARENT", "Trie", "put_bytes", "read_symbols", "step"]
 
 NO_PIECE = 1
 """The value of a node where no piece ends; scores are at most 0."""
 
-_PARENT = 0xFFFFFFFF
+PARENT = 0xFFFFFFFF
+"""The half of a cell that holds the parent."""
+
 _FACTOR, _SHIFT = np.uint64(0x2545F4914F6CDD1D), np.uint64(32)  # unsigned: overflow is defined
 _TRIES = 12
 
@@ -77,7 +81,7 @@ class Trie:
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         chars = np.frombuffer("".join(vocab.pieces).encode("utf-32-le"), np.uint32)
         symbols = np.zeros(0x110000, np.int32)
-        if vocab.kind in BYTEWISE:
+        if vocab.bytewise:
             symbols[np.array([ord(char) for char in BYTE_CHARS])] = np.arange(1, 257)
             texts, symbols = symbols[chars], np.arange(1, 257, dtype=np.int32)
         else:
@@ -85,8 +89,7 @@ class Trie:
             alphabet, times = np.unique(chars, return_counts=True)
             symbols[alphabet[np.argsort(-times, kind="stable")]] = np.arange(1, len(alphabet) + 1)
             texts = symbols[chars]
-        marked = vocab.kind in ("wordpiece", "wordpiece-bytes")
-        mark = int(symbols[ord(MARK[0])]) if marked else 0
+        mark = int(symbols[ord(MARK[0])]) if vocab.marked else 0
         n_symbols = int(symbols.max(initial=0))
         nodes, parents, steps, ends = _nodes(texts, offsets, n_symbols, mark, len(MARK))
         cells, places = _lay_out(parents[:nodes], steps[:nodes], n_symbols)
@@ -94,7 +97,7 @@ class Trie:
         values = np.full(len(cells), NO_PIECE, np.int64)
         scores = np.rint(np.array(vocab.scores or np.zeros(len(sizes))) / SCORE_STEP).astype(np.int64)
         _label(parents[:nodes], places, ends, vocab.n_bytes, scores, n_symbols, ids, values, depths)
-        return cls(symbols, cells, n_symbols + 1 if marked else 0, ids, values, depths, texts, offsets)
+        return cls(symbols, cells, n_symbols + 1 if vocab.marked else 0, ids, values, depths, texts, offsets)
 
     @property
     def depth(self) -> int:
@@ -106,7 +109,7 @@ class Trie:
 def step(cells, node, symbol):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """The node behind a node and a symbol, or 0."""
     at = (cells[node] >> 32) + symbol
-    return at if cells[at] & _PARENT == node else np.int64(0)
+    return at if cells[at] & PARENT == node else np.int64(0)
 
 
 @njit(nogil=True, cache=True)
@@ -220,3 +223,80 @@ def _label(  # type: ignore[no-untyped-def]
             if node > 0:
                 ids[places[node]] = first_id + p
                 values[places[node]] = scores[p]
+
+
+@njit(nogil=True, cache=True)
+def _number(symbols, char):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    known = np.int64(symbols[char])
+    return known if known > 0 else -1 - char
+
+
+@njit(nogil=True, cache=True)
+def _as_bytes(symbols, char, out, n):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The symbols of a character's UTF-8; returns where the next one goes."""
+    if char < 0x80:
+        out[n] = symbols[char]
+        return n + 1
+    if char < 0x800:
+        out[n] = symbols[0xC0 | (char >> 6)]
+    else:
+        if char < 0x10000:
+            out[n] = symbols[0xE0 | (char >> 12)]
+        else:
+            out[n] = symbols[0xF0 | (char >> 18)]
+            n += 1
+            out[n] = symbols[0x80 | ((char >> 12) & 0x3F)]
+        n += 1
+        out[n] = symbols[0x80 | ((char >> 6) & 0x3F)]
+    out[n + 1] = symbols[0x80 | (char & 0x3F)]
+    return n + 2
+
+
+@njit(nogil=True, cache=True)
+def read_symbols(  # type: ignore[no-untyped-def]
+    data, begin, end, symbols, bytewise, letters, out
+):  # pragma: no cover - compiled
+    """Fill `out` with the symbols of a pretoken, -1 - c for a code point c that is none; returns how many."""
+    n, at = 0, begin
+    while at < end:
+        char, size = code_point(data, at)
+        if letters and 0xAC00 <= char < 0xD7A4:
+            i = char - 0xAC00
+            final = i % 28
+            three = (0x1100 + i // 588, 0x1161 + i % 588 // 28, 0x11A7 + final)
+            for k in range(3 if final else 2):
+                if bytewise:
+                    n = _as_bytes(symbols, three[k], out, n)
+                else:
+                    out[n] = _number(symbols, three[k])
+                    n += 1
+        elif bytewise:
+            n = _as_bytes(symbols, char, out, n)
+        else:
+            out[n] = _number(symbols, char)
+            n += 1
+        at += size
+    return n
+
+
+@njit(nogil=True, cache=True)
+def put_bytes(out, used, symbol):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The byte pieces of a character that is no symbol; returns where the next id goes."""
+    char = -1 - np.int64(symbol)
+    if char < 0x80:
+        out[used] = char
+        return used + 1
+    if char < 0x800:
+        out[used] = 0xC0 | (char >> 6)
+        out[used + 1] = 0x80 | (char & 0x3F)
+        return used + 2
+    if char < 0x10000:
+        out[used] = 0xE0 | (char >> 12)
+        out[used + 1] = 0x80 | ((char >> 6) & 0x3F)
+        out[used + 2] = 0x80 | (char & 0x3F)
+        return used + 3
+    out[used] = 0xF0 | (char >> 18)
+    out[used + 1] = 0x80 | ((char >> 12) & 0x3F)
+    out[used + 2] = 0x80 | ((char >> 6) & 0x3F)
+    out[used + 3] = 0x80 | (char & 0x3F)
+    return used + 4

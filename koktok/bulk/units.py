@@ -1,20 +1,125 @@
-"""Text, as UTF-16, to units: cut at every safe place.
+"""Text, as UTF-16, to units: which characters are plain, which cuts are safe, and the one pass that cuts there.
 
-This file adds: the one pass over every character. It is compiled, holds no lock, and stops when its arrays are full, so
-that a file of any size goes through memory of one size. UTF-16, because a Python string with Hangul lies so in memory
-(16 bits a character): it becomes such an array by a copy, and a syllable is read by one load.
+This file adds: the shortcut that makes bulk encoding exact. A character is *plain* when the normalizer leaves it alone
+whatever stands beside it. A cut between two plain characters is *safe*: normalization reaches across neither of them,
+and the pattern looks no further (the bigram rule), so what lies between two safe cuts, a *unit*, has the same ids
+alone as in its text. A unit of plain characters is one pretoken and normal already; any other goes through the
+normalizer and the pattern themselves, once for each distinct unit. Both are asked beforehand, for two small tables.
+
+The pass over every character is compiled, holds no lock, and stops when its arrays are full, so that a file of any size
+goes through memory of one size. UTF-16, because a Python string with Hangul lies so in memory (16 bits a character): it
+becomes such an array by a copy, and a syllable is read by one load.
 """
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 
-from koktok.bulk.marks import DIGIT, NOT_PLAIN
+from koktok.text.pretokenize import CLASSES, GROUPED, REST, Pattern
 
-__all__ = ["code_point", "cut_units"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-_GROUPED = 27  # as in `koktok.text.pretokenize`: digits further than this from the end of their number stand alone
+    from koktok.text.normalize import Normalizer
+
+__all__ = ["DIGIT", "NOT_PLAIN", "REPEATED", "code_point", "cut_units", "cuts_of", "marks_of"]
+
+NOT_PLAIN = 15
+"""The mark of a character that normalization may touch."""
+
+REPEATED = 16
+"""A bit: a run of this character may be shortened, so that two in a row are not plain."""
+
+_NAMES = (*CLASSES, REST)
+DIGIT = _NAMES.index("digit")
+
+# Inert under NFC of every Unicode version (no mark, nothing that a mark composes with backwards), or unassigned in blocks
+# of symbols. A test holds every one of them against the normalizer. What is missing here is only slower.
+_INERT = (
+    (0x00, 0x7F),
+    (0xA0, 0x17F),
+    (0x391, 0x3CE),
+    (0x410, 0x44F),
+    (0x200C, 0x200D),
+    (0x2010, 0x205E),
+    (0x20A0, 0x20BF),
+    (0x2100, 0x2BFF),
+    (0x3000, 0x3029),
+    (0x3030, 0x303F),
+    (0x3041, 0x3096),
+    (0x309B, 0x30FF),
+    (0x3131, 0x318E),
+    (0x3200, 0x4DB5),
+    (0x4E00, 0x9FD5),
+    (0xAC00, 0xD7A3),
+    (0xFE0F, 0xFE0F),
+    (0xFF01, 0xFF9D),
+    (0xFFA0, 0xFFEE),
+    (0xFFFD, 0xFFFD),
+    (0x1F000, 0x1FAFF),
+)
+# The normalizer is asked of these as a whole first; of every one of them it would take time.
+_LARGE = ((0x3400, 0x4DB5), (0x4E00, 0x9FD5), (0xAC00, 0xD7A3))
+
+
+def marks_of(normalizer: Normalizer) -> NDArray[np.uint8]:
+    """For every code point its class (its place among the classes of the pattern), or `NOT_PLAIN`.
+
+    Examples
+    --------
+    >>> from koktok.text.normalize import Normalizer
+    >>> marks = marks_of(Normalizer())
+    >>> [_NAMES[marks[ord(char)]] for char in "가A1."], bool(marks[0x200B] == NOT_PLAIN)
+    (['hangul', 'latin', 'digit', 'terminator'], True)
+    """
+    marks = np.full(0x110000, NOT_PLAIN, np.uint8)
+    inert = "".join(chr(c) for first, last in _INERT for c in range(first, last + 1))
+    for i, name in enumerate(_NAMES):
+        among = f"[^{''.join(CLASSES.values())}]" if name == REST else f"[{CLASSES[name]}]"
+        found = "".join(re.findall(f"{among}+", inert))
+        marks[np.frombuffer(found.encode("utf-32-le"), np.uint32)] = i
+    untouched: set[int] = set()
+    for first, last in _LARGE:
+        block = "".join(map(chr, range(first, last + 1)))
+        if normalizer(block) == block:
+            untouched.update(range(first, last + 1))
+    n = normalizer.folds.repeats
+    for char in inert:
+        if ord(char) in untouched:
+            continue
+        if normalizer(char) != char:
+            marks[ord(char)] = NOT_PLAIN
+        elif n and normalizer(char * (n + 1)) != char * (n + 1):
+            marks[ord(char)] |= REPEATED
+    marks.flags.writeable = False
+    return marks
+
+
+@lru_cache(maxsize=16)
+def cuts_of(pattern: Pattern) -> NDArray[np.bool_]:
+    """Whether a cut falls between two marks: entry 16 · before + after; never beside `NOT_PLAIN`.
+
+    Examples
+    --------
+    >>> int(cuts_of(Pattern()).sum()) > 0
+    True
+    """
+    one_of = {
+        name: next(filter(re.compile(f"[{ranges}]").match, map(chr, range(0x110000))))
+        for name, ranges in CLASSES.items()
+    }
+    one_of[REST] = "("
+    cuts = np.zeros(256, np.bool_)
+    for i, before in enumerate(_NAMES):
+        for j, after in enumerate(_NAMES):
+            cuts[16 * i + j] = bool(pattern.cuts(one_of[before] + one_of[after]))
+    cuts.flags.writeable = False
+    return cuts
 
 
 @njit(nogil=True, cache=True)
@@ -56,7 +161,7 @@ def cut_units(  # type: ignore[no-untyped-def]
     state : ndarray of int64, shape (4,)
         Document, place (-1: its beginning), digits of the number that go on from here, whether it is cut; updated.
     marks, cuts : ndarray
-        See `koktok.bulk.marks`.
+        See `marks_of` and `cuts_of`.
     grouped : bool
         Whether numbers are cut into threes.
     unit_begins, unit_ends, plain : ndarray, shape (room,)
@@ -86,9 +191,9 @@ def cut_units(  # type: ignore[no-untyped-def]
             if grouped and (mark & 15) == DIGIT:
                 if left == 0:
                     left, cutting = _digits_from(data, at, end, marks)
-                    if left > _GROUPED:
+                    if left > GROUPED:
                         cutting = False
-                if left > _GROUPED:
+                if left > GROUPED:
                     clean = False
                 left -= 1
             at += size
@@ -101,11 +206,11 @@ def cut_units(  # type: ignore[no-untyped-def]
                     if left == 0:
                         left, cutting = _digits_from(data, at, end, marks)
                         # What stands before may be read as one more digit; then the whole number is not ours to cut.
-                        if left > _GROUPED or (mark & 15) == NOT_PLAIN:
+                        if left > GROUPED or (mark & 15) == NOT_PLAIN:
                             cutting = False
                     elif cutting and left % 3 == 0:
                         break
-                    if left > _GROUPED:
+                    if left > GROUPED:
                         clean = False
                     left -= 1
                 if next_mark >= NOT_PLAIN and ((next_mark & 15) == NOT_PLAIN or after == char):  # or `REPEATED`

@@ -142,7 +142,7 @@ def _write_token_files(
     threads: int | None,
     quiet: bool,
 ) -> None:
-    from koktok.bulk.files import SHARD_TOKENS, write_token_files
+    from koktok.bulk.shards import SHARD_TOKENS, write_token_files
     from koktok.cli.options import sources_of
     from koktok.progress import Talk, counted
     from koktok.text.sources import ReadReport

@@ -18,6 +18,7 @@ from koktok.foreign.imported import ImportedTokenizer
 from koktok.foreign.trial import PROBES
 from koktok.formats import gguf
 from koktok.special import NO_LIMIT, ROLES
+from koktok.vocab import splits
 
 __all__ = ["agreement", "gguf_table", "hf_files"]
 
@@ -122,7 +123,7 @@ def _from_sentencepiece(engine: SentencePieceEngine) -> dict[str, Any]:
             "byte_fallback": trainer.byte_fallback,
             "ignore_merges": False,
             "vocab": {row.piece: i for i, row in enumerate(proto.pieces)},
-            "merges": _splits({piece: (-score, i) for i, (piece, score) in enumerate(scores.items())}),
+            "merges": splits(sorted(scores, key=lambda piece: -scores[piece])),
         }
     user_defined = {row.piece: i for i, row in enumerate(proto.pieces) if row.type == kinds.USER_DEFINED}
     return _whole(
@@ -155,19 +156,9 @@ def _from_ranks(engine: TiktokenEngine) -> dict[str, Any]:
             "ignore_merges": True,
             # Special tokens stand in the table, too: else the library would number them on from its end.
             "vocab": spelled | dict(ranks.specials),
-            "merges": _splits(spelled),
+            "merges": splits(sorted(spelled, key=spelled.__getitem__)),
         },
     )
-
-
-def _splits(order: Mapping[str, Any]) -> list[list[str]]:
-    """All splits of all pieces, in the order of the joined pieces; see `koktok.tokenizer.bpe_model.splits`."""
-    return [
-        [piece[:cut], piece[cut:]]
-        for piece in sorted(order, key=lambda piece: order[piece])
-        for cut in range(1, len(piece))
-        if piece[:cut] in order and piece[cut:] in order
-    ]
 
 
 def gguf_table(tokenizer: ImportedTokenizer) -> gguf.Table:

@@ -9,7 +9,6 @@ from pathlib import Path
 from koktok.foreign.base import Rows, Subject
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.tokenizer import Tokenizer
-from koktok.vocab import BYTE_OF, MARK
 
 __all__ = ["Own", "open_own"]
 
@@ -40,17 +39,8 @@ class Own(Subject):
             special_ids=set(range(vocab.size - len(vocab.specials), vocab.size)) - unknown,
         )
         self._spaced = vocab.kind != "wordpiece"
-        spelled = vocab.kind in ("bpe-bytes", "wordpiece-bytes")
-        mark = MARK if vocab.kind.startswith("wordpiece") else ""
-        self._table = []
-        for i, token in enumerate(vocab.tokens):
-            if i in self.special_ids or i in unknown:
-                self._table.append(b"")
-            elif i < vocab.n_bytes:
-                self._table.append(bytes([i]))
-            else:
-                piece = token.removeprefix(mark) if mark else token
-                self._table.append(bytes(BYTE_OF[c] for c in piece) if spelled else piece.encode())
+        mute = self.special_ids | unknown
+        self._table = [b"" if i in mute else text for i, text in enumerate(vocab.token_bytes)]
         self._bytes = ByteTable(self._table)
 
     def encode(self, lines: Sequence[str]) -> Rows:

@@ -22,9 +22,7 @@ from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
-from koktok.tokenizer.bpe_model import splits
-from koktok.tokenizer.wordpiece_model import MAX_CHARS, NO_MAX_CHARS
-from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab
+from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, splits
 
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
@@ -123,7 +121,7 @@ def _pre_tokenizer(vocab: Vocab, pattern: Pattern) -> dict[str, Any]:
     steps = [pattern.to_hf()]
     if vocab.guard:
         steps.append({"type": "Split", "pattern": {"Regex": vocab.guard}, "behavior": "Isolated", "invert": False})
-    if vocab.kind in ("bpe-bytes", "wordpiece-bytes"):
+    if vocab.bytewise:
         steps.append({"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False})
     elif vocab.kind == "wordpiece":
         # Spaces stand at the head of a pretoken only, and WordPiece drops them. A Regex, because the engines in
@@ -181,7 +179,7 @@ def _model(vocab: Vocab) -> dict[str, Any]:
             "type": "WordPiece",
             "unk_token": unknown,
             "continuing_subword_prefix": MARK,
-            "max_input_chars_per_word": MAX_CHARS if vocab.kind == "wordpiece" else NO_MAX_CHARS,
+            "max_input_chars_per_word": vocab.longest_word,
             "vocab": table,
         }
     # Syllables and jamo are BPE without merges.
@@ -195,7 +193,7 @@ def _model(vocab: Vocab) -> dict[str, Any]:
         "byte_fallback": vocab.byte_fallback,
         "ignore_merges": False,
         "vocab": {piece: i for i, piece in enumerate((*BYTE_PIECES[: vocab.n_bytes], *vocab.pieces))},
-        "merges": [list(pair) for pair in splits(vocab)],
+        "merges": [list(pair) for pair in splits(vocab.pieces)],
     }
 
 

@@ -60,7 +60,7 @@ _MARKS = {"accent": "latin", "selector": REST, "joiner": ""}
 
 # A number is read in groups of three from its right end. The look-ahead that finds the end is bounded to keep time
 # linear, so digits further than this from the end stand alone: an id of forty digits is no number anyway.
-_GROUPED = 27
+GROUPED: Final = 27
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def _parts(pattern: Pattern) -> Iterator[tuple[str, str]]:
         if alike == alone:
             if pattern.digits == "groups":
                 # No cut inside a number while its end is in sight and the digits that remain are no multiple of three.
-                yield run, f"(?={run})(?!(?:{run}{{3}}){{1,{_GROUPED // 3}}}(?!{run}))(?!{run}{{{_GROUPED + 1}}})"
+                yield run, f"(?={run})(?!(?:{run}{{3}}){{1,{GROUPED // 3}}}(?!{run}))(?!{run}{{{GROUPED + 1}}})"
             yield run, more
         else:
             yield f"{run}++", more

@@ -23,24 +23,7 @@ from koktok.vocab import Vocab, spell
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["BpeModel", "ByteBpeModel", "splits"]
-
-
-def splits(vocab: Vocab) -> list[tuple[str, str]]:
-    """The merges for libraries that rank pairs: all splits of all pieces into two pieces, by the rank of the piece.
-
-    Examples
-    --------
-    >>> splits(Vocab.bpe("ab", ["ab", "aba"]))
-    [('a', 'b'), ('ab', 'a')]
-    """
-    known = vocab.ids
-    return [
-        (piece[:cut], piece[cut:])
-        for piece in vocab.pieces
-        for cut in range(1, len(piece))
-        if piece[:cut] in known and piece[cut:] in known
-    ]
+__all__ = ["BpeModel", "ByteBpeModel"]
 
 
 class BpeModel:

@@ -7,48 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from koktok.errors import InputError
+from koktok.special import special_tokens
 from koktok.tokenizer.encoding import Encoding
 
 if TYPE_CHECKING:
     from koktok.bulk import Decoder, Encoder, TokenArray
     from koktok.recipe import Recipe
     from koktok.special import Style
-    from koktok.tokenizer import Tokenizer
     from koktok.vocab import Vocab
 
-__all__ = ["ManyTexts", "special_tokens"]
-
-
-def special_tokens(given: Any, known: Collection[str], option: str) -> list[str]:
-    """`given` as a list of special tokens.
-
-    Raises
-    ------
-    InputError
-        When it is none, or one of them is no special token; names those that there are.
-
-    Examples
-    --------
-    >>> special_tokens("</s>", ["</s>"], "after")
-    Traceback (most recent call last):
-        ...
-    koktok.errors.InputError: `after` got '</s>'; wanted: special tokens
-    hint: after=["</s>"]
-    """
-    try:
-        if isinstance(given, str | bytes):
-            raise TypeError
-        names = list(given)
-    except TypeError:
-        example = f"[{given!r}]".replace("'", '"') if isinstance(given, str) else '["</s>"]'
-        raise InputError(f"`{option}` got {given!r}; wanted: special tokens", hint=f"{option}={example}") from None
-    wrong = [name for name in names if not isinstance(name, str) or name not in known]
-    if wrong:
-        raise InputError(f"{wrong[0]!r} is no special token; there are {', '.join(known) or 'none'}")
-    return names
+__all__ = ["ManyTexts"]
 
 
 class ManyTexts:
@@ -169,7 +140,7 @@ class ManyTexts:
         """What `encode_ids` runs on; made on first use, and keeps the words that it has solved."""
         from koktok.bulk import Encoder
 
-        return Encoder(cast("Tokenizer", self))
+        return Encoder(self.vocab, self.normalizer, self.pattern, lstrip=self.style.lstrip)
 
     def decode_ids(
         self,

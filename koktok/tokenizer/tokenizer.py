@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -20,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from koktok import hangul
 from koktok.errors import InputError, UsageError
 from koktok.recipe import Recipe
-from koktok.special import Style
+from koktok.special import Style, cut_at
 from koktok.tokenizer.decoding import checked_ids, decoder_for
 from koktok.tokenizer.encoding import Encoding, Reading
-from koktok.tokenizer.many import ManyTexts, special_tokens
+from koktok.tokenizer.many import ManyTexts
 from koktok.tokenizer.model import Encoded, model_for
 from koktok.vocab import Vocab
 
@@ -39,9 +38,6 @@ CACHED_WORDS = 1 << 18
 
 Solve = Callable[[str], Encoded]
 """A pretoken to ids and spans."""
-
-WHITE_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-"""What a special token with `lstrip` takes away before it: Unicode's list, as Rust has it (Python's adds U+001C to U+001F)."""
 
 CACHED_LENGTH = 48
 """Longer pre-tokens are seldom met twice and would only fill the memory."""
@@ -363,29 +359,6 @@ class Tokenizer(ManyTexts):
 
         return read_settled(folder, TOKENIZER, read)
 
-    def _parts(self, text: str, allowed: Collection[str] | Literal["all"]) -> list[tuple[int, int, str]]:
-        """The text cut at allowed special tokens, before normalization, longest token first as in Hugging Face.
-
-        Each part is (start, end, special token or nothing).
-        """
-        specials = self.vocab.special_ids
-        whole = isinstance(allowed, str) and allowed == "all"
-        names = list(specials) if whole else special_tokens(allowed, specials, "allowed_special")
-        if not names:
-            return [(0, len(text), "")]
-        pattern = re.compile("|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)))
-        parts, end = [], 0
-        for match in pattern.finditer(text):
-            before = text[end : match.start()]
-            kept = len(before.rstrip(WHITE_SPACE)) if match[0] in self.style.lstrip else len(before)
-            if kept:
-                parts.append((end, end + kept, ""))
-            parts.append((end + kept, match.end(), match[0]))
-            end = match.end()
-        if end < len(text):
-            parts.append((end, len(text), ""))
-        return parts
-
     def _encode(
         self, text: str, allowed: Collection[str] | Literal["all"], solve: Solve, *, superwords: bool = True
     ) -> Encoding:
@@ -397,7 +370,7 @@ class Tokenizer(ManyTexts):
                 gc.enable()
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
-        for start, end, special in self._parts(text, allowed):
+        for start, end, special in cut_at(text, allowed, self.vocab.special_ids, self.style.lstrip):
             if special:
                 ids.append(self.vocab.special_ids[special])
                 offsets.append((start, end))

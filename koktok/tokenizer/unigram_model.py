@@ -24,10 +24,7 @@ from koktok.vocab import Vocab
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["UNKNOWN_PENALTY", "UnigramModel"]
-
-UNKNOWN_PENALTY = 10.0
-"""What Hugging Face and SentencePiece subtract from the lowest score for an unknown character."""
+__all__ = ["UnigramModel"]
 
 SHARPEST = 1e6
 """Largest `alpha`: a step of a score (1/256) then makes a segmentation e^3906 times likelier, and only the best is drawn."""
@@ -66,7 +63,7 @@ class UnigramModel:
 
     def __init__(self, vocab: Vocab) -> None:
         self._vocab = vocab
-        self._unknown = min(vocab.byte_score, min(vocab.scores, default=0.0)) - UNKNOWN_PENALTY
+        self._unknown = vocab.unknown_score
 
     @cached_property
     def _trie(self) -> dict[str, _Node]:

@@ -19,14 +19,7 @@ from koktok.vocab import MARK, Vocab, spell
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["MAX_CHARS", "NO_MAX_CHARS", "ByteWordPieceModel", "WordPieceModel"]
-
-MAX_CHARS = 100
-"""A longer word is unknown, as in Hugging Face, whose default this is."""
-
-NO_MAX_CHARS = 1 << 62
-"""Where nothing is unknown there is no limit. Hugging Face reads a 64-bit number, and takes seconds for a word of ten
-thousand bytes: it tries every length at every place."""
+__all__ = ["ByteWordPieceModel", "WordPieceModel"]
 
 _ROOT, _INSIDE = 0, 1  # nodes of the trie: the start of a word, and what follows "##"
 
@@ -41,8 +34,8 @@ class WordPieceModel:
     match : "greedy" or "linear"
         How to find the pieces. The trie of linear matching is built on first use (0.1 s for 32,000 pieces) and then
         1.4 times as fast on words of ordinary length; greedy needs none.
-    max_chars : int
-        A longer word is unknown, as in Hugging Face (whose default this is).
+    max_chars : int, optional
+        A longer word is unknown; `Vocab.longest_word` where it is left out.
 
     Notes
     -----
@@ -60,13 +53,13 @@ class WordPieceModel:
     lossless = False
 
     def __init__(
-        self, vocab: Vocab, *, match: Literal["greedy", "linear"] = "linear", max_chars: int = MAX_CHARS
+        self, vocab: Vocab, *, match: Literal["greedy", "linear"] = "linear", max_chars: int | None = None
     ) -> None:
         if match not in ("greedy", "linear"):
             raise UsageError(f"match = {match!r}; wanted 'greedy' or 'linear'")
         self._vocab = vocab
         self._ids = vocab.ids
-        self._max_chars = max_chars
+        self._max_chars = vocab.longest_word if max_chars is None else max_chars
         self._longest = max(map(len, vocab.pieces), default=1)
         self._linear = match == "linear"
 
@@ -233,11 +226,6 @@ class ByteWordPieceModel(WordPieceModel):
     >>> ByteWordPieceModel(vocab).encode(" 가")
     ([0, 1, 4], [(0, 1), (1, 2), (1, 2)])
     """
-
-    def __init__(
-        self, vocab: Vocab, *, match: Literal["greedy", "linear"] = "linear", max_chars: int = NO_MAX_CHARS
-    ) -> None:
-        super().__init__(vocab, match=match, max_chars=max_chars)
 
     def _encode(self, pretoken: str, match: Callable[[str], list[str] | None]) -> Encoded:
         ids, spans = super()._encode(spell(pretoken), match)

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -43,10 +43,11 @@ from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.texts import Blocks
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, place_of, probe, publish, settle, sha256_of, sync, typed, workplace, workplace_of
+from koktok.special import special_tokens
 from koktok.text.sources import ReadReport, Source, read_blocks, read_documents
 
 if TYPE_CHECKING:
-    from koktok.tokenizer import Tokenizer
+    from koktok.vocab import Vocab
 
 __all__ = ["Documents", "Format", "TokenFiles", "write_token_files"]
 
@@ -131,8 +132,22 @@ class TokenFiles:
                 return TokenArray(column.values.to_numpy(), column.offsets.to_numpy())
 
 
+class Tokenizes(Protocol):
+    """What token files are made with: `koktok.Tokenizer`, or another with a vocabulary that encodes in bulk."""
+
+    @property
+    def vocab(self) -> Vocab:
+        """Its size, digest and special tokens."""
+        ...
+
+    @property
+    def bulk_encoder(self) -> Any:
+        """Its `stream` gives batches of texts with their ids."""
+        ...
+
+
 def write_token_files(
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizes,
     sources: Source | Sequence[Source],
     out: str | Path,
     *,
@@ -149,7 +164,7 @@ def write_token_files(
 
     Parameters
     ----------
-    tokenizer : Tokenizer
+    tokenizer : Tokenizer, or another like it
     sources : Source or sequence of Source
     out : str or Path
         A folder that is not there yet, or empty.
@@ -188,6 +203,7 @@ def write_token_files(
     dtype = id_type(tokenizer.vocab.size)
     if format == "bin" and dtype == np.uint32:
         dtype = np.dtype(np.int32)
+    recipe = getattr(tokenizer, "recipe", None)  # a foreign one has none
     run = {
         "layout": LAYOUT,
         "format": format,
@@ -197,17 +213,13 @@ def write_token_files(
         "after": list(after),
         "shard_tokens": shard_tokens,
         "tokenizer": tokenizer.vocab.digest(),
-        # An imported tokenizer has no recipe.
-        "recipe": tokenizer.recipe.model_dump(mode="json", exclude_defaults=True)
-        if hasattr(tokenizer, "recipe")
-        else {},
+        "recipe": recipe.model_dump(mode="json", exclude_defaults=True) if recipe else {},
         "koktok": version("koktok"),
         "sources": [source.name for source in sources],
     }
     ids = tokenizer.vocab.special_ids
-    for token in (*before, *after):
-        if token not in ids:
-            raise InputError(f"{token!r} is no special token; there are {', '.join(ids) or 'none'}")
+    for names, option in ((before, "before"), (after, "after")):
+        special_tokens(names, ids, option)
     target = place_of(out)
     probe(target)
     with ExitStack() as until_done:
