@@ -50,14 +50,10 @@ ROOMS = [
 CIRCLES: list[set[str]] = [
     {"koktok.segment", "koktok.segment.kiwi", "koktok.segment.packed"},
     {
-        "koktok.bulk",
-        "koktok.bulk.decoder",
-        "koktok.bulk.encoder",
         "koktok.foreign.imported",
         "koktok.foreign.imported_batch",
         "koktok.formats.folder",
         "koktok.tokenizer",
-        "koktok.tokenizer.many",
         "koktok.tokenizer.tokenizer",
     },
     {"koktok.train.bpe", "koktok.train.bpe_runs"},

@@ -232,7 +232,7 @@ def _settle(run, size, bytewise, out, used, state):  # type: ignore[no-untyped-d
                 for k in range(size):
                     out[begin + k] = 0xFFFD
                 return begin + size
-            char = 0xFFFD  # one for the longest beginning of a character, as Python's decoder has it
+            char = np.int64(0xFFFD)  # one for the longest beginning of a character, as Python's decoder has it
         if char >= 0x10000:
             out[used] = 0xD7C0 + (char >> 10)
             out[used + 1] = 0xDC00 + (char & 0x3FF)

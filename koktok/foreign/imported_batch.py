@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from koktok.bulk.arrays import TokenArray, id_type
-from koktok.bulk.decoder import checked_flat
+from koktok.bulk.arrays import TokenArray, checked_flat, id_type
 from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import Texts
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from koktok.bulk import Decoder, Encoder, TokenArray
     from koktok.recipe import Recipe
     from koktok.special import Style
+    from koktok.text.normalize import Normalizer
+    from koktok.text.pretokenize import Pattern
     from koktok.vocab import Vocab
 
 __all__ = ["ManyTexts"]
@@ -27,6 +29,8 @@ class ManyTexts:
 
     recipe: Recipe
     vocab: Vocab
+    normalizer: Normalizer
+    pattern: Pattern
 
     @cached_property
     def style(self) -> Style:
