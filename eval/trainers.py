@@ -167,7 +167,7 @@ def ours(data: Data, sizes: list[int], presets: list[str], *, superwords: bool, 
     from koktok.errors import VocabSizeError
     from koktok.segment import Policy, segment_counts
     from koktok.segment.kiwi import KiwiSegmenter
-    from koktok.tokenizer.model import model_for
+    from koktok.tokenizer.kinds import model_for
     from koktok.train.bpe import curriculum, train_bpe
     from koktok.train.superwords import segment_runs
     from koktok.train.unigram import PRESETS, train_unigrams

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from koktok.build import train_tokenizer
     from koktok.errors import KoktokError
+    from koktok.foreign import load
     from koktok.recipe import Recipe
     from koktok.text.sources import Source
     from koktok.tokenizer import Tokenizer
     from koktok.tokenizer.encoding import Encoding
 
-__all__ = ["Encoding", "KoktokError", "Recipe", "Source", "Tokenizer", "train_tokenizer"]
+__all__ = ["Encoding", "KoktokError", "Recipe", "Source", "Tokenizer", "load", "train_tokenizer"]
 
 _HOMES = {
     "Encoding": "koktok.tokenizer.encoding",
@@ -25,6 +26,7 @@ _HOMES = {
     "Recipe": "koktok.recipe",
     "Source": "koktok.text.sources",
     "Tokenizer": "koktok.tokenizer.tokenizer",
+    "load": "koktok.foreign.import_file",
     "train_tokenizer": "koktok.build",
 }
 

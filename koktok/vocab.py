@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from koktok.errors import ArtifactError
 
@@ -23,12 +23,14 @@ __all__ = [
     "BYTE_CHARS",
     "BYTE_OF",
     "BYTE_PIECES",
+    "KINDS",
     "MARK",
     "MAX_CHARS",
     "NO_MAX_CHARS",
     "SCORE_STEP",
     "UNKNOWN",
     "WITH_UNKNOWN",
+    "Kind",
     "ModelKind",
     "Vocab",
     "check_sparse",
@@ -68,11 +70,46 @@ thousand bytes: it tries every length at every place."""
 UNKNOWN = ("[UNK]", "<unk>")
 """Special tokens that stand for what a vocabulary without byte fallback cannot spell; the first one found is used."""
 
-WITH_UNKNOWN = ("wordpiece", "wordpiece-bytes", "word")
-"""Kinds that read whole words, and need a token for unknown ones (of bytes: because Hugging Face asks for its name)."""
 
-MARK = "##"
-"""What stands before a WordPiece piece that continues a word."""
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What sets a kind of vocabulary apart.
+
+    Parameters
+    ----------
+    hugging_face : str
+        The model of tokenizer.json that runs it; '' where none does.
+    bytewise : bool
+        Whether pieces are spelled in bytes, with `BYTE_CHARS`.
+    marked : bool
+        Whether pieces that continue a word begin with `MARK`.
+    unknown : bool
+        Whether it reads whole words, and needs a token for unknown ones (of bytes: because Hugging Face asks for its name).
+        Then not every text comes back.
+    """
+
+    hugging_face: Literal["Unigram", "BPE", "WordPiece", "WordLevel", ""] = ""
+    bytewise: bool = False
+    marked: bool = False
+    unknown: bool = False
+
+
+KINDS: Mapping[str, Kind] = {
+    "unigram": Kind("Unigram"),
+    "bpe": Kind("BPE"),
+    "bpe-bytes": Kind("BPE", bytewise=True),
+    "wordpiece": Kind("WordPiece", marked=True, unknown=True),
+    "wordpiece-bytes": Kind("WordPiece", bytewise=True, marked=True, unknown=True),
+    "word": Kind("WordLevel", unknown=True),
+    "syllable": Kind("BPE"),  # without merges
+    "jamo": Kind("BPE"),
+    "ngram": Kind(),
+    "morpheme": Kind(),
+}
+"""The kinds. A new one is a row here, a model (`koktok.tokenizer.kinds`), a trainer and a solver (`koktok.bulk.solvers`)."""
+
+WITH_UNKNOWN = tuple(name for name, kind in KINDS.items() if kind.unknown)
+"""Kinds that read whole words."""
 
 _PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 BYTE_CHARS = tuple(
@@ -162,7 +199,7 @@ def splits(pieces: Collection[str]) -> list[tuple[str, str]]:
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Vocab:
     """A trained vocabulary, frozen.
 
@@ -227,6 +264,10 @@ class Vocab:
                 raise ArtifactError("unigram pieces want rounded scores of at most 0, falling, ties by string")
         elif self.scores:
             raise ArtifactError(f"a {self.kind} vocabulary has no scores: its rank is its order")
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self.pieces[:3])) + (", ..." if len(self.pieces) > 3 else "")
+        return f"Vocab({self.kind}, size={self.size}, pieces=({shown}), specials={len(self.specials)})"
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the tables that are made on first use: a copy makes its own, and its bytes tell nothing of its past.
@@ -295,12 +336,12 @@ class Vocab:
     @property
     def bytewise(self) -> bool:
         """Whether pieces are spelled in bytes, with `BYTE_CHARS`."""
-        return self.kind in ("bpe-bytes", "wordpiece-bytes")
+        return KINDS[self.kind].bytewise
 
     @property
     def marked(self) -> bool:
         """Whether pieces that continue a word begin with `MARK`."""
-        return self.kind in ("wordpiece", "wordpiece-bytes")
+        return KINDS[self.kind].marked
 
     @property
     def size(self) -> int:
@@ -344,6 +385,11 @@ class Vocab:
     def tokens(self) -> tuple[str, ...]:
         """The string of every id."""
         return (*BYTE_PIECES[: self.n_bytes], *self.pieces, *self.specials)
+
+    @cached_property
+    def token_ids(self) -> dict[str, int]:
+        """Byte piece, piece or special token to id."""
+        return {token: i for i, token in enumerate(self.tokens) if token}
 
     @cached_property
     def token_bytes(self) -> tuple[bytes, ...]:
@@ -444,3 +490,6 @@ class Vocab:
         plain = 0 in spelled or set(map(type, spelled)) - {float}
         scores = json.dumps(self.scores) if plain else f"[{', '.join(map(spelled.__getitem__, self.scores))}]"
         return hashlib.sha256(f"[{', '.join([*parts[:2], scores, *parts[2:]])}]".encode()).hexdigest()[:16]
+
+
+assert set(KINDS) == set(get_args(ModelKind))

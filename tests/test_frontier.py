@@ -27,7 +27,7 @@ from koktok.frontier import (
 )
 from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.tokenizer.model import model_for
+from koktok.tokenizer.kinds import model_for
 from koktok.train.unigram import PRESETS, train_unigrams
 from koktok.vocab import Vocab
 

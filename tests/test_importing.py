@@ -18,9 +18,9 @@ from llama_cpp import llama_cpp_ids
 from strategies import korean_text
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from koktok import Tokenizer
+from koktok import Tokenizer, load
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
-from koktok.foreign import ImportedTokenizer, gguf_table, hf_files, import_tokenizer
+from koktok.foreign import ImportedTokenizer, gguf_table, hf_files, import_tokenizer, load_folder
 from koktok.foreign.conversion import agreement
 from koktok.foreign.imported import PROBES
 from koktok.formats import gguf
@@ -170,12 +170,14 @@ def test_the_ids_of_its_library_on_every_line_of_mini(foreign: Foreign, mini: li
 
 def test_saved_and_loaded_it_is_the_same(foreign: Foreign, tmp_path: Path, mini: list[str]) -> None:
     folder = foreign.ours.save(tmp_path / "a")
-    again = Tokenizer.load(folder)
+    again = load(folder)
     assert isinstance(again, ImportedTokenizer)
     assert repr(again) == repr(foreign.ours)
     for line in mini[::20]:
         assert again.encode(line) == foreign.ours.encode(line)
         assert again.decode(again.encode(line).ids) == foreign.ours.decode(foreign.ours.encode(line).ids)
+    with pytest.raises(ArtifactError, match=r"holds an imported tokenizer.*\nhint: koktok.load\("):
+        Tokenizer.load(folder)
     first = {file.name: file.read_bytes() for file in folder.iterdir()}
     assert {file.name: file.read_bytes() for file in again.save(tmp_path / "b").iterdir()} == first
     assert repr(import_tokenizer(folder)) == repr(again)
@@ -485,14 +487,14 @@ class TestBadFiles:
             else:
                 (folder / name).write_bytes(damage)
             with pytest.raises(ArtifactError):
-                Tokenizer.load(folder)
+                load_folder(folder)
 
     def test_a_saved_definition_that_was_edited(self, tmp_path: Path) -> None:
         folder = import_tokenizer(self.write(tmp_path, "tokenizer.json", GOOD)).save(tmp_path / "saved")
         file = folder / "tokenizer.json"
         file.write_text(file.read_text().replace('"a": 0, "b": 1', '"a": 1, "b": 0'))
         with pytest.raises(ArtifactError, match=r"are not those that koktok\.toml was written with"):
-            Tokenizer.load(folder)
+            load_folder(folder)
 
     def test_a_library_from_the_future(self, tmp_path: Path) -> None:
         folder = import_tokenizer(self.write(tmp_path, "tokenizer.json", GOOD)).save(tmp_path / "saved")
@@ -500,10 +502,10 @@ class TestBadFiles:
         whole = mark.read_text()
         mark.write_text(whole.replace('library = "tokenizers"', 'library = "later"'))
         with pytest.raises(ArtifactError, match="wants the library 'later'"):
-            Tokenizer.load(folder)
+            load_folder(folder)
         mark.write_text(whole.replace("format = 1", "format = 2"))
         with pytest.raises(ArtifactError, match="has format 2; this koktok reads 1"):
-            Tokenizer.load(folder)
+            load_folder(folder)
 
 
 def test_lowercase_comes_from_the_config_or_the_caller(tmp_path: Path) -> None:

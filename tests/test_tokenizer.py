@@ -464,3 +464,94 @@ def test_what_an_imported_tokenizer_has_not_is_an_error(tmp_path: Path) -> None:
         assert not hasattr(tokenizer, name)
     assert tokenizer.roles["cls_token"] == "[CLS]"
     assert tokenizer.encode_batch(["학교에"], add_special_tokens=True)[0].pieces == ["[CLS]", "학교", "##에", "[SEP]"]
+
+
+# --- as people type it ------------------------------------------------------------------------------------------------
+
+
+def test_the_vocabulary_as_other_libraries_have_it(tokenizer: Tokenizer) -> None:
+    """`get_vocab`, `token_to_id` and `id_to_token` are those of `tokenizers` on the saved file, where it has one."""
+    table = tokenizer.get_vocab()
+    assert len(tokenizer) == tokenizer.vocab_size == len(table) == tokenizer.vocab.size
+    assert [tokenizer.id_to_token(i) for i in range(len(tokenizer))] == list(table)
+    assert [tokenizer.token_to_id(token) for token in table] == list(range(len(tokenizer)))
+    assert (tokenizer.token_to_id("이런 말은 없다"), tokenizer.token_to_id("")) == (None, None)
+    assert (tokenizer.id_to_token(-1), tokenizer.id_to_token(len(tokenizer))) == (None, None)
+    table.clear()
+    assert tokenizer.get_vocab()  # a copy
+
+
+def test_the_vocabulary_is_that_of_tokenizers(trained: Trained) -> None:
+    from tokenizers import Tokenizer as Foreign
+
+    for recipe in ({}, MODELS["bpe-bytes"], MODELS["wordpiece"]):
+        ours = Tokenizer.load(trained(**recipe))
+        theirs = Foreign.from_file(str(trained(**recipe) / "tokenizer.json"))
+        assert ours.get_vocab() == theirs.get_vocab()
+        assert all(ours.id_to_token(i) == theirs.id_to_token(i) for i in range(len(ours) + 2))
+        assert ours.token_to_id("[UNK]") == theirs.token_to_id("[UNK]")
+
+
+def test_ids_of_special_tokens_are_those_of_transformers(trained: Trained) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    for recipe in ({}, MODELS["wordpiece"], {"special": {"style": "gpt"}}, {"special": {"style": "roberta"}}):
+        ours = Tokenizer.load(trained(**recipe))
+        theirs = PreTrainedTokenizerFast.from_pretrained(trained(**recipe))
+        for role in ("unk", "pad", "bos", "eos"):
+            assert getattr(ours, f"{role}_id") == getattr(theirs, f"{role}_token_id"), role
+    assert Tokenizer(Recipe(), Vocab.bpe("가", [])).eos_id is None
+
+
+def test_a_call_is_that_of_transformers(trained: Trained) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    folder = trained(special={"style": "roberta"})
+    ours, theirs = Tokenizer.load(folder), PreTrainedTokenizerFast.from_pretrained(folder)
+    texts = ["나는 학교에 간다.", "</s>가\u200b나", ""]
+    found = ours(texts)
+    expected = theirs(texts, split_special_tokens=True)
+    assert [encoding["input_ids"] for encoding in found] == [encoding.input_ids for encoding in found]
+    for encoding, ids, mask in zip(found, expected["input_ids"], expected["attention_mask"], strict=True):
+        assert (encoding.input_ids, encoding["attention_mask"]) == (ids, mask)
+    assert ours(texts[0]) == found[0] == ours.encode(texts[0], add_special_tokens=True)
+    assert ours(texts[0], add_special_tokens=False) == ours.encode(texts[0])
+    with pytest.raises(UsageError, match=r"`return_tensors` is nothing .*\nhint: .*AutoTokenizer.from_pretrained"):
+        ours("가", return_tensors="pt")
+    with pytest.raises(InputError, match="got int where one"):
+        ours([3])  # type: ignore[list-item]
+
+
+def test_an_encoding_is_a_sequence_of_its_ids(trained: Trained) -> None:
+    tokenizer = Tokenizer.load(trained())
+    encoding = tokenizer.encode("나는 학교에 간다.")
+    assert [*encoding] == encoding.ids == encoding.input_ids
+    assert (encoding[0], encoding[-2:]) == (encoding.ids[0], encoding.ids[-2:])
+    assert encoding.tokens == encoding["tokens"] == encoding.pieces
+    assert tokenizer.decode(encoding) == "나는 학교에 간다."
+    assert encoding == tokenizer.encode("나는 학교에 간다.") != tokenizer.encode("나는")
+    with pytest.raises(KeyError, match="an encoding has input_ids, attention_mask"):
+        encoding["labels"]
+
+
+def test_what_is_shown_is_short(trained: Trained) -> None:
+    tokenizer = Tokenizer.load(trained())
+    shown = (tokenizer, tokenizer.vocab, tokenizer.encode("가나다 " * 5000), tokenizer.encode_ids(["가나다 " * 5000]))
+    assert all(len(repr(thing)) < 1000 for thing in shown)
+    assert repr(Tokenizer(Recipe(), Vocab.bpe("가", [])).encode("가")) == (
+        "Encoding(ids=[256], pieces=['가'], offsets=[(0, 1)])"
+    )
+
+
+def test_other_names_of_load(trained: Trained, tmp_path: Path) -> None:
+    folder = trained()
+    expected = Tokenizer.load(folder)
+    assert Tokenizer.from_pretrained(str(folder)) == expected
+    assert Tokenizer.from_file(folder / "tokenizer.json") == expected
+    shutil.copy(folder / "tokenizer.json", tmp_path)
+    with pytest.raises(ArtifactError, match=r"there is no koktok.toml in it\nhint: koktok.load\(.*tokenizer.json"):
+        Tokenizer.load(tmp_path)
+    with pytest.raises(ArtifactError, match=r"`klue/bert-base` is no readable koktok tokenizer"):
+        Tokenizer.from_pretrained("klue/bert-base")
+    assert koktok.load(tmp_path).encode("나는 학교에").ids == expected.encode("나는 학교에").ids
+    assert koktok.load(folder) == expected

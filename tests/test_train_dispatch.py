@@ -13,7 +13,7 @@ from koktok.errors import VocabSizeError
 from koktok.recipe import SPM_MODELS
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.model import model_for
+from koktok.tokenizer.kinds import model_for
 from koktok.train.dispatch import _ADAPTERS, Job, train
 from koktok.train.summary import account, summary
 from koktok.train.unigram_reserve import script_of

@@ -22,7 +22,7 @@ from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
 from koktok.formats import tiktoken
 from koktok.text.normalize import Normalizer
-from koktok.tokenizer.stream import Stream
+from koktok.tokenizer.decoding import Stream
 from koktok.verify import Report, formats, verify
 from koktok.verify.finding import Finding
 from koktok.verify.loss import class_of
@@ -222,10 +222,10 @@ def test_text_that_reaches_a_special_token_is_seen(trained: Trained, monkeypatch
 
 
 def test_saving_that_is_another_each_time_is_seen(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    from koktok.formats import folder
+    import koktok.tokenizer.tokenizer as module
 
-    real, calls = folder.files_of, iter(range(100))
-    monkeypatch.setattr(folder, "files_of", lambda t: real(t) | {"README.md": str(next(calls))})
+    real, calls = module.files_of, iter(range(100))
+    monkeypatch.setattr(module, "files_of", lambda *made: real(*made) | {"README.md": str(next(calls))})
     report = verify(trained(), ["가나다"])
     assert failed(report) == {"saving"}
     assert "'README.md' is another when it is saved a second time" in of(report, "saving").examples

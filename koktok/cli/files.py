@@ -51,8 +51,8 @@ def export(
 ) -> None:
     """Write a tokenizer for another library; says what that library does differently."""
     from koktok.files import place_of
+    from koktok.foreign import load_folder
     from koktok.formats.folder import MARK
-    from koktok.tokenizer import Tokenizer
 
     if place_of(out) == tokenizer.resolve():
         raise UsageError("`--out` is the tokenizer itself; it would be replaced", hint=f"--out {out}-{to.value}")
@@ -75,7 +75,7 @@ def export(
         raise UsageError(f"`{option}` does nothing with `--to {to.value}`", hint="koktok export --help")
     if name and Path(name).name != name:
         raise UsageError(f"`--name {name}` is no name of a file", hint=f"--name {Path(name).name or 'mine'}")
-    loaded = Tokenizer.load(tokenizer)
+    loaded = load_folder(tokenizer)
     called = name or tokenizer.resolve().name
     match to:
         case Format.hf:

@@ -81,10 +81,10 @@ def encode(
     """
     import json
 
+    from koktok.foreign import load_folder
     from koktok.progress import print_line
-    from koktok.tokenizer import Tokenizer
 
-    loaded = Tokenizer.load(tokenizer)
+    loaded = load_folder(tokenizer)
     if format is not None or out is not None:
         if format is None or out is None:
             raise UsageError("token files want --format and --out", hint="--format npy --out FOLDER")
@@ -187,10 +187,10 @@ def decode(
     quiet: Quiet = False,
 ) -> None:
     """Decode line by line: ids separated by spaces become text."""
+    from koktok.foreign import load_folder
     from koktok.progress import print_line
-    from koktok.tokenizer import Tokenizer
 
-    loaded = Tokenizer.load(tokenizer)
+    loaded = load_folder(tokenizer)
     for number, line in enumerate(lines_of_paths(paths, None, aligned=True, quiet=quiet), start=1):
         try:
             ids = [int(word) for word in line.split()]

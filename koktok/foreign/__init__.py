@@ -8,8 +8,8 @@ adapter does to the input (decompose, segment) is a note of the subject and trav
 from koktok.foreign.analysers import ANALYSERS
 from koktok.foreign.base import Row, Rows, Subject
 from koktok.foreign.conversion import gguf_table, hf_files
-from koktok.foreign.import_file import PATTERNS, import_tokenizer
-from koktok.foreign.imported import ForeignVocab, ImportedTokenizer, load_imported
+from koktok.foreign.import_file import PATTERNS, import_tokenizer, load
+from koktok.foreign.imported import ForeignVocab, ImportedTokenizer, load_folder, load_imported
 from koktok.foreign.open import KINDS, open_spec, parse_spec
 from koktok.foreign.packages import PACKAGES, package_names
 from koktok.foreign.trivial import TRIVIAL
@@ -28,6 +28,8 @@ __all__ = [
     "gguf_table",
     "hf_files",
     "import_tokenizer",
+    "load",
+    "load_folder",
     "load_imported",
     "open_spec",
     "package_names",

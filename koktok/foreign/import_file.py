@@ -14,7 +14,7 @@ from typing import Any, Final
 from koktok.errors import ArtifactError, UsageError
 from koktok.files import path_of
 from koktok.foreign.engines import Engine, HfEngine, SentencePieceEngine, TiktokenEngine, parsed
-from koktok.foreign.imported import ImportedTokenizer
+from koktok.foreign.imported import ImportedTokenizer, load_folder
 from koktok.foreign.ours import own_json, own_model
 from koktok.formats.folder import MARK
 from koktok.formats.tiktoken import SPEC, Ranks, ranks_from_text
@@ -22,7 +22,7 @@ from koktok.formats.tiktoken import load as load_ranks
 from koktok.tokenizer import Tokenizer
 from koktok.vocab import check_sparse
 
-__all__ = ["PATTERNS", "import_tokenizer"]
+__all__ = ["PATTERNS", "import_tokenizer", "load"]
 
 _GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 _CL100K = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
@@ -58,6 +58,31 @@ BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jin
 
 IN_A_FOLDER = ("tokenizer.json", "tokenizer.model", SPEC, "vocab.txt", "vocab.json")
 """Files looked for in a folder, best first."""
+
+
+def load(path: str | Path) -> Tokenizer:
+    """A tokenizer of any kind: of a folder that koktok wrote, or of another library, which then runs it.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder, or a file as `import_tokenizer` takes it, which has options besides.
+
+    Raises
+    ------
+    ArtifactError
+        When nothing is there, or what is there is damaged or of no kind that koktok reads.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from koktok import Recipe, load
+    >>> from koktok.vocab import Vocab
+    >>> folder = Tokenizer(Recipe(), Vocab.bpe("한국", [], specials=Recipe().special_tokens)).save(tempfile.mkdtemp() + "/t")
+    >>> load(folder).encode("한국").pieces, load(folder / "tokenizer.model").encode("한국").pieces
+    (['한', '국'], ['한', '국'])
+    """
+    return import_tokenizer(path)
 
 
 def import_tokenizer(
@@ -105,7 +130,7 @@ def import_tokenizer(
     place = path_of(path, "a tokenizer")
     if place.is_dir():
         if (place / MARK).is_file():
-            return Tokenizer.load(place)
+            return load_folder(place)
         found = [
             *(place / name for name in IN_A_FOLDER),
             *sorted(place.glob("*.model")),

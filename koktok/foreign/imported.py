@@ -1,7 +1,7 @@
 """`ImportedTokenizer`: a foreign tokenizer with the interface of ours.
 
 This file adds: keeping. The definition stays the data that it was, in a folder with a koktok.toml that says what it is,
-which library runs it, and its digest; `Tokenizer.load` reads it back. What a round trip through it costs is measured,
+which library runs it, and its digest; `koktok.load` reads it back. What a round trip through it costs is measured,
 not believed: `lossless` is what `decode(encode(x))` did to a list of hard texts.
 """
 
@@ -10,29 +10,28 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.files import write_folder
+from koktok.files import path_of, read_settled, write_folder
 from koktok.foreign.engines import Engine, HfEngine, SentencePieceEngine, TiktokenEngine
 from koktok.foreign.trial import PROBES
-from koktok.formats.folder import MARK, TOKENIZER, with_extra
+from koktok.formats.folder import MARK, TOKENIZER, folder_of, is_imported, read_folder, with_extra
 from koktok.formats.tiktoken import load as load_ranks
-from koktok.special import style_for
+from koktok.special import special_tokens, style_for
 from koktok.tokenizer import Tokenizer
 from koktok.tokenizer.decoding import checked_ids
 from koktok.tokenizer.encoding import Encoding
-from koktok.tokenizer.many import special_tokens
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
     from koktok.bulk import TokenArray
 
-__all__ = ["PROBES", "ForeignVocab", "ImportedTokenizer", "load_imported"]
+__all__ = ["PROBES", "ForeignVocab", "ImportedTokenizer", "load_folder", "load_imported"]
 
 FORMAT = 1
 """Version of the layout of an imported folder."""
@@ -260,7 +259,7 @@ class ImportedTokenizer(Tokenizer):
 
         return LibraryDecoder(self)
 
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
+    def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
         """Ids to text, as the library does it.
 
         Raises
@@ -287,7 +286,7 @@ class ImportedTokenizer(Tokenizer):
         raise UsageError("streams are for koktok's own tokenizers", hint="tokenizers.decoders.DecodeStream")
 
     def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
-        """Write a folder that `Tokenizer.load` reads: the definition as it came, and koktok.toml.
+        """Write a folder that `koktok.load` reads: the definition as it came, and koktok.toml.
 
         Parameters
         ----------
@@ -341,8 +340,24 @@ def digest_of(files: Mapping[str, str | bytes]) -> str:
     return found.hexdigest()
 
 
+def load_folder(path: str | Path) -> Tokenizer:
+    """The tokenizer of a folder that koktok wrote, trained or imported.
+
+    Raises
+    ------
+    ArtifactError
+        When the folder is missing, damaged, changed by hand, written by a newer koktok, or somebody else's.
+    """
+    folder = folder_of(path_of(path))
+
+    def read() -> Tokenizer:
+        return load_imported(folder) if is_imported(folder) else Tokenizer(*read_folder(folder))
+
+    return read_settled(folder, TOKENIZER, read)
+
+
 def load_imported(folder: str | Path) -> ImportedTokenizer:
-    """The imported tokenizer of a folder; `Tokenizer.load` comes here by itself.
+    """The imported tokenizer of a folder; `koktok.load` comes here by itself.
 
     Raises
     ------

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from koktok.foreign.base import Rows, Subject
+from koktok.foreign.imported import load_folder
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.tokenizer import Tokenizer
 
@@ -78,4 +79,4 @@ class Own(Subject):
 
 def open_own(spec: str, path: Path) -> Subject:
     """A folder with a koktok.toml."""
-    return Own(spec, path.resolve().name, Tokenizer.load(path))
+    return Own(spec, path.resolve().name, load_folder(path))

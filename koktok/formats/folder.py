@@ -10,17 +10,15 @@ import hashlib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.files import Product
+from koktok.formats import hf, hf_config, plain, sentencepiece
 from koktok.recipe import FORMAT, Recipe
+from koktok.vocab import Vocab
 
-if TYPE_CHECKING:
-    from koktok.tokenizer import Tokenizer
-    from koktok.vocab import Vocab
-
-__all__ = ["CARD", "MARK", "TOKENIZER", "files_of", "is_imported", "read_folder", "seal_of", "with_extra"]
+__all__ = ["CARD", "MARK", "TOKENIZER", "files_of", "folder_of", "is_imported", "read_folder", "seal_of", "with_extra"]
 
 MARK = "koktok.toml"
 """The file by which koktok knows a folder as its own."""
@@ -29,6 +27,9 @@ CARD = "README.md"
 
 _READ = ("special_tokens_map.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json")
 """What libraries look for in the folder of a tokenizer."""
+
+FOREIGN = ("tokenizer.json", "*.model", "*.tiktoken", "vocab.txt", "vocab.json")
+"""Definitions of tokenizers that koktok did not make."""
 
 _FORMAT_1 = (MARK, CARD, *_READ, "koktok_kiwi.py", "kiwi_dictionary.tsv")
 _FRONTIER_1 = (MARK, "frontier.md", "frontier.json", "frontier.png")
@@ -52,31 +53,26 @@ TOKENIZER = Product("koktok.sha256", "tokenizer", frozenset({MARK, *_READ}), ear
 """The folder of a tokenizer, trained or imported, or of a frontier of some."""
 
 
-def files_of(tokenizer: Tokenizer) -> dict[str, str | bytes]:
+def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict[str, str | bytes]:
     """The files of a saved tokenizer by name; the same bytes for the same tokenizer.
 
     Examples
     --------
-    >>> from koktok import Recipe, Tokenizer
-    >>> from koktok.vocab import Vocab
-    >>> specials = Recipe().special_tokens
-    >>> sorted(files_of(Tokenizer(Recipe(), Vocab.bpe("가", [], specials=specials))))
+    >>> sorted(files_of(Recipe(), Vocab.bpe("가", [], specials=Recipe().special_tokens), {}))
     ['koktok.toml', 'special_tokens_map.json', 'tokenizer.json', 'tokenizer.model', 'tokenizer_config.json']
     """
-    from koktok.formats import hf, hf_config, plain, sentencepiece
-
-    vocab, recipe = tokenizer.vocab, tokenizer.recipe
-    signature = {**tokenizer.signature, "kind": vocab.kind, "vocab": vocab.digest()}
+    normalizer, pattern = recipe.normalizer_for(vocab), recipe.pattern
+    signature = {**signature, "kind": vocab.kind, "vocab": vocab.digest()}
     files: dict[str, str | bytes] = {MARK: ""}
     if hf.why_not(vocab):
         files["vocab.json"] = plain.vocab_json(vocab)
     else:
-        style = tokenizer.style
-        files["tokenizer.json"] = hf.tokenizer_json(vocab, tokenizer.normalizer, tokenizer.pattern, style=style)
+        style = recipe.style_for(vocab.specials)
+        files["tokenizer.json"] = hf.tokenizer_json(vocab, normalizer, pattern, style=style)
         signature["seal"] = seal_of(files["tokenizer.json"])
         files |= hf_config.config_files(vocab, style)
-    if not sentencepiece.why_not(vocab, tokenizer.pattern):
-        files["tokenizer.model"] = sentencepiece.model_proto(vocab, tokenizer.pattern, normalizer=tokenizer.normalizer)
+    if not sentencepiece.why_not(vocab, pattern):
+        files["tokenizer.model"] = sentencepiece.model_proto(vocab, pattern, normalizer=normalizer)
     files[MARK] = recipe.to_toml(signature)
     return files
 
@@ -118,8 +114,17 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
     ArtifactError
         When the folder is missing, damaged, changed by hand, or written by a newer koktok.
     """
-    from koktok.formats import hf, plain
-
+    if not (folder / MARK).is_file():
+        foreign = next((name for name in FOREIGN if any(folder.glob(name))), "") if folder.is_dir() else ""
+        hint = f"koktok.load({str(folder)!r}) runs its {foreign} by its own library" if foreign else ""
+        raise ArtifactError(
+            f"`{folder}` is no readable koktok tokenizer: there is no {MARK} in it",
+            hint=hint or "koktok train TEXT --out FOLDER",
+        )
+    if is_imported(folder):
+        raise ArtifactError(
+            f"`{folder}` holds an imported tokenizer, which its own library runs", hint=f"koktok.load({str(folder)!r})"
+        )
     own = (folder / "vocab.json").is_file() and not (folder / "tokenizer.json").is_file()
     file = folder / ("vocab.json" if own else "tokenizer.json")
     try:
@@ -150,6 +155,11 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
             hint="train again" if own else "train again, or load it with tokenizers.Tokenizer.from_file",
         )
     return recipe, vocab, signature
+
+
+def folder_of(path: Path) -> Path:
+    """The folder of a tokenizer; a file in it, tokenizer.json for one, stands for it."""
+    return path.parent if path.is_file() and (path.parent / MARK).is_file() else path
 
 
 def is_imported(folder: Path) -> bool:

@@ -23,6 +23,7 @@ from koktok.errors import ArtifactError
 from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, splits
+from koktok.vocab import KINDS as ROWS
 
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
@@ -30,10 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["ROLES", "added_tokens", "tokenizer_json", "vocab_from_json", "why_not"]
 
 KINDS = {
-    "Unigram": ("unigram",),
-    "BPE": ("bpe", "bpe-bytes", "syllable", "jamo"),
-    "WordPiece": ("wordpiece", "wordpiece-bytes"),
-    "WordLevel": ("word",),
+    name: tuple(kind for kind, row in ROWS.items() if row.hugging_face == name)
+    for name in ("Unigram", "BPE", "WordPiece", "WordLevel")
 }
 """Hugging Face's models, and the kinds of vocabulary that each runs."""
 
@@ -111,7 +110,7 @@ def _post_processor(vocab: Vocab, style: Style) -> dict[str, Any]:
 
 def why_not(vocab: Vocab) -> str:
     """Why this vocabulary has no tokenizer.json, or '' where it has one."""
-    if vocab.kind in ("ngram", "morpheme"):
+    if not ROWS[vocab.kind].hugging_face:
         return f"Hugging Face has no longest match with byte fallback, which a {vocab.kind} vocabulary wants"
     return ""
 

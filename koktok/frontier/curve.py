@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from koktok.errors import InputError, UsageError
 from koktok.hangul import is_syllable
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.model import model_for
+from koktok.tokenizer.kinds import model_for
 from koktok.train.dispatch import UNIGRAM_FLOORS, relaxed
 from koktok.train.unigram import PRESETS, Point, Trained, train_unigrams
 

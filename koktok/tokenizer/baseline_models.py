@@ -6,13 +6,13 @@ jamo, character n-grams and morphemes are taken from the left, the longest that 
 
 from __future__ import annotations
 
-from koktok.tokenizer.model import Encoded
+from koktok.tokenizer.model import Encoded, Model
 from koktok.vocab import Vocab
 
 __all__ = ["LongestMatchModel", "WordModel"]
 
 
-class WordModel:
+class WordModel(Model):
     """A pretoken (eojeol 어절, its leading space included) is one token, or unknown.
 
     Parameters
@@ -27,39 +27,19 @@ class WordModel:
     (([1], [(0, 2)]), ([2], [(0, 3)]))
     """
 
-    lossless = False
-
-    def __init__(self, vocab: Vocab) -> None:
-        self._vocab = vocab
-
-    @property
-    def vocab(self) -> Vocab:
-        """The vocabulary that the ids belong to."""
-        return self._vocab
-
     def encode(self, pretoken: str) -> Encoded:
-        """An id and its span; nothing for an empty pretoken, several where it spells a special token (`Vocab.guard`).
-
-        Parameters
-        ----------
-        pretoken : str
-
-        Returns
-        -------
-        ids : list of int
-        spans : list of (int, int)
-        """
+        """An id and its span; nothing for an empty pretoken, several where it spells a special token (`Vocab.guard`)."""
         if not pretoken:
             return [], []
         ids, spans, at = [], [], 0
-        for part in self._vocab.guarded(pretoken):  # one part, but where the text spells a special token
-            ids.append(self._vocab.ids.get(part, self._vocab.unknown_id))
+        for part in self.vocab.guarded(pretoken):  # one part, but where the text spells a special token
+            ids.append(self.vocab.ids.get(part, self.vocab.unknown_id))
             spans.append((at, at + len(part)))
             at += len(part)
         return ids, spans
 
 
-class LongestMatchModel:
+class LongestMatchModel(Model):
     """The longest listed piece from the left, again and again; a character that is not listed becomes its bytes.
 
     Parameters
@@ -78,32 +58,13 @@ class LongestMatchModel:
     ['학교', '에서', '<0xC3>', '<0xA9>']
     """
 
-    lossless = True
-
     def __init__(self, vocab: Vocab) -> None:
-        self._vocab = vocab
+        super().__init__(vocab)
         self._ids = vocab.ids
         self._longest = max(map(len, vocab.pieces), default=1)
 
-    @property
-    def vocab(self) -> Vocab:
-        """The vocabulary that the ids belong to."""
-        return self._vocab
-
     def encode(self, pretoken: str) -> Encoded:
-        """Ids and spans.
-
-        Parameters
-        ----------
-        pretoken : str
-            Any text without lone surrogates; empty gives nothing.
-
-        Returns
-        -------
-        ids : list of int
-        spans : list of (int, int)
-            Code points of `pretoken`, half-open; the bytes of one character share its span.
-        """
+        """Ids and spans."""
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
         start, size = 0, len(pretoken)

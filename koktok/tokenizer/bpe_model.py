@@ -17,7 +17,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from koktok.errors import UsageError
-from koktok.tokenizer.model import Encoded
+from koktok.tokenizer.model import Encoded, Model
 from koktok.vocab import Vocab, spell
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["BpeModel", "ByteBpeModel"]
 
 
-class BpeModel:
+class BpeModel(Model):
     """BPE over characters, with byte fallback; n log n in the length n of the pretoken.
 
     Parameters
@@ -40,35 +40,18 @@ class BpeModel:
     ([257, 258, 195, 169], [(0, 1), (1, 3), (3, 4), (3, 4)])
     """
 
-    lossless = True
+    drawn_by = "dropout"
 
     def __init__(self, vocab: Vocab) -> None:
-        self._vocab = vocab
+        super().__init__(vocab)
         self._pieces = vocab.pieces
 
     @cached_property
     def _ranks(self) -> dict[str, int]:
         return {piece: rank for rank, piece in enumerate(self._pieces)}
 
-    @property
-    def vocab(self) -> Vocab:
-        """The vocabulary that the ids belong to."""
-        return self._vocab
-
     def encode(self, pretoken: str) -> Encoded:
-        """Ids and spans.
-
-        Parameters
-        ----------
-        pretoken : str
-            Any text without lone surrogates; empty gives nothing.
-
-        Returns
-        -------
-        ids : list of int
-        spans : list of (int, int)
-            Code points of `pretoken`, half-open; the bytes of one character share its span.
-        """
+        """Ids and spans."""
         return self._encode(pretoken, None)
 
     def sample(self, pretoken: str, *, dropout: float, rng: np.random.Generator) -> Encoded:
@@ -103,7 +86,7 @@ class BpeModel:
     def _encode(self, pretoken: str, passed_over: Callable[[], bool] | None) -> Encoded:
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
-        first = self._vocab.n_bytes
+        first = self.vocab.n_bytes
         start = 0
         for piece in self._joined(pretoken, passed_over):
             end = start + len(piece)

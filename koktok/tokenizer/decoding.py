@@ -1,21 +1,33 @@
-"""The way back: tokens to text, as Hugging Face's decoders of the same names do it, so that both give the same text.
+r"""The way back: ids to text, whole or one by one, as Hugging Face's decoders of the same names do it.
 
-This file adds: what each kind of vocabulary loses. Pieces with real spaces are only joined; bytes are collected until
-they make characters; WordPiece alone puts spaces where it may, because it kept none.
+This file adds: what each kind of vocabulary loses, and patience. Pieces with real spaces are only joined; bytes are
+collected until they make characters; WordPiece alone puts spaces where it may, because it kept none.
+
+Where ids come one by one, as a model gives them, a token may end inside a character, and in a vocabulary of jamo a
+syllable may still grow by the token after it (가 + ㅆ is 갔). What may still change is held back, so that what went out
+once is never taken back, and the strings of all pushes join to the text of all ids, for any ids at all. Held back, at most:
+
+* three bytes, of a character that has begun;
+* in jamo mode one syllable that a vowel or a tail may still join;
+* with byte fallback the run of byte pieces at the end: one bad byte makes every byte of its run U+FFFD, as in Hugging
+  Face's decoder, so no character of the run is sure before the run ends. Text of characters that have pieces has no such
+  runs, but for an emoji or a rare hanja here and there. Where whole sentences come as bytes (Thai from a vocabulary
+  without Thai), `early=True` lets each character out when its last byte is there; after bytes that are no UTF-8, which
+  no encoding of a text has, the text may then differ from that of `decode`: what was good stays good.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import codecs
+from collections.abc import Iterable
 from operator import index
 from typing import Any
 
+from koktok import hangul
 from koktok.errors import InputError
-from koktok.vocab import BYTE_OF, MARK, Vocab
+from koktok.vocab import MARK, Vocab
 
-__all__ = ["checked_id", "checked_ids", "decoder_for"]
-
-Decode = Callable[[Vocab, Sequence[int]], str]
+__all__ = ["Decoder", "Stream", "checked_id", "checked_ids", "decoder_for"]
 
 
 def checked_id(given: Any, size: int) -> int:
@@ -79,66 +91,203 @@ def checked_ids(given: Any, size: int) -> list[int]:
     return [checked_id(i, size) for i in given]  # one of them raises
 
 
-def decoder_for(vocab: Vocab) -> Decode:
-    r"""The decoder of a kind of vocabulary: ids inside its range to text.
+class Decoder:
+    """Pieces as they stand, joined; every kind of vocabulary has a decoder like this one.
+
+    Parameters
+    ----------
+    vocab : Vocab
+    """
+
+    def __init__(self, vocab: Vocab) -> None:
+        self._tokens = vocab.tokens
+
+    @property
+    def waiting(self) -> bool:
+        """True where something is held back: `finish` would give more than ''."""
+        return False
+
+    def push(self, i: int) -> str:
+        """The text that is settled by an id that is in the vocabulary."""
+        return self._tokens[i]
+
+    def finish(self) -> str:
+        """What was held back; the decoder is then as new."""
+        return ""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids that are in the vocabulary."""
+        return "".join(map(self.push, ids)) + self.finish()
+
+
+class _ByteFallback(Decoder):
+    """A run of byte pieces that is no UTF-8 becomes one U+FFFD a byte, as in ByteFallback, and is settled when it ends."""
+
+    def __init__(self, vocab: Vocab) -> None:
+        super().__init__(vocab)
+        self._n_bytes = vocab.n_bytes
+        self._raw = bytearray()
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._raw)
+
+    def push(self, i: int) -> str:
+        if i < self._n_bytes:
+            self._raw.append(i)
+            return ""
+        return self.finish() + self._tokens[i] if self._raw else self._tokens[i]
+
+    def finish(self) -> str:
+        raw = bytes(self._raw)
+        self._raw.clear()
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            return "\ufffd" * len(raw)
+
+
+class _ByteLevel(Decoder):
+    """The bytes that tokens spell, read as UTF-8 (what is none becomes U+FFFD, as in ByteLevel)."""
+
+    def __init__(self, vocab: Vocab) -> None:
+        super().__init__(vocab)
+        self._bytes = vocab.token_bytes
+        # Python's own incremental decoder replaces exactly what `bytes.decode` replaces.
+        self._utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._utf8.getstate()[0])
+
+    def push(self, i: int) -> str:
+        return self._utf8.decode(self._bytes[i])
+
+    def finish(self) -> str:
+        text = self._utf8.decode(b"", final=True)
+        self._utf8.reset()
+        return text
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return b"".join(map(self._bytes.__getitem__, ids)).decode("utf-8", "replace")
+
+
+class _EarlyByteFallback(_ByteLevel):
+    """Pieces as they come; a character of byte pieces when it is whole."""
+
+    def __init__(self, vocab: Vocab) -> None:
+        super().__init__(vocab)
+        self._n_bytes = vocab.n_bytes
+
+    def push(self, i: int) -> str:
+        return super().push(i) if i < self._n_bytes else self.finish() + self._tokens[i]
+
+
+class _WordPiece(Decoder):
+    """A space before every token that continues no word, but the first, as in WordPiece (cleanup=False)."""
+
+    def __init__(self, vocab: Vocab) -> None:
+        super().__init__(vocab)
+        self._first = True
+
+    def push(self, i: int) -> str:
+        token = self._tokens[i]
+        if self._first:
+            self._first = False
+            return token
+        return token[len(MARK) :] if token.startswith(MARK) else f" {token}"
+
+    def finish(self) -> str:
+        self._first = True
+        return ""
+
+
+def decoder_for(vocab: Vocab, *, early: bool = False) -> Decoder:
+    r"""The decoder of a kind of vocabulary.
+
+    Parameters
+    ----------
+    vocab : Vocab
+    early : bool
+        Let a character of byte pieces out when its last byte is there, not when the run of bytes ends; see the module.
 
     Examples
     --------
-    >>> vocab = Vocab.bpe("가", [])
-    >>> decoder_for(vocab)(vocab, [256, 0xEA, 0xB0, 0x81, 256, 0xFF])
+    >>> decoder_for(Vocab.bpe("가", [])).decode([256, 0xEA, 0xB0, 0x81, 256, 0xFF])
     '가각가�'
     """
-    return {"bpe-bytes": _byte_level, "wordpiece": _wordpiece, "wordpiece-bytes": _wordpiece_bytes}.get(
-        vocab.kind, _byte_fallback
-    )
+    if vocab.bytewise:
+        return _ByteLevel(vocab)
+    if vocab.marked:
+        return _WordPiece(vocab)
+    return _EarlyByteFallback(vocab) if early else _ByteFallback(vocab) if vocab.n_bytes else Decoder(vocab)
 
 
-def _byte_fallback(vocab: Vocab, ids: Sequence[int]) -> str:
-    """Pieces joined; a run of byte pieces that is no UTF-8 becomes one U+FFFD a byte, as in ByteFallback."""
-    parts: list[str] = []
-    raw = bytearray()
+class Stream:
+    r"""A decoder of one id at a time; `Tokenizer.stream` makes it.
 
-    def flush() -> None:
-        if raw:
-            try:
-                parts.append(raw.decode("utf-8"))
-            except UnicodeDecodeError:
-                parts.append("\ufffd" * len(raw))
-            raw.clear()
+    Law: ``"".join(map(stream.push, ids)) + stream.finish() == tokenizer.decode(ids)``, unless `early`; U+FFFD comes only
+    where `decode` gives it.
 
-    for i in ids:
-        if i < vocab.n_bytes:
-            raw.append(i)
-        else:
-            flush()
-            parts.append(vocab.tokens[i])
-    flush()
-    return "".join(parts)
+    Parameters
+    ----------
+    vocab : Vocab
+    letters : bool
+        Whether pieces are spelled in conjoining jamo.
+    skip_special_tokens : bool
+        Leave special tokens out, as `decode` does.
+    early : bool
+        As in `decoder_for`.
 
+    Examples
+    --------
+    >>> from koktok import Recipe, Tokenizer
+    >>> from koktok.vocab import Vocab
+    >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한글", []))
+    >>> stream = tokenizer.stream()
+    >>> [stream.push(i) for i in tokenizer.encode("한é글").ids], stream.finish()
+    (['한', '', '', 'é글'], '')
+    >>> stream = tokenizer.stream(early=True)
+    >>> [stream.push(i) for i in tokenizer.encode("한é글").ids], stream.finish()
+    (['한', '', 'é', '글'], '')
+    """
 
-def _byte_level(vocab: Vocab, ids: Sequence[int]) -> str:
-    """The bytes that pieces spell, joined, then read as UTF-8; what is none becomes U+FFFD, as in ByteLevel."""
-    return _bytes_of(vocab, ((vocab.tokens[i], i) for i in ids))
+    def __init__(
+        self, vocab: Vocab, *, letters: bool = False, skip_special_tokens: bool = False, early: bool = False
+    ) -> None:
+        self._size = vocab.size
+        self._end = vocab.first_special if skip_special_tokens else vocab.size
+        self._letters = letters
+        self._decoder = decoder_for(vocab, early=early)
+        self._open = ""  # jamo mode: a lead or an open syllable at the end of the text so far
 
+    def push(self, token_id: int) -> str:
+        """The text that is settled by this id; often '' where a character is not whole yet.
 
-def _wordpiece(vocab: Vocab, ids: Sequence[int]) -> str:
-    """A space before every token that continues no word, but the first, as in WordPiece (cleanup=False)."""
-    tokens = [vocab.tokens[i] for i in ids]
-    return "".join(
-        token if not i else token[len(MARK) :] if token.startswith(MARK) else f" {token}"
-        for i, token in enumerate(tokens)
-    )
+        Raises
+        ------
+        InputError
+            When the id is no integer or outside the vocabulary; the stream is as it was before.
+        """
+        i = checked_id(token_id, self._size)
+        return self._settled(self._decoder.push(i)) if i < self._end else ""
 
+    def finish(self) -> str:
+        """What was held back; a character that never became whole is U+FFFD. The stream is then as new."""
+        text = self._open + self._decoder.finish()
+        self._open = ""
+        return hangul.join(text) if self._letters else text
 
-def _wordpiece_bytes(vocab: Vocab, ids: Sequence[int]) -> str:
-    """`_byte_level` without the marks of continued words: spaces are among the bytes."""
-    return _bytes_of(vocab, ((vocab.tokens[i].removeprefix(MARK), i) for i in ids))
+    @property
+    def waiting(self) -> bool:
+        """True where something is held back: `finish` would give more than ''."""
+        return bool(self._open) or self._decoder.waiting
 
-
-def _bytes_of(vocab: Vocab, tokens: Iterable[tuple[str, int]]) -> str:
-    """Spelled bytes to text; special tokens are spelled as themselves."""
-    first_special = vocab.size - len(vocab.specials)
-    raw = bytearray()
-    for token, i in tokens:
-        raw += token.encode() if i >= first_special else bytes(BYTE_OF[char] for char in token)
-    return raw.decode("utf-8", errors="replace")
+    def _settled(self, text: str) -> str:
+        """`text` behind what was open, without what is open now."""
+        if not self._letters or not text:
+            return text
+        text = hangul.join(self._open + text)
+        end = len(text) - hangul.may_grow(text[-1])
+        self._open = text[end:]
+        return text[:end]

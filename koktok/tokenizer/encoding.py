@@ -5,9 +5,10 @@ This file adds: offsets. Spans inside a pretoken become half-open code points of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Encoding", "Reading"]
 
+_SHOWN = Repr()
+_SHOWN.maxlist = 16
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Encoding:
-    """What `encode` returns: three lists of one length.
+    """What `encode` returns: three lists of one length. As a sequence it is its ids.
 
     Parameters
     ----------
@@ -27,6 +31,12 @@ class Encoding:
         The string of each id.
     offsets : list of (int, int)
         Code points of the text that was passed, half-open; the byte tokens of one character share its span.
+
+    Examples
+    --------
+    >>> encoding = Encoding([7, 8], ["한국", "어"], [(0, 2), (2, 3)])
+    >>> len(encoding), list(encoding), encoding[-1], encoding.tokens, encoding["input_ids"]
+    (2, [7, 8], 8, ['한국', '어'], [7, 8])
     """
 
     ids: list[int]
@@ -35,6 +45,38 @@ class Encoding:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ids)
+
+    def __getitem__(self, key: int | slice | str) -> Any:
+        if isinstance(key, str):
+            if key not in _NAMES:
+                raise KeyError(f"{key!r}; an encoding has {', '.join(_NAMES)}")
+            return getattr(self, key)
+        return self.ids[key]
+
+    def __repr__(self) -> str:
+        shown = (f"{field.name}={_SHOWN.repr(getattr(self, field.name))}" for field in fields(self))
+        return f"Encoding({', '.join(shown)})"
+
+    @property
+    def tokens(self) -> list[str]:
+        """`pieces`, as Hugging Face calls them."""
+        return self.pieces
+
+    @property
+    def input_ids(self) -> list[int]:
+        """`ids`, as transformers calls them."""
+        return self.ids
+
+    @property
+    def attention_mask(self) -> list[int]:
+        """A 1 for each token: nothing is padded here."""
+        return [1] * len(self.ids)
+
+
+_NAMES = ("input_ids", "attention_mask", "ids", "tokens", "pieces", "offsets")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,15 @@
-"""Which models can be sampled, with which keyword: one look-up behind `Tokenizer.sample` and `Tokenizer.n_best`.
+"""Other segmentations than the best: which models can be sampled, with which keyword, and n-best of a whole text.
 
-This file adds: the error that names the way out. Unigram gives segmentations a probability and is sharpened by `alpha`;
-BPE and WordPiece have none and drop joins or matches; the baselines have one segmentation only.
+This file adds: the error that names the way out, and laziness. Unigram gives segmentations a probability and is sharpened
+by `alpha`; BPE and WordPiece have none and drop joins or matches; the baselines have one segmentation only. Of two sorted
+lists of n there are n² sums, and their n best are found by looking at about 2n of them: a sum can be next only when the
+one above it or the one to its left has been taken (Huang and Chiang 2005).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from koktok.errors import UsageError
@@ -15,10 +18,7 @@ from koktok.tokenizer.model import Encoded, Model
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["n_best_of", "sampler_for"]
-
-_ALPHA = ("unigram",)
-_DROPOUT = ("bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes")
+__all__ = ["best_choices", "n_best_of", "sampler_for"]
 
 
 def sampler_for(
@@ -46,7 +46,7 @@ def sampler_for(
     import numpy as np
 
     kind = model.vocab.kind
-    wanted = "alpha" if kind in _ALPHA else "dropout" if kind in _DROPOUT else None
+    wanted = model.drawn_by
     if wanted is None:
         raise UsageError(f"a {kind} tokenizer has one segmentation of a text only", hint="tokenizer.encode(text)")
     way_out = f"tokenizer.sample(text, {wanted}=0.1, seed_or_rng=0)"
@@ -78,9 +78,59 @@ def n_best_of(model: Model) -> Callable[[str, int], list[tuple[Encoded, float]]]
     UsageError
         When the model gives segmentations no score.
     """
-    if model.vocab.kind not in _ALPHA:
+    if model.drawn_by != "alpha":
         raise UsageError(
             f"a {model.vocab.kind} tokenizer gives segmentations no score, so none is the second best",
             hint="koktok train --model unigram",
         )
     return model.n_best  # type: ignore[attr-defined, no-any-return]
+
+
+def best_choices(lists: Iterable[Sequence[float]], n: int) -> list[tuple[tuple[int, ...], float]]:
+    """The `n` highest sums of one number from each list, best first; fewer when there are not so many.
+
+    Parameters
+    ----------
+    lists : iterable of sequence of float
+        Each falling, none empty.
+    n : int
+        At least 1.
+
+    Returns
+    -------
+    list of (tuple of int, float)
+        Which number of each list, and the sum; equal sums in the order of their places in the lists.
+
+    Raises
+    ------
+    UsageError
+        When `n` is less than 1.
+
+    Examples
+    --------
+    >>> best_choices([[-1.0, -4.0], [-2.0, -3.0]], 3)
+    [((0, 0), -3.0), ((0, 1), -4.0), ((1, 0), -6.0)]
+    """
+    if n < 1:
+        raise UsageError(f"n = {n}; wanted at least 1")
+    sums, ways = [0.0], list[list[tuple[int, int]]]()  # ways[k][i]: which sum before, which number of list k
+    for scores in lists:
+        heap = [(-(sums[0] + scores[0]), 0, 0)]
+        seen, taken = {(0, 0)}, list[tuple[float, tuple[int, int]]]()
+        while heap and len(taken) < n:
+            cost, before, here = heappop(heap)
+            taken.append((-cost, (before, here)))
+            for b, h in ((before, here + 1), (before + 1, here)):
+                if b < len(sums) and h < len(scores) and (b, h) not in seen:
+                    seen.add((b, h))
+                    heappush(heap, (-(sums[b] + scores[h]), b, h))
+        sums = [total for total, _ in taken]
+        ways.append([way for _, way in taken])
+    found = []
+    for rank, total in enumerate(sums):
+        choice, at = [], rank
+        for steps in reversed(ways):
+            at, here = steps[at]
+            choice.append(here)
+        found.append((tuple(reversed(choice)), total))
+    return found

@@ -3,6 +3,9 @@
 This file adds: composition. decode(encode(x)) == normalize(x) for every text (law 4), and offsets are half-open code
 points of the raw text, also where normalization changed its length (law 7). Text that spells a special token is text,
 unless the caller allows that token.
+
+`encode` and `decode` define what all of this does, in Python that can be read; `koktok.bulk` gives the same ids and texts
+by the gigabyte, in compiled code that tests hold to these.
 """
 
 from __future__ import annotations
@@ -14,30 +17,30 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from koktok import hangul
 from koktok.errors import InputError, UsageError
+from koktok.files import path_of, read_settled, write_folder
+from koktok.formats.folder import TOKENIZER, files_of, folder_of, read_folder, with_extra
 from koktok.recipe import Recipe
-from koktok.special import Style, cut_at
-from koktok.tokenizer.decoding import checked_ids, decoder_for
+from koktok.special import Style, cut_at, special_tokens
+from koktok.tokenizer.decoding import Stream, checked_ids, decoder_for
 from koktok.tokenizer.encoding import Encoding, Reading
-from koktok.tokenizer.many import ManyTexts
-from koktok.tokenizer.model import Encoded, model_for
+from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.model import Encoded
+from koktok.tokenizer.sampling import best_choices, n_best_of, sampler_for
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from koktok.tokenizer.stream import Stream
+    from koktok.bulk import Decoder, Encoder, TokenArray
 
 __all__ = ["Encoding", "Tokenizer"]
 
 CACHED_WORDS = 1 << 18
 """Solved pre-tokens kept: a quarter of a million distinct words cover over .97 of running Korean text, in about 100 MB."""
-
-Solve = Callable[[str], Encoded]
-"""A pretoken to ids and spans."""
 
 CACHED_LENGTH = 48
 """Longer pre-tokens are seldom met twice and would only fill the memory."""
@@ -46,8 +49,14 @@ LONG_TEXT = 1 << 18
 """Characters from which the garbage collector waits: it would go through all offsets so far every 70,000 tokens, which took
 36 s of processor time for a text of 10 MB with ten million tokens, and 8 s without."""
 
+Allowed = Collection[str] | Literal["all"]
+"""Special tokens that a text may spell."""
 
-class Tokenizer(ManyTexts):
+Solve = Callable[[str], Encoded]
+"""A pretoken to ids and spans."""
+
+
+class Tokenizer:
     """A trained tokenizer.
 
     Parameters
@@ -134,10 +143,7 @@ class Tokenizer(ManyTexts):
         """What the special tokens are for; `koktok.formats.styles.restyle` changes it without a new training."""
         return self.recipe.style_for(self.vocab.specials)
 
-    @property
-    def roles(self) -> Mapping[str, str]:
-        """Special tokens by the part that they play for transformers: `bos_token`, `eos_token`, `pad_token` ..."""
-        return self.style.roles
+    # --- Encoding -----------------------------------------------------------------------------------------------------
 
     def normalize(self, text: str) -> str:
         """The text as the model sees it: what `decode(encode(text))` gives back."""
@@ -149,7 +155,7 @@ class Tokenizer(ManyTexts):
         text: str,
         *,
         add_special_tokens: bool = False,
-        allowed_special: Collection[str] | Literal["all"] = (),
+        allowed_special: Allowed = (),
         superwords: bool = True,
     ) -> Encoding:
         """Text to ids, pieces and offsets; always the same for the same text.
@@ -179,6 +185,245 @@ class Tokenizer(ManyTexts):
             [*before, *found.ids, *behind], [*none * len(before), *found.offsets, *none * len(behind)]
         )
 
+    @overload
+    def __call__(self, text: str, *, add_special_tokens: bool = True, **options: Any) -> Encoding: ...
+
+    @overload
+    def __call__(self, text: Iterable[str], *, add_special_tokens: bool = True, **options: Any) -> list[Encoding]: ...
+
+    def __call__(
+        self, text: str | Iterable[str], *, add_special_tokens: bool = True, **options: Any
+    ) -> Encoding | list[Encoding]:
+        """As transformers has it: one text or many, with the special tokens of the style around each.
+
+        Parameters
+        ----------
+        text : str or iterable of str
+        add_special_tokens : bool
+        **options
+            Those of `encode`.
+
+        Returns
+        -------
+        Encoding or list of Encoding
+            With `input_ids` and `attention_mask`, also by these names in brackets. Nothing is padded, cut, or made a
+            tensor of: that is what `transformers.AutoTokenizer.from_pretrained(FOLDER)` does with a saved folder.
+
+        Raises
+        ------
+        InputError
+            As `encode`.
+        UsageError
+            For options of transformers that koktok does not have.
+
+        Examples
+        --------
+        >>> tokenizer = Tokenizer(Recipe().changed(special={"template": "eos"}), Vocab.bpe("한국", [], specials=["</s>"]))
+        >>> tokenizer("한국").input_ids, [encoding["attention_mask"] for encoding in tokenizer(["한", "국"])]
+        ([257, 256, 258], [[1, 1], [1, 1]])
+        """
+        if strange := sorted(options.keys() - {"allowed_special", "superwords"}):
+            raise UsageError(
+                f"`{strange[0]}` is nothing that koktok's own tokenizer does",
+                hint="tokenizer.save(FOLDER), then transformers.AutoTokenizer.from_pretrained(FOLDER)(text, ...)",
+            )
+        if isinstance(text, str):
+            return self.encode(text, add_special_tokens=add_special_tokens, **options)
+        return self.encode_batch(text, add_special_tokens=add_special_tokens, **options)
+
+    # --- Batches and arrays -------------------------------------------------------------------------------------------
+
+    def encode_batch(self, texts: Iterable[str], **options: Any) -> list[Encoding]:
+        """Many texts at once, each as `encode` does it, with its options.
+
+        Raises
+        ------
+        InputError
+            When a bare `str` comes in place of texts.
+        """
+        if isinstance(texts, str):
+            raise InputError("one `str` came where texts were wanted", hint="tokenizer.encode_batch([text])")
+        try:
+            if isinstance(texts, Mapping | bytes | bytearray):
+                raise TypeError
+            each = iter(texts)  # an array of no dimensions calls itself iterable, and is not
+        except TypeError:
+            raise InputError(
+                f"a {type(texts).__name__} came where texts were wanted", hint="tokenizer.encode_batch([text, text])"
+            ) from None
+        return [self.encode(text, **options) for text in each]
+
+    def encode_ids(
+        self,
+        texts: Any,
+        *,
+        threads: int | None = None,
+        dtype: Any = None,
+        add_special_tokens: bool = False,
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+        allowed_special: Allowed = (),
+    ) -> TokenArray:
+        """Ids of many texts in one flat array: those of `encode`, at many times its speed, and nothing else.
+
+        Parameters
+        ----------
+        texts : iterable of str, or pyarrow.Array or ChunkedArray of strings
+            Each is a document.
+        threads : int, optional
+            The default is one for each core; small inputs take one. The ids are the same for any number.
+        dtype : numpy type, optional
+            The default is uint16 where all ids of the vocabulary fit, else uint32.
+        add_special_tokens, allowed_special
+            As in `encode`, for every document.
+        before, after : sequence of str
+            Special tokens that every document begins and ends with, outside those of `add_special_tokens`.
+
+        Returns
+        -------
+        TokenArray
+            `ids`, and `offsets` that say where each document begins and ends.
+
+        Raises
+        ------
+        InputError
+            As `encode`; and when a bare `str` comes in place of texts.
+        UsageError
+            When `dtype` cannot hold the ids, or `threads` is less than 1.
+
+        Examples
+        --------
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}, specials=["</s>"]))
+        >>> tokens = tokenizer.encode_ids(["한국", "국"], after=["</s>"])
+        >>> tokens.ids.tolist(), tokens.offsets.tolist(), tokens[1].tolist()
+        ([258, 259, 256, 259], [0, 2, 4], [256, 259])
+        """
+        frame = self.style.frame if add_special_tokens else ([], [])
+        return self._ids_by(
+            self.bulk_encoder,
+            texts,
+            before=[*special_tokens(before, self.vocab.special_ids, "before"), *frame[0]],
+            after=[*frame[1], *special_tokens(after, self.vocab.special_ids, "after")],
+            threads=threads,
+            dtype=dtype,
+            allowed_special=allowed_special,
+        )
+
+    def decode_ids(
+        self,
+        ids: Any,
+        offsets: Any = None,
+        *,
+        skip_special_tokens: bool = False,
+        threads: int | None = None,
+    ) -> list[str]:
+        """Texts of many documents, each as `decode` gives it.
+
+        Parameters
+        ----------
+        ids : TokenArray, or ndarray of integers, shape (tokens,)
+            The flat ids of all documents.
+        offsets : ndarray of int64, shape (documents + 1,), optional
+            Where each begins and ends; a `TokenArray` brings its own, and without any all ids are one document.
+        skip_special_tokens : bool
+            As in `decode`.
+        threads : int, optional
+            The default is one for each core.
+
+        Raises
+        ------
+        InputError
+            When an id is outside the vocabulary, or the offsets do not fit the ids.
+
+        Examples
+        --------
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer.decode_ids(tokenizer.encode_ids(["한국", "국é"]))
+        ['한국', '국é']
+        """
+        from koktok.bulk import TokenArray
+
+        if isinstance(ids, TokenArray):
+            ids, offsets = ids.ids, ids.offsets
+        elif isinstance(ids, str | bytes | bytearray) or not hasattr(ids, "__len__") or getattr(ids, "ndim", 1) == 0:
+            raise InputError(
+                f"`decode_ids` got {type(ids).__name__} where flat ids were wanted",
+                hint="tokenizer.decode_ids(tokenizer.encode_ids(texts))",
+            )
+        elif offsets is None:
+            offsets = [0, len(ids)]
+        return self._bulk_decoder(ids, offsets, skip_special_tokens=skip_special_tokens, threads=threads)
+
+    def decode_batch(self, rows: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
+        """Texts of rows of ids, each as `decode` gives it.
+
+        Raises
+        ------
+        InputError
+            When an id is outside the vocabulary.
+
+        Examples
+        --------
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0}))
+        >>> tokenizer.decode_batch([[256], [257, 256], []])
+        ['국', '한국', '']
+        """
+        given: Any = rows
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
+            raise InputError(
+                f"`decode_batch` got {type(given).__name__} where rows of ids were wanted",
+                hint="tokenizer.decode_batch([ids, ids])",
+            )
+        return self._bulk_decoder.batch(rows, skip_special_tokens=skip_special_tokens)
+
+    @cached_property
+    def bulk_encoder(self) -> Encoder:
+        """What `encode_ids` runs on; made on first use, and keeps the words that it has solved."""
+        from koktok.bulk import Encoder
+
+        return Encoder(self.vocab, self.normalizer, self.pattern, lstrip=self.style.lstrip)
+
+    # --- Decoding -----------------------------------------------------------------------------------------------------
+
+    def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
+        """Ids to text.
+
+        Bytes that are no UTF-8 become U+FFFD; no encoding of a text holds such bytes. Where `lossless` is False the
+        text comes back as well as Hugging Face's decoder can: WordPiece puts one space before each word.
+
+        Raises
+        ------
+        InputError
+            When an id is outside the vocabulary.
+        """
+        kept = checked_ids(ids, self.vocab.size)
+        if skip_special_tokens:
+            kept = [i for i in kept if i < self.vocab.first_special]
+        text = decoder_for(self.vocab).decode(kept)
+        return hangul.join(text) if self.recipe.jamo else text
+
+    def stream(self, *, skip_special_tokens: bool = False, early: bool = False) -> Stream:
+        """A decoder for ids that come one by one, as a model gives them: `push` each, then `finish`.
+
+        Parameters
+        ----------
+        skip_special_tokens : bool
+            As in `decode`.
+        early : bool
+            Let a character of byte pieces out as soon as it is whole; see `koktok.tokenizer.decoding`.
+
+        Examples
+        --------
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0}))
+        >>> stream = tokenizer.stream()
+        >>> [stream.push(i) for i in tokenizer.encode("한국").ids], stream.finish()
+        (['한', '국'], '')
+        """
+        letters = bool(self.recipe.jamo)
+        return Stream(self.vocab, letters=letters, skip_special_tokens=skip_special_tokens, early=early)
+
+    # --- Sampling -----------------------------------------------------------------------------------------------------
+
     def sample(
         self,
         text: str,
@@ -187,7 +432,7 @@ class Tokenizer(ManyTexts):
         dropout: float | None = None,
         seed_or_rng: int | np.random.Generator,
         n_best: int | None = None,
-        allowed_special: Collection[str] | Literal["all"] = (),
+        allowed_special: Allowed = (),
     ) -> Encoding:
         """Another segmentation of the same text, for subword regularization; `decode` gives the same text.
 
@@ -222,8 +467,6 @@ class Tokenizer(ManyTexts):
         koktok.errors.UsageError: `dropout` is not for a unigram tokenizer, whose samples take `alpha`
         hint: tokenizer.sample(text, alpha=0.1, seed_or_rng=0)
         """
-        from koktok.tokenizer.sampling import sampler_for
-
         draw = sampler_for(self.model, alpha=alpha, dropout=dropout, seed_or_rng=seed_or_rng, n_best=n_best)
         return self._encode(text, allowed_special, draw)
 
@@ -249,9 +492,6 @@ class Tokenizer(ManyTexts):
         >>> [(encoding.pieces, score) for encoding, score in tokenizer.n_best("한국", 2)]
         [(['한국'], -3.0), (['한', '국'], -4.0)]
         """
-        from koktok.tokenizer.combine import best_choices
-        from koktok.tokenizer.sampling import n_best_of
-
         n_best = n_best_of(self.model)
         if not isinstance(n, int):
             raise UsageError(f"n = {n!r}; wanted a whole number of at least 1", hint="tokenizer.n_best(text, 5)")
@@ -269,45 +509,68 @@ class Tokenizer(ManyTexts):
             found.append((self._encoding(ids, offsets), score))
         return found
 
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
-        """Ids to text.
+    # --- Vocabulary ---------------------------------------------------------------------------------------------------
 
-        Bytes that are no UTF-8 become U+FFFD; no encoding of a text holds such bytes. Where `lossless` is False the
-        text comes back as well as Hugging Face's decoder can: WordPiece puts one space before each word.
+    def __len__(self) -> int:
+        return self.vocab.size
 
-        Raises
-        ------
-        InputError
-            When an id is outside the vocabulary.
-        """
-        kept = checked_ids(ids, self.vocab.size)
-        if skip_special_tokens:
-            first_special = self.vocab.size - len(self.vocab.specials)
-            kept = [i for i in kept if i < first_special]
-        text = decoder_for(self.vocab)(self.vocab, kept)
-        return hangul.join(text) if self.recipe.jamo else text
+    @property
+    def vocab_size(self) -> int:
+        """All ids: bytes, pieces, special and reserved tokens."""
+        return self.vocab.size
 
-    def stream(self, *, skip_special_tokens: bool = False, early: bool = False) -> Stream:
-        """A decoder for ids that come one by one, as a model gives them: `push` each, then `finish`.
-
-        Parameters
-        ----------
-        skip_special_tokens : bool
-            As in `decode`.
-        early : bool
-            Let a character of byte pieces out as soon as it is whole; see `koktok.tokenizer.stream`.
+    def get_vocab(self) -> dict[str, int]:
+        """Every token and its id.
 
         Examples
         --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0}))
-        >>> stream = tokenizer.stream()
-        >>> [stream.push(i) for i in tokenizer.encode("한국").ids], stream.finish()
-        (['한', '국'], '')
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한국", ["한국"], specials=["</s>"]))
+        >>> [*tokenizer.get_vocab().items()][255:]
+        [('<0xFF>', 255), ('국', 256), ('한', 257), ('한국', 258), ('</s>', 259)]
         """
-        from koktok.tokenizer.stream import Stream
+        return dict(self.vocab.token_ids)
 
-        letters = bool(self.recipe.jamo)
-        return Stream(self.vocab, letters=letters, skip_special_tokens=skip_special_tokens, early=early)
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a piece, byte piece or special token; None for a string that is no token.
+
+        Examples
+        --------
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한국", ["한국"], specials=["</s>"]))
+        >>> [tokenizer.token_to_id(token) for token in ("한국", "</s>", "<0x0A>", "국한")], tokenizer.id_to_token(258)
+        ([258, 259, 10, None], '한국')
+        """
+        return self.vocab.token_ids.get(token)
+
+    def id_to_token(self, i: int) -> str | None:
+        """The token of an id; None for a number that is no id."""
+        return self.vocab.tokens[i] if 0 <= i < self.vocab.size else None
+
+    @property
+    def roles(self) -> Mapping[str, str]:
+        """Special tokens by the part that they play for transformers: `bos_token`, `eos_token`, `pad_token` ..."""
+        return self.style.roles
+
+    @property
+    def unk_id(self) -> int | None:
+        """The id of the unknown token, which byte fallback never gives; None where there is none."""
+        return self.token_to_id(self.roles.get("unk_token", ""))
+
+    @property
+    def pad_id(self) -> int | None:
+        """The id of the padding token, or None."""
+        return self.token_to_id(self.roles.get("pad_token", ""))
+
+    @property
+    def bos_id(self) -> int | None:
+        """The id of the token that begins a text, or None."""
+        return self.token_to_id(self.roles.get("bos_token", ""))
+
+    @property
+    def eos_id(self) -> int | None:
+        """The id of the token that ends a text, or None."""
+        return self.token_to_id(self.roles.get("eos_token", ""))
+
+    # --- Saving and loading -------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
         """Write the folder that transformers, tokenizers and sentencepiece load.
@@ -331,37 +594,31 @@ class Tokenizer(ManyTexts):
         InputError
             When the disk says no; nothing half-written is left.
         """
-        from koktok.files import write_folder
-        from koktok.formats.folder import TOKENIZER, files_of, with_extra
-
-        return write_folder(path, with_extra(files_of(self), extra), TOKENIZER)
+        return write_folder(path, with_extra(files_of(self.recipe, self.vocab, self.signature), extra), TOKENIZER)
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
-        """The tokenizer of a folder.
+        """The tokenizer of a folder that koktok wrote; `koktok.load` opens those of other libraries too.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder, or the tokenizer.json in it.
 
         Raises
         ------
         ArtifactError
-            When the folder is missing, damaged, changed by hand, or written by a newer koktok.
+            When the folder is missing, damaged, changed by hand, written by a newer koktok, or somebody else's.
         """
-        from koktok.files import path_of, read_settled
-        from koktok.formats.folder import TOKENIZER, is_imported, read_folder
+        folder = folder_of(path_of(path))
+        return read_settled(folder, TOKENIZER, lambda: cls(*read_folder(folder)))
 
-        folder = path_of(path)
+    from_pretrained = load  # as users of transformers type it; nothing is fetched
+    from_file = load  # as users of tokenizers do
 
-        def read() -> Tokenizer:
-            if is_imported(folder):
-                from koktok.foreign.imported import load_imported
+    # --- Private ------------------------------------------------------------------------------------------------------
 
-                return load_imported(folder)
-            return cls(*read_folder(folder))
-
-        return read_settled(folder, TOKENIZER, read)
-
-    def _encode(
-        self, text: str, allowed: Collection[str] | Literal["all"], solve: Solve, *, superwords: bool = True
-    ) -> Encoding:
+    def _encode(self, text: str, allowed: Allowed, solve: Solve, *, superwords: bool = True) -> Encoding:
         if len(_checked(text)) > LONG_TEXT and gc.isenabled():
             gc.disable()
             try:
@@ -370,9 +627,10 @@ class Tokenizer(ManyTexts):
                 gc.enable()
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
-        for start, end, special in cut_at(text, allowed, self.vocab.special_ids, self.style.lstrip):
+        special_ids = self.vocab.special_ids
+        for start, end, special in cut_at(text, allowed, special_ids, self.style.lstrip):
             if special:
-                ids.append(self.vocab.special_ids[special])
+                ids.append(special_ids[special])
                 offsets.append((start, end))
                 continue
             part = text[start:end]
@@ -393,8 +651,7 @@ class Tokenizer(ManyTexts):
         return self._encoding(ids, offsets)
 
     def _read(self, text: str, *, superwords: bool = True) -> Reading:
-        pattern = self.pattern if superwords else self.words
-        return Reading.of(text, self.normalizer, pattern)
+        return Reading.of(text, self.normalizer, self.pattern if superwords else self.words)
 
     def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
         tokens = self.vocab.tokens
@@ -410,6 +667,23 @@ class Tokenizer(ManyTexts):
                     self._cache.clear()
                 self._cache[pretoken] = solved
         return solved
+
+    def _ids_by(
+        self, encoder: Any, texts: Any, *, before: Sequence[str] = (), after: Sequence[str] = (), **options: Any
+    ) -> TokenArray:
+        if isinstance(texts, Mapping):
+            raise InputError("a mapping came where texts were wanted", hint="tokenizer.encode_ids(mapping[key])")
+        known = self.vocab.special_ids
+        edges = (special_tokens(before, known, "before"), special_tokens(after, known, "after"))
+        begin, end = ([known[token] for token in edge] for edge in edges)
+        found: TokenArray = encoder(texts, before=begin, after=end, **options)
+        return found
+
+    @cached_property
+    def _bulk_decoder(self) -> Decoder:
+        from koktok.bulk import Decoder
+
+        return Decoder(self.vocab, letters=bool(self.recipe.jamo))
 
 
 def _checked(text: str) -> str:

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from koktok.errors import UsageError
-from koktok.tokenizer.model import Encoded
+from koktok.tokenizer.model import Encoded, Model
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _Node = list[Any]  # score, id (-1: no piece ends here) and children by characte
 _NO_PIECE = 1.0  # a proper prefix of a piece that is no piece itself; real scores are at most 0
 
 
-class UnigramModel:
+class UnigramModel(Model):
     """Viterbi over a unigram vocabulary; exact, and linear in the length of the pretoken.
 
     Parameters
@@ -59,18 +59,18 @@ class UnigramModel:
     ([257, 195, 169], [(0, 2), (2, 3), (2, 3)])
     """
 
-    lossless = True
+    drawn_by = "alpha"
 
     def __init__(self, vocab: Vocab) -> None:
-        self._vocab = vocab
+        super().__init__(vocab)
         self._unknown = vocab.unknown_score
 
     @cached_property
     def _trie(self) -> dict[str, _Node]:
         """Pieces by their characters; made when the first text comes, not on loading."""
         trie: dict[str, _Node] = {}
-        first = self._vocab.n_bytes
-        for i, (piece, score) in enumerate(zip(self._vocab.pieces, self._vocab.scores, strict=True)):
+        first = self.vocab.n_bytes
+        for i, (piece, score) in enumerate(zip(self.vocab.pieces, self.vocab.scores, strict=True)):
             children = trie
             for char in piece[:-1]:
                 node = children.get(char)
@@ -92,7 +92,7 @@ class UnigramModel:
 
         A look-up that finds nothing ends the walk from its start, so the work for a start is bounded by the longest piece.
         """
-        vocab = self._vocab
+        vocab = self.vocab
         table = dict(zip(vocab.pieces, vocab.scores, strict=True))
         for piece in vocab.pieces:
             for end in range(len(piece) - 1, 0, -1):
@@ -101,25 +101,8 @@ class UnigramModel:
                 table[piece[:end]] = _NO_PIECE
         return table
 
-    @property
-    def vocab(self) -> Vocab:
-        """The vocabulary that the ids belong to."""
-        return self._vocab
-
     def encode(self, pretoken: str) -> Encoded:
-        """Ids and spans of the best segmentation.
-
-        Parameters
-        ----------
-        pretoken : str
-            Any text without lone surrogates; empty gives nothing.
-
-        Returns
-        -------
-        ids : list of int
-        spans : list of (int, int)
-            Code points of `pretoken`, half-open; the bytes of one character share its span.
-        """
+        """Ids and spans of the best segmentation."""
         size = len(pretoken)
         # For every end the best sum, and of the last piece on the way there its start and its id.
         best: MutableSequence[float] = [_WORST] * (size + 1) if size < _LONG else array("d", [_WORST]) * (size + 1)
@@ -252,7 +235,7 @@ class UnigramModel:
         """Ids and spans of the pieces between `cuts`, which fall from the end to 0."""
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
-        start, look_up = 0, self._vocab.ids.get
+        start, look_up = 0, self.vocab.ids.get
         for end in reversed(cuts[:-1]):
             piece = pretoken[start:end]
             known = look_up(piece)

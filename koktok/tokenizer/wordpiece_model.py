@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from koktok.errors import UsageError
-from koktok.tokenizer.model import Encoded
+from koktok.tokenizer.model import Encoded, Model
 from koktok.vocab import MARK, Vocab, spell
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["ByteWordPieceModel", "WordPieceModel"]
 _ROOT, _INSIDE = 0, 1  # nodes of the trie: the start of a word, and what follows "##"
 
 
-class WordPieceModel:
+class WordPieceModel(Model):
     """WordPiece over characters; the spaces before a word are dropped.
 
     Parameters
@@ -50,38 +50,21 @@ class WordPieceModel:
     (([0, 3], [(1, 3), (3, 5)]), ([5], [(1, 3)]))
     """
 
-    lossless = False
+    drawn_by = "dropout"
 
     def __init__(
         self, vocab: Vocab, *, match: Literal["greedy", "linear"] = "linear", max_chars: int | None = None
     ) -> None:
         if match not in ("greedy", "linear"):
             raise UsageError(f"match = {match!r}; wanted 'greedy' or 'linear'")
-        self._vocab = vocab
+        super().__init__(vocab)
         self._ids = vocab.ids
         self._max_chars = vocab.longest_word if max_chars is None else max_chars
         self._longest = max(map(len, vocab.pieces), default=1)
         self._linear = match == "linear"
 
-    @property
-    def vocab(self) -> Vocab:
-        """The vocabulary that the ids belong to."""
-        return self._vocab
-
     def encode(self, pretoken: str) -> Encoded:
-        """Ids and spans.
-
-        Parameters
-        ----------
-        pretoken : str
-            A word; spaces before it have no token and no span.
-
-        Returns
-        -------
-        ids : list of int
-        spans : list of (int, int)
-            Code points of `pretoken`, half-open.
-        """
+        """Ids and spans."""
         return self._by_parts(pretoken, self._by_trie if self._linear else self._by_length)
 
     def sample(self, pretoken: str, *, dropout: float, rng: np.random.Generator) -> Encoded:
@@ -115,7 +98,7 @@ class WordPieceModel:
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
         at = 0
-        for part in self._vocab.guarded(pretoken):
+        for part in self.vocab.guarded(pretoken):
             found, where = self._encode(part, match)
             ids += found
             spans += [(at + start, at + end) for start, end in where] if at else where
@@ -129,7 +112,7 @@ class WordPieceModel:
             return [], []
         found = match(word) if len(word) <= self._max_chars else None
         if found is None:
-            return [self._vocab.unknown_id], [(start, len(pretoken))]
+            return [self.vocab.unknown_id], [(start, len(pretoken))]
         ids, spans = [], []
         for i, piece in enumerate(found):
             end = start + len(piece) - (len(MARK) if i else 0)
@@ -159,7 +142,7 @@ class WordPieceModel:
         """Children, failure link (-1: none) and failure pops of every node; section 3.1 of the paper."""
         children: list[dict[str, int]] = [{}, {}]
         whole: dict[int, str] = {}
-        for piece in self._vocab.pieces:
+        for piece in self.vocab.pieces:
             node, rest = (_INSIDE, piece[len(MARK) :]) if piece.startswith(MARK) else (_ROOT, piece)
             for char in rest:
                 if char not in children[node]:

@@ -11,7 +11,7 @@ from heapq import nlargest
 from typing import Any
 
 from koktok.segment.segmented import Kind, SegmentedCounts
-from koktok.tokenizer.model import model_for
+from koktok.tokenizer.kinds import model_for
 from koktok.train.unigram_log import shape_of
 from koktok.vocab import Vocab
 

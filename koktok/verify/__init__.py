@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from koktok.errors import ArtifactError, UsageError
+from koktok.foreign.imported import load_folder
 from koktok.tokenizer import Tokenizer
 from koktok.verify.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf
 from koktok.verify.finding import Finding, Loss, Report, Tally
@@ -76,7 +77,7 @@ def verify(
     """
     place = Path(folder)
     try:
-        tokenizer = Tokenizer.load(place)
+        tokenizer = load_folder(place)
     except ArtifactError as error:
         return Report(
             str(place), findings=(Finding("loads", "fail", 1, 1, "the folder loads", examples=(error.message,)),)

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers import models as hf_models
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.tokenizer.model import model_for
+from koktok.tokenizer.kinds import model_for
 from koktok.tokenizer.wordpiece_model import ByteWordPieceModel, WordPieceModel
 from koktok.vocab import BYTE_CHARS, Vocab, spell
 

@@ -9,49 +9,14 @@ import pytest
 import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sentencepiece import sentencepiece_model_pb2
+from reference.models import all_segmentations, spm
 
 from koktok.errors import UsageError
 from koktok.tokenizer.bpe_model import BpeModel, ByteBpeModel
 from koktok.tokenizer.unigram_model import UnigramModel
-from koktok.vocab import BYTE_PIECES, Vocab
+from koktok.vocab import Vocab
 
 DRAWS = 6000
-
-
-def spm(vocab: Vocab) -> sentencepiece.SentencePieceProcessor:
-    proto = sentencepiece_model_pb2.ModelProto()
-    for piece in BYTE_PIECES:
-        proto.pieces.add(piece=piece, score=0.0, type=6)
-    for rank, piece in enumerate(vocab.pieces):
-        proto.pieces.add(piece=piece, score=vocab.scores[rank] if vocab.scores else -rank, type=1)
-    proto.pieces.add(piece="<unk>", score=0.0, type=2)
-    trainer = proto.trainer_spec
-    trainer.model_type, trainer.byte_fallback, trainer.split_by_whitespace = 1 if vocab.scores else 2, True, False
-    trainer.unk_id, trainer.bos_id, trainer.eos_id, trainer.pad_id = len(proto.pieces) - 1, -1, -1, -1
-    rules = proto.normalizer_spec
-    rules.name = "identity"
-    rules.add_dummy_prefix = rules.remove_extra_whitespaces = rules.escape_whitespaces = False
-    return sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
-
-
-def all_segmentations(vocab: Vocab, text: str) -> dict[tuple[int, ...], float]:
-    """Every segmentation with its score."""
-    if not text:
-        return {(): 0.0}
-    found: dict[tuple[int, ...], float] = {}
-    for end in range(1, len(text) + 1):
-        piece = text[:end]
-        if piece in vocab.ids:
-            ids: tuple[int, ...] = (vocab.ids[piece],)
-            score = vocab.scores[ids[0] - 256] if vocab.scores else 0.0
-        elif end == 1:
-            ids, score = tuple(piece.encode()), vocab.byte_score - 10
-        else:
-            continue
-        for rest, more in all_segmentations(vocab, text[end:]).items():
-            found[ids + rest] = score + more
-    return found
 
 
 def critical(freedom: int) -> float:

@@ -5,50 +5,22 @@ import time
 from itertools import pairwise
 
 import pytest
-import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sentencepiece import sentencepiece_model_pb2
+from reference.models import joined, spm
 from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers import models as hf_models
 
 from koktok.errors import UsageError
 from koktok.tokenizer.bpe_model import BpeModel, ByteBpeModel
-from koktok.tokenizer.model import model_for
-from koktok.vocab import BYTE_CHARS, BYTE_PIECES, Vocab, splits
+from koktok.tokenizer.kinds import model_for
+from koktok.vocab import BYTE_CHARS, Vocab, splits
 
 
 def hf_ids(vocab: Vocab, text: str, merges: list[tuple[str, str]] | None = None) -> list[int]:
     table = {piece: i for i, piece in enumerate(vocab.tokens)}
     model = hf_models.BPE(table, splits(vocab.pieces) if merges is None else merges, byte_fallback=vocab.byte_fallback)
     return [token.id for token in model.tokenize(text)]
-
-
-def spm(vocab: Vocab) -> sentencepiece.SentencePieceProcessor:
-    proto = sentencepiece_model_pb2.ModelProto()
-    for piece in BYTE_PIECES:
-        proto.pieces.add(piece=piece, score=0.0, type=6)
-    for rank, piece in enumerate(vocab.pieces):
-        proto.pieces.add(piece=piece, score=-rank, type=1)
-    proto.pieces.add(piece="<unk>", score=0.0, type=2)
-    trainer = proto.trainer_spec
-    trainer.model_type, trainer.byte_fallback, trainer.split_by_whitespace = 2, True, False
-    trainer.unk_id, trainer.bos_id, trainer.eos_id, trainer.pad_id = len(proto.pieces) - 1, -1, -1, -1
-    rules = proto.normalizer_spec
-    rules.name = "identity"
-    rules.add_dummy_prefix = rules.remove_extra_whitespaces = rules.escape_whitespaces = False
-    return sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
-
-
-def naive(vocab: Vocab, text: str) -> list[str]:
-    """Join the best pair, the leftmost of equals, until none joins."""
-    parts = list(text)
-    while True:
-        found = [(vocab.pieces.index(a + b), i) for i, (a, b) in enumerate(pairwise(parts)) if a + b in vocab.ids]
-        if not found:
-            return parts
-        _, i = min(found)
-        parts[i : i + 2] = [parts[i] + parts[i + 1]]
 
 
 @st.composite
@@ -83,7 +55,7 @@ def test_the_order_of_the_splits_of_one_piece_does_not_matter(vocab: Vocab, text
 def test_equal_to_the_obvious_loop_and_spans_cover_the_pretoken(vocab: Vocab, text: str) -> None:
     ids, spans = BpeModel(vocab).encode(text)
     distinct = list(dict.fromkeys(spans))
-    assert [text[a:b] for a, b in distinct] == naive(vocab, text)
+    assert [text[a:b] for a, b in distinct] == joined(vocab, text)
     assert all(one[1] == two[0] for one, two in pairwise(distinct))
     assert all(i < 256 or vocab.tokens[i] == text[a:b] for i, (a, b) in zip(ids, spans, strict=True))
 

@@ -5,14 +5,13 @@ import time
 from itertools import pairwise
 
 import pytest
-import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sentencepiece import sentencepiece_model_pb2
+from reference.models import best_sum, spm
 from tokenizers import Tokenizer
 from tokenizers import models as hf_models
 
-from koktok.tokenizer.model import model_for
+from koktok.tokenizer.kinds import model_for
 from koktok.tokenizer.unigram_model import UnigramModel
 from koktok.vocab import BYTE_PIECES, Vocab
 
@@ -27,22 +26,6 @@ def hf_ids(vocab: Vocab, text: str) -> list[int]:
     return [token.id for token in model.tokenize(text)]
 
 
-def spm(vocab: Vocab) -> sentencepiece.SentencePieceProcessor:
-    proto = sentencepiece_model_pb2.ModelProto()
-    for piece in BYTE_PIECES:
-        proto.pieces.add(piece=piece, score=0.0, type=6)
-    for piece, score in zip(vocab.pieces, vocab.scores, strict=True):
-        proto.pieces.add(piece=piece, score=score, type=1)
-    proto.pieces.add(piece="<unk>", score=0.0, type=2)
-    trainer = proto.trainer_spec
-    trainer.model_type, trainer.byte_fallback, trainer.split_by_whitespace = 1, True, False
-    trainer.unk_id, trainer.bos_id, trainer.eos_id, trainer.pad_id = len(proto.pieces) - 1, -1, -1, -1
-    rules = proto.normalizer_spec
-    rules.name = "identity"
-    rules.add_dummy_prefix = rules.remove_extra_whitespaces = rules.escape_whitespaces = False
-    return sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
-
-
 pieces = st.text(ALPHABET.replace("▁", ""), min_size=2, max_size=5)
 # "é" and "😀" are in no vocabulary: two bytes and four.
 texts = st.text(ALPHABET.replace("▁", "") + "é😀▁", max_size=40) | st.integers(1, 60).map(lambda n: "ㅋ" * n)
@@ -54,21 +37,6 @@ def vocabularies(draw: st.DrawFn) -> Vocab:
     if draw(st.booleans()):
         return Vocab.unigram(dict.fromkeys(found, -1.0))
     return Vocab.unigram({piece: -draw(st.integers(1, 4)) / 2 for piece in found})
-
-
-def naive(vocab: Vocab, text: str) -> float:
-    """The highest sum of scores, by trying everything."""
-    best = {0: 0.0}
-    for end in range(1, len(text) + 1):
-        options = []
-        for start in range(end):
-            piece = text[start:end]
-            if piece in vocab.ids:
-                options.append(best[start] + vocab.scores[vocab.ids[piece] - 256])
-            elif len(piece) == 1:
-                options.append(best[start] + vocab.byte_score - 10)
-        best[end] = max(options)
-    return best[len(text)]
 
 
 @settings(max_examples=300, deadline=None)
@@ -94,7 +62,7 @@ def test_spans_cover_the_pretoken_and_the_score_is_the_best(vocab: Vocab, text: 
     assert "".join(text[a:b] for a, b in distinct) == text
     assert all(one[1] == two[0] for one, two in pairwise(distinct))
     unknown = sum(len(text[a:b].encode()) > 0 and text[a:b] not in vocab.ids for a, b in distinct)
-    assert score + unknown * (vocab.byte_score - 10) == naive(vocab, text)
+    assert score + unknown * (vocab.byte_score - 10) == best_sum(vocab, text)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from strategies import emoji, hanja, korean_text
 from koktok import Recipe, Tokenizer
 from koktok.errors import InputError
 from koktok.hangul import may_grow
-from koktok.tokenizer.stream import Stream
+from koktok.tokenizer.decoding import Stream
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
