@@ -49,13 +49,6 @@ ROOMS = [
 
 CIRCLES: list[set[str]] = [
     {"koktok.segment", "koktok.segment.kiwi", "koktok.segment.packed"},
-    {
-        "koktok.foreign.imported",
-        "koktok.foreign.imported_batch",
-        "koktok.formats.folder",
-        "koktok.tokenizer",
-        "koktok.tokenizer.tokenizer",
-    },
     {"koktok.train.bpe", "koktok.train.bpe_runs"},
     {"koktok.closing", "koktok.formats.card"},
     {"koktok.metrics.extended", "koktok.metrics.scores"},

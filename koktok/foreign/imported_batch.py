@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -17,11 +17,26 @@ from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import Texts
 
 if TYPE_CHECKING:
-    from koktok.foreign.imported import ImportedTokenizer
+    from koktok.tokenizer.encoding import Encoding
+    from koktok.vocab import Vocab
 
 __all__ = ["LibraryDecoder", "LibraryEncoder"]
 
 _BATCH, _DOCUMENTS = 1 << 21, 1 << 14
+
+
+class OneByOne(Protocol):
+    """A tokenizer that takes one text after the other."""
+
+    vocab: Vocab
+
+    def encode(self, text: str, *, allowed_special: Any, add_special_tokens: bool) -> Encoding:
+        """As `ImportedTokenizer.encode`."""
+        ...
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str:
+        """As `ImportedTokenizer.decode`."""
+        ...
 
 
 class LibraryEncoder:
@@ -34,7 +49,7 @@ class LibraryEncoder:
         Put the library's own template around every text.
     """
 
-    def __init__(self, tokenizer: ImportedTokenizer, *, add_special_tokens: bool = False) -> None:
+    def __init__(self, tokenizer: OneByOne, *, add_special_tokens: bool = False) -> None:
         self.tokenizer = tokenizer
         self.add_special_tokens = add_special_tokens
 
@@ -74,7 +89,7 @@ class LibraryDecoder:
     tokenizer : ImportedTokenizer
     """
 
-    def __init__(self, tokenizer: ImportedTokenizer) -> None:
+    def __init__(self, tokenizer: OneByOne) -> None:
         self.tokenizer = tokenizer
 
     def __call__(
