@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from koktok import Tokenizer
+from koktok import Tokenizer, load
 from koktok.cli import main
 from koktok.foreign import ImportedTokenizer
 
@@ -99,7 +99,7 @@ def test_a_vocab_txt(koktok: Run, tmp_path: Path) -> None:
     code, _, err = koktok("import", tmp_path / "vocab.txt", "--out", tmp_path / "out")
     assert code == 0
     assert "kept as it is, run by tokenizers; 3 ids" in err
-    assert isinstance(Tokenizer.load(tmp_path / "out"), ImportedTokenizer)
+    assert isinstance(load(tmp_path / "out"), ImportedTokenizer)
     assert koktok("encode", tmp_path / "out", tmp_path / "vocab.txt")[1].splitlines()[1] == "1"
     for to, message in (("spm", "is no SentencePiece model"), ("tiktoken", "has no ranks"), ("gguf", "no GGUF")):
         code, _, err = koktok("export", tmp_path / "out", "--to", to, "--out", tmp_path / "x")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from sentencepiece import sentencepiece_model_pb2
 
-from koktok import Tokenizer
+from koktok import load
 from koktok.errors import ArtifactError, InputError, KoktokError
 from koktok.foreign import ImportedTokenizer, import_tokenizer, open_spec, trial
 from koktok.foreign.engines import HfEngine, TiktokenEngine
@@ -96,7 +96,7 @@ def test_a_folder_that_was_imported_elsewhere_is_tried_on_loading(trained: Train
     tokenizer.engine.text = text
     tokenizer.save(tmp_path / "folder")
     with pytest.raises(ArtifactError, match="ends the whole process"):
-        Tokenizer.load(tmp_path / "folder")
+        load(tmp_path / "folder")
 
 
 @pytest.mark.parametrize("depth", [3_000, 200_000])
