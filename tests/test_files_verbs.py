@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 import tokenizers
 from conftest import MINI, ROOT
-from koktok.bulk.files import TokenFiles, write_token_files
 from test_files import fill_with_others, names, state
 from typer.testing import CliRunner
 
 from koktok import Source, Tokenizer, build
+from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.cli import app
 from koktok.count import count_files, counting
 from koktok.errors import InputError, UsageError
