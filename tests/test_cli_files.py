@@ -59,7 +59,7 @@ def test_tiktoken_there_and_back(koktok: Run, trained: Trained, tmp_path: Path, 
     code, _, err = koktok("import", tmp_path / "t", "--out", tmp_path / "back")
     assert code == 0
     assert "run by tiktoken; 2,300 ids\n26 of 26 hard texts come back as they were" in err
-    back, ours = Tokenizer.load(tmp_path / "back"), Tokenizer.load(folder)
+    back, ours = load(tmp_path / "back"), Tokenizer.load(folder)
     for line in map(ours.normalize, mini[::9]):
         assert (back.encode(line).ids, back.encode(line).offsets) == (ours.encode(line).ids, ours.encode(line).offsets)
     code, _, err = koktok("export", tmp_path / "back", "--to", "hf", "--out", tmp_path / "hf")
