@@ -22,6 +22,7 @@ from test_files import fill_with_others, names, state
 from typer.testing import CliRunner
 
 from koktok import Source, Tokenizer, build
+from koktok.bulk import shards
 from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.cli import app
 from koktok.count import count_files, counting
@@ -252,16 +253,14 @@ def test_token_files_go_on_only_from_what_is_whole(
         return write_token_files(tokenizer, source, out, format=form, shard_tokens=900, threads=1)
 
     whole = state(write(tmp_path / "whole").folder)
-    from koktok.bulk import files
-
-    real = files._WRITERS[form]
+    real = shards._WRITERS[form]
 
     def stop(stem: Path, tokens: Any) -> None:
         if stem.name == "shard-00005":
             raise KeyboardInterrupt
         real(stem, tokens)
 
-    monkeypatch.setitem(files._WRITERS, form, stop)
+    monkeypatch.setitem(shards._WRITERS, form, stop)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path / "out")
     monkeypatch.undo()
