@@ -367,7 +367,7 @@ class Recipe(_Section):
 
     @model_validator(mode="after")
     def _policy_is_known(self) -> Recipe:
-        from koktok.segment.boundaries import Policy
+        from koktok.segment.policy import Policy
 
         Policy.parse(self.segment.policy)
         return self

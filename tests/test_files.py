@@ -33,7 +33,7 @@ from koktok.files import (
     write_file,
     write_folder,
 )
-from koktok.files import folder as folders
+from koktok.files import product as folders
 
 THING = Product("thing.sha256", "thing", frozenset({"a"}))
 GUEST = Product("guest.sha256", "guest", guest=True)
@@ -465,7 +465,7 @@ STEPS = """
 import json, os, signal, sys
 from pathlib import Path
 from koktok.files import *
-from koktok.files import folder as folders
+from koktok.files import product as folders
 from koktok.errors import ArtifactError
 
 base, kind = Path(sys.argv[1]), sys.argv[2]
@@ -559,7 +559,7 @@ def test_a_journal_overwrites_nothing_that_came_later(tmp_path: Path) -> None:
     (out / "others").write_text("mine")
     real = folders._carry_out
     code = (
-        "import os, sys; from pathlib import Path; from koktok.files import *; from koktok.files import folder\n"
+        "import os, sys; from pathlib import Path; from koktok.files import *; from koktok.files import product\n"
         "folder._carry_out = lambda *_: os._exit(9)\n"
         "write_folder(sys.argv[1], {'a': 'new', 'b': 'new'}, Product('thing.sha256', 'thing'))"
     )

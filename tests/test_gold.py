@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from koktok.errors import InputError, UsageError
 from koktok.gold import FUNCTIONAL, KINDS, GoldCorpus, kind_of, read_gold, readers, surface_cuts
-from koktok.gold.corpus import word_class
 from koktok.gold.deal import deal
+from koktok.gold.sentences import word_class
 
 # Word, its morphemes, legal cuts, syllables that hold a border.
 CONTRACTIONS = """

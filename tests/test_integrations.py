@@ -22,7 +22,7 @@ from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.formats.styles import restyle
 from koktok.integrations import runtime
 from koktok.integrations.runtime import Cutter, save_with_kiwi, settings_of
-from koktok.segment.boundaries import Morpheme
+from koktok.segment.policy import Morpheme
 
 transformers = pytest.importorskip("transformers", reason="the extra `transformers` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -120,7 +120,7 @@ def test_blocks_of_shards_stay_apart() -> None:
 
 def test_batches_change_nothing(subject: Subject, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = score(subject, text, resamples=50).as_dict()
-    monkeypatch.setattr("koktok.metrics.page.BATCH", 300)
+    monkeypatch.setattr("koktok.metrics.tokens.BATCH", 300)
     assert score(subject, text, resamples=50).as_dict() == whole
 
 

@@ -26,7 +26,7 @@ from koktok.report.charts import ticks
 from koktok.report.measure import Entry, Material, entries_of, measure, showcase
 from koktok.report.page import spans_of
 from koktok.report.rows import equal_tokens, on_front
-from koktok.report.schema import GoldInfo, Row, Sentence, TextInfo
+from koktok.report.schema import GoldInfo, ReportRow, Sentence, TextInfo
 
 Trained = Callable[..., Path]
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -41,7 +41,7 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
         Definition(name="boundary_f1", title="F1", title_ko="경계 F1", unit="", better="higher", definition="x"),
     ]
     rows = [
-        Row(
+        ReportRow(
             number=1,
             name=name,
             spec="hf:a",
@@ -57,7 +57,7 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
             lengths=[0, 0.5, 0.5],
             ranks=[(1, 0.1), (10, 0.01)],
         ),
-        Row(
+        ReportRow(
             number=2,
             name="less",
             spec="sp:b",
@@ -66,7 +66,7 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
             signature="tokenizer:def|seed:0",
             scores={"fertility": Value(1.5), "boundary_f1": Value(0.4)},
         ),
-        Row(number=3, name="third", spec="package:c", family="package", why="`c` is not installed"),
+        ReportRow(number=3, name="third", spec="package:c", family="package", why="`c` is not installed"),
     ]
     return Report(
         title="Korean tokenizers",
@@ -269,7 +269,7 @@ def test_marks_of_a_sentence() -> None:
 @given(st.lists(st.tuples(st.floats(1, 5), st.floats(0, 1)), min_size=1, max_size=12))
 def test_the_front_is_what_nobody_beats(figures: list[tuple[float, float]]) -> None:
     rows = [
-        Row(
+        ReportRow(
             number=i,
             name=str(i),
             spec="",
@@ -374,9 +374,9 @@ def test_no_resamples_no_intervals_and_every_row_runs() -> None:
 
 
 def test_f1_at_equal_tokens_is_read_off_the_line_between_two_rows() -> None:
-    def row(number: int, family: str, tokens: float, f1: float) -> Row:
+    def row(number: int, family: str, tokens: float, f1: float) -> ReportRow:
         cells = {"fertility": Value(tokens), "boundary_f1_macro": Value(f1)}
-        return Row(number=number, name=str(number), spec="", family=family, scores=cells)
+        return ReportRow(number=number, name=str(number), spec="", family=family, scores=cells)
 
     rows = [
         row(1, "sp", 1.75, 0.5),
@@ -531,10 +531,9 @@ def test_what_a_report_cannot_do_is_said_at_once_or_at_the_end(tmp_path: Path) -
 def test_a_row_that_breaks_while_it_is_measured_ends_with_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from koktok.cli.measure import report
-    from koktok.metrics import scores
+    from koktok.cli.examine import report
+    from koktok.metrics import score as whole
 
-    whole = scores.score
     monkeypatch.setattr(
         "koktok.report.measure.score", lambda s, *a, **k: whole(s, *a, **k) if s.name == "syllables" else {}[s.name]
     )

@@ -21,9 +21,9 @@ from koktok import hangul
 from koktok.count import Counts, count_words
 from koktok.errors import AnalyserError, InputError, MissingExtraError, UsageError
 from koktok.segment import MAX_ANALYSED, Policy, Segmenter, Whitespace, bare, segment_counts, segmenter_for
-from koktok.segment.boundaries import Morpheme, cuts_of, kind_of
 from koktok.segment.cache import BATCH, CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
+from koktok.segment.policy import Morpheme, cuts_of, kind_of
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 
 ALL = Policy.parse("morphemes")

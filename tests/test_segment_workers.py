@@ -14,10 +14,10 @@ import pytest
 from koktok.count import Counts, count_words
 from koktok.errors import AnalyserError, UsageError
 from koktok.segment import Policy, bare, segment_counts
-from koktok.segment.boundaries import Morpheme, cuts_of
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.packed import pack, packed_rows, unpack
+from koktok.segment.policy import Morpheme, cuts_of
 from koktok.segment.tail import head_of
 from koktok.segment.workers import BATCH, Workers, supervised
 

@@ -23,8 +23,8 @@ from koktok.errors import UsageError
 from koktok.formats import tiktoken
 from koktok.text.normalize import Normalizer
 from koktok.tokenizer.decoding import Stream
-from koktok.verify import Report, formats, verify
-from koktok.verify.finding import Finding
+from koktok.verify import Verification, formats, verify
+from koktok.verify.finding import CheckResult
 from koktok.verify.loss import class_of
 from koktok.verify.probes import TRICKY, around_specials
 from koktok.vocab import SCORE_STEP, Vocab
@@ -59,11 +59,11 @@ def folder(trained: Trained, tmp_path: Path) -> Callable[..., Path]:
     return copy
 
 
-def failed(report: Report) -> set[str]:
+def failed(report: Verification) -> set[str]:
     return {finding.check for finding in report.findings if finding.outcome == "fail"}
 
 
-def of(report: Report, check: str) -> Finding:
+def of(report: Verification, check: str) -> CheckResult:
     return next(finding for finding in report.findings if finding.check == check)
 
 

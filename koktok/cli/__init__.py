@@ -12,9 +12,9 @@ import typer
 
 from koktok.cli.corpus import corpus_app
 from koktok.cli.count import count
-from koktok.cli.files import export, import_
+from koktok.cli.examine import diff, doctor, report
+from koktok.cli.export import export, import_
 from koktok.cli.interrupt import heard
-from koktok.cli.measure import diff, doctor, report
 from koktok.cli.metrics import metrics
 from koktok.cli.text import decode, encode, normalize, segment
 from koktok.cli.train import train

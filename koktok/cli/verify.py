@@ -12,7 +12,7 @@ import typer
 from koktok.cli.options import Field, Folder, Quiet, lines_of_paths
 
 if TYPE_CHECKING:
-    from koktok.verify import Report
+    from koktok.verify import Verification
 
 
 def verify(
@@ -60,7 +60,7 @@ def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:
     return lines_of_paths(paths, field)
 
 
-def _show(report: Report) -> None:
+def _show(report: Verification) -> None:
     from koktok.progress import counted, stderr, table
 
     rows = [

@@ -6,7 +6,7 @@ nothing is deleted or replaced that koktok did not write.
 
 from koktok.files.checkpoint import Checkpoint
 from koktok.files.file import check_file, write_file
-from koktok.files.folder import Product, check_folder, publish, read_settled, scratch, settle, sweep, write_folder
+from koktok.files.product import Product, check_folder, publish, read_settled, scratch, settle, sweep, write_folder
 from koktok.files.workplace import cache_dir, path_of, place_of, probe, sha256_of, sync, typed, workplace, workplace_of
 
 __all__ = [

@@ -5,17 +5,26 @@ whose annotation contradicts itself are masked, counted and never scored.
 """
 
 from koktok.gold.align import Alignment, surface_cuts
-from koktok.gold.corpus import FUNCTIONAL, KINDS, Cut, GoldCorpus, Morpheme, Sentence, check_names, kind_of
 from koktok.gold.readers import read_gold
+from koktok.gold.sentences import (
+    FUNCTIONAL,
+    KINDS,
+    GoldCorpus,
+    GoldCut,
+    GoldMorpheme,
+    GoldSentence,
+    check_names,
+    kind_of,
+)
 
 __all__ = [
     "FUNCTIONAL",
     "KINDS",
     "Alignment",
-    "Cut",
     "GoldCorpus",
-    "Morpheme",
-    "Sentence",
+    "GoldCut",
+    "GoldMorpheme",
+    "GoldSentence",
     "check_names",
     "kind_of",
     "read_gold",

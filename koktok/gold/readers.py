@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from koktok.errors import InputError, UsageError
-from koktok.gold.corpus import GoldCorpus, Word
 from koktok.gold.deal import deal
+from koktok.gold.sentences import GoldCorpus, Word
 
 __all__ = ["FORMATS", "HUMAN", "read_gold"]
 

@@ -168,7 +168,7 @@ def difference(
             tell("comparing", at, len(lines))
         batch = lines[at : at + BATCH]
         page = Page(batch)
-        left, right = _Pieces(page, a), _Pieces(page, b)
+        left, right = _Shown(page, a), _Shown(page, b)
         tokens[at : at + len(batch)] = np.stack([left.tokens.per_line, right.tokens.per_line, page.eojeols], axis=1)
         words_of_line = np.searchsorted(page.eojeol_lines, np.arange(len(batch) + 1))
         for k, line in enumerate(batch):
@@ -218,7 +218,7 @@ def difference(
     )
 
 
-class _Pieces:
+class _Shown:
     """What one tokenizer makes of the lines of a page, as people read it."""
 
     def __init__(self, page: Page, subject: Subject) -> None:

@@ -23,7 +23,7 @@ from koktok.files import write_folder
 from koktok.formats.folder import TOKENIZER, files_of, with_extra
 from koktok.formats.hf import why_not
 from koktok.segment import Segmenter, bare, segmenter_for
-from koktok.segment.boundaries import Morpheme, Policy, codas_of, cuts_of
+from koktok.segment.policy import Morpheme, Policy, codas_of, cuts_of
 from koktok.text.pretokenize import Pattern
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ tables of counts, so that a metric over shards is the metric over the whole, and
 """
 
 from koktok.metrics.boundaries import GoldPage, boundary_table
-from koktok.metrics.page import Page, Text, Tokens, cuts_of
 from koktok.metrics.probe import Labelled
 from koktok.metrics.registry import Definition, Metric, describe, metrics
-from koktok.metrics.scores import Parallel, Scores, compare, score
+from koktok.metrics.scoring import Scores, compare, score
 from koktok.metrics.speed import Speed, speed
 from koktok.metrics.statistics import Difference, Statistics, Table, Units, Value, holm
+from koktok.metrics.tokens import Page, Parallel, Text, Tokens, cuts_of
 
 __all__ = [
     "Definition",

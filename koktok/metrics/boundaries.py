@@ -15,9 +15,9 @@ import numpy as np
 
 from koktok.foreign.base import Ints, Subject
 from koktok.gold import FUNCTIONAL, KINDS, GoldCorpus
-from koktok.metrics.page import Page, Tokens
 from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.statistics import Table, Units
+from koktok.metrics.tokens import Page, Tokens
 
 __all__ = ["GoldPage", "boundary_table", "by_type", "trivial_rows"]
 

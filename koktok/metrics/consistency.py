@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from koktok.foreign.base import Subject
-from koktok.gold.corpus import word_class
+from koktok.gold.sentences import word_class
 from koktok.hangul import has_syllable
 from koktok.metrics.boundaries import GoldPage
-from koktok.metrics.page import Tokens
 from koktok.metrics.registry import f_score, metric, ratio
+from koktok.metrics.tokens import Tokens
 
 __all__ = ["consistency"]
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from koktok.foreign.base import Subject
-from koktok.metrics.counts import columns as count_columns
+from koktok.metrics.fertility import columns as count_columns
 from koktok.metrics.fidelity import probes, round_trip
 from koktok.metrics.language_model import ngram_table, segmentation_entropy
-from koktok.metrics.page import Page, Text, Tokens
 from koktok.metrics.probe import Labelled, probe
 from koktok.metrics.robustness import contexts, noise
 from koktok.metrics.statistics import Table, Units
+from koktok.metrics.tokens import Page, Parallel, Text, Tokens
 from koktok.metrics.vocabulary import vocabulary_counts
-
-if TYPE_CHECKING:
-    from koktok.metrics.scores import Parallel
 
 __all__ = ["other_texts", "packed", "sampled"]
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from koktok.foreign.base import Subject
-from koktok.metrics.page import Text
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.statistics import Table
+from koktok.metrics.tokens import Text
 
 __all__ = ["PROBES", "probes", "round_trip"]
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from koktok.foreign.base import Ints, Subject, running
-from koktok.metrics.page import Text
 from koktok.metrics.registry import Floats, metric, ratio
 from koktok.metrics.statistics import Table
+from koktok.metrics.tokens import Text
 
 __all__ = ["kneser_ney", "ngram_table", "segmentation_entropy"]
 

@@ -80,7 +80,7 @@ class Metric(Definition):
 _KNOWN: Final[dict[str, Metric]] = {}
 
 FAMILIES: Final = (
-    "counts",
+    "fertility",
     "unknowns",
     "boundaries",
     "kinds",

@@ -10,9 +10,9 @@ import numpy as np
 
 from koktok.foreign.base import Subject
 from koktok.hangul import LEADS, VOWELS, compose, is_syllable, letters_of
-from koktok.metrics.page import Page, Text, Tokens
 from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.statistics import Table
+from koktok.metrics.tokens import Page, Text, Tokens
 
 __all__ = ["PERTURBATIONS", "contexts", "noise"]
 

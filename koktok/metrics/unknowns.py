@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from koktok.foreign.base import Ints, Rows, Subject
-from koktok.metrics.page import Page, Tokens
 from koktok.metrics.registry import metric, ratio
+from koktok.metrics.tokens import Page, Tokens
 
 __all__ = ["columns"]
 

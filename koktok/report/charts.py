@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Bar", "Label", "Line", "Point", "bars", "lines", "points", "stacked", "ticks"]
+__all__ = ["Bar", "Label", "Line", "Mark", "bars", "lines", "points", "stacked", "ticks"]
 
 Label = tuple[str, str]
 """The same words in English and in Korean."""
@@ -20,7 +20,7 @@ STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Mark:
     """A tokenizer between two axes; `family` decides its colour, `front` whether it is named."""
 
     number: int
@@ -71,7 +71,7 @@ def ticks(low: float, high: float, wanted: int = 6) -> list[float]:
     return [round(i * step, 10) for i in range(first, last + 1)]
 
 
-def points(marks: Sequence[Point], x_label: Label, y_label: Label, *, width: int = 900, height: int = 520) -> str:
+def points(marks: Sequence[Mark], x_label: Label, y_label: Label, *, width: int = 900, height: int = 520) -> str:
     """Points between two axes, the front joined by steps and named; the others carry their number and a hover text."""
     left, right, top, bottom = 64, 24, 16, 52
     x0, x1 = _padded([m.x for m in marks], 0.05, 0.12)

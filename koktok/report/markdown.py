@@ -34,10 +34,10 @@ def to_markdown(report: Report) -> str:
     --------
     >>> fertility = Definition(name="fertility", title="tokens/eojeol", title_ko="", unit="", better="lower", definition="")
     >>> from koktok.metrics import Value
-    >>> from koktok.report.schema import Row
+    >>> from koktok.report.schema import ReportRow
     >>> rows = [
-    ...     Row(number=1, name="a|b", spec="hf:a", family="hf", vocab_size=8000, scores={"fertility": Value(2)}),
-    ...     Row(number=2, name="c", spec="hf:c", family="hf", why="no such file"),
+    ...     ReportRow(number=1, name="a|b", spec="hf:a", family="hf", vocab_size=8000, scores={"fertility": Value(2)}),
+    ...     ReportRow(number=2, name="c", spec="hf:c", family="hf", why="no such file"),
     ... ]
     >>> base = {"title": "Mini", "seed": 0, "resamples": 0, "libraries": {}, "texts": [], "golds": []}
     >>> print(to_markdown(Report(**base, measures=[fertility], rows=rows)))  # doctest: +ELLIPSIS

@@ -26,7 +26,7 @@ from koktok.gold import check_names
 from koktok.hangul import has_syllable
 from koktok.metrics import Difference, GoldPage, Parallel, Scores, Text, compare, holm, metrics, score, speed
 from koktok.report.names import distinct
-from koktok.report.schema import Report, Row, Sentence, Speed, SpeedRow
+from koktok.report.schema import Report, ReportRow, Sentence, SpeedReport, SpeedRow
 from koktok.report.scored import gold_info, row_of, texts_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class _Done(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    row: Row
+    row: ReportRow
     tokens: list[list[tuple[int, int]]]
     measures: list[str]
 
@@ -194,15 +194,15 @@ def measure(
     against = _opened(Entry(reference)) if reference else next((s for s in opened if not isinstance(s, str)), None)
     if isinstance(against, str):
         raise UsageError(f"the reference `{reference}` cannot run: {against}")
-    run = _Run(material, against, extended, sample, resamples, seed, kept, tell or _silent)
-    rows: list[Row] = []
+    run = _Measuring(material, against, extended, sample, resamples, seed, kept, tell or _silent)
+    rows: list[ReportRow] = []
     tokens: list[dict[int, list[tuple[int, int]]]] = [{} for _ in material.shown]
     measured: set[str] = set()
     for number, (entry, subject, name) in enumerate(
         zip(entries, opened, _names(entries, opened), strict=True), start=1
     ):
         run.tell(f"measuring {len(entries)} tokenizers", number - 1, len(entries))
-        row = Row(number=number, name=name, spec=entry.shown or entry.spec, family=_family(entry.spec))
+        row = ReportRow(number=number, name=name, spec=entry.shown or entry.spec, family=_family(entry.spec))
         if isinstance(subject, str):
             rows.append(row.model_copy(update={"why": subject}))
             continue
@@ -234,7 +234,7 @@ def measure(
     )
 
 
-def _adjusted(rows: Sequence[Row]) -> list[Row]:
+def _adjusted(rows: Sequence[ReportRow]) -> list[ReportRow]:
     """With p-values that know how many tests stand in the report."""
     found = iter(holm([one.p for row in rows for one in row.differences.values()]))
     return [
@@ -245,7 +245,7 @@ def _adjusted(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-class _Run:
+class _Measuring:
     """What stays the same from row to row."""
 
     def __init__(
@@ -375,7 +375,7 @@ def _family(spec: str) -> str:
         return "unknown"
 
 
-def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell | None = None) -> Speed:
+def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell | None = None) -> SpeedReport:
     """Throughput, latency and memory of every entry that runs, on at most 200 kB of the text.
 
     Peak memory is that of the process so far: measure one tokenizer a process where it matters.
@@ -400,4 +400,6 @@ def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell 
             continue
         found = speed(lambda spec=entry.spec: open_spec(spec), kept).as_dict()  # type: ignore[misc]
         rows.append(SpeedRow(number=number, name=name, scores={k: v for k, v in found.items() if v is not None}))
-    return Speed(machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", rows=rows)
+    return SpeedReport(
+        machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", rows=rows
+    )

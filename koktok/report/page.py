@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from koktok.errors import MissingExtraError
 from koktok.metrics import Value
-from koktok.report.charts import Bar, Line, Point, bars, lines, points, stacked
+from koktok.report.charts import Bar, Line, Mark, bars, lines, points, stacked
 from koktok.report.rows import (
     by_kind,
     columns_of,
@@ -26,7 +26,7 @@ from koktok.report.rows import (
     shown_p,
     units_of,
 )
-from koktok.report.schema import Report, Row, Sentence
+from koktok.report.schema import Report, ReportRow, Sentence
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -179,7 +179,7 @@ def _scatter(report: Report) -> str:
         x, y = row.scores.get("fertility"), row.scores.get("boundary_f1")
         if x and y:
             best = row.number in front
-            marks.append(Point(row.number, row.name, x.value, y.value, row.family, best, _interval(x), _interval(y)))
+            marks.append(Mark(row.number, row.name, x.value, y.value, row.family, best, _interval(x), _interval(y)))
     if not marks:
         return ""
     return points(marks, ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1", "형태소 경계 F1"))
@@ -206,7 +206,7 @@ def _six(shares: Sequence[float]) -> list[float]:
     return [*shares[:5], *[0.0] * (5 - len(shares)), sum(shares[5:])]
 
 
-def _rows_of(sentence: Sentence, rows: Sequence[Row]) -> list[tuple[Row, list[Span], int]]:
+def _rows_of(sentence: Sentence, rows: Sequence[ReportRow]) -> list[tuple[ReportRow, list[Span], int]]:
     return [
         (row, spans_of(sentence.text, spans, sentence.gold, sentence.unjudged), len(spans))
         for row in rows

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Final
 
 from koktok.metrics import Definition, Difference, Value
-from koktok.report.schema import GoldInfo, Report, Row
+from koktok.report.schema import GoldInfo, Report, ReportRow
 
 __all__ = [
     "COLUMNS",
@@ -90,7 +90,7 @@ def shown_interval(value: Value | None, measure: Definition) -> str:
     return f"[{shown(Value(value.low), measure)}, {shown(Value(value.high), measure)}]"
 
 
-def on_front(report: Report) -> list[Row]:
+def on_front(report: Report) -> list[ReportRow]:
     """Rows that no other beats in both fertility and boundary F1, by fertility.
 
     Analysers and trivial rows are no vocabularies that a model could use; they are drawn, and never on the front. Neither
@@ -109,12 +109,12 @@ def on_front(report: Report) -> list[Row]:
     return [row for _, _, row in sorted(best, key=lambda item: (item[0], -item[1], item[2].number))]
 
 
-def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[Row, Value, float]]:
+def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[ReportRow, Value, float]]:
     """F1 at as many tokens: every other row beside the front of one family, which one dial walks along.
 
     Returns
     -------
-    list of (Row, Value, float)
+    list of (ReportRow, Value, float)
         A row of another family, its headline F1, and that of the family's front at the same tokens per eojeol, on the straight
         line between two of its rows; rows outside the front's range are left out.
     """
@@ -135,7 +135,7 @@ def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[Row, Valu
     return found
 
 
-def by_kind(report: Report) -> list[tuple[GoldInfo, list[Row]]]:
+def by_kind(report: Report) -> list[tuple[GoldInfo, list[ReportRow]]]:
     """Each gold corpus with kinds of border, and the rows that have their recall."""
     found = [(gold, [row for row in report.rows if gold.name in row.kinds]) for gold in report.golds if gold.kinds]
     return [(gold, rows) for gold, rows in found if rows]

@@ -23,9 +23,9 @@ __all__ = [
     "VERSION",
     "GoldInfo",
     "Report",
-    "Row",
+    "ReportRow",
     "Sentence",
-    "Speed",
+    "SpeedReport",
     "SpeedRow",
     "TextInfo",
 ]
@@ -86,7 +86,7 @@ class GoldInfo(_Frozen):
     kinds: dict[str, int] = {}
 
 
-class Row(_Frozen):
+class ReportRow(_Frozen):
     """A tokenizer. One that could not run has `why` and no figures; `failed` where that came while it was measured.
 
     `differences` are the row's figures minus the reference's on the same lines, by metric.
@@ -149,7 +149,7 @@ class Report(_Frozen):
     measures: list[Definition]
     texts: list[TextInfo]
     golds: list[GoldInfo]
-    rows: list[Row]
+    rows: list[ReportRow]
     reference: str = ""
     sentences: list[Sentence] = []
     remarks: list[str] = []
@@ -210,7 +210,7 @@ class SpeedRow(_Frozen):
     scores: dict[str, float]
 
 
-class Speed(_Frozen):
+class SpeedReport(_Frozen):
     """Throughput, apart from the report because it is never the same twice."""
 
     format: Literal["koktok-speed"] = SPEED_FORMAT

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from koktok.gold import KINDS
 from koktok.metrics import Value
 from koktok.metrics.boundaries import trivial_rows
-from koktok.report.schema import GoldInfo, Row, TextInfo
+from koktok.report.schema import GoldInfo, ReportRow, TextInfo
 
 if TYPE_CHECKING:
     from koktok.foreign import Subject
@@ -31,7 +31,7 @@ def _defined(values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in sorted(values.items()) if math.isfinite(value.value)}
 
 
-def row_of(subject: Subject, scores: Scores) -> Row:
+def row_of(subject: Subject, scores: Scores) -> ReportRow:
     """A row of figures, without its number and family."""
     values = _defined(scores.values)
     golds: dict[str, dict[str, Value]] = {}
@@ -40,7 +40,7 @@ def row_of(subject: Subject, scores: Scores) -> Row:
         if at:
             golds.setdefault(gold, {})[key] = value
     lengths = [float(n) for n in scores.histograms.get("syllables_per_token", [])]
-    return Row(
+    return ReportRow(
         number=0,
         name=subject.name,
         spec=subject.spec,

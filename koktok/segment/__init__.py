@@ -14,8 +14,8 @@ import numpy as np
 from koktok import hangul
 from koktok.count import Counts
 from koktok.errors import UsageError
-from koktok.segment.boundaries import Morpheme, Policy, codas_of, cuts_of
 from koktok.segment.packed import packed_rows, unpack
+from koktok.segment.policy import Morpheme, Policy, codas_of, cuts_of
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.tail import LEARNT, Endings, head_of
 

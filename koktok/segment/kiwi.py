@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import AnalyserError, InputError, visible
-from koktok.segment.boundaries import Morpheme
 from koktok.segment.packed import pack
+from koktok.segment.policy import Morpheme
 
 __all__ = ["KiwiSegmenter"]
 

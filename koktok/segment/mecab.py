@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 
 from koktok.errors import MissingExtraError, UsageError
-from koktok.segment.boundaries import Morpheme
+from koktok.segment.policy import Morpheme
 
 __all__ = ["MecabSegmenter"]
 

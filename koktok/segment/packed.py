@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from koktok.segment.boundaries import Morpheme
+from koktok.segment.policy import Morpheme
 
 if TYPE_CHECKING:
     from koktok.segment import Segmenter

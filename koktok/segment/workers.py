@@ -25,9 +25,9 @@ from typing import Any
 from koktok.errors import AnalyserError
 from koktok.process import environment
 from koktok.segment import Segmenter, segmenter_for
-from koktok.segment.boundaries import Morpheme
-from koktok.segment.child import receive, send
+from koktok.segment.analyser_process import receive, send
 from koktok.segment.packed import unpack
+from koktok.segment.policy import Morpheme
 
 __all__ = ["BATCH", "LOADING", "Workers", "supervised"]
 
@@ -75,7 +75,7 @@ class _Child:
 
     def _start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", "from koktok.segment.child import main; main()"],
+            [sys.executable, "-P", "-c", "from koktok.segment.analyser_process import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment(),

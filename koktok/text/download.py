@@ -30,7 +30,7 @@ from urllib.parse import urlsplit
 
 from koktok.errors import CorpusError, KoktokError, MissingExtraError
 from koktok.process import environment
-from koktok.text.unpack import CHUNK, Budget, Stream, chunks_of, packing_of, unpacked
+from koktok.text.unpack import CHUNK, Budget, ChunkReader, chunks_of, packing_of, unpacked
 
 if TYPE_CHECKING:
     from koktok.text.corpus_recipe import AnySource, DebSource, HttpsSource, HubSource, LocalSource, PypiSource
@@ -137,7 +137,7 @@ def _opener(what: str, chunks: Callable[[], Iterable[bytes]]) -> Callable[[], Ab
         except Exception as error:
             raise CorpusError(f"`{what}` is damaged or cannot be read: {error}", hint="try again") from error
 
-    return lambda: io.BufferedReader(Stream(sound()), CHUNK)
+    return lambda: io.BufferedReader(ChunkReader(sound()), CHUNK)
 
 
 def _content(file: Path, packing: str = "") -> Iterator[bytes]:
@@ -263,7 +263,7 @@ def _zip(file: Path, name: str, source: PypiSource | HttpsSource, sha256: str) -
 def _tar(raw: IO[bytes], name: str, source: DebSource | HttpsSource, sha256: str) -> Iterator[Document]:
     # Unpacked here and not by tarfile, so that headers and members that nobody wants are counted, too.
     head = raw.peek(6)[:6] if isinstance(raw, io.BufferedReader) else b""
-    plain = Stream(_budget(source, "unpacks to").spend(unpacked(raw, packing_of(head))))
+    plain = ChunkReader(_budget(source, "unpacks to").spend(unpacked(raw, packing_of(head))))
     wanted = matcher(source.include)
     example, found = "nothing", False
     try:

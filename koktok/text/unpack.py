@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from koktok.errors import MissingExtraError
 
-__all__ = ["CHUNK", "DAMAGE", "PACKED", "Budget", "Stream", "chunks_of", "packing_of", "unpacked"]
+__all__ = ["CHUNK", "DAMAGE", "PACKED", "Budget", "ChunkReader", "chunks_of", "packing_of", "unpacked"]
 
 PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
 """Extensions, and the bytes with which such a file begins."""
@@ -119,12 +119,12 @@ class Budget:
             yield chunk
 
 
-class Stream(io.RawIOBase):
+class ChunkReader(io.RawIOBase):
     """Chunks of bytes as a file to read.
 
     Examples
     --------
-    >>> io.BufferedReader(Stream([b"ab", b"", b"c"])).read()
+    >>> io.BufferedReader(ChunkReader([b"ab", b"", b"c"])).read()
     b'abc'
     """
 

@@ -15,13 +15,13 @@ from koktok.errors import ArtifactError, UsageError
 from koktok.foreign.imported import load_folder
 from koktok.tokenizer import Tokenizer
 from koktok.verify.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf
-from koktok.verify.finding import Finding, Loss, Report, Tally
+from koktok.verify.finding import CheckResult, Loss, Tally, Verification
 from koktok.verify.folders import saving, specials, specials_of_format
 from koktok.verify.formats import HuggingFace, Unopened, ggufs, open_formats
 from koktok.verify.loss import RoundTrip
 from koktok.verify.probes import tricky_lines
 
-__all__ = ["SAMPLE", "Finding", "Loss", "Report", "verify"]
+__all__ = ["SAMPLE", "CheckResult", "Loss", "Verification", "verify"]
 
 SAMPLE = 20_000
 """Lines that the slow checks look at, spread evenly over the text."""
@@ -38,7 +38,7 @@ def verify(
     exports: Iterable[str | Path] = (),
     sample: int = SAMPLE,
     tell: Tell | None = None,
-) -> Report:
+) -> Verification:
     """Check everything about a folder.
 
     Parameters
@@ -56,7 +56,7 @@ def verify(
 
     Returns
     -------
-    Report
+    Verification
         `report.passed` is the verdict. A folder that cannot be loaded is a finding, no error.
 
     Raises
@@ -79,8 +79,8 @@ def verify(
     try:
         tokenizer = load_folder(place)
     except ArtifactError as error:
-        return Report(
-            str(place), findings=(Finding("loads", "fail", 1, 1, "the folder loads", examples=(error.message,)),)
+        return Verification(
+            str(place), findings=(CheckResult("loads", "fail", 1, 1, "the folder loads", examples=(error.message,)),)
         )
     if type(tokenizer) is not Tokenizer:
         raise UsageError(
@@ -100,8 +100,10 @@ def verify(
             done += len(batch)
             if tell is not None:
                 tell("verify", done, total)
-    findings = (Finding("loads", "pass", 1, 0, "the folder loads"), *check.findings())
-    return Report(str(place), repr(tokenizer), len(texts), sum(map(len, texts)), findings, check.round_trip.losses())
+    findings = (CheckResult("loads", "pass", 1, 0, "the folder loads"), *check.findings())
+    return Verification(
+        str(place), repr(tokenizer), len(texts), sum(map(len, texts)), findings, check.round_trip.losses()
+    )
 
 
 def _batches(texts: list[str], tricky: list[str]) -> Iterator[tuple[list[str], int, bool]]:
@@ -119,12 +121,12 @@ class _Checks:
         self.round_trip = RoundTrip(tokenizer)
         self._offsets, self._batches, self._streams = Offsets(tokenizer), Batches(tokenizer), Streams(tokenizer)
         self._formats: list[Ids] = []
-        self._unopened: list[Finding] = []
+        self._unopened: list[CheckResult] = []
         self._theirs: list[OffsetsOfHuggingFace] = []
         for name, reader in open_formats(tokenizer, folder, exports):
             if isinstance(reader, Unopened):
                 outcome = ("fail", 1, 1) if reader.fault else ("not run", 0, 0)
-                self._unopened.append(Finding(f"ids: {name}", *outcome, reader.why))  # type: ignore[arg-type]
+                self._unopened.append(CheckResult(f"ids: {name}", *outcome, reader.why))  # type: ignore[arg-type]
                 continue
             self._formats.append(Ids(tokenizer, name, reader))
             if isinstance(reader, HuggingFace):
@@ -170,7 +172,7 @@ class _Checks:
         for theirs in self._theirs:
             theirs.look_decomposed(decomposed)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[CheckResult]:
         """What was found, and the checks that need no text."""
         tokenizer = self._tokenizer
         yield self.round_trip.tally.finding()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from koktok.tokenizer import Tokenizer
     from koktok.tokenizer.encoding import Encoding
-    from koktok.verify.finding import Finding
+    from koktok.verify.finding import CheckResult
     from koktok.verify.formats import HuggingFace, Reader
 
 __all__ = [
@@ -123,7 +123,7 @@ class Ids:
         self._raw += len(changed)
         self._raw_differ += sum(ids != ours for ids, (_, ours) in zip(rows, changed, strict=True))
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[CheckResult]:
         """Ids, text, and pieces."""
         notes = []
         if self.unread:

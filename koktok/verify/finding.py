@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Finding", "Loss", "Report", "Tally", "shown"]
+__all__ = ["CheckResult", "Loss", "Tally", "Verification", "shown"]
 
 EXAMPLES = 3
 LONGEST = 80
@@ -19,7 +19,7 @@ Outcome = Literal["pass", "fail", "not run"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """A row of the report.
 
     Parameters
@@ -68,12 +68,12 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Report:
+class Verification:
     """All findings about a folder.
 
     Examples
     --------
-    >>> Report("my-tokenizer", findings=(Finding("loads", "pass"), Finding("ids: x.gguf", "not run"))).passed
+    >>> Verification("my-tokenizer", findings=(CheckResult("loads", "pass"), CheckResult("ids: x.gguf", "not run"))).passed
     True
     """
 
@@ -81,7 +81,7 @@ class Report:
     tokenizer: str = ""
     lines: int = 0
     characters: int = 0
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[CheckResult, ...] = ()
     losses: tuple[Loss, ...] = ()
 
     @property
@@ -105,7 +105,7 @@ class Tally:
     >>> for n in (2, 3):
     ...     tally.see(n % 2 == 0, "{} is odd", n)
     >>> tally.finding()
-    Finding(check='even', outcome='fail', looked=2, wrong=1, said='', note='', examples=('3 is odd',))
+    CheckResult(check='even', outcome='fail', looked=2, wrong=1, said='', note='', examples=('3 is odd',))
     """
 
     check: str
@@ -124,12 +124,12 @@ class Tally:
             if len(self.examples) < EXAMPLES:
                 self.examples.append(wrong.format(*map(shown, values)))
 
-    def finding(self) -> Finding:
+    def finding(self) -> CheckResult:
         """What was found so far."""
         if self.hindered:
-            return Finding(self.check, "not run", said=self.hindered)
+            return CheckResult(self.check, "not run", said=self.hindered)
         outcome: Outcome = "fail" if self.wrong else "pass"
-        return Finding(self.check, outcome, self.looked, self.wrong, self.said, self.note, tuple(self.examples))
+        return CheckResult(self.check, outcome, self.looked, self.wrong, self.said, self.note, tuple(self.examples))
 
 
 def shown(value: Any) -> str:

@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from koktok.errors import InputError
+from koktok.errors import InputError, UsageError
 from koktok.foreign.base import Ints, Rows, running
 from koktok.foreign.spans import code_points
 from koktok.hangul import syllable_mask
 from koktok.metrics.statistics import Units
 
-__all__ = ["Page", "Text", "Tokens", "cuts_of"]
+__all__ = ["Page", "Parallel", "Text", "Tokens", "cuts_of"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -123,6 +123,24 @@ class Text:
                 start, total = k + 1, 0
         if start < len(self):
             yield slice(start, len(self))
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Lines that say the same in two languages.
+
+    Parameters
+    ----------
+    korean, other : list of str
+        Line by line.
+    """
+
+    korean: list[str]
+    other: list[str]
+
+    def __post_init__(self) -> None:
+        if len(self.korean) != len(self.other):
+            raise UsageError(f"parallel text wants as many lines on both sides; {len(self.korean)}, {len(self.other)}")
 
 
 class Page:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer
 
 
-class Format(StrEnum):
+class Target(StrEnum):
     """What `koktok export` writes."""
 
     hf = "hf"
@@ -27,7 +27,7 @@ class Format(StrEnum):
     gguf = "gguf"
 
 
-FOLDERS = (Format.hf, Format.hf_kiwi)
+FOLDERS = (Target.hf, Target.hf_kiwi)
 """What is a koktok tokenizer itself."""
 
 TO = "hf, hf-kiwi (asks Kiwi at run time) and tiktoken: a folder. spm and gguf: a file."
@@ -35,7 +35,7 @@ TO = "hf, hf-kiwi (asks Kiwi at run time) and tiktoken: a folder. spm and gguf: 
 
 def export(
     tokenizer: Folder,
-    to: Annotated[Format, typer.Option(help=TO, show_default=False)],
+    to: Annotated[Target, typer.Option(help=TO, show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder or file to write.", show_default=False)],
     style: Annotated[str | None, typer.Option(help=f"hf: {STYLE}")] = None,
     template: Annotated[str | None, typer.Option(help=f"hf: {TEMPLATE}")] = None,
@@ -68,8 +68,8 @@ def export(
     }
     looks = {option: value for option, value in looks.items() if value is not None}
     idle = [*looks] if to not in FOLDERS else []
-    idle += ["user_defined"] if user_defined and to is not Format.spm else []
-    idle += ["name"] if name and to not in (Format.tiktoken, Format.gguf) else []
+    idle += ["user_defined"] if user_defined and to is not Target.spm else []
+    idle += ["name"] if name and to not in (Target.tiktoken, Target.gguf) else []
     if idle:
         option = f"--{idle[0].replace('_', '-')}"
         raise UsageError(f"`{option}` does nothing with `--to {to.value}`", hint="koktok export --help")
@@ -78,15 +78,15 @@ def export(
     loaded = load_folder(tokenizer)
     called = name or tokenizer.resolve().name
     match to:
-        case Format.hf:
+        case Target.hf:
             said = _hf(loaded, out, looks)
-        case Format.hf_kiwi:
+        case Target.hf_kiwi:
             said = _hf_kiwi(loaded, out, looks)
-        case Format.spm:
+        case Target.spm:
             said = _spm(loaded, out, user_defined or [])
-        case Format.tiktoken:
+        case Target.tiktoken:
             said = _tiktoken(loaded, out, called)
-        case Format.gguf:
+        case Target.gguf:
             said = _gguf(loaded, out, called)
     for line in () if quiet else said:
         print(f"note: {line}", file=sys.stderr)

@@ -12,7 +12,17 @@ from koktok.errors import UsageError
 from koktok.gold.align import TOLERATED, surface_cuts
 from koktok.hangul import is_syllable
 
-__all__ = ["FUNCTIONAL", "KINDS", "Cut", "GoldCorpus", "Morpheme", "Sentence", "check_names", "kind_of", "word_class"]
+__all__ = [
+    "FUNCTIONAL",
+    "KINDS",
+    "GoldCorpus",
+    "GoldCut",
+    "GoldMorpheme",
+    "GoldSentence",
+    "check_names",
+    "kind_of",
+    "word_class",
+]
 
 FUNCTIONAL: Final = ("N|J", "J|J", "E|J", "V|E", "XS|E", "VCP|E", "E|E", "*|VCP")
 """Borders before a particle (josa), an ending (eomi) or the copula: the kinds on which all schemes of annotation agree."""
@@ -61,7 +71,7 @@ def kind_of(left: str, right: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Morpheme:
+class GoldMorpheme:
     """A morpheme and the code points of the sentence in which it has a part; start == end where it left no trace."""
 
     form: str
@@ -71,7 +81,7 @@ class Morpheme:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class GoldCut:
     """A border between morphemes: an offset (of a fused one: its syllable) and its kind."""
 
     at: int
@@ -79,16 +89,16 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class GoldSentence:
     """A sentence of the gold.
 
     Parameters
     ----------
     text : str
         NFC.
-    morphemes : tuple of Morpheme
+    morphemes : tuple of GoldMorpheme
         Of the words that are scored.
-    cuts, fused : tuple of Cut
+    cuts, fused : tuple of GoldCut
         Borders between two Hangul syllables, and borders inside one.
     masked : tuple of (int, int)
         Words that are not scored.
@@ -99,9 +109,9 @@ class Sentence:
     """
 
     text: str
-    morphemes: tuple[Morpheme, ...]
-    cuts: tuple[Cut, ...]
-    fused: tuple[Cut, ...]
+    morphemes: tuple[GoldMorpheme, ...]
+    cuts: tuple[GoldCut, ...]
+    fused: tuple[GoldCut, ...]
     masked: tuple[tuple[int, int], ...]
     neutral: tuple[int, ...] = ()
     document: str = ""
@@ -120,7 +130,7 @@ class GoldCorpus:
     name : str
     human : bool
         Whether people annotated the morphemes; everything else is silver.
-    sentences : list of Sentence
+    sentences : list of GoldSentence
     words : int
     skipped : Counter
         Reason to number of words that are not scored.
@@ -130,7 +140,7 @@ class GoldCorpus:
 
     name: str
     human: bool
-    sentences: list[Sentence]
+    sentences: list[GoldSentence]
     words: int
     skipped: Counter[str] = field(default_factory=Counter)
     digest: str = ""
@@ -178,9 +188,9 @@ class GoldCorpus:
         total = 0
         for words, document in zip(sentences, documents or [""] * len(sentences), strict=True):
             text = ""
-            morphemes: list[Morpheme] = []
-            cuts: list[Cut] = []
-            fused: list[Cut] = []
+            morphemes: list[GoldMorpheme] = []
+            cuts: list[GoldCut] = []
+            fused: list[GoldCut] = []
             masked: list[tuple[int, int]] = []
             neutral: list[int] = []
             for form, forms, tags, spaced in words:
@@ -197,18 +207,19 @@ class GoldCorpus:
                     masked.append((at, at + len(form)))
                     continue
                 morphemes += [
-                    Morpheme(m, tag, at + a, at + b) for m, tag, (a, b) in zip(forms, tags, found.spans, strict=True)
+                    GoldMorpheme(m, tag, at + a, at + b)
+                    for m, tag, (a, b) in zip(forms, tags, found.spans, strict=True)
                 ]
                 cuts += [
-                    Cut(at + p, kind_of(tags[k], tags[k + 1]))
+                    GoldCut(at + p, kind_of(tags[k], tags[k + 1]))
                     for p, k in found.cuts
                     if is_syllable(form[p - 1]) and is_syllable(form[p])
                 ]
-                fused += [Cut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in found.fused]
+                fused += [GoldCut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in found.fused]
                 edges = {p + side for p, _ in found.fused for side in (0, 1)} - {p for p, _ in found.cuts}
                 neutral += sorted(at + p for p in edges if 0 < p < len(form))
             made.append(
-                Sentence(text, tuple(morphemes), tuple(cuts), tuple(fused), tuple(masked), tuple(neutral), document)
+                GoldSentence(text, tuple(morphemes), tuple(cuts), tuple(fused), tuple(masked), tuple(neutral), document)
             )
         return cls(name, human, made, total, skipped, digest or _digest(made))
 
@@ -242,5 +253,5 @@ def _reason(form: str, forms: Sequence[str], tags: Sequence[str]) -> str:
     return ""
 
 
-def _digest(sentences: Sequence[Sentence]) -> str:
+def _digest(sentences: Sequence[GoldSentence]) -> str:
     return hashlib.sha256(repr(sentences).encode()).hexdigest()[:16]

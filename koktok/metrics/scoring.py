@@ -12,10 +12,10 @@ import numpy as np
 from koktok.errors import UsageError
 from koktok.foreign.base import Ints, Subject
 from koktok.gold import GoldCorpus, check_names
-from koktok.metrics import boundaries, counts, unknowns
+from koktok.metrics import boundaries, fertility, unknowns
 from koktok.metrics.distribution import Histogram, counted, lengths
+from koktok.metrics.extended import other_texts, sampled
 from koktok.metrics.kinds import by_kind, golds_table
-from koktok.metrics.page import Page, Text, Tokens
 from koktok.metrics.probe import Labelled
 from koktok.metrics.registry import Metric, metrics
 from koktok.metrics.statistics import (
@@ -29,31 +29,14 @@ from koktok.metrics.statistics import (
     jackknife,
     paired,
 )
+from koktok.metrics.tokens import Page, Parallel, Text, Tokens
 
-__all__ = ["FORMAT", "Parallel", "Scores", "compare", "score"]
+__all__ = ["FORMAT", "Scores", "compare", "score"]
 
 FORMAT: Final = 2
 """Version of what `Scores.as_dict` gives."""
 
 Tell = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class Parallel:
-    """Lines that say the same in two languages.
-
-    Parameters
-    ----------
-    korean, other : list of str
-        Line by line.
-    """
-
-    korean: list[str]
-    other: list[str]
-
-    def __post_init__(self) -> None:
-        if len(self.korean) != len(self.other):
-            raise UsageError(f"parallel text wants as many lines on both sides; {len(self.korean)}, {len(self.other)}")
 
 
 @dataclass
@@ -118,7 +101,7 @@ def _text_statistics(subject: Subject, text: Text, reference: Subject | None, te
         lines = text.lines[part]
         page = Page(lines)
         tokens = Tokens(page, subject.encode(lines))
-        found = counts.columns(page, tokens) | unknowns.columns(page, tokens, subject)
+        found = fertility.columns(page, tokens) | unknowns.columns(page, tokens, subject)
         if reference is not None:
             found["reference_tokens"] = np.diff(reference.encode(lines).indptr)
         parts.append(found)
@@ -192,8 +175,6 @@ def score(
         raise UsageError("neither text nor gold came, so there is nothing to measure")
     pages = [page if isinstance(page, boundaries.GoldPage) else boundaries.GoldPage(page) for page in gold]
     check_names(page.gold for page in pages)
-    from koktok.metrics import extended as more
-
     statistics = Statistics({})
     histograms: dict[str, list[int]] = {}
     details: dict[str, Any] = {}
@@ -214,9 +195,9 @@ def score(
             statistics.tables[f"consistency@{name}"] = _one(consistency(subject, page, tokens, seed=seed))
     if pages:
         statistics.tables["golds"] = golds_table([statistics.tables[f"gold@{page.gold.name}"] for page in pages])
-    statistics.tables |= more.other_texts(subject, parallel=parallel, english=english, code=code, labelled=labelled)
+    statistics.tables |= other_texts(subject, parallel=parallel, english=english, code=code, labelled=labelled)
     if extended:
-        tables, details = more.sampled(subject, text, sample=sample, seed=seed, tell=tell)
+        tables, details = sampled(subject, text, sample=sample, seed=seed, tell=tell)
         statistics.tables |= tables
     domains = _domains(statistics, text, resamples, seed)
     if len(domains) > 1:
