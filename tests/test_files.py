@@ -560,7 +560,7 @@ def test_a_journal_overwrites_nothing_that_came_later(tmp_path: Path) -> None:
     real = folders._carry_out
     code = (
         "import os, sys; from pathlib import Path; from koktok.files import *; from koktok.files import product\n"
-        "folder._carry_out = lambda *_: os._exit(9)\n"
+        "product._carry_out = lambda *_: os._exit(9)\n"
         "write_folder(sys.argv[1], {'a': 'new', 'b': 'new'}, Product('thing.sha256', 'thing'))"
     )
     assert subprocess.run([sys.executable, "-c", code, str(out)], cwd=ROOT, check=False).returncode == 9
