@@ -83,7 +83,7 @@ FAMILIES: Final = (
     "fertility",
     "unknowns",
     "boundaries",
-    "kinds",
+    "border_kinds",
     "consistency",
     "distribution",
     "vocabulary",

@@ -13,9 +13,9 @@ from koktok.errors import UsageError
 from koktok.foreign.base import Ints, Subject
 from koktok.gold import GoldCorpus, check_names
 from koktok.metrics import boundaries, fertility, unknowns
+from koktok.metrics.border_kinds import by_kind, golds_table
 from koktok.metrics.distribution import Histogram, counted, lengths
 from koktok.metrics.extended import other_texts, sampled
-from koktok.metrics.kinds import by_kind, golds_table
 from koktok.metrics.probe import Labelled
 from koktok.metrics.registry import Metric, metrics
 from koktok.metrics.statistics import (
