@@ -20,9 +20,11 @@ from koktok.errors import visible
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
-    from rich.text import Text
 
-__all__ = ["Talk", "counted", "print_line", "print_pieces", "stderr", "stdout", "write_utf8"]
+__all__ = ["SPACE", "Talk", "counted", "print_line", "print_pieces", "stderr", "stdout", "table", "write_utf8"]
+
+SPACE = "▁"
+"""How a space inside a piece is shown, everywhere; SentencePiece's sign."""
 
 PALETTE = ("black on #f6c177", "black on #9ccfd8", "black on #ebbcba", "black on #a3be8c", "black on #c4a7e7")
 """Five light backgrounds that differ in brightness as well, so that neighbours stay apart for colour-blind readers."""
@@ -94,8 +96,8 @@ def print_line(text: str = "") -> None:
 
 
 def print_pieces(pieces: Iterable[str]) -> None:
-    """Print pieces side by side, a `|` between them and a dot below the line for a space; colours on a terminal."""
-    shown = [piece.replace(" ", "·") for piece in pieces]
+    """Print pieces side by side, a `|` between them and `▁` for a space; colours on a terminal."""
+    shown = [piece.replace(" ", SPACE) for piece in pieces]
     if not sys.stdout.isatty():
         print("|".join(shown))
         return
@@ -176,17 +178,71 @@ class Talk:
         self._stage = ""
 
 
+NARROWEST = 16
+"""Columns of a terminal below which a column of words is not folded."""
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A small table on stdout; the first column to the left, figures to the right."""
+    """A small table on stdout; the first column to the left, figures to the right.
+
+    A terminal that is too narrow gets headings on several lines, then folded words, then the columns in several tables that
+    begin with the first column; nothing is cut off. Into a file or pipe a table is as wide as it wants to be.
+    """
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    def cell(text: str) -> Text:  # as it is: a string would be read as markup, and `[/b]` in a text be an error
-        return Text(visible(text) if sys.stdout.isatty() else text)
+    terminal = sys.stdout.isatty()
+    console = stdout()
+    shown = [[visible(cell) if terminal else cell for cell in row] for row in rows]
+    body = [max([0, *(cell_len(row[i]) for row in shown)]) for i in range(len(columns))]
+    heads = [*map(visible, columns)]
+    room = console.width if terminal else max(console.width, sum(map(cell_len, heads)) + sum(body) + 2 * len(body))
+    if sum(max(cell_len(head), width) + 2 for head, width in zip(heads, body, strict=True)) - 2 > room:
+        heads = [_broken(head, width) for head, width in zip(heads, body, strict=True)]
+    console.width = room
+    widths = [max([width, *map(cell_len, head.split("\n"))]) for head, width in zip(heads, body, strict=True)]
+    words = [any(any(map(str.isalpha, row[i])) for row in shown) for i in range(len(columns))]
+    over = sum(widths) + 2 * (len(widths) - 1) - room
+    while over > 0:  # the widest column of words gives way first
+        i = max((i for i, text in enumerate(words) if text), key=widths.__getitem__, default=0)
+        if not words[i] or widths[i] <= NARROWEST:
+            break
+        less = min(over, widths[i] - NARROWEST, max(1, widths[i] // 8))
+        widths[i], over = widths[i] - less, over - less
+    for k, block in enumerate(_blocks(widths, room)):
+        if k:
+            console.print()
+        made = Table(title=Text(visible(title)) if not k else None, title_justify="left", box=None, pad_edge=False)
+        for i in block:  # cells as they are: a string would be read as markup, and `[/b]` in a text be an error
+            made.add_column(Text(heads[i]), justify="left" if i == 0 else "right", overflow="fold", width=widths[i])
+        for row in shown:
+            made.add_row(*(Text(row[i]) for i in block))
+        console.print(made)
 
-    shown = Table(title=cell(title), title_justify="left", box=None, pad_edge=False, show_edge=False)
-    for i, column in enumerate(columns):
-        shown.add_column(cell(column), justify="left" if i == 0 else "right", no_wrap=True)
-    for row in rows:
-        shown.add_row(*map(cell, row))
-    stdout().print(shown)
+
+def _broken(head: str, width: int) -> str:
+    """A heading on several lines, none wider than the column below or the longest word."""
+    import textwrap
+
+    words = head.replace("/", "/ ").split(" ")
+    wide = max(width, *map(len, words))
+    return "\n".join(line.replace("/ ", "/") for line in textwrap.wrap(" ".join(words), wide))
+
+
+def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns that fit side by side; each block begins with the first column.
+
+    Examples
+    --------
+    >>> _blocks([10, 20, 20, 20], 80), _blocks([10, 20, 20, 20], 60)
+    ([[0, 1, 2, 3]], [[0, 1, 2], [0, 3]])
+    """
+    found, used = [[0]], widths[0]
+    for i, width in enumerate(widths[1:], start=1):
+        if used + 2 + width > room and len(found[-1]) > 1:
+            found.append([0])
+            used = widths[0]
+        found[-1].append(i)
+        used += 2 + width
+    return found

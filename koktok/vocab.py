@@ -34,6 +34,7 @@ __all__ = [
     "ModelKind",
     "Vocab",
     "check_sparse",
+    "readable",
     "spell",
     "splits",
     "unspell",
@@ -197,6 +198,30 @@ def splits(pieces: Collection[str]) -> list[tuple[str, str]]:
         for cut in range(1, len(piece))
         if piece[:cut] in known and piece[cut:] in known
     ]
+
+
+def readable(piece: str, kind: str) -> str:
+    """A piece as people read it: text where its bytes make characters, and what byte fallback calls the others.
+
+    Examples
+    --------
+    >>> readable(spell(" 가"), "bpe-bytes"), readable(spell("가")[:2], "bpe-bytes"), readable(" 가", "bpe")
+    (' 가', '<0xEA><0xB0>', ' 가')
+    """
+    if kind not in ("bpe-bytes", "wordpiece-bytes"):
+        return piece
+    bare = piece.removeprefix(MARK) if kind == "wordpiece-bytes" else piece
+    if not all(char in BYTE_OF for char in bare):
+        return piece  # a special token
+    raw, found = bytes(map(BYTE_OF.__getitem__, bare)), ""
+    while raw:
+        try:
+            found += raw.decode()
+            break
+        except UnicodeDecodeError as error:
+            found += raw[: error.start].decode() + "".join(BYTE_PIECES[byte] for byte in raw[error.start : error.end])
+            raw = raw[error.end :]
+    return piece.removesuffix(bare) + found
 
 
 @dataclass(frozen=True, repr=False)

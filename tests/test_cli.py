@@ -15,8 +15,10 @@ from pathlib import Path
 
 import pytest
 from conftest import MINI, ROOT
+from rich.cells import cell_len
 
 from koktok import Recipe, Tokenizer
+from koktok.vocab import BYTE_CHARS
 
 Trained = Callable[..., Path]
 TEXT = (MINI / "essay.txt").read_text(encoding="utf-8")
@@ -36,13 +38,13 @@ def koktok(
     return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def on_a_terminal(*words: object, env: dict[str, str] | None = None) -> tuple[int, str]:
-    """Run the command with all streams but stdin on a terminal; its exit code and what the terminal was sent."""
+def on_a_terminal(*words: object, env: dict[str, str] | None = None, koktok: bool = True) -> tuple[int, str]:
+    """Run the command, or Python, with all streams but stdin on a terminal; its exit code and what the terminal was sent."""
     import pty
 
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "koktok", *map(str, words)],
+        [sys.executable, *(["-m", "koktok"] if koktok else []), *map(str, words)],
         stdout=slave,
         stderr=slave,
         stdin=subprocess.DEVNULL,
@@ -142,6 +144,14 @@ def test_encode_and_decode_are_inverse_on_lines(trained: Trained) -> None:
     assert row["offsets"][-1][1] == 5
 
 
+def test_pieces_of_bytes_are_shown_as_text_where_they_make_characters(trained: Trained) -> None:
+    folder = trained(train={"model": "bpe-bytes"})
+    shown = koktok("encode", folder, "--as", "pieces", stdin="나는 집에 뷁.\n").stdout
+    assert re.sub("<0x(..)>", lambda byte: byte[1], shown.replace(" ", "")) == "나는▁집에▁EBB781.\n"
+    row = json.loads(koktok("encode", folder, "--as", "json", stdin="나는\n").stdout)
+    assert {*"".join(row["pieces"])} <= {*BYTE_CHARS}  # data is as the vocabulary spells it
+
+
 def test_samples_are_seeded_and_decode_to_the_text(trained: Trained) -> None:
     bpe = trained(train={"model": "bpe"})
     for folder, words in ((trained(), ("--sample-alpha", 0.2)), (bpe, ("--dropout", 0.3))):
@@ -193,7 +203,7 @@ def test_normalize_and_its_report() -> None:
 
 
 def test_segment_shows_cuts_and_tsv() -> None:
-    assert koktok("segment", stdin="학교에서는 갔다.\n").stdout == "학교|에서|는|·갔|다|.\n"
+    assert koktok("segment", stdin="학교에서는 갔다.\n").stdout == "학교|에서|는|▁갔|다|.\n"
     rows = koktok("segment", "--tsv", "--policy", "josa", stdin="학교에서는 갔다.\n").stdout.splitlines()
     assert rows == ["학교에서는\t학교|에서는\tjosa", "갔다.\t갔다|.\tpunctuation"]
 
@@ -429,7 +439,7 @@ def test_on_a_terminal_there_are_bars_and_colours(tmp_path: Path) -> None:
     assert "read" in text
     assert "100%" in text
     assert "\x1b[" in text  # colours
-    assert "·" in text
+    assert "▁" in text
 
 
 VERBS = ["train", "encode", "decode", "normalize", "segment", "export", "import", "count", "report", "diff", "doctor"]
@@ -483,7 +493,7 @@ def test_a_terminal_does_not_obey_the_text(trained: Trained, tmp_path: Path) -> 
 
 def test_into_a_pipe_data_goes_as_it_is(trained: Trained) -> None:
     evil = EVIL.replace("\u202e", "")  # the normalizer takes it out
-    assert koktok("segment", stdin=f"{evil}\n").stdout.replace("|", "").replace("·", " ") == f"{evil}\n"
+    assert koktok("segment", stdin=f"{evil}\n").stdout.replace("|", "").replace("▁", " ") == f"{evil}\n"
     assert koktok("normalize", stdin=f"{evil}\n").stdout == f"{evil}\n"
     ids = koktok("encode", trained(), stdin=f"{evil}\n").stdout
     assert koktok("decode", trained(), stdin=ids).stdout == f"{evil}\n"
@@ -498,7 +508,45 @@ def test_cuts_are_characters_and_colours_come_on_top(tmp_path: Path) -> None:
     assert "\x1b[3" not in plain
     assert "\x1b[4" not in plain
     for text in (coloured, plain):
-        assert re.sub(r"\x1b\[[0-9;]*m", "", text) == "학교|에서|는|·갔|다|.\r\n"
+        assert re.sub(r"\x1b\[[0-9;]*m", "", text) == "학교|에서|는|▁갔|다|.\r\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+@pytest.mark.parametrize("columns", [80, 60, 40])
+def test_no_heading_and_no_cell_of_a_table_is_cut_off(columns: int) -> None:
+    heads = ["tokenizer", "ids", "tokens/eojeol", "mean F1 of golds", "unknown eojeols", "byte fallback", "options"]
+    cells = [
+        "a-name-that-is-long-이름이-깁니다",
+        "1,000,000",
+        "1.234",
+        "0.567",
+        "0.890",
+        "0.123",
+        "--preset balanced --mu 0.66",
+    ]
+    script = f"from koktok.progress import table; table('t', {heads!r}, [{cells!r}])"
+    code, text = on_a_terminal("-c", script, env={"COLUMNS": str(columns)}, koktok=False)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).split("\r\n")
+    assert code == 0, text
+    assert max(map(cell_len, lines)) <= columns
+    assert "…" not in text
+    for words in (" ".join(heads).replace("/", "/ ").split(), cells[1:6]):
+        assert all(word in " ".join(lines) for word in words)
+    shown = "".join("".join(lines).split())
+    assert all(syllable in shown for syllable in cells[0])
+
+
+def test_into_a_file_a_table_is_as_wide_as_it_wants_to_be(tmp_path: Path) -> None:
+    script = "from koktok.progress import table; table('t', ['name', 'what it is'], [['n' * 150, 'v' * 150]])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.splitlines()[2].split() == ["n" * 150, "v" * 150]
+
+
+def test_the_list_of_metrics_fits_80_columns() -> None:
+    lines = koktok("metrics").stdout.splitlines()
+    assert lines[0].split() == ["M1", "fertility", "lower", "tokens/eojeol", "text"]
+    assert lines[1].strip() == "Tokens per eojeol"
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp949"])
@@ -528,6 +576,6 @@ def test_into_a_pipe_it_is_utf8_whatever_the_system_has(trained: Trained) -> Non
     if b"utf" in probe.stdout.lower():
         pytest.skip("this Python has no other encoding")
     done = koktok("segment", stdin="학교에 😀\n", env=locale)
-    assert (done.returncode, done.stdout) == (0, "학교|에|·😀\n")
+    assert (done.returncode, done.stdout) == (0, "학교|에|▁😀\n")
     done = koktok("diff", trained(), trained(), "--text", MINI / "essay.txt", "-q", env=locale)
     assert done.returncode == 0, done.stderr

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from koktok.inspect.diff import Changes
     from koktok.inspect.doctor import Diagnosis
     from koktok.metrics import Difference
+    from koktok.report import Report
 
 SPEC = "koktok:DIR hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN kiwi-sw:FILE package:NAME kiwi mecab-ko syllables, or a path."
 
@@ -112,7 +113,9 @@ def _show_diagnosis(found: Diagnosis) -> None:
 
 
 def _visible(piece: str) -> str:
-    return _printable(piece).replace(" ", "▁")
+    from koktok.progress import SPACE
+
+    return _printable(piece).replace(" ", SPACE)
 
 
 def _printable(text: str) -> str:
@@ -186,6 +189,38 @@ def _interval(found: Difference, units: str) -> str:
     return f"{found.value:+.4f}, 95 % [{found.low:+.4f}, {found.high:+.4f}]{p} ({units})"
 
 
+SUMMARY = {
+    "fertility": "tokens/eojeol",
+    "boundary_f1_macro": "mean F1 of golds",
+    "boundary_f1": "boundary F1",
+    "recall_noun_particle": "josa cut",
+    "recall_verb_ending": "eomi cut",
+    "unknown_eojeols": "unknown eojeols",
+}
+"""Measures that fit side by side on 80 columns; the files have them all, with intervals."""
+
+
+def _show_report(found: Report) -> None:
+    from koktok.progress import print_line, table
+    from koktok.report.rows import on_front, shown
+
+    ran = [row for row in found.rows if row.ran]
+    measures = [m for key in SUMMARY if (m := found.measure(key)) and any(key in row.scores for row in ran)]
+    front = {row.number for row in on_front(found)}
+    rows = [
+        [
+            row.name + " ★" * (row.number in front),
+            f"{row.vocab_size:,}" if row.vocab_size else "–",
+            *(shown(row.scores.get(measure.name), measure) or "–" for measure in measures),
+        ]
+        for row in ran
+    ]
+    if rows:
+        table(found.title, ["tokenizer", "ids", *(SUMMARY[measure.name] for measure in measures)], rows)
+        if front:
+            print_line("★ no other vocabulary has both fewer tokens and a higher F1")
+
+
 def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
     """Lines by file; each file is a domain, named by its stem."""
     from koktok.report.names import distinct
@@ -245,7 +280,7 @@ def report(
     """Measure tokenizers on Korean text and gold morphemes: JSON, Markdown and one HTML page with plots.
 
     The same inputs give the same bytes. A tokenizer that cannot be opened is a row that says why; where none can, it ends with
-    1, and with 2 where one broke while it was measured.
+    1, and with 2 where one broke while it was measured. The summary is printed, and the file to open is the last line.
     """
     from koktok.files import check_folder, write_folder
     from koktok.metrics import Parallel, Text
@@ -296,6 +331,7 @@ def report(
     for row in found.rows:
         if not row.ran:
             print(f"{'failed' if row.failed else 'not run'}: {row.name}: {row.why}", file=sys.stderr)
+    _show_report(found)
     print(out / [*rendered][-1])
     if any(row.failed for row in found.rows):
         raise typer.Exit(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from textwrap import wrap
 from typing import Annotated
 
 import typer
@@ -34,9 +35,9 @@ def metrics(
                 print(f"  {label.capitalize()}: {getattr(m, label)}")
             print()
     else:
-        from koktok.progress import table
-
-        table("", ["id", "name", "title", "unit", "better", "needs"], [_row(m) for m in found])
+        for m in found:
+            print(f"{m.id:<6} {m.name:<28} {m.better:<7} {m.unit:<16} {m.needs}")
+            print("\n".join(wrap(m.title, 78, initial_indent=" " * 7, subsequent_indent=" " * 7)))
 
 
 BETTER = {
@@ -45,7 +46,3 @@ BETTER = {
     "none": "a description, not a score",
     "one": "the nearer to 1, the better",
 }
-
-
-def _row(m: object) -> list[str]:
-    return [str(getattr(m, key)) for key in ("id", "name", "title", "unit", "better", "needs")]

@@ -82,7 +82,8 @@ def encode(
     import json
 
     from koktok.foreign import load_folder
-    from koktok.progress import print_line
+    from koktok.progress import SPACE, print_line
+    from koktok.vocab import readable
 
     loaded = load_folder(tokenizer)
     if format is not None or out is not None:
@@ -116,13 +117,14 @@ def encode(
         solve = partial(loaded.sample, alpha=sample_alpha, dropout=dropout, seed_or_rng=drawn)
     elif seed is not None:
         raise UsageError("`--seed` is for samples", hint="--sample-alpha 0.1 or --dropout 0.1")
+    kind = loaded.vocab.kind
     for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
         encoding = solve(line)
         match shape:
             case Shape.ids:
                 print(*encoding.ids)
             case Shape.pieces:
-                print_line(" ".join(piece.replace(" ", "▁") for piece in encoding.pieces))
+                print_line(" ".join(readable(piece, kind).replace(" ", SPACE) for piece in encoding.pieces))
             case Shape.json:
                 row = {"ids": encoding.ids, "pieces": encoding.pieces, "offsets": encoding.offsets}
                 print_line(json.dumps(row, ensure_ascii=False))

@@ -118,6 +118,6 @@ def open_plain(spec: str, path: Path, unit: str) -> Subject:
     else:
         raise InputError(f"`{unit}` is no unit of a plain list; wanted char, jamo or mecab", hint=f"plain:{path}#char")
     name = path.resolve().parent.name if path.stem in ("tok", "vocab") else path.stem
-    notes = [note, f"spaces are tokens ({space})" if space else "spaces are no tokens"]
+    notes = [note, f"spaces are tokens ({space.replace(' ', '▁')})" if space else "spaces are no tokens"]
     digest = hashlib.sha256(raw).hexdigest()[:16]
     return Plain(spec, name, pieces, cut, digest=digest, libraries=libraries, notes=notes)

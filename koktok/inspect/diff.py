@@ -19,6 +19,7 @@ import numpy as np
 
 from koktok.metrics import Difference, GoldPage, Page, Table, Tokens, Units, boundary_table, metrics
 from koktok.metrics.statistics import paired
+from koktok.progress import SPACE
 
 if TYPE_CHECKING:
     from koktok.foreign import Subject
@@ -239,7 +240,7 @@ class _Shown:
         """A whole line, cut."""
         parts = self._parts(int(self.page.line_starts[number]), int(self.page.line_starts[number + 1]))
         # A space that no token holds is shown as it is: there is nothing to cut.
-        return "|".join(part.replace(" ", "▁") for part in parts).replace("|\0|", " ").replace("\0", " ")
+        return "|".join(part.replace(" ", SPACE) for part in parts).replace("|\0|", " ").replace("\0", " ")
 
     def _parts(self, start: int, end: int) -> list[str]:
         """Pieces from place to place; several tokens inside one (bytes of a character) are counted in brackets."""

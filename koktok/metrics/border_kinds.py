@@ -59,7 +59,7 @@ def boundary_f1_functional(s: Any) -> Any:
 
 @metric("M10g", ko="경계 F1, 정답 말뭉치 평균", unit="share", better="higher", needs="gold", table="golds")
 def boundary_f1_macro(s: Any) -> Any:
-    """Boundary F1 before particles, endings and the copula, mean of the gold corpora: the headline.
+    """Boundary F1, mean of the gold corpora.
 
     Definition: the mean of M10f over the gold corpora that came, whatever their sizes.
     Source: this suite; one treebank is one style of text and of annotation.

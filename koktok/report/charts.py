@@ -1,7 +1,8 @@
 """Drawings as inline SVG: the browser's own fonts draw the Hangul, and nothing is loaded from anywhere.
 
 This file adds: four drawings (points with a front, bars with whiskers, stacked bars, lines over two logarithmic axes). Words
-that a reader sees come in pairs, English and Korean, and the page shows one of them.
+that a reader sees come in pairs, English and Korean, and the page shows one of them. A drawing that is wide on a screen is
+made a second time for a telephone, because letters of a drawing shrink with it.
 """
 
 from __future__ import annotations
@@ -10,24 +11,44 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Final
 
-__all__ = ["Bar", "Label", "Line", "Mark", "bars", "lines", "points", "stacked", "ticks"]
+__all__ = ["Bar", "Label", "Line", "Mark", "bars", "lines", "points", "stacked", "style_of", "ticks"]
 
 Label = tuple[str, str]
 """The same words in English and in Korean."""
 
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
+COLOURS = 8
+"""So many colours the style sheet has, in an order that keeps neighbours apart; the next rows get another shape or dash."""
+
+SHAPES = ("", "M-5,-5H5V5H-5Z", "M0,-6.5L6.5,0L0,6.5L-6.5,0Z", "M0,-6L6,5H-6Z")
+"""Disc, square, diamond, triangle."""
+
+NARROW = 500
+"""Below this width a drawing leaves less room for names."""
+
+
+def style_of(number: int) -> str:
+    """The classes of a row's colour and shape, which depend on its number alone.
+
+    Examples
+    --------
+    >>> style_of(1), style_of(8), style_of(9)
+    ('k0 s0', 'k7 s0', 'k0 s1')
+    """
+    return f"k{(number - 1) % COLOURS} s{(number - 1) // COLOURS % len(SHAPES)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A tokenizer between two axes; `family` decides its colour, `front` whether it is named."""
+    """A tokenizer between two axes; `front` where no other beats it."""
 
     number: int
     name: str
     x: float
     y: float
-    family: str
     front: bool
     x_interval: tuple[float, float] | None = None
     y_interval: tuple[float, float] | None = None
@@ -41,7 +62,6 @@ class Bar:
     name: str
     value: float
     interval: tuple[float, float] | None
-    family: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +71,6 @@ class Line:
     number: int
     name: str
     values: Sequence[tuple[float, float]]
-    family: str
 
 
 def ticks(low: float, high: float, wanted: int = 6) -> list[float]:
@@ -72,8 +91,12 @@ def ticks(low: float, high: float, wanted: int = 6) -> list[float]:
 
 
 def points(marks: Sequence[Mark], x_label: Label, y_label: Label, *, width: int = 900, height: int = 520) -> str:
-    """Points between two axes, the front joined by steps and named; the others carry their number and a hover text."""
-    left, right, top, bottom = 64, 24, 16, 52
+    """Points between two axes, each with its name, the front joined by steps.
+
+    A name that finds no room beside its point stands farther off on a thin line; where there is none at all, its number does.
+    """
+    narrow = width < NARROW
+    left, right, top, bottom = 44 if narrow else 64, 8 if narrow else 24, 16, 52
     x0, x1 = _padded([m.x for m in marks], 0.05, 0.12)
     y0, y1 = _padded([m.y for m in marks], 0.06, 0.06)
 
@@ -84,39 +107,56 @@ def points(marks: Sequence[Mark], x_label: Label, y_label: Label, *, width: int 
     def py(y: float) -> float:
         return height - bottom - (min(max(y, y0), y1) - y0) / (y1 - y0) * (height - top - bottom)
 
-    found = [_grid_x(px(t), top, height - bottom, _short(t)) for t in ticks(x0, x1, 8)]
+    found = [_grid_x(px(t), top, height - bottom, _short(t)) for t in ticks(x0, x1, 4 if narrow else 8)]
     found += [_grid_y(py(t), left, width - right, _short(t)) for t in ticks(y0, y1, 8)]
     found.append(_words(x_label, left + (width - left - right) / 2, height - 10, "axis"))
     middle = top + (height - top - bottom) / 2
-    found.append(_words(y_label, 16, middle, "axis", turned=True))
+    found.append(_words(y_label, 12, middle, "axis", turned=True))
     front = sorted((m for m in marks if m.front), key=lambda m: (m.x, m.y))
     if len(front) > 1:
         path = f"M{px(front[0].x):.1f},{py(front[0].y):.1f}"
         path += "".join(f"H{px(m.x):.1f}V{py(m.y):.1f}" for m in front[1:])
         found.append(f'<path class="front" d="{path}"/>')
-    taken: list[tuple[float, float, float, float]] = []
+    taken = [(px(m.x) - 7, py(m.y) - 7, px(m.x) + 7, py(m.y) + 7) for m in marks]
+    frame = (left, top, width - right, height - bottom)
+    names = []
     for m in sorted(marks, key=lambda m: (not m.front, m.number)):
         x, y = px(m.x), py(m.y)
         if m.y_interval:
             found.append(_stroke("whisker", x, py(m.y_interval[0]), x, py(m.y_interval[1])))
         if m.x_interval:
             found.append(_stroke("whisker", px(m.x_interval[0]), y, px(m.x_interval[1]), y))
-        title = f"<title>{m.number}. {escape(m.name)}: {m.x:.3f}, {m.y:.3f}</title>"
-        found.append(
-            f'<circle class="dot {m.family}{" best" if m.front else ""}" cx="{x:.1f}" cy="{y:.1f}" r="5">{title}</circle>'
-        )
-        text = f"{m.number} {m.name}" if m.front else str(m.number)
-        place = _free_place(x, y, _width(text), taken, (left, top, width - right, height - bottom))
+        text = _cut(m.name, 110 if narrow else 220)
+        place = _free_place(x, y, _width(text), taken, frame)
+        if place is None:
+            text = str(m.number)
+            place = _free_place(x, y, _width(text), taken, frame)
         if place:
             taken.append(place)
-            found.append(f'<text class="mark" x="{place[0]:.1f}" y="{place[3] - 3:.1f}">{escape(text)}</text>')
-        taken.append((x - 5, y - 5, x + 5, y + 5))
-    return _svg("points", width, height, found)
+            names.append(
+                f'<text class="mark {style_of(m.number)}" x="{place[0]:.1f}" y="{place[3] - 3:.1f}">{escape(text)}</text>'
+            )
+            near = min(max(x, place[0]), place[2]), min(max(y, place[1]), place[3])
+            if math.dist((x, y), near) > LEADER:
+                found.append(_stroke(f"leader {style_of(m.number)}", x, y, *near))
+    for m in sorted(marks, key=lambda m: (m.front, -m.number)):
+        title = f"<title>{m.number}. {escape(m.name)}: {m.x:.3f}, {m.y:.3f}</title>"
+        found.append(_shape(m.number, px(m.x), py(m.y), " best" * m.front, title))
+    return _svg("points", width, height, found + names)
 
 
-def bars(values: Sequence[Bar], *, width: int = 430, start: float | None = None, digits: int = 3) -> str:
+def _shape(number: int, x: float, y: float, more: str, title: str) -> str:
+    path = SHAPES[(number - 1) // COLOURS % len(SHAPES)]
+    if not path:
+        return f'<circle class="dot {style_of(number)}{more}" cx="{x:.1f}" cy="{y:.1f}" r="5">{title}</circle>'
+    return (
+        f'<path class="dot {style_of(number)}{more}" transform="translate({x:.1f} {y:.1f})" d="{path}">{title}</path>'
+    )
+
+
+def bars(values: Sequence[Bar], *, width: int = 360, start: float | None = None, digits: int = 3) -> str:
     """Horizontal bars with whiskers, in the order given; a number, a name, a bar and its value a line."""
-    row, left, right, top = 17, 178, 54, 4
+    row, left, right, top = 17, 144, 48, 4
     height = top + row * len(values) + 20
     ends = [v.interval[1] if v.interval else v.value for v in values] or [1.0]
     low = 0.0 if start is None else start
@@ -133,7 +173,7 @@ def bars(values: Sequence[Bar], *, width: int = 430, start: float | None = None,
         if v.interval:
             title += f" [{v.interval[0]:.{digits}f}, {v.interval[1]:.{digits}f}]"
         found.append(
-            f'<rect class="bar {v.family}" x="{left}" y="{y + 3}" width="{max(px(v.value) - left, 1):.1f}" '
+            f'<rect class="bar {style_of(v.number)}" x="{left}" y="{y + 3}" width="{max(px(v.value) - left, 1):.1f}" '
             f'height="{row - 6}"><title>{title}</title></rect>'
         )
         if v.interval:
@@ -142,19 +182,23 @@ def bars(values: Sequence[Bar], *, width: int = 430, start: float | None = None,
     return _svg("bars", width, height, found)
 
 
-def stacked(
-    rows: Sequence[tuple[int, str, Sequence[float]]], parts: Sequence[Label], *, width: int = 900, left: int = 230
-) -> str:
+def stacked(rows: Sequence[tuple[int, str, Sequence[float]]], parts: Sequence[Label], *, width: int = 900) -> str:
     """Bars of one length, cut into shares; the legend stands above them."""
-    row, top, right = 17, 26, 24
+    narrow = width < NARROW
+    left, right, row = 144 if narrow else 230, 24, 17
+    across = 3 if narrow else len(parts)  # parts in a line of the legend
+    top = 10 + 17 * math.ceil(len(parts) / across)
     height = top + row * len(rows) + 22
     unit = width - left - right
     found = []
     for k, part in enumerate(parts):
-        x = left + k * unit / len(parts)
-        found.append(f'<rect class="part p{k}" x="{x:.1f}" y="4" width="12" height="12"/>')
-        found.append(_words(part, x + 17, 14, "legend"))
-    found += [_grid_x(left + t * unit, top, height - 20, f"{t:.0%}") for t in (0, 0.25, 0.5, 0.75, 1)]
+        x, y = (0 if narrow else left) + k % across * (width if narrow else unit) / across, 4 + 17 * (k // across)
+        found.append(f'<rect class="part p{k}" x="{x:.1f}" y="{y}" width="12" height="12"/>')
+        found.append(_words(part, x + 17, y + 10, "legend"))
+    found += [
+        _grid_x(left + t * unit, top, height - 20, f"{t:.0%}")
+        for t in ((0, 0.5, 1) if narrow else (0, 0.25, 0.5, 0.75, 1))
+    ]
     for i, (number, name, shares) in enumerate(rows):
         y, x = top + row * i, float(left)
         found.append(_clipped(number, name, left - 6, y + 12))
@@ -169,8 +213,10 @@ def stacked(
 
 
 def lines(series: Sequence[Line], x_label: Label, y_label: Label, *, width: int = 900, height: int = 420) -> str:
-    """Lines between two logarithmic axes; each carries its number at its end and its name as hover text."""
-    left, right, top, bottom = 64, 40, 12, 52
+    """Lines between two logarithmic axes; the names stand to the right, in the order in which the lines end."""
+    narrow, gap = width < NARROW, 13
+    left, right, top, bottom = 52 if narrow else 64, 116 if narrow else 190, 12, 52
+    height = max(height, gap * len(series) + top + bottom)
     xs = [math.log10(x) for s in series for x, _ in s.values] or [0.0, 1.0]
     ys = [math.log10(y) for s in series for _, y in s.values] or [0.0, 1.0]
     (x0, x1), (y0, y1) = _padded(xs, 0.0, 0.02), _padded(ys, 0.02, 0.02)
@@ -186,16 +232,39 @@ def lines(series: Sequence[Line], x_label: Label, y_label: Label, *, width: int 
     tens = [10.0**power for power in range(math.ceil(y0 - 1e-9), math.floor(y1 + 1e-9) + 1)]
     found += [_grid_y(py(ten), left, width - right, _short(ten)) for ten in tens]
     found.append(_words(x_label, left + (width - left - right) / 2, height - 10, "axis"))
-    found.append(_words(y_label, 16, top + (height - top - bottom) / 2, "axis", turned=True))
-    taken: list[float] = []
-    for s in series:
+    found.append(_words(y_label, 12, top + (height - top - bottom) / 2, "axis", turned=True))
+    ordered = sorted(series, key=lambda s: (py(s.values[-1][1]), s.number))
+    places = _spread([py(s.values[-1][1]) for s in ordered], gap, top + gap / 2, height - bottom)
+    for s, place in zip(ordered, places, strict=True):
         path = "M" + "L".join(f"{px(x):.1f},{py(y):.1f}" for x, y in s.values)
-        found.append(f'<path class="line {s.family}" d="{path}"><title>{s.number}. {escape(s.name)}</title></path>')
+        title = f"<title>{s.number}. {escape(s.name)}</title>"
+        found.append(f'<path class="line {style_of(s.number)}" d="{path}">{title}</path>')
         x, y = s.values[-1]
-        if all(abs(py(y) - other) > 10 for other in taken):
-            taken.append(py(y))
-            found.append(f'<text class="mark" x="{px(x) + 4:.1f}" y="{py(y) + 4:.1f}">{s.number}</text>')
+        at = width - right + 18
+        found.append(
+            f'<path class="leader {style_of(s.number)}" d="M{px(x) + 2:.1f},{py(y):.1f}L{at - 12},{place:.1f}H{at - 3}"/>'
+        )
+        name = escape(_cut(s.name, right - 22))
+        found.append(f'<text class="mark {style_of(s.number)}" x="{at}" y="{place + 4:.1f}">{name}{title}</text>')
     return _svg("lines", width, height, found)
+
+
+def _spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Rising places moved as little as keeps them `gap` apart and, as far as there is room, between two ends.
+
+    Examples
+    --------
+    >>> _spread([10, 11, 50], 12, 0, 55), _spread([50, 54], 12, 0, 55)
+    ([10, 22, 50], [43, 55])
+    """
+    found: list[float] = []
+    for place in places:
+        found.append(max(place, low, found[-1] + gap if found else low))
+    edge = high
+    for i in reversed(range(len(found))):
+        found[i] = min(found[i], edge)
+        edge = found[i] - gap
+    return found
 
 
 def _padded(values: Sequence[float], below: float, above: float) -> tuple[float, float]:
@@ -215,6 +284,10 @@ def _width(text: str) -> float:
     return sum(11.0 if char >= "\u1100" else 6.2 for char in text)
 
 
+LEADER: Final = 11
+"""A name this far from its point, in pixels, is joined to it by a line."""
+
+
 def _free_place(
     x: float,
     y: float,
@@ -222,21 +295,23 @@ def _free_place(
     taken: Iterable[tuple[float, float, float, float]],
     frame: tuple[float, float, float, float],
 ) -> tuple[float, float, float, float] | None:
+    """The nearest free box for a name beside a point, right of it first."""
     others = list(taken)
-    for dx, dy in (
-        (8, -6),
-        (8, 8),
-        (-8 - wide, -6),
-        (-8 - wide, 8),
-        (-wide / 2, -19),
-        (-wide / 2, 8),
-        (14, -22),
-        (14, 22),
-    ):
-        box = (x + dx, y + dy - 6, x + dx + wide, y + dy + 8)
-        inside = frame[0] <= box[0] and box[2] <= frame[2] and frame[1] <= box[1] and box[3] <= frame[3]
-        if inside and not any(box[0] < o[2] and o[0] < box[2] and box[1] < o[3] and o[1] < box[3] for o in others):
-            return box
+    for away in (0, 12, 26, 42, 60):
+        for dx, dy in (
+            (8 + away, 0),
+            (8 + away / 2, -8 - away),
+            (8 + away / 2, 8 + away),
+            (-8 - away - wide, 0),
+            (-8 - away / 2 - wide, -8 - away),
+            (-8 - away / 2 - wide, 8 + away),
+            (-wide / 2, -14 - away),
+            (-wide / 2, 14 + away),
+        ):
+            box = (x + dx, y + dy - 7, x + dx + wide, y + dy + 7)
+            inside = frame[0] <= box[0] and box[2] <= frame[2] and frame[1] <= box[1] and box[3] <= frame[3]
+            if inside and not any(box[0] < o[2] and o[0] < box[2] and box[1] < o[3] and o[1] < box[3] for o in others):
+                return box
     return None
 
 
@@ -248,11 +323,16 @@ def _words(words: Label, x: float, y: float, style: str, *, turned: bool = False
     )
 
 
-def _clipped(number: int, name: str, x: float, y: float) -> str:
-    room, kept = x - 24, name
+def _cut(name: str, room: float) -> str:
+    """As much of a name as fits into so many pixels."""
+    kept = name
     while _width(kept) > room:
         kept = kept[:-1]
-    shown = kept if kept == name else kept[:-1] + "…"
+    return kept if kept == name else kept[:-1] + "…"
+
+
+def _clipped(number: int, name: str, x: float, y: float) -> str:
+    shown = _cut(name, x - 24)
     return (
         f'<text class="number" x="16" y="{y}">{number}</text>'
         f'<text class="name" x="{x}" y="{y}">{escape(shown)}<title>{escape(name)}</title></text>'

@@ -2,6 +2,7 @@
 const root = document.documentElement;
 function speak(tongue) {
   root.lang = tongue;
+  document.title = document.querySelector("h1").innerText;
   for (const button of document.querySelectorAll("#tongues button")) {
     button.setAttribute("aria-pressed", String(button.dataset.tongue === tongue));
   }

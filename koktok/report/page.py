@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from koktok.errors import MissingExtraError
 from koktok.metrics import Value
-from koktok.report.charts import Bar, Line, Mark, bars, lines, points, stacked
+from koktok.report.charts import Bar, Line, Mark, bars, lines, points, stacked, style_of
+from koktok.report.korean import DEFINITIONS, KOREAN, korean_note, korean_units
 from koktok.report.rows import (
     by_kind,
     columns_of,
@@ -47,6 +48,15 @@ OPEN_DOMAINS: Final = 4
 """So many charts of domains stand open; the others unfold, or forty tokenizers on twenty texts make a page nobody scrolls."""
 
 
+TELEPHONE: Final[dict[str, int]] = {"width": 360, "height": 440}
+"""Pixels of a drawing beside which a telephone has nothing; the letters are those of the text."""
+
+LEADING: Final = 9
+"""So many columns, with their intervals, stand side by side on 1,400 pixels; the others are in the table of all measures."""
+
+RANK: Final = ("rank of the token", "토큰의 빈도 순위")
+SHARE: Final = ("share of all tokens", "전체 토큰에서 차지하는 비율")
+
 OPEN_LINES: Final = 80
 """Sentences stand open until they fill so many lines."""
 
@@ -75,13 +85,13 @@ def spans_of(
 ) -> list[Span]:
     """A line as coloured runs, with a mark wherever a token or a gold morpheme begins.
 
-    At unjudged places a cut is neither right nor wrong, as in the scores.
+    At unjudged places a cut is neither right nor wrong and a border is not missed, as in the scores.
 
     Examples
     --------
     >>> [(s.text, s.colour, s.edge) for s in spans_of("집에 갔다", [(0, 2), (2, 4), (4, 5)], [1, 4])]
     [('집', 0, 'start'), ('에', 0, 'miss'), (' ', 1, 'start'), ('갔', 1, 'start'), ('다', 2, 'hit')]
-    >>> [(s.text, s.edge) for s in spans_of("해요.", [(0, 1), (1, 2), (2, 3)], [], [1, 2])]
+    >>> [(s.text, s.edge) for s in spans_of("해요.", [(0, 1), (1, 2), (2, 3)], [2], [1, 2])]
     [('해', 'start'), ('요', 'cut'), ('.', 'cut')]
     """
     covered = {p for a, b in tokens for p in range(a, b)}
@@ -95,10 +105,12 @@ def spans_of(
         colour += a in starts
         if a in spaces or a == 0 or a - 1 in spaces:
             edge = "start"
+        elif gold is None or a in unjudged:
+            edge = "cut" if a in starts else ""
         elif a in marks:
             edge = "hit" if a in starts else "miss"
         else:
-            edge = ("cut" if gold is None or a in unjudged else "over") if a in starts else ""
+            edge = "over" if a in starts else ""
         found.append(Span(text[a:b], colour if a in covered else -1, edge))
     return found
 
@@ -134,9 +146,11 @@ def to_html(report: Report) -> str:
     """
     environment = _environment()
     ran = [row for row in report.rows if row.ran]
+    shares = [(row.number, row.name, _six(row.lengths)) for row in ran if row.lengths]
+    curves = [Line(row.number, row.name, row.ranks) for row in ran if len(row.ranks) > 1]
     page = environment.get_template("page.html.j2").render(
         report=report,
-        columns=columns_of(report),
+        columns=columns_of(report)[:LEADING],
         compared=compared(report),
         equal=equal_tokens(report),
         kinds=by_kind(report),
@@ -148,16 +162,20 @@ def to_html(report: Report) -> str:
         shown=shown,
         shown_interval=shown_interval,
         scatter=_scatter(report),
-        families=sorted({row.family for row in ran}),
+        scatter_narrow=_scatter(report, **TELEPHONE),
+        style_of=style_of,
+        notes=_notes(ran),
+        korean=KOREAN,
+        korean_units=korean_units,
+        units_ko=korean_units(units_of(report)),
+        definitions=DEFINITIONS,
         domains=_domains(report),
         open_domains=OPEN_DOMAINS,
         open_sentences=max(1, OPEN_LINES // max(1, len(ran))),
-        lengths=stacked([(r.number, r.name, _six(r.lengths)) for r in ran if r.lengths], LENGTHS),
-        ranks=lines(
-            [Line(r.number, r.name, r.ranks, r.family) for r in ran if len(r.ranks) > 1],
-            ("rank of the token", "토큰의 빈도 순위"),
-            ("share of all tokens", "전체 토큰에서 차지하는 비율"),
-        ),
+        lengths=stacked(shares, LENGTHS),
+        lengths_narrow=stacked(shares, LENGTHS, width=TELEPHONE["width"]),
+        ranks=lines(curves, RANK, SHARE),
+        ranks_narrow=lines(curves, RANK, SHARE, **TELEPHONE),
         sentences=[(s, _rows_of(s, report.rows)) for s in report.sentences],
         spans_of=spans_of,
         style=(HERE / "page.css").read_text(encoding="utf-8"),
@@ -170,7 +188,16 @@ def _interval(value: Value) -> tuple[float, float] | None:
     return None if value.low is None or value.high is None else (value.low, value.high)
 
 
-def _scatter(report: Report) -> str:
+def _notes(rows: Sequence[Row]) -> list[tuple[str, str, str]]:
+    """Each note once: the numbers of its rows, the note, and the note in Korean."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for note in row.notes:
+            found.setdefault(note, []).append(str(row.number))
+    return [(", ".join(numbers), note, korean_note(note)) for note, numbers in found.items()]
+
+
+def _scatter(report: Report, **size: int) -> str:
     front, far = {row.number for row in on_front(report)}, outliers(report)
     marks = []
     for row in report.rows:
@@ -179,10 +206,10 @@ def _scatter(report: Report) -> str:
         x, y = row.scores.get("fertility"), row.scores.get("boundary_f1")
         if x and y:
             best = row.number in front
-            marks.append(Mark(row.number, row.name, x.value, y.value, row.family, best, _interval(x), _interval(y)))
+            marks.append(Mark(row.number, row.name, x.value, y.value, best, _interval(x), _interval(y)))
     if not marks:
         return ""
-    return points(marks, ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1", "형태소 경계 F1"))
+    return points(marks, ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1", "형태소 경계 F1"), **size)
 
 
 def _domains(report: Report) -> list[tuple[str, str]]:
@@ -195,7 +222,7 @@ def _domains(report: Report) -> list[tuple[str, str]]:
                 continue
             cell = row.domains.get(text.name, {}).get("fertility")
             if cell:
-                values.append(Bar(row.number, row.name, cell.value, _interval(cell), row.family))
+                values.append(Bar(row.number, row.name, cell.value, _interval(cell)))
         if values:
             found.append((text.name, bars(values)))
     return found

@@ -1,0 +1,184 @@
+"""The page of a report as people see it: at the widths of a telephone and a screen, in both languages, in a real browser."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from test_report import example
+
+from koktok.metrics import Value, metrics
+from koktok.report import Report, to_html
+from koktok.report.korean import DEFINITIONS, KOREAN, korean_note
+from koktok.report.rows import COLUMNS
+from koktok.report.schema import Row
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
+SIZES = {390: 844, 1400: 900}
+
+
+def crowded() -> Report:
+    """Fourteen tokenizers with every measure of the first table; four stand close to each other."""
+    base, rows = example(), []
+    for k in range(14):
+        x, y = (1.6 + k / 7, 0.4 + k / 30) if k > 3 else (1.5 + k / 500, 0.35 + k / 900)
+        scores = {name: Value(0.5, 0.4567, 0.5678) for name in COLUMNS if name in metrics()}
+        scores |= {"fertility": Value(x, x - 0.02, x + 0.02), "boundary_f1": Value(y, y - 0.02, y + 0.02)}
+        row = base.rows[0].model_copy(
+            update={"number": k + 1, "name": f"row-{k + 1}_32k", "scores": scores, "lengths": [0.1, 0.4, 0.5]}
+        )
+        rows.append(row)
+    rows.append(Row(number=15, name="package:o200k_base", spec="package:x", family="package", why="not installed"))
+    measures = [metric for name, metric in metrics().items() if name in rows[0].scores]
+    return base.model_copy(update={"rows": rows, "measures": measures})
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The system's browser, driven by Playwright."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if BROWSER is None:
+        pytest.skip("no chromium or google-chrome on the path")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=BROWSER, args=[*OPTIONS])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def pages(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, str], Any]:
+    """The crowded report open at each width in each language."""
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(to_html(crowded()), encoding="utf-8")
+    found = {}
+    for (width, height), tongue in itertools.product(SIZES.items(), ("en", "ko")):
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.goto(f"{path.as_uri()}#{tongue}")
+        found[width, tongue] = page
+    return found
+
+
+def test_rows_are_sorted_and_the_language_changes(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(to_html(example()), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.goto(f"{(tmp_path / 'page.html').as_uri()}#ko")
+    orders = []
+    for _ in range(3):
+        page.click("#summary thead th:nth-child(4) button")
+        names = page.locator("#summary tbody th").all_inner_texts()
+        orders.append("".join(name.strip()[0] for name in names))
+    assert orders == ["lot", "olt", "lot"]  # up, down, up; the row that did not run is last each time
+    assert page.locator("#summary th[aria-sort=ascending]").count() == 1
+    for tongue, other in (("ko", "en"), ("en", "ko")):
+        page.click(f"[data-tongue={tongue}]")
+        assert page.locator(f"h2 .{tongue}").first.is_visible()
+        assert not page.locator(f"h2 .{other}").first.is_visible()
+
+
+@pytest.mark.parametrize("tongue", ["en", "ko"])
+@pytest.mark.parametrize("width", SIZES)
+def test_nothing_is_wider_than_the_screen(pages: dict[tuple[int, str], Any], width: int, tongue: str) -> None:
+    page = pages[width, tongue]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    heads = page.locator("#summary thead th")
+    ends = heads.evaluate_all("cells => cells.map(cell => cell.getBoundingClientRect().right)")
+    # On a screen the whole first table, on a telephone at least tokens per eojeol and both F1 (# tokenizer ids ...).
+    assert (max(ends) if width > 1000 else ends[5]) <= width
+    clipped = heads.evaluate_all("cells => cells.filter(cell => cell.scrollWidth > cell.clientWidth + 1).length")
+    assert clipped == 0
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_letters_of_drawings_are_as_large_as_those_of_the_text(pages: dict[tuple[int, str], Any], width: int) -> None:
+    sizes = pages[width, "ko"].evaluate(
+        """[...document.querySelectorAll('svg')].filter(svg => svg.getBoundingClientRect().width).map(svg =>
+            parseFloat(getComputedStyle(svg).fontSize) * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"""
+    )
+    assert len(sizes) == 5  # points, two texts, lengths, ranks
+    assert min(sizes) >= 9.5
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_every_point_and_line_has_its_name_and_a_look_of_its_own(pages: dict[tuple[int, str], Any], width: int) -> None:
+    page = pages[width, "en"]
+    names = {f"row-{k}_32k" for k in range(1, 15)}
+    for kind in ("points", "lines"):
+        marks = page.locator(f"svg.{kind} text.mark:visible")
+        texts = marks.evaluate_all("all => all.map(mark => mark.firstChild.data)")
+        assert {*texts} == names, kind
+        boxes = marks.evaluate_all(
+            "all => all.map(m => m.getBoundingClientRect()).map(b => [b.x, b.y, b.right, b.bottom])"
+        )
+        for (a, b, c, d), (e, f, g, h) in itertools.combinations(boxes, 2):
+            across, down = min(c, g) - max(a, e), min(d, h) - max(b, f)
+            assert across < 2 or down < 4, kind  # letters are less high than their boxes
+    looks = page.locator("svg.points:visible .dot").evaluate_all(
+        "dots => dots.map(dot => getComputedStyle(dot).fill + (dot.getAttribute('d') || 'disc'))"
+    )
+    assert len({*looks}) == len(names)
+
+
+def test_the_korean_page_is_wholly_korean(pages: dict[tuple[int, str], Any]) -> None:
+    page = pages[1400, "ko"]
+    assert page.evaluate("getComputedStyle(document.querySelector('p')).wordBreak") == "keep-all"
+    assert page.title() == "한국어 토크나이저 비교"
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    page.evaluate(
+        "document.querySelectorAll('code, pre, [lang=en], tbody th, b, nav, svg .mark, svg .name').forEach(one => one.remove())"
+    )
+    words = {*re.findall(r"[A-Za-z]{3,}", page.inner_text("body"))}
+    names = {"kaist", "news", "law", "koktok", "SHA"}
+    terms = {
+        "UTF",
+        "xFF",
+        "NFC",
+        "NFD",
+        "NFKD",
+        "Unigram",
+        "gram",
+        "zlib",
+        "zstd",
+        "gzip",
+        "log",
+        "min",
+        "decode",
+        "encode",
+        "round",
+    }
+    tags = {"XSV", "XSN", "VCP", "English", "macro", "MorphScore"}
+    assert words <= names | terms | tags, words - names - terms - tags
+
+
+def test_every_measure_unit_and_note_has_korean_words() -> None:
+    assert DEFINITIONS.keys() == metrics().keys()
+    assert {metric.unit for metric in metrics().values()} <= KOREAN.keys()
+    notes = set()
+    for file in (ROOT / "koktok" / "foreign").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = {getattr(node, "arg", "")} | {getattr(target, "id", "") for target in getattr(node, "targets", [])}
+            if isinstance(node, ast.keyword | ast.Assign) and names & {"note", "notes", "more"}:
+                notes |= strings(node.value)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "more.append":
+                notes |= strings(node)
+    assert len(notes) > 12
+    untold = [note for note in notes if not re.search("[가-힣]", korean_note(note))]
+    assert untold == []
+
+
+def strings(node: ast.AST) -> set[str]:
+    """The sentences in an expression, a name in the place of what is filled in."""
+    found = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.JoinedStr):
+            found.add("".join(str(v.value) if isinstance(v, ast.Constant) else "x" for v in part.values))
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) > 15:
+            found.add(part.value)
+    return {text for text in found if not any(text != other and text in other for other in found)}
