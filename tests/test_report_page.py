@@ -18,7 +18,7 @@ from koktok.metrics import Value, metrics
 from koktok.report import Report, to_html
 from koktok.report.korean import DEFINITIONS, KOREAN, korean_note
 from koktok.report.rows import COLUMNS
-from koktok.report.schema import Row
+from koktok.report.schema import ReportRow
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
@@ -36,7 +36,9 @@ def crowded() -> Report:
             update={"number": k + 1, "name": f"row-{k + 1}_32k", "scores": scores, "lengths": [0.1, 0.4, 0.5]}
         )
         rows.append(row)
-    rows.append(Row(number=15, name="package:o200k_base", spec="package:x", family="package", why="not installed"))
+    rows.append(
+        ReportRow(number=15, name="package:o200k_base", spec="package:x", family="package", why="not installed")
+    )
     measures = [metric for name, metric in metrics().items() if name in rows[0].scores]
     return base.model_copy(update={"rows": rows, "measures": measures})
 

@@ -188,7 +188,7 @@ def _interval(value: Value) -> tuple[float, float] | None:
     return None if value.low is None or value.high is None else (value.low, value.high)
 
 
-def _notes(rows: Sequence[Row]) -> list[tuple[str, str, str]]:
+def _notes(rows: Sequence[ReportRow]) -> list[tuple[str, str, str]]:
     """Each note once: the numbers of its rows, the note, and the note in Korean."""
     found: dict[str, list[str]] = {}
     for row in rows:
