@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from llama_cpp import llama_cpp_ids
+from llama_cpp import llama_cpp_ids, tiny_model
+from test_cli import koktok
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError, UsageError
@@ -22,6 +23,7 @@ from koktok.formats.gguf import (
     table_of,
     why_not,
     write,
+    write_into,
 )
 from koktok.formats.sentencepiece import charsmap
 from koktok.text.normalize import Folds, Normalizer
@@ -128,6 +130,63 @@ def test_notes_say_what_differs() -> None:
     bpe = "\n".join(notes(table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer())))
     assert "no byte fallback" not in bpe
     assert "no normalizer" in bpe
+
+
+class TestIntoAModel:
+    def test_tensors_and_keys_stay_and_the_tokenizer_is_ours(self, tokenizer: Tokenizer, tmp_path: Path) -> None:
+        import gguf
+
+        table = make(tokenizer)
+        model = tiny_model(tmp_path / "model.gguf", len(table.tokens) + 3)
+        before, was = gguf.GGUFReader(model), model.read_bytes()
+        new = write_into(table, model, tmp_path / "new.gguf", chat_template="{{ new }}")
+        after = gguf.GGUFReader(new)
+        assert model.read_bytes() == was
+        for one, two in zip(before.tensors, after.tensors, strict=True):
+            assert (one.name, one.tensor_type, [*one.shape]) == (two.name, two.tensor_type, [*two.shape])
+            assert one.data.tobytes() == two.data.tobytes()
+        kept = [name for name in before.fields if not name.startswith(("GGUF.", "tokenizer."))]
+        for name in kept:
+            assert before.get_field(name).contents() == after.get_field(name).contents(), name
+        assert [*after.get_field("tiny.languages").contents()] == ["en", "fr"]
+        assert after.get_field("tokenizer.chat_template").contents() == "{{ new }}"
+        back = read(new)
+        size = len(table.tokens)
+        assert (back.tokens[:size], back.roles) == (table.tokens, table.roles)
+        assert back.tokens[size:] == tuple(f"[PAD{size + i}]" for i in range(3))
+        assert {*back.types[size:]} == {CONTROL}
+
+    def test_other_sizes_and_other_files_are_refused(self, tokenizer: Tokenizer, tmp_path: Path) -> None:
+        table = make(tokenizer)
+        small = tiny_model(tmp_path / "small.gguf", len(table.tokens) - 1)
+        with pytest.raises(ArtifactError, match=r"has embeddings for other ids \(token_embd\.weight [\d,]+\) than"):
+            write_into(table, small, tmp_path / "new.gguf")
+        alone = write(table, tmp_path / "alone.gguf")
+        with pytest.raises(ArtifactError, match="holds no model"):
+            write_into(table, alone, tmp_path / "new.gguf")
+        model = tiny_model(tmp_path / "model.gguf", len(table.tokens))
+        with pytest.raises(UsageError, match="was not written by koktok"):
+            write_into(table, model, small)
+        model.write_bytes(model.read_bytes()[:-100])
+        with pytest.raises(ArtifactError, match=r"is cut short|is no GGUF of a model"):
+            write_into(table, model, tmp_path / "new.gguf")
+        assert not (tmp_path / "new.gguf").exists()
+
+    def test_the_verb(self, trained: Callable[..., Path], tmp_path: Path) -> None:
+        folder = trained(train={"model": "bpe", "vocab_size": 2300})
+        model = tiny_model(tmp_path / "model.gguf", 2304)
+        words = ("export", folder, "--to", "gguf", "-o", tmp_path / "new.gguf")
+        done = koktok(*words, "--into", model)
+        assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'new.gguf'}\n"), done.stderr
+        assert "4 rows more than there are ids" in done.stderr
+        assert "a vocabulary alone" not in done.stderr
+        assert read(tmp_path / "new.gguf").tokens[:2300] == make(Tokenizer.load(folder)).tokens
+        again = koktok(*words, "--into", model)
+        assert (again.returncode, "was not written by koktok" in again.stderr) == (2, True)
+        alone = koktok(*words[:-1], tmp_path / "alone.gguf")
+        assert (alone.returncode, "note: a vocabulary alone" in alone.stderr) == (0, True)
+        other = koktok("export", folder, "--to", "spm", "--into", model, "-o", tmp_path / "new.model")
+        assert (other.returncode, "`--into` does nothing with `--to spm" in other.stderr) == (2, True)
 
 
 class TestBadInput:

@@ -46,6 +46,9 @@ def export(
     user_defined: Annotated[
         list[str] | None, typer.Option(help="spm: a special token that SentencePiece shall find in text.")
     ] = None,
+    into: Annotated[
+        Path | None, typer.Option(help="gguf: a model's file, which --out becomes with this tokenizer in it.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="tiktoken, gguf: what it is called. [name of the folder]")] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -70,9 +73,13 @@ def export(
     idle = [*looks] if to not in FOLDERS else []
     idle += ["user_defined"] if user_defined and to is not Target.spm else []
     idle += ["name"] if name and to not in (Target.tiktoken, Target.gguf) else []
+    idle += ["into"] if into and to is not Target.gguf else []
+    idle += ["name"] if name and into else []
     if idle:
         option = f"--{idle[0].replace('_', '-')}"
-        raise UsageError(f"`{option}` does nothing with `--to {to.value}`", hint="koktok export --help")
+        raise UsageError(
+            f"`{option}` does nothing with `--to {to.value}`{' --into' if into else ''}", hint="koktok export --help"
+        )
     if name and Path(name).name != name:
         raise UsageError(f"`--name {name}` is no name of a file", hint=f"--name {Path(name).name or 'mine'}")
     loaded = load_folder(tokenizer)
@@ -87,7 +94,7 @@ def export(
         case Target.tiktoken:
             said = _tiktoken(loaded, out, called)
         case Target.gguf:
-            said = _gguf(loaded, out, called)
+            said = _gguf(loaded, out, called, into)
     for line in () if quiet else said:
         print(f"note: {line}", file=sys.stderr)
     print(out)
@@ -177,17 +184,23 @@ def _tiktoken(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
     return ["tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
 
 
-def _gguf(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
+def _gguf(tokenizer: Tokenizer, out: Path, name: str, into: Path | None) -> list[str]:
     from koktok.foreign import ImportedTokenizer, gguf_table
     from koktok.formats import gguf
 
     if isinstance(tokenizer, ImportedTokenizer):
-        table = gguf_table(tokenizer)
+        table, chat_template = gguf_table(tokenizer), ""
+        said = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
+    else:
+        table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
+        chat_template = tokenizer.style.chat_template
+        said = [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
+    if into is None:
         gguf.write(table, out, name=name)
-        return [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
-    table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
-    gguf.write(table, out, name=name)
-    return [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
+        return [gguf.ALONE, *said]
+    gguf.write_into(table, into, out, chat_template=chat_template)
+    more = len(gguf.fitted(table, into).tokens) - len(table.tokens)
+    return [*said, *([f"the model has {more:,} rows more than there are ids; they are named [PAD…]"] if more else [])]
 
 
 def import_(

@@ -1,4 +1,4 @@
-"""GGUF: the vocabulary, and nothing else, of a file for llama.cpp.
+"""GGUF: the vocabulary of a file for llama.cpp, alone or put into the file of a model.
 
 This file adds: a choice among the tokenizers that llama.cpp is built with (src/llama-vocab.cpp), for it has no general
 engine. A unigram vocabulary is its "t5"; BPE over characters its "llama", which joins by the score of the joined piece
@@ -11,7 +11,7 @@ flags that add or drop spaces are written as off. `notes` says, for a file, what
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +26,19 @@ if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
-__all__ = ["PATTERNS", "Table", "add_table", "may_be_ours", "notes", "read", "table_of", "why_not", "write"]
+__all__ = [
+    "PATTERNS",
+    "Table",
+    "add_table",
+    "fitted",
+    "may_be_ours",
+    "notes",
+    "read",
+    "table_of",
+    "why_not",
+    "write",
+    "write_into",
+]
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Types of tokens, as SentencePiece numbers them and `gguf.TokenType` spells them."""
@@ -50,7 +62,7 @@ PATTERNS_OF_BYTE_LEVEL = _GPT2
 
 @dataclass(frozen=True)
 class Table:
-    """What a vocabulary-only GGUF holds.
+    """What a GGUF holds of a tokenizer.
 
     Parameters
     ----------
@@ -217,6 +229,114 @@ def write(table: Table, path: str | Path, *, name: str = "koktok") -> Path:
         When the place is a folder or a file that koktok did not write, or cannot be written to.
     """
     return write_file(path, lambda fresh: _write(table, fresh, name), ours=may_be_ours)
+
+
+BY_ID = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight")
+"""Tensors with a row for each id, as llama.cpp names them."""
+
+ALONE = (
+    "a vocabulary alone: llama.cpp's tools for vocabularies read it (llama-tokenize), nothing can generate with it; "
+    "`--into MODEL.gguf` puts the tokenizer into the file of a model"
+)
+
+
+def fitted(table: Table, model: str | Path) -> Table:
+    """The table with as many tokens as the model has rows for: llama.cpp loads no other.
+
+    A model often has some rows more than its tokenizer has ids, for speed; they get names that no text is read as.
+
+    Raises
+    ------
+    ArtifactError
+        When the file is no GGUF of a whole model, or has fewer rows.
+    MissingExtraError
+        When the library gguf is not installed.
+    """
+    sizes = {tensor.name: int(tensor.shape[1]) for tensor in _model(model).tensors if tensor.name in BY_ID}
+    if BY_ID[0] not in sizes:
+        raise ArtifactError(f"`{model}` holds no model: it has no tensor `{BY_ID[0]}`")
+    rows, tokens = min(sizes.values()), len(table.tokens)
+    if rows < tokens or rows != max(sizes.values()):
+        told = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+        raise ArtifactError(
+            f"`{model}` has embeddings for other ids ({told}) than the tokenizer ({tokens:,})",
+            hint="model.resize_token_embeddings(len(tokenizer)) before it is converted, and train it with this tokenizer",
+        )
+    more = tuple(f"[PAD{i}]" for i in range(tokens, rows))
+    return replace(
+        table,
+        tokens=(*table.tokens, *more),
+        scores=(*table.scores, *(0.0 for _ in more)) if table.scores else (),
+        types=(*table.types, *(CONTROL for _ in more)),
+    )
+
+
+def write_into(table: Table, model: str | Path, path: str | Path, *, chat_template: str = "") -> Path:
+    """Write a model's file again with this tokenizer in it: its tensors stay as they are, byte for byte.
+
+    What the file said of its old tokenizer goes, a chat template included; every other key stays.
+
+    Parameters
+    ----------
+    table : Table
+    model : str or Path
+        A GGUF of a whole model.
+    path : str or Path
+        The new file.
+    chat_template : str
+        In Jinja; '' for none.
+
+    Raises
+    ------
+    ArtifactError
+        When the model is no GGUF or has other sizes: see `fitted`.
+    MissingExtraError
+        When the library gguf is not installed.
+    UsageError, InputError
+        When there is a file already, or the place cannot be written to.
+    """
+    table = fitted(table, model)
+    return write_file(path, lambda fresh: _write_into(table, _model(model), fresh, chat_template), ours=lambda _: False)
+
+
+def _model(path: str | Path) -> Any:
+    """A reader of a whole model."""
+    hint = "python convert_hf_to_gguf.py FOLDER-OF-THE-MODEL --outfile MODEL.gguf (of llama.cpp)"
+    try:
+        reader = _library().GGUFReader(path)
+    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise ArtifactError(f"`{path}` is no GGUF of a model: {type(error).__name__}: {error}", hint=hint) from error
+    if max((tensor.data_offset + tensor.n_bytes for tensor in reader.tensors), default=0) > Path(path).stat().st_size:
+        raise ArtifactError(f"`{path}` is cut short", hint="fetch or convert it again")
+    parts = reader.get_field("split.count")
+    if parts is not None and int(parts.contents()) > 1:
+        raise ArtifactError(f"`{path}` is a part of a model", hint=f"llama-gguf-split --merge {path} WHOLE.gguf")
+    return reader
+
+
+def _write_into(table: Table, reader: Any, path: Path, chat_template: str) -> None:
+    architecture = reader.get_field("general.architecture").contents()
+    size = f"{architecture}.vocab_size"
+    writer = _library().GGUFWriter(path, architecture, endianess=reader.endianess)
+    try:
+        for name, field in reader.fields.items():
+            if name not in ("general.architecture", size) and not name.startswith(("GGUF.", "tokenizer.")):
+                kind, inner = field.types[0], field.types[-1] if len(field.types) > 1 else None
+                writer.add_key_value(name, field.contents(), kind, sub_type=inner)
+        writer.add_vocab_size(len(table.tokens))
+        add_table(writer, table)
+        if chat_template:
+            writer.add_chat_template(chat_template)
+        for tensor in reader.tensors:
+            data = tensor.data
+            writer.add_tensor_info(tensor.name, data.shape, data.dtype, data.nbytes, tensor.tensor_type)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        for tensor in reader.tensors:
+            writer.write_tensor_data(tensor.data, tensor_endianess=reader.endianess)
+    finally:
+        writer.close()
 
 
 def may_be_ours(file: Path) -> bool:
