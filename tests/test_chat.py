@@ -31,7 +31,9 @@ def test_a_tiny_llama_stops_at_the_end_of_its_turn(trained: Callable[..., Path],
     from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, LlamaConfig, LlamaForCausalLM
 
     folder = tmp_path / "chat"
-    done = koktok("export", trained(), "--to", "hf", "--style", "llama", "--chat-template", template, "-o", folder, "-q")
+    done = koktok(
+        "export", trained(), "--to", "hf", "--style", "llama", "--chat-template", template, "-o", folder, "-q"
+    )
     assert done.returncode == 0, done.stderr
     tokenizer = AutoTokenizer.from_pretrained(folder)
     torch.manual_seed(0)

@@ -177,6 +177,14 @@ def test_the_readme_has_two_commands_for_all_the_set_up() -> None:
     assert "koktok train corpus:demo --vocab-size 16000 --out my-tokenizer" in commands[0][1]
 
 
+def test_blocks_of_commands_are_blocks() -> None:
+    """Two backticks are a word of code to Markdown, and the lines of a block would run into one."""
+    for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "eval").glob("*.md")]:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"^`{1,2}[a-z]*$", text, re.MULTILINE), path
+        assert len(re.findall(r"^```", text, re.MULTILINE)) % 2 == 0, path
+
+
 def test_nothing_names_the_workshop() -> None:
     """No user has our folders; no sentence of the shared material is ours to give."""
     for path in [
