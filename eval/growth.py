@@ -13,7 +13,7 @@ come; one that takes longer than `--patience` seconds is ended and told so. `--r
 
 Seconds say nothing without what was made in them: beside them stands the boundary F1 of every vocabulary on the gold files of
 DATA/gold, and processor seconds, which a busy machine changes less. A trainer that reads every word is beside koktok's
-`--min-count 1`; by default koktok leaves out the rarest words of much text, which is faster and costs boundaries.
+`--min-count 1`; by default the rare words of much text are a sample that stands for all of them (`koktok.count.sample`).
 """
 
 from __future__ import annotations

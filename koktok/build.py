@@ -24,7 +24,7 @@ from koktok.text.pretokenize import Pattern
 from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer
 from koktok.train.dispatch import Job, Learnt, train
-from koktok.waist import Waist, cut_words, prepare_runs, runs_with_documents, timed, to_waist, with_dictionary
+from koktok.waist import Waist, cut_words, timed, to_waist, with_dictionary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,6 @@ __all__ = [
     "Training",
     "Waist",
     "prepare",
-    "prepare_runs",
     "read",
     "to_waist",
     "train_frontier",
@@ -150,11 +149,14 @@ def train_tokenizer(
     made = to_waist(text, recipe, user_dictionary=user_dictionary, cache=cache, threads=threads, tell=tell)
     reading, segmented = made.reading, made.segmented
     with timed(made.seconds, "train"):
-        runs = documents = None
-        if reading.runs is not None:
-            runs, documents = runs_with_documents(reading.runs, made.normalizer, made.pattern, segmented)
         learnt = train_vocab(
-            segmented, recipe, pattern=made.pattern, runs=runs, run_documents=documents, threads=threads, tell=tell
+            segmented,
+            recipe,
+            pattern=made.pattern,
+            runs=made.runs,
+            run_documents=made.run_documents,
+            threads=threads,
+            tell=tell,
         )
     digests = reading.report.digests
     records = tuple(

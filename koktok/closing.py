@@ -386,7 +386,7 @@ def print_estimate(sources: Sequence[Source], recipe: Recipe, threads: int | Non
     rows += [
         (f"eojeols ({how})", f"{found.eojeols:,}"),
         ("distinct words", f"{found.distinct:,}"),
-        (f"words to train on (they come {found.minimum} times or more)", f"{found.trained:,}"),
+        ("distinct words to train on", f"{found.trained:,}"),
         ("analysis, nothing cached, about", f"{found.seconds:,.0f} s in {found.analysers} processes"),
         ("memory, about", f"{found.memory / (1 << 30):.1f} GiB, and 0.35 GiB for each process of the analyser"),
         ("model, ids", f"{recipe.train.model}, {recipe.train.vocab_size:,}"),

@@ -1,8 +1,8 @@
 """What a training will take, from a look at its text: the numbers behind `koktok train --dry-run`.
 
 This file adds: the look. Up to `LOOK` bytes of text are really counted (seconds), a share of each source; beyond them new
-words come as Heaps' law says, its exponent fitted to the first half of the look against all of it. Words that come k
-times keep their share of all words. Memory and time are linear in what the counts say, with the constants below.
+words come as Heaps' law says, its exponent fitted to the first half of the look against all of it. Memory and time are
+linear in what the counts say, with the constants below.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from koktok.count import Counts
 from koktok.count.count_files import about
 from koktok.count.counting import Shards, counting, whole
 from koktok.count.prepared import prepare
+from koktok.count.sample import enough
 from koktok.recipe import Recipe
 from koktok.text.sources import Source, read_batches
-from koktok.waist import MANY_WORDS, MOST_WORDS
 
 __all__ = ["Estimate", "estimate"]
 
@@ -49,9 +49,7 @@ class Estimate:
     distinct : int
         Distinct words among them.
     trained : int
-        Distinct pre-tokens that come often enough.
-    minimum : int
-        How often that is.
+        Distinct pre-tokens to train on.
     memory : float
         Bytes of this process.
     analysers : int
@@ -65,7 +63,6 @@ class Estimate:
     eojeols: int
     distinct: int
     trained: int
-    minimum: int
     memory: float
     analysers: int
     seconds: float
@@ -90,8 +87,9 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
     if half is not None and times > 1 and 0 < len(half) < len(raw):
         power = math.log(len(raw) / len(half)) / math.log(raw.total / half.total)
     growth = times**power
-    minimum = recipe.train.min_count or _minimum(counts, growth)
-    trained = int(growth * np.count_nonzero(counts.n >= minimum))
+    trained = int(growth * np.count_nonzero(counts.n >= recipe.train.min_count))
+    if not recipe.train.min_count:
+        trained = enough(trained)
     distinct = int(len(raw) * growth)
     analysed = trained if recipe.segment.segmenter != "whitespace" else 0
     processes = (threads or os.cpu_count() or 1) if analysed else 0
@@ -99,21 +97,11 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
         int(raw.total * times),
         distinct,
         trained,
-        minimum,
         max(COUNTING + PER_WORD * distinct, TRAINING + PER_TRAINED * trained),
         processes,
         analysed / (ANALYSED * max(1, processes)),
         1 / times,
     )
-
-
-def _minimum(counts: Counts, growth: float) -> int:
-    """`koktok.waist.usual_minimum` of counts that grow so much."""
-    if len(counts) * growth <= MANY_WORDS:
-        return 1
-    times = np.bincount(np.minimum(counts.n, 1000).astype(np.int64))
-    as_many = times[::-1].cumsum()[::-1] * growth  # words that come k times or more
-    return max(2, int(np.argmax(as_many <= MOST_WORDS)))
 
 
 def _looked(sources: Sequence[Source], holdout: float, threads: int | None) -> tuple[Counts, Counts, float]:

@@ -148,7 +148,7 @@ class TrainRecipe(_Section):
     share: Share = 0.8
     """BPE: share of the merges that are learnt inside morphemes; the others may join morphemes of one eojeol."""
     min_count: Annotated[int, Field(ge=0, le=10**12)] = 0
-    """Words that occur less often are not trained on; 0 stands for 1, or 2 above half a million distinct words."""
+    """Words that occur less often are not trained on; with 0 all count, of many distinct words the rare ones by a sample."""
     max_piece_length: Annotated[int, Field(ge=1, le=64)] = 12
     """Longest piece in characters; in Unigram, pieces without a Hangul syllable may be 5/3 as long."""
     character_coverage: SomeShare = 0.9995

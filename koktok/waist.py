@@ -1,6 +1,7 @@
 """Counted words to segmented ones: everything that stands before a trainer (waist 2).
 
-This file adds: `to_waist`. Normalize and pre-tokenize the distinct words, leave out the rare, cut the others.
+This file adds: `to_waist`. Normalize and pre-tokenize the distinct words, take a sample where there are too many (see
+`koktok.count.sample`), cut them.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from koktok.count import Counts, prepared
+from koktok.count import Counts
 from koktok.count.counting import Reading, Tell, read, silent
-from koktok.count.prepared import prepare
+from koktok.count.prepared import prepare, prepare_runs, words_in
+from koktok.count.sample import enough, sampled, weights
 from koktok.errors import InputError, RecipeError, UsageError
 from koktok.recipe import Recipe
 from koktok.segment import Policy, Segmenter, segment_counts
@@ -36,26 +38,15 @@ __all__ = [
     "PEER_WORDS",
     "Waist",
     "cut_words",
-    "prepare_runs",
-    "runs_with_documents",
+    "thinned",
     "timed",
     "to_waist",
-    "usual_minimum",
     "with_dictionary",
 ]
 
-MOST_WORDS = 1_000_000
-"""At most so many words are trained on by default, all that come k times or more with the least such k: the memory of a
-training goes into its distinct words, 1.6 KB each."""
-
 PEER_WORDS = 3_000_000
 """To here raw words are kept whole for the closing table's SentencePiece, which must not be trained on less than the text
-has: on 77 MB without the words that came once it had 1.902 tokens per eojeol in place of 1.807."""
-
-MANY_WORDS = 500_000
-"""From here on words that came once are left out by default: in 77 MB of text they are 995,000 of 1,399,000 distinct words
-and 14 % of the running ones. It costs boundaries: rare words carry the dearest ones (`Dials.rarity`), so without them every
-`nu` buys fewer cuts. On 20 MB `balanced` falls to the boundary F1 of SentencePiece's Unigram (eval/LOG.md)."""
+has: on 77 MB without the words that came once it had 1.902 tokens per eojeol in place of 1.807. Of more a sample is kept."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +57,13 @@ class Waist:
     ----------
     reading : Reading
     counts : Counts
-        Normalized pre-tokens, rare ones left out.
+        Normalized pre-tokens, those that are trained on.
     segmented : SegmentedCounts
         The same with their cuts.
+    runs : SegmentedCounts or None
+        The second table, runs of eojeols, where superwords are wanted.
+    run_documents : ndarray of uint64, optional
+        Documents that hold each run.
     normalizer : Normalizer
     pattern : Pattern
         What no piece may cross.
@@ -84,6 +79,8 @@ class Waist:
     reading: Reading
     counts: Counts
     segmented: SegmentedCounts
+    runs: SegmentedCounts | None
+    run_documents: NDArray[np.uint64] | None
     normalizer: Normalizer
     pattern: Pattern
     segmenter: Segmenter
@@ -155,32 +152,46 @@ def to_waist(
     normalizer, pattern = recipe.normalizer, recipe.pattern
     with timed(seconds, "normalize"):
         tell("normalize", 0, None)
-        counts = prepare(reading.train, normalizer, pattern.within_words)
-        least = recipe.train.min_count or usual_minimum(counts)
-        counts, dropped = counts.pruned(least)
-    if dropped.words:
+        counts, dropped = prepare(reading.train, normalizer, pattern.within_words).pruned(recipe.train.min_count)
+        runs = None if reading.runs is None else prepare_runs(reading.runs, normalizer, pattern, counts.words)
+        if dropped.words:
+            notes.append(f"words that occur less than {recipe.train.min_count} times are not trained on: {dropped}")
+        if not recipe.train.min_count:
+            distinct = len(counts)
+            counts, runs = thinned(counts, runs)
+            if counts.seen is not None:
+                n = int((counts.n > 0).sum())
+                notes.append(
+                    f"{n:,} of {distinct:,} distinct words are trained on, the rare ones as a sample of their kind"
+                )
         if len(reading.train) > PEER_WORDS:
-            reading = replace(reading, train=reading.train.at_least(least), pruned=True)
-        notes.append(f"words that occur less than {least} times are not trained on: {dropped}")
+            reading = replace(reading, train=sampled(reading.train, PEER_WORDS), pruned=True)
     workers = supervised(recipe.segment.segmenter, user_dictionary=user_dictionary, processes=threads)
     segmenter: Segmenter = workers
     if cache is not False and recipe.segment.segmenter != "whitespace":
         segmenter = CachedSegmenter(segmenter, cache if isinstance(cache, Path) else None)
     with timed(seconds, "segment"):
         cut = cut_words(counts, recipe, segmenter, tell)
+        cut_runs = None if runs is None else segment_runs(runs, cut)
     if isinstance(workers, Workers):
         workers.close()  # each has 375 MB of dictionary, which the trainer may want
         notes += workers.notes()
         peak = workers.peak
-    return Waist(reading, counts, cut, normalizer, pattern, segmenter, seconds, notes, peak)
+    documents = None if runs is None else runs.documents
+    counts, cut = counts.at_least(1), cut.where(cut.n > 0)
+    return Waist(reading, counts, cut, cut_runs, documents, normalizer, pattern, segmenter, seconds, notes, peak)
 
 
-def usual_minimum(counts: Counts) -> int:
-    """How often a word must come to be trained on, where nobody says."""
-    if len(counts) <= MANY_WORDS:
-        return 1
-    most_frequent_left_out = np.sort(counts.n)[-MOST_WORDS - 1] if len(counts) > MOST_WORDS else 1
-    return max(2, int(most_frequent_left_out) + 1)
+def thinned(counts: Counts, runs: Counts | None) -> tuple[Counts, Counts | None]:
+    """The words that are trained on where nobody says, and the runs; words that only the runs have come with `n` 0."""
+    n = weights(counts.n, enough(len(counts)))
+    kept = n > 0
+    if runs is not None:
+        runs = sampled(runs, enough(len(runs)))
+        kept[words_in(runs, counts.words)[1]] = True
+    if bool((n == counts.n).all()):
+        return counts, runs
+    return Counts(tuple(counts.column.filter(kept)), n[kept], seen=counts.n[kept]), runs
 
 
 def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) -> SegmentedCounts:
@@ -193,19 +204,6 @@ def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) 
         mass=recipe.segment.mass,
         on_progress=lambda done, n: tell("segment", done, n),
     )
-
-
-def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: SegmentedCounts) -> SegmentedCounts:
-    """Raw runs to the second table of waist 2: normalized, cut where the pattern cuts, with the cuts of their words."""
-    return runs_with_documents(runs, normalizer, pattern, words)[0]
-
-
-def runs_with_documents(
-    runs: Counts, normalizer: Normalizer, pattern: Pattern, words: SegmentedCounts
-) -> tuple[SegmentedCounts, NDArray[np.uint64] | None]:
-    """The second table of waist 2, and how many documents hold each run (the sum over its raw forms)."""
-    found = prepared.prepare_runs(runs, normalizer, pattern, words.words)
-    return segment_runs(found, words), found.documents
 
 
 @contextmanager

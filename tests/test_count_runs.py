@@ -19,7 +19,6 @@ from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.train.superwords import segment_runs
-from koktok.waist import runs_with_documents
 
 WORDS = [
     "갈",
@@ -104,7 +103,8 @@ def test_the_short_way_prepares_runs_as_the_long_one(lines: list[str], folds: Fo
             for part in known_parts(chunk, set(kept)):
                 n[part] += runs[run]
                 documents[part] += i
-    found, found_documents = runs_with_documents(raw, normalizer, pattern, words)
+    prepared = prepare_runs(raw, normalizer, pattern, words.words)
+    found, found_documents = segment_runs(prepared, words), prepared.documents
     assert list(found.words) == sorted(n)
     assert found_documents is not None
     assert found.n.tolist() == [n[run] for run in found.words]

@@ -10,11 +10,10 @@ from conftest import MINI
 
 from koktok import estimate as estimates
 from koktok import train_tokenizer, waist
-from koktok.count import Counts, count_words
+from koktok.count import count_words, sample
 from koktok.estimate import estimate
 from koktok.recipe import Recipe
 from koktok.text.sources import Source
-from koktok.waist import usual_minimum
 
 PLAIN = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 2300})
 
@@ -25,7 +24,7 @@ def test_a_look_at_everything_is_a_count(mini: list[str]) -> None:
     found = estimate([source], recipe)
     made = train_tokenizer([source], recipe)
     assert (found.eojeols, found.distinct) == (made.reading.train.total, len(made.reading.train))
-    assert (found.trained, found.minimum, found.counted) == (len(made.segmented), 1, 1.0)
+    assert (found.trained, found.counted) == (len(made.segmented), 1.0)
     assert (found.analysers, found.seconds) == (0, 0)
 
 
@@ -43,34 +42,31 @@ def test_a_look_at_a_part_grows_by_heaps_law(tmp_path: Path, monkeypatch: pytest
     assert found.eojeols == pytest.approx(len(drawn), rel=0.05)
 
 
-def test_rare_words_go_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = Counts.from_mapping({f"w{i}": 1 + i % 5 for i in range(100)})
-    assert usual_minimum(counts) == 1
-    monkeypatch.setattr(waist, "MANY_WORDS", 50)
-    assert usual_minimum(counts) == 2
-    for most, least in ((80, 2), (79, 3), (60, 3), (41, 4), (20, 5)):
-        monkeypatch.setattr(waist, "MOST_WORDS", most)
-        assert usual_minimum(counts) == least
-        assert len(counts.at_least(least)) <= most
-        monkeypatch.setattr(estimates, "MANY_WORDS", 50)
-        monkeypatch.setattr(estimates, "MOST_WORDS", most)
-        assert estimates._minimum(counts, 1.0) == least
+def test_where_there_are_too_many_a_sample_is_expected(mini: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    source, recipe = Source.of(*sorted(MINI.glob("*.txt")), name="mini"), PLAIN.changed(holdout=0.0)
+    monkeypatch.setattr(sample, "WHOLE", 500)
+    found, made = estimate([source], recipe), train_tokenizer([source], recipe)
+    assert len(made.segmented) <= found.trained < 0.7 * found.distinct
+    assert len(made.segmented) == pytest.approx(found.trained, rel=0.05)
+    every = recipe.changed(train={"min_count": 1})
+    assert estimate([source], every).trained == len(train_tokenizer([source], every).segmented) > found.trained
 
 
 def test_the_comparison_is_trained_on_what_the_trainer_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = tmp_path / "a.txt"
-    text.write_text("나는 집에 간다.\n너는 집에 온다.\n" * 5 + "드물다\n", encoding="utf-8")
-    monkeypatch.setattr(waist, "MANY_WORDS", 3)
+    text.write_text("나는 집에 간다.\n너는 집에 온다.\n" * 5 + "드물다\n흔찮다\n", encoding="utf-8")
+    monkeypatch.setattr(sample, "WHOLE", 5)
     recipe = PLAIN.changed(holdout=0.0, train={"vocab_size": 380})
-    whole = train_tokenizer([Source.of(text)], recipe).reading
-    assert "드물다" in whole.train.as_dict()
+    made = train_tokenizer([Source.of(text)], recipe)
+    whole = made.reading
+    assert {"드물다", "흔찮다"} - set(made.segmented.words)
+    assert not {"드물다", "흔찮다"} - whole.train.as_dict().keys()
     assert not whole.pruned
-    monkeypatch.setattr(waist, "PEER_WORDS", 3)
+    monkeypatch.setattr(waist, "PEER_WORDS", 5)
     less = train_tokenizer([Source.of(text)], recipe).reading
-    assert "드물다" not in less.train.as_dict()
-    assert less.pruned
+    assert (len(less.train), less.train.total, less.pruned) == (5, whole.train.total, True)
 
 
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:

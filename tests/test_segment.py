@@ -23,7 +23,7 @@ from koktok.errors import AnalyserError, InputError, MissingExtraError, UsageErr
 from koktok.segment import MAX_ANALYSED, Policy, Segmenter, Whitespace, bare, segment_counts, segmenter_for
 from koktok.segment.cache import BATCH, CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.policy import Morpheme, cuts_of, kind_of
+from koktok.segment.policy import Morpheme, _uncrossed, cuts_of, kind_of
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 
 ALL = Policy.parse("morphemes")
@@ -114,6 +114,21 @@ def test_no_cut_inside_a_span(word: str, data: st.DataObject) -> None:
     cuts = {cut.offset for cut in cuts_of(word, morphemes, ALL)}
     expected = {p for a, b in spans if a < b for p in (a, b)} - {p for a, b in spans for p in range(a + 1, b)}
     assert cuts == expected - {0, len(word)}
+
+
+@given(korean_text(), st.data())
+def test_morphemes_that_touch_are_cut_like_any_others(word: str, data: st.DataObject) -> None:
+    """The short way for them, against the long one."""
+    edges = sorted(data.draw(st.sets(st.integers(0, len(word)), max_size=6)))
+    tags = [data.draw(st.sampled_from(["NNG", "XSN", "XR", "JX", "VCP", "EC", "SF", "MM+EP"])) for _ in edges]
+    touching = [Morpheme(a, b, tag) for (a, b), tag in zip(pairwise(edges), tags, strict=False)]
+    places, pairs = _uncrossed(touching)
+    expected = []
+    for at, (first, second) in zip(places, pairs, strict=True):
+        left, right = first.tag.split("+")[-1], second.tag.split("+")[0]
+        kind = kind_of(left, right, word[first.start : first.end], word[second.start : second.end])
+        expected += [Cut(at, kind)] if 0 < at < len(word) else []
+    assert list(cuts_of(word, touching, ALL)) == expected
 
 
 @pytest.mark.parametrize(

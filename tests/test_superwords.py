@@ -11,14 +11,14 @@ from hypothesis import given
 from strategies import korean_text
 
 from koktok import Recipe, Tokenizer, train_tokenizer
-from koktok.build import prepare_runs
 from koktok.count import Counts
+from koktok.count.prepared import prepare_runs
 from koktok.errors import RecipeError
 from koktok.formats.card import model_card
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.train.superwords import crosses_space
+from koktok.train.superwords import crosses_space, segment_runs
 from koktok.vocab import unspell
 
 NOUNS = (
@@ -95,7 +95,8 @@ def check_same(wide: Tokenizer, folder: Path, text: str) -> None:
 def test_runs_are_cut_where_the_pattern_cuts_and_at_words_left_out() -> None:
     words = SegmentedCounts.from_marked({"갈": 1, " 수": 1, " 있|다.": 1, " 3": 1, "번": 1})
     raw = Counts.from_mapping({"갈 수\u200b 있다.": 2, " 3번 수": 1, " 모르는 수": 1})
-    found = prepare_runs(raw, Normalizer(), Pattern(digits="single", superwords=True), words)
+    pattern = Pattern(digits="single", superwords=True)
+    found = segment_runs(prepare_runs(raw, Normalizer(), pattern, words.words), words)
     assert {found.words[i]: found.pieces(i) for i in range(len(found))} == {
         " 3": [" 3"],
         " 수": [" 수"],

@@ -65,7 +65,8 @@ def train(
         bool, typer.Option("--jamo-fallback", help="Syllables whole; jamo only for those without a piece.")
     ] = False,
     min_count: Annotated[
-        int | None, typer.Option(help="Rarer words are not trained on. [1, or 2 for much text]")
+        int | None,
+        typer.Option(help="Rarer words are not trained on. [all count, of much text the rare ones by a sample]"),
     ] = None,
     specials: Annotated[str | None, typer.Option(help="Special tokens, separated by commas.")] = None,
     reserved: Annotated[int | None, typer.Option(help="Slots kept free for later. [0]")] = None,

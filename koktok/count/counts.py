@@ -86,6 +86,8 @@ class Counts:
         Occurrences of each.
     documents : ndarray of uint64, optional
         Documents that hold each; counted for runs of words.
+    seen : ndarray of uint64, optional
+        Of a sample (see `koktok.count.sample`): occurrences of each word itself, where `n` says for how many it stands.
 
     Examples
     --------
@@ -94,11 +96,16 @@ class Counts:
     """
 
     def __init__(
-        self, words: tuple[str, ...], n: NDArray[np.uint64], documents: NDArray[np.uint64] | None = None
+        self,
+        words: tuple[str, ...],
+        n: NDArray[np.uint64],
+        documents: NDArray[np.uint64] | None = None,
+        seen: NDArray[np.uint64] | None = None,
     ) -> None:
         self.words = words
         self.n = n
         self.documents = documents
+        self.seen = seen
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, int]) -> Counts:
@@ -112,6 +119,7 @@ class Counts:
         counts = cls.__new__(cls)
         counts.n = frame["n"].to_numpy()
         counts.documents = frame["documents"].to_numpy() if "documents" in frame.columns else None
+        counts.seen = None
         counts.__dict__["column"] = frame["word"]
         return counts
 

@@ -7,6 +7,7 @@ boundary policy's business, applied afterwards, so that a cached analysis serves
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,7 +31,7 @@ MAX_ANALYSED = 100
 """Longer words are not analysed: no Korean eojeol has 100 characters (the longest in 77 MB of text that are words have
 under 30), while repeated or unspaced text of that length has stalled and crashed analysers."""
 
-BY_FORM = (" XSN ", " XR ")
+_SUFFIX, _ROOT = " XSN ", " XR "
 """Tags of morphemes whose surface decides the kind of a boundary (가능|성, 이러|하): only a row without them says all."""
 
 
@@ -150,7 +151,7 @@ def segment_counts(
     kinds: list[tuple[Cut, ...]] = [()]
     shape_of: dict[str, int] = {"": 0}
     for text, row in _told(asked, packed_rows(segmenter, asked), on_progress):
-        key = (text if any(tag in row for tag in BY_FORM) else len(text), row)
+        key = (text if _SUFFIX in row or _ROOT in row else len(text), row)
         shape = shapes.get(key)
         if shape is None:
             found = cuts_of(text, unpack(text, row), policy)
@@ -206,7 +207,7 @@ def _assembled(
     kind = np.fromiter((cut.kind for cut in cuts), np.uint8, len(cuts))
     confidence = np.fromiter((cut.confidence for cut in cuts), np.float32, len(cuts))
     moved = offset[at] + np.repeat(spaces, n_cuts)
-    return SegmentedCounts(counts.words, counts.n, start, moved, kind[at], confidence[at])
+    return SegmentedCounts(counts.words, counts.n, start, moved, kind[at], confidence[at], counts.seen)
 
 
 def _segmented_in_jamo(
@@ -219,7 +220,13 @@ def _segmented_in_jamo(
         found = _in_jamo(text, list(cuts_of(text, morphemes, policy)), codas_of(text, morphemes, policy))
         if found:
             cuts[text] = found
-    return SegmentedCounts.from_items((hangul.split(word), _shifted(word, cuts), n) for word, n in counts.items())
+    spelled = [hangul.split(word) for word in counts.words]
+    whole = SegmentedCounts.from_items(
+        (letters, _shifted(word, cuts), n) for letters, (word, n) in zip(spelled, counts.items(), strict=True)
+    )
+    if counts.seen is None:
+        return whole
+    return replace(whole, seen=counts.seen[sorted(range(len(spelled)), key=spelled.__getitem__)])
 
 
 def _in_jamo(text: str, cuts: list[Cut], codas: Iterable[Cut]) -> list[Cut]:

@@ -76,6 +76,7 @@ class CachedSegmenter:
                 store.execute("CREATE TABLE IF NOT EXISTS analysis (word TEXT PRIMARY KEY, row TEXT) WITHOUT ROWID")
                 store.execute("CREATE TABLE IF NOT EXISTS signature (text TEXT PRIMARY KEY) WITHOUT ROWID")
                 store.execute("INSERT OR IGNORE INTO signature VALUES (?)", (self.signature(),))
+                store.execute("CREATE TEMP TABLE asked (word TEXT PRIMARY KEY) WITHOUT ROWID")
                 store.commit()
                 stream = iter(words)
                 while batch := list(islice(stream, BATCH)):
@@ -87,11 +88,10 @@ class CachedSegmenter:
             ) from error
 
     def _batch(self, store: sqlite3.Connection, batch: list[str]) -> Iterator[str]:
-        rows: dict[str, str] = {}
-        for i in range(0, len(batch), 500):  # SQLite allows 999 parameters in its oldest builds
-            part = batch[i : i + 500]
-            marks = ",".join("?" * len(part))
-            rows.update(store.execute(f"SELECT word, row FROM analysis WHERE word IN ({marks})", part))
+        rows: dict[str, str]
+        store.executemany("INSERT OR IGNORE INTO temp.asked VALUES (?)", zip(batch, strict=True))
+        rows = dict(store.execute("SELECT word, row FROM temp.asked JOIN analysis USING (word)"))
+        store.rollback()  # which empties the table again
         new = [word for word in dict.fromkeys(batch) if word not in rows]
         if new:
             found = dict(zip(new, packed_rows(self.inner, new), strict=True))

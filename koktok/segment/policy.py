@@ -177,7 +177,6 @@ _POINTING = frozenset({"이러", "그러", "저러", "어떠", "요러", "고러
 """Roots (XR) that are never cut from 하; of other roots (복잡|하, 강력|하) most are."""
 
 
-@lru_cache(maxsize=1 << 16)
 def kind_of(left: str, right: str, before: str = "", behind: str = "") -> Kind:
     """What kind of boundary stands between two Sejong tags.
 
@@ -195,6 +194,13 @@ def kind_of(left: str, right: str, before: str = "", behind: str = "") -> Kind:
     >>> [kind_of("NNG", "XSN", "가능", form).label for form in ("성", "적")], kind_of("NNG", "NNG", "외교", "사").label
     (['suffix', 'derivation'], 'bound')
     """
+    single = len(before) == 1 or len(behind) == 1
+    return _kind(left, right, before in _POINTING, bool(behind) and behind not in _FREE_SUFFIXES, single)
+
+
+@lru_cache(maxsize=1 << 14)
+def _kind(left: str, right: str, pointing: bool, bound_suffix: bool, single: bool) -> Kind:  # noqa: FBT001
+    """The kind by tags, and by what the forms tell: whether they are in the lists above, and whether one is a syllable."""
     rules = (
         (left.startswith(_SYMBOLS) or right.startswith(_SYMBOLS), Kind.PUNCTUATION),
         (right[0] == "J" and left[0] == "J", Kind.JOSA_CHAIN),
@@ -202,14 +208,14 @@ def kind_of(left: str, right: str, before: str = "", behind: str = "") -> Kind:
         (right.startswith("VCP"), Kind.COPULA),
         (right[0] == "E" and left[0] == "E", Kind.EOMI_CHAIN),
         (right[0] == "E", Kind.EOMI),
-        (right.startswith("XSN") and bool(behind) and behind not in _FREE_SUFFIXES, Kind.SUFFIX),
-        (left.startswith("XR") and before in _POINTING, Kind.ROOT),
+        (right.startswith("XSN") and bound_suffix, Kind.SUFFIX),
+        (left.startswith("XR") and pointing, Kind.ROOT),
         (right.startswith("XS"), Kind.DERIVATION),
         (left.startswith("XPN"), Kind.PREFIX),
         (left[:2] in ("SN", "NR") or right[:2] == "SN" or (left[:2] == "MM" and right[:3] == "NNB"), Kind.NUMERAL),
         (right.startswith("VX") or left[0] == "E", Kind.AUXILIARY),
         ((left[0] == "M" and right[0] in "NVX") or (left[0] == "N" and right[0] == "V"), Kind.MODIFIER),
-        (left[:3] in _NOUNS and right[:3] in _NOUNS and 1 in (len(before), len(behind)), Kind.BOUND),
+        (left[:3] in _NOUNS and right[:3] in _NOUNS and single, Kind.BOUND),
         (left[0] in "NX" and right[0] in "NX", Kind.COMPOUND),
     )
     return next((kind for holds, kind in rules if holds), Kind.OTHER)
@@ -241,23 +247,33 @@ def cuts_of(word: str, morphemes: Iterable[Morpheme], policy: Policy) -> tuple[C
     [1]
     """
     spans = [m for m in morphemes if m.end > m.start]  # a zero-length copula (먹이다 → 이/VCP) has no surface to cut
+    if all(first.end == second.start for first, second in pairwise(spans)):
+        pairs = list(pairwise((_UNKNOWN, *spans, _UNKNOWN)))
+        places = [*(second.start for _, second in pairs[:-1]), pairs[-1][0].end]
+    else:
+        places, pairs = _uncrossed(spans)
+    cuts = []
+    for offset, (first, second) in zip(places, pairs, strict=True):
+        if not 0 < offset < len(word):
+            continue
+        # MeCab writes a fused span as VV+EP: the part that touches the border counts.
+        left, right = first.tag.split("+")[-1], second.tag.split("+")[0]
+        kind = kind_of(left, right, word[first.start : first.end], word[second.start : second.end])
+        if policy.keeps(kind, right):
+            cuts.append(Cut(offset, kind))
+    return tuple(cuts)
+
+
+def _uncrossed(spans: Sequence[Morpheme]) -> tuple[list[int], list[tuple[Morpheme, Morpheme]]]:
+    """Where morphemes begin or end and none crosses, and the two that touch there."""
     crossed = {offset for m in spans for offset in range(m.start + 1, m.end)}
     before: dict[int, Morpheme] = {}
     behind: dict[int, Morpheme] = {}
     for m in spans:
         before[m.end] = m
         behind.setdefault(m.start, m)
-    cuts = []
-    for offset in sorted((before.keys() | behind.keys()) - crossed):
-        if not 0 < offset < len(word):
-            continue
-        # MeCab writes a fused span as VV+EP: the part that touches the border counts.
-        first, second = before.get(offset, _UNKNOWN), behind.get(offset, _UNKNOWN)
-        left, right = first.tag.split("+")[-1], second.tag.split("+")[0]
-        kind = kind_of(left, right, word[first.start : first.end], word[second.start : second.end])
-        if policy.keeps(kind, right):
-            cuts.append(Cut(offset, kind))
-    return tuple(cuts)
+    places = sorted((before.keys() | behind.keys()) - crossed)
+    return places, [(before.get(offset, _UNKNOWN), behind.get(offset, _UNKNOWN)) for offset in places]
 
 
 def codas_of(word: str, morphemes: Sequence[Morpheme], policy: Policy) -> tuple[Cut, ...]:

@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import compress, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -89,6 +89,10 @@ class SegmentedCounts:
     offset : ndarray of int32
     kind : ndarray of uint8
     confidence : ndarray of float32
+    seen : ndarray of uint64, shape (len(words),), optional
+        Of a sample (see `koktok.count.sample`): occurrences of each word itself, where `n` says for how many it stands.
+    frequency : ndarray of float64, shape (cuts,), optional
+        Of runs of eojeols: how often in a million the eojeol of each cut occurs; in a table of words `n` says it.
 
     Examples
     --------
@@ -103,6 +107,8 @@ class SegmentedCounts:
     offset: NDArray[np.int32]
     kind: NDArray[np.uint8]
     confidence: NDArray[np.float32]
+    seen: NDArray[np.uint64] | None = None
+    frequency: NDArray[np.float64] | None = None
 
     @classmethod
     def from_items(cls, items: Iterable[tuple[str, Sequence[Cut], int]]) -> SegmentedCounts:
@@ -156,6 +162,16 @@ class SegmentedCounts:
         """Running words: the sum of all counts."""
         return int(self.n.sum())
 
+    @property
+    def own(self) -> NDArray[np.uint64]:
+        """Occurrences of each word itself: `n`, but of a sample."""
+        return self.n if self.seen is None else self.seen
+
+    @property
+    def stands(self) -> NDArray[np.float64]:
+        """For how many words each stands: one, but of a sample."""
+        return self.n / self.own
+
     def cuts(self, i: int) -> list[Cut]:
         """The cuts of word `i`, ascending."""
         span = slice(int(self.start[i]), int(self.start[i + 1]))
@@ -172,6 +188,22 @@ class SegmentedCounts:
         edges = [0, *self.offset[int(self.start[i]) : int(self.start[i + 1])].tolist(), len(word)]
         return [word[a:b] for a, b in pairwise(edges)]
 
+    def where(self, keep: NDArray[np.bool_]) -> SegmentedCounts:
+        """Only the words that are marked."""
+        if bool(keep.all()):
+            return self
+        at = np.repeat(keep, np.diff(self.start))
+        return SegmentedCounts(
+            tuple(compress(self.words, keep)),
+            self.n[keep],
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(self.start)[keep])]),
+            self.offset[at],
+            self.kind[at],
+            self.confidence[at],
+            None if self.seen is None else self.seen[keep],
+            None if self.frequency is None else self.frequency[at],
+        )
+
     def items(self) -> Iterator[tuple[str, list[Cut], int]]:
         """Triples of word, cuts and count."""
         for i, (word, n) in enumerate(zip(self.words, self.n.tolist(), strict=True)):
@@ -180,6 +212,7 @@ class SegmentedCounts:
     def digest(self) -> str:
         """First 16 hex digits of the SHA-256 of words, counts and cuts."""
         sha = hashlib.sha256("\0".join(self.words).encode())
-        for array in (self.n, self.start, self.offset, self.kind, self.confidence):
+        arrays: list[NDArray[Any]] = [self.n, self.start, self.offset, self.kind, self.confidence]
+        for array in arrays if self.seen is None else [*arrays, self.seen]:
             sha.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes())
         return sha.hexdigest()[:16]

@@ -154,6 +154,7 @@ def learn_across(
         size.append(len(chain))
     joiner = Joiner(rows, weight, [chr(symbol) for symbol in range(len(learner.pieces))])
     run = np.repeat(np.asarray(where, dtype=np.int64), size)
+    stands = runs.stands
     held = np.ones(len(runs)) if documents is None else np.asarray(documents, dtype=np.float64)
 
     def refuses(pair: int, text: str) -> bool:
@@ -163,7 +164,7 @@ def learn_across(
             return True
         seen = np.unique(run[joiner.standing(pair)])
         enough = documents is None or held[seen].sum() >= policy.min_documents
-        return len(seen) < policy.min_runs or not enough
+        return stands[seen].sum() < policy.min_runs or not enough
 
     begun = len(learner.merges)
     made = learner.grow(joiner, until, policy.min_count, on_progress, refuses)

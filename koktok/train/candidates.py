@@ -7,9 +7,11 @@ at the places where level k - 1 was frequent. Pairs are compared in full, so not
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
@@ -151,7 +153,7 @@ def mine(
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     sizes = np.fromiter(map(len, counts.words), dtype=np.int64, count=len(counts))
     word = np.repeat(np.arange(len(counts)), sizes)
-    weight = counts.n.astype(np.float64)
+    weight, stands = counts.n.astype(np.float64), counts.stands
     # Where nobody counted documents, every word is in enough of them.
     held = np.full(len(counts), np.inf) if documents is None else documents.astype(np.float64)
     inner = policy.superwords is not None and policy.superwords.inner
@@ -170,49 +172,38 @@ def mine(
     arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]] = [(at_node + 1, 1, char)]
     pieces = [chr(c) for c in alphabet.tolist()]
     numbers = [occurrences.tolist()]
-    place = np.flatnonzero(needed[char])
-    usable = np.zeros(len(codes), dtype=bool)
-    usable[place] = True
-    number = char[place]
-    for k in range(2, policy.max_plain + 1):
-        fits = at_node[place] + k <= word_end[place]
-        place, number = place[fits], number[fits]
-        if k > policy.max_length:
-            plain = hangul[place + k] == hangul[place]
-            place, number = place[plain], number[plain]
-        fits = usable[place + k - 1]
-        place, number = place[fits], number[fits]
-        if not len(place):
-            break
-        number, example = _pairs(number * len(alphabet) + char[place + k - 1])
-        of_place, start = weight[word[place]], at_node[place]
-        frequent = np.bincount(number, weights=of_place, minlength=len(example)) >= policy.min_count
-        whole = sums[start + k - 1] == sums[start]  # inside one morpheme
-        edges = allowed[start] & allowed[start + k]
-        across = gaps[place + k - 1] > gaps[place]
-        fine = np.where(across, edges if inner else whole & edges, (whole | edges) if policy.aligned else True)
-        of_place = of_place * fine
-        n = np.bincount(number, weights=of_place, minlength=len(example))
-        found: dict[str, int] = {}
-        runs = np.bincount(number, weights=fine, minlength=len(example))
-        # A bin of inf * 0 would be nan: only what is fine is summed.
-        books = np.bincount(number[fine], weights=held[word[place[fine]]], minlength=len(example))
-        enough = np.flatnonzero((n >= policy.min_count) & (runs >= policy.min_words))
-        for i, p in zip(enough.tolist(), place[example[enough]].tolist(), strict=True):
-            piece = text[p : p + k]
-            if crosses_space(piece) and not policy.takes(piece, n[i], runs[i], books[i]):
-                continue
-            if policy.crosses is None or not policy.crosses(piece):
-                found[piece] = i
-        ids = np.full(len(example), -1, dtype=np.int64)
-        for i, piece in enumerate(sorted(found), start=len(pieces)):
-            ids[found[piece]] = i
-        arc = ids[number]
-        arcs.append((start[arc >= 0] + k, k, arc[arc >= 0]))
-        pieces += sorted(found)
-        numbers.append([float(n[found[piece]]) for piece in sorted(found)])
-        keep = frequent[number]
-        place, number = place[keep], number[keep]
+    usable = needed[char]
+    place = np.flatnonzero(usable)
+    here = (char, at_node, word_end, hangul, usable, word, weight, stands, held, sums, allowed, gaps)
+
+    def level(k: int, place: NDArray[np.int64], number: NDArray[np.int64]) -> Any:
+        found = _level(k, k > policy.max_length, place, number, len(alphabet), *here, inner, policy.aligned)
+        return *found, *_frequent(*found[:2], found[3] >= policy.min_count)
+
+    # Compiled code is on its way through the next level while the strings of this one are made and looked at.
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(level, 2, place, char[place])
+        for k in range(2, policy.max_plain + 1):
+            place, number, example, _, n, runs, books, *left = coming.result()
+            if not len(place):
+                break
+            if k < policy.max_plain:
+                coming = pool.submit(level, k + 1, *left)
+            found: dict[str, int] = {}
+            enough = np.flatnonzero((n >= policy.min_count) & (runs >= policy.min_words))
+            for i, p in zip(enough.tolist(), example[enough].tolist(), strict=True):
+                piece = text[p : p + k]
+                if crosses_space(piece) and not policy.takes(piece, n[i], runs[i], books[i]):
+                    continue
+                if policy.crosses is None or not policy.crosses(piece):
+                    found[piece] = i
+            ids = np.full(len(example), -1, dtype=np.int32)
+            for i, piece in enumerate(sorted(found), start=len(pieces)):
+                ids[found[piece]] = i
+            arc = ids[number]
+            arcs.append((at_node[place[arc >= 0]] + k, k, arc[arc >= 0]))
+            pieces += sorted(found)
+            numbers.append([float(n[found[piece]]) for piece in sorted(found)])
     return Candidates(
         pieces=tuple(pieces),
         n_chars=len(alphabet),
@@ -224,32 +215,70 @@ def mine(
 
 
 @njit(nogil=True, cache=True)
-def _pairs(keys):  # type: ignore[no-untyped-def]
-    """Equal keys, equal numbers, in the order of first sight; and the place where each number was seen first."""
+def _level(  # type: ignore[no-untyped-def]
+    k, plain, place, number, n_letters, char, at_node, word_end, hangul, usable, word, weight, stands, held, sums, allowed,
+    gaps, inner, aligned,
+):  # fmt: skip
+    """The strings of `k` characters at places where those of k - 1 were frequent: their numbers, and their sums by number.
+
+    Returns places and the number at each; by number the place where it was seen first, occurrences, and of those that
+    follow the policy the occurrences, words and documents. Equal strings have equal numbers, in the order of first sight.
+    """
     size = 1
-    while size < 2 * len(keys):
+    while size < 2 * len(place):
         size *= 2
     table = np.full(size, -1, np.int64)  # open addressing; holds numbers
-    number = np.empty(len(keys), np.int64)
-    first = np.empty(len(keys), np.int64)
-    n = 0
-    for i in range(len(keys)):
-        key = keys[i]
+    keys = np.empty(len(place), np.int64)
+    places, numbers = np.empty(len(place), np.int64), np.empty(len(place), np.int64)
+    example, sum_of = np.empty(len(place), np.int64), np.zeros((len(place), 4))
+    n, distinct = 0, 0
+    for i in range(len(place)):
+        p = place[i]
+        start, last, w = at_node[p], p + k - 1, word[p]
+        if start + k > word_end[p] or (plain and hangul[last + 1] != hangul[p]) or not usable[last]:
+            continue
+        key = number[i] * n_letters + char[last]
         at = (key * np.int64(0x9E3779B97F4A7C15 - (1 << 64))) >> np.int64(20) & (size - 1)  # Fibonacci hashing
-        while table[at] >= 0 and keys[first[table[at]]] != key:
+        while table[at] >= 0 and keys[table[at]] != key:
             at = (at + 1) & (size - 1)
         if table[at] < 0:
-            table[at] = n
-            first[n] = i
-            n += 1
-        number[i] = table[at]
-    return number, first[:n]
+            table[at] = distinct
+            keys[distinct], example[distinct] = key, p
+            distinct += 1
+        same = table[at]
+        places[n], numbers[n] = p, same
+        n += 1
+        whole = sums[last + w] == sums[start]  # inside one morpheme
+        edges = allowed[start] and allowed[start + k]
+        across = gaps[last] > gaps[p]
+        fine = edges and (inner or whole) if across else whole or edges or not aligned
+        sum_of[same, 0] += weight[w]
+        if fine:
+            sum_of[same, 1] += weight[w]
+            sum_of[same, 2] += stands[w]
+            sum_of[same, 3] += held[w]
+    by = sum_of[:distinct]
+    return places[:n], numbers[:n], example[:distinct], by[:, 0], by[:, 1], by[:, 2], by[:, 3]
+
+
+@njit(nogil=True, cache=True)
+def _frequent(place, number, frequent):  # type: ignore[no-untyped-def]
+    """The places of frequent strings, and the numbers there."""
+    places, numbers = np.empty(len(place) + 1, np.int64), np.empty(len(place) + 1, np.int64)
+    n = 0
+    for i in range(len(place)):
+        places[n], numbers[n] = place[i], number[i]
+        n += frequent[number[i]]
+    return places[:n], numbers[:n]
 
 
 def _numbered(codes: NDArray[np.uint32], more: list[int]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """The distinct code points, ascending, and the number of each character of the text."""
-    alphabet = np.unique(np.concatenate([np.unique(codes), np.asarray(more, dtype=np.uint32)]))
-    return alphabet, np.searchsorted(alphabet, codes).astype(np.int64)
+    there = np.zeros(sys.maxunicode + 1, dtype=bool)
+    there[codes] = True
+    there[more] = True
+    numbers = np.cumsum(there) - 1
+    return np.flatnonzero(there).astype(np.uint32), numbers[codes]
 
 
 def _index(alphabet: NDArray[np.uint32], char: str) -> int:
@@ -296,9 +325,19 @@ def _lattice(
     arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]],
 ) -> Lattice:
     """Arcs sorted by the node they end in, short ones first."""
-    ends = np.concatenate([end for end, _, _ in arcs])
-    order = np.argsort(ends, kind="stable")
-    length = np.concatenate([np.full(len(end), k, dtype=np.uint8) for end, k, _ in arcs])
-    piece = np.concatenate([ids.astype(np.int32) for _, _, ids in arcs])
-    first = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=int(node[-1])))]).astype(np.int64)
-    return Lattice(node, first, length[order], piece[order], weight)
+    n = np.zeros(int(node[-1]) + 1, np.int64)
+    for end, _, _ in arcs:
+        n[1:] += np.bincount(end, minlength=int(node[-1]))
+    first = np.cumsum(n)
+    length, piece, at = np.empty(first[-1], np.uint8), np.empty(first[-1], np.int32), first[:-1].copy()
+    for end, k, ids in arcs:
+        _fill(end, k, ids, at, length, piece)
+    return Lattice(node, first, length, piece, weight)
+
+
+@njit(nogil=True, cache=True)
+def _fill(end, k, ids, at, length, piece):  # type: ignore[no-untyped-def]
+    for i in range(len(end)):
+        e = at[end[i]]
+        length[e], piece[e] = k, ids[i]
+        at[end[i]] = e + 1

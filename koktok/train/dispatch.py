@@ -97,12 +97,11 @@ class Job:
 
     def crosses(self, piece: str) -> bool:
         """True for what no piece may spell: across a pre-token border, a token that text must not reach, a blocked word."""
-        return (
-            piece in BYTE_PIECES
-            or piece in self.recipe.special_tokens
-            or self.pattern.crosses(piece)
-            or self.blocked(piece)
-        )
+        return piece in self._reserved or self.pattern.crosses(piece) or self.blocked(piece)
+
+    @cached_property
+    def _reserved(self) -> frozenset[str]:
+        return frozenset((*BYTE_PIECES, *self.recipe.special_tokens))
 
     def alphabet(self, *, n_bytes: int = len(BYTE_PIECES)) -> tuple[str, ...]:
         """The characters that must be pieces, see `koktok.train.alphabet`."""

@@ -145,9 +145,9 @@ class Lattice:
 
     def only(self, alive: NDArray[np.bool_]) -> Lattice:
         """The lattice without the arcs of dead pieces."""
-        keep = alive[self.piece]
-        before = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)
-        return Lattice(self.node, before[self.arc], self.length[keep], self.piece[keep], self.weight)
+        n = _count(self.piece, alive)
+        arc, length, piece = _kept(self.arc, self.length, self.piece, alive, n)
+        return Lattice(self.node, arc, length, piece, self.weight)
 
     def shards(self) -> list[tuple[int, int]]:
         """Runs of words with about equally many arcs."""
@@ -266,6 +266,30 @@ def _summed(
         first += more[1]
         second += more[2]
     return total, first, second
+
+
+@njit(nogil=True, cache=True)
+def _count(piece, alive):  # type: ignore[no-untyped-def]
+    n = 0
+    for p in piece:
+        n += alive[p]
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _kept(arc, length, piece, alive, n):  # type: ignore[no-untyped-def]
+    """The arcs of living pieces, of which there are `n`, and where those of each node begin."""
+    arcs = np.empty(len(arc), np.int64)
+    lengths, pieces = np.empty(n + 1, np.uint8), np.empty(n + 1, np.int32)
+    at = 0
+    arcs[0] = 0
+    for v in range(len(arc) - 1):
+        for e in range(arc[v], arc[v + 1]):
+            # Written in any case, and overwritten where the piece is dead: no branch to guess.
+            lengths[at], pieces[at] = length[e], piece[e]
+            at += alive[piece[e]]
+        arcs[v + 1] = at
+    return arcs, lengths[:n], pieces[:n]
 
 
 @njit(nogil=True, cache=True)

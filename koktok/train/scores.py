@@ -68,30 +68,39 @@ def fit(
     -------
     ndarray of float64
     """
-    score = start.copy()
-    n_chars = np.zeros(len(score))
+    n_chars = np.zeros(len(start))
     n_chars[lattice.piece] = lattice.length
     shift = -float((np.exp(start) * start).sum() / max((np.exp(start) * n_chars).sum(), 1e-9))
-    square = np.full(len(score), 1.0)
+    # The passes go through words in a random order, and through memory in that of the arrays: so both are made the same.
     order = np.random.default_rng(seed).permutation(len(lattice.node) - 1)
+    there = np.zeros(len(start), dtype=bool)
+    there[lattice.piece] = True
+    place = np.cumsum(there, dtype=np.int32) - 1  # of each piece among those of the lattice
+    node, arc, length, piece, split, swallow = _ordered(
+        order, lattice.node, lattice.arc, lattice.length, lattice.piece, costs.split, costs.swallow, place
+    )
+    weight, toll, lift, here = damping[order], np.exp(-price[there]), n_chars[there] * shift, start[there]
+    found, square = here.copy(), np.ones(len(here))
     for epoch in range(epochs):
         _epoch(
-            order if epoch % 2 == 0 else order[::-1].copy(),
-            lattice.node,
-            lattice.arc,
-            lattice.length,
-            lattice.piece,
-            damping,
-            costs.split,
-            costs.swallow,
-            price,
-            score,
-            start,
+            epoch % 2 == 1,
+            node,
+            arc,
+            length,
+            piece,
+            weight,
+            split,
+            swallow,
+            toll,
+            found,
+            here,
             square,
             rate,
             prior,
-            n_chars * shift,
+            lift,
         )
+    score = start.copy()
+    score[there] = found
     return score
 
 
@@ -109,63 +118,84 @@ def warm_up() -> float:
 
 
 @njit(nogil=True, cache=True)
-def _sums(base, end, arc, length, piece, factor, inside, outside, split, ahead, behind):  # type: ignore[no-untyped-def]
-    """Forward and backward sums over the paths of a word.
-
-    An arc u → v weighs `factor[piece] * inside[v - 1] * outside[u] * split[v]`, by node from the start of the word.
-    """
-    n = end - base
-    ahead[0] = 1.0
-    for k in range(n):
-        behind[k] = 0.0
-    for v in range(base + 1, end):
-        total = 0.0
-        for e in range(arc[v], arc[v + 1]):
-            u = v - length[e] - base
-            total += ahead[u] * factor[piece[e]] * outside[u]
-        ahead[v - base] = total * inside[v - 1 - base] * split[v - base]
-    behind[n - 1] = 1.0
-    for v in range(end - 1, base, -1):
-        here = behind[v - base] * inside[v - 1 - base] * split[v - base]
-        for e in range(arc[v], arc[v + 1]):
-            u = v - length[e] - base
-            behind[u] += here * factor[piece[e]] * outside[u]
+def _ordered(order, node, arc, length, piece, split, swallow, place):  # type: ignore[no-untyped-def]
+    """Copies of the words that are short enough in another order; `swallow` counts from the start of each word."""
+    n_nodes, n_arcs = 0, 0
+    for w in order:
+        if 3 <= node[w + 1] - node[w] <= LONGEST + 1:
+            n_nodes += node[w + 1] - node[w]
+            n_arcs += arc[node[w + 1]] - arc[node[w]]
+    nodes, arcs = np.zeros(len(order) + 1, np.int64), np.zeros(n_nodes + 1, np.int64)
+    lengths, pieces = np.empty(n_arcs, np.uint8), np.empty(n_arcs, np.int32)
+    splits, swallows = np.empty(n_nodes), np.empty(n_nodes)
+    n_nodes, n_arcs = 0, 0
+    for i, w in enumerate(order):
+        base, end = node[w], node[w + 1]
+        if 3 <= end - base <= LONGEST + 1:
+            for v in range(base, end):
+                for e in range(arc[v], arc[v + 1]):
+                    lengths[n_arcs], pieces[n_arcs] = length[e], place[piece[e]]
+                    n_arcs += 1
+                splits[n_nodes], swallows[n_nodes] = split[v], swallow[v] - swallow[base]
+                n_nodes += 1
+                arcs[n_nodes] = n_arcs
+        nodes[i + 1] = n_nodes
+    return nodes, arcs, lengths, pieces, splits, swallows
 
 
 @njit(nogil=True, cache=True)
-def _epoch(order, node, arc, length, piece, weight, split, swallow, price, score, start, square, rate, prior, lift):  # type: ignore[no-untyped-def]
-    """One pass of Adagrad over the words.
+def _epoch(  # type: ignore[no-untyped-def]
+    backwards, node, arc, length, piece, weight, split, swallow, toll, score, start, square, rate, prior, lift
+):
+    """One pass of Adagrad over the words: sums over the paths of each, freely and by cost, and a step along their difference.
 
-    All weights are products, so that a pass takes one exponential per changed score and four per character; `lift` is
-    a constant per character, which is in every path of a word equally often, and keeps the products near 1.
+    An arc u → v weighs `free[piece]` in the one, and `costly[piece] * inside[v - 1] * outside[u] * cuts[v]` in the other.
+    All weights are products, so that a pass takes one exponential per changed score and up to three per character;
+    `lift` is a constant per character, which is in every path of a word equally often, and keeps the products near 1.
     """
     size = LONGEST + 1
     ahead, behind, ahead2, behind2 = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    inside, outside, cuts, ones = np.empty(size), np.empty(size), np.empty(size), np.ones(size)
-    toll = np.exp(-price)
+    inside, outside, cuts = np.empty(size), np.empty(size), np.empty(size)
     free = np.exp(score + lift)
     costly = free * toll
     changed = np.empty(size * 256, np.int64)
-    for w in order:
-        base, end = node[w], node[w + 1]
-        n = end - base
-        if n < 3 or n > size:
+    words = len(node) - 1
+    for i in range(words):
+        w = words - 1 - i if backwards else i
+        base = node[w]
+        n = node[w + 1] - base
+        if n == 0:
             continue
         for k in range(n):
-            crossed = swallow[base + k] - swallow[base]
-            inside[k], outside[k], cuts[k] = np.exp(-crossed), np.exp(crossed), np.exp(-split[base + k])
-        _sums(base, end, arc, length, piece, free, ones, ones, ones, ahead, behind)
-        _sums(base, end, arc, length, piece, costly, inside, outside, cuts, ahead2, behind2)
+            crossed, cut = swallow[base + k], split[base + k]
+            inside[k], outside[k] = (1.0, 1.0) if crossed == 0 else (np.exp(-crossed), np.exp(crossed))
+            cuts[k] = 1.0 if cut == 0 else np.exp(-cut)
+        ahead[0] = ahead2[0] = 1.0
+        for v in range(1, n):
+            total, total2 = 0.0, 0.0
+            for e in range(arc[base + v], arc[base + v + 1]):
+                u, p = v - length[e], piece[e]
+                total += ahead[u] * free[p]
+                total2 += ahead2[u] * costly[p] * outside[u]
+            ahead[v], ahead2[v] = total, total2 * inside[v - 1] * cuts[v]
         all_paths, good_paths = ahead[n - 1], ahead2[n - 1]
         if not (1e-250 < all_paths < 1e250 and 1e-250 < good_paths < 1e250):
             continue  # a word of many rare characters: nothing to learn, and no room left in the exponent
+        behind[: n - 1] = 0.0
+        behind2[: n - 1] = 0.0
+        behind[n - 1] = behind2[n - 1] = 1.0
+        for v in range(n - 1, 0, -1):
+            here, here2 = behind[v], behind2[v] * inside[v - 1] * cuts[v]
+            for e in range(arc[base + v], arc[base + v + 1]):
+                u, p = v - length[e], piece[e]
+                behind[u] += here * free[p]
+                behind2[u] += here2 * costly[p] * outside[u]
         n_changed = 0
-        for v in range(base + 1, end):
-            here = behind[v - base] / all_paths
-            here2 = behind2[v - base] * inside[v - 1 - base] * cuts[v - base] / good_paths
-            for e in range(arc[v], arc[v + 1]):
-                u = v - length[e] - base
-                p = piece[e]
+        for v in range(1, n):
+            here = behind[v] / all_paths
+            here2 = behind2[v] * inside[v - 1] * cuts[v] / good_paths
+            for e in range(arc[base + v], arc[base + v + 1]):
+                u, p = v - length[e], piece[e]
                 g = weight[w] * (ahead2[u] * costly[p] * outside[u] * here2 - ahead[u] * free[p] * here)
                 if abs(g) < 1e-6:
                     continue
@@ -174,7 +204,7 @@ def _epoch(order, node, arc, length, piece, weight, split, swallow, price, score
                 score[p] += rate * g / np.sqrt(square[p])
                 changed[n_changed] = p
                 n_changed += 1
-        for i in range(n_changed):
-            p = changed[i]
+        for c in range(n_changed):
+            p = changed[c]
             free[p] = np.exp(score[p] + lift[p])
             costly[p] = free[p] * toll[p]

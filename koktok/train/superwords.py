@@ -92,7 +92,7 @@ def segment_runs(runs: Counts, words: SegmentedCounts) -> SegmentedCounts:
     runs : Counts
         Distinct runs of words, as `koktok.count.prepared.prepare_runs` makes them.
     words : SegmentedCounts
-        Every word of every run, with its leading spaces.
+        Every word of every run, with its leading spaces; one that is there for the runs alone has `n` 0.
 
     Raises
     ------
@@ -117,11 +117,18 @@ def segment_runs(runs: Counts, words: SegmentedCounts) -> SegmentedCounts:
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_cuts)])
     at = np.repeat(words.start[ids] - ends[:-1], n_cuts) + np.arange(ends[-1])
     offset = (words.offset[at] + np.repeat(before, n_cuts)).astype(np.int32)
-    return SegmentedCounts(runs.words, runs.n, ends[starts], offset, words.kind[at], words.confidence[at])
+    frequency = np.repeat(words.own[ids] * (1e6 / max(words.total, 1)), n_cuts)
+    return SegmentedCounts(
+        runs.words, runs.n, ends[starts], offset, words.kind[at], words.confidence[at], runs.seen, frequency
+    )
 
 
 def eojeol_counts(counts: SegmentedCounts) -> NDArray[np.float64]:
     """For every cut, how often in a million eojeols its own eojeol occurs."""
+    if counts.frequency is not None:
+        return counts.frequency
+    if not any(map(crosses_space, counts.words)):
+        return np.repeat(counts.own * (1e6 / max(counts.total, 1)), np.diff(counts.start))
     n: dict[str, int] = {}
     where = [words_of(word) for word in counts.words]
     for words, times in zip(where, counts.n.tolist(), strict=True):

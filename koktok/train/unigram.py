@@ -390,7 +390,7 @@ class _Run:
             node_costs(self.counts, lattice, sharpened, self.frequency),
             sharpened.lam * self.candidates.tokens,
             start,
-            damping=lattice.weight**self.point.damping,
+            damping=self.counts.stands * self.counts.own**self.point.damping,
             epochs=self.point.epochs,
             seed=self.seed,
         )

@@ -1,0 +1,127 @@
+"""Which words are trained on where there are too many: all frequent ones, and of the rare a sample that stands for the rest.
+
+This file adds: the sample. A word with f occurrences is kept with the chance min(1, f / t), and a kept one stands for
+max(f, t) of them (sampling with chances proportional to size, Horvitz & Thompson 1952): whatever a trainer sums over words
+is then right on average, and frequent words are exact. Nothing happens at a threshold: t grows from 1 with the text. Leaving
+rare words out instead shifts every such sum, and with it what a dial means: without the words that came once 20 MB of
+text gave `balanced` F1 .598, and .722 with them. The drawing is systematic (Madow 1949), at even distances along
+the code-point order, so that the words of every stem are thinned alike; an independent one wants a third more words.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from koktok.count.counts import Counts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["WHOLE", "enough", "sampled", "weights"]
+
+WHOLE = 125_000
+"""To here all distinct words are trained on (some 3 MB of text)."""
+
+
+PHASE = 64
+"""Words that are drawn at one phase. With one phase for all, of a text whose stems all have the same four forms the sample
+might keep one form. Where a phase ends a word may be drawn twice, so that a sample may be some words short."""
+
+
+def enough(words: int) -> int:
+    """How many of so many distinct words are trained on where nobody says: the geometric mean of them and `WHOLE`.
+
+    Time and memory follow what is trained on (1.6 KB a word). Of 20 MB half of the words give the tokens of all of them
+    within .3 %, and of 77 MB a third.
+
+    Examples
+    --------
+    >>> enough(100_000), enough(500_000), enough(8_000_000)
+    (100000, 250000, 1000000)
+    """
+    return words if words <= WHOLE else math.isqrt(words * WHOLE)
+
+
+def sampled(counts: Counts, most: int) -> Counts:
+    """At most so many of the words, which stand for all: `n` says for how many occurrences, `seen` how many are its own.
+
+    Parameters
+    ----------
+    counts : Counts
+    most : int
+        Distinct words to keep.
+
+    Returns
+    -------
+    Counts
+        The same counts where they are not too many; their total stays in any case.
+
+    Examples
+    --------
+    >>> counts = Counts.from_mapping({"가": 90, **{f"나{i}": 1 for i in range(10)}})
+    >>> some = sampled(counts, 6)
+    >>> some.as_dict()["가"], sorted(some.n.tolist()), some.seen.tolist()
+    (90, [2, 2, 2, 2, 2, 90], [90, 1, 1, 1, 1, 1])
+    """
+    weight = weights(counts.n, most)
+    if bool((weight == counts.n).all()):
+        return counts
+    # Documents are thinned as occurrences are.
+    documents = None if counts.documents is None else np.rint(counts.documents * (weight / counts.n)).astype(np.uint64)
+    kept = weight > 0
+    table = pl.DataFrame([counts.column, pl.Series("n", weight)])
+    if documents is not None:
+        table = table.with_columns(documents=documents)
+    found = Counts.from_frame(table.filter(kept))
+    found.seen = counts.n[kept]
+    return found
+
+
+def weights(n: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
+    """For how many occurrences each word stands: 0 where it is left out, `n` itself where they are not too many.
+
+    Parameters
+    ----------
+    n : ndarray of uint64
+        Occurrences of words in code-point order, none 0.
+    most : int
+        How many to keep at most, 1 or more.
+
+    Examples
+    --------
+    >>> weights(np.array([1, 1, 1, 1, 50], np.uint64), 3).tolist()
+    [0, 2, 0, 2, 50]
+    """
+    if len(n) <= most:
+        return n
+    times = n.astype(np.float64)
+    least = _threshold(times, most)
+    rare = np.flatnonzero(times < least)
+    drawn = _drawn(times[rare] / least)
+    # Each of them stands for so many occurrences; rounded along the order, so that their sum is right.
+    stands = np.rint(np.cumsum(drawn) * (times[rare].sum() / drawn.sum()))
+    found = n.copy()
+    found[rare] = np.diff(stands, prepend=0.0).astype(np.uint64)
+    return found
+
+
+def _threshold(n: NDArray[np.float64], most: int) -> float:
+    """The t for which the chances min(1, n / t) add up to `most`."""
+    falling = np.sort(n)[::-1]
+    rest = np.cumsum(falling[::-1])[::-1]  # occurrences of each word and all rarer ones
+    certain = np.arange(min(most, len(n)))  # so many words are kept for sure
+    threshold = rest[certain] / (most - certain)
+    return float(threshold[np.argmax(falling[certain] <= threshold)])
+
+
+def _drawn(chances: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How often each is drawn: lying one behind the other they fill a line, drawn from at places with a distance of 1."""
+    ends = np.cumsum(chances)
+    n = round(float(ends[-1]))
+    phases = np.repeat(np.random.default_rng(0).random(n // PHASE + 1), PHASE)[:n]
+    places = np.searchsorted(ends, np.arange(n) + phases, side="right")
+    return np.bincount(np.minimum(places, len(chances) - 1), minlength=len(chances))
