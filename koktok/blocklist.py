@@ -18,7 +18,7 @@ from typing import Final
 from koktok.errors import InputError, UsageError
 from koktok.hangul import SYLLABLE
 
-__all__ = ["PERSONAL", "PERSONAL_DEFAULT", "Blocklist"]
+__all__ = ["JUNK", "PERSONAL", "PERSONAL_DEFAULT", "Blocklist"]
 
 _DAY: Final = r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
 _NAMES: Final = "김이박최정강조윤장임한오서신권황안송류홍"
@@ -38,6 +38,15 @@ PERSONAL: Final[dict[str, str]] = {
 PERSONAL_DEFAULT: Final = ("email", "registration", "telephone")
 """The patterns precise enough to refuse a piece unasked; `name_number` is for an audit that a person reads."""
 
+JUNK: Final[dict[str, re.Pattern[str]]] = {
+    # https:// and the ends of host names; the names themselves are words as good as others.
+    "address": re.compile(r"https?:|www\.|\.(?:com|net|org|co\.kr|go\.kr|kr)(?![A-Za-z])", re.IGNORECASE),
+    # ㅋㅋㅋㅋ is a word of its own in Korean comments, and indentation is made of spaces; more of the same are spent ids.
+    "run": re.compile(r"(\S)\1{4,}"),
+    "repeats": re.compile(r"(\S.{1,3}?)\1{3,}"),
+}
+"""Patterns of what is in much text and worth no piece: web addresses, runs of one character, repetitions."""
+
 
 _SYLLABLES: Final = re.compile(" *[가-힣]*")
 """What no pattern of personal data matches, and nine pieces in ten are."""
@@ -56,6 +65,8 @@ class Blocklist:
         The list. The order does not matter.
     personal : iterable of str
         Names of patterns in `PERSONAL`.
+    junk : iterable of str
+        Names of patterns in `JUNK`.
 
     Raises
     ------
@@ -71,13 +82,18 @@ class Blocklist:
     ('blocked word 멍청', None, 'blocked word 바보', None)
     >>> blocked.refuses("ㅅㅅㅂ"), blocked.refuses("010-0000-0000"), blocked.refuses(" 학교")
     ('blocked pattern /ㅅ+ㅂ/', 'personal data: telephone', None)
+    >>> [Blocklist(junk=JUNK).refuses(piece) for piece in ("ㅋㅋㅋㅋ", "ㅋㅋㅋㅋㅋ", "-=-=-=-=", " https:", "    ")]
+    [None, 'junk: run', 'junk: repeats', 'junk: address', None]
     """
 
-    def __init__(self, lines: Iterable[str] = (), personal: Iterable[str] = ()) -> None:
+    def __init__(self, lines: Iterable[str] = (), personal: Iterable[str] = (), junk: Iterable[str] = ()) -> None:
         if isinstance(lines, str):
             raise InputError("one `str` came where lines were wanted", hint="Blocklist([word])")
         self.lines = tuple(sorted({kept for line in lines if (kept := _tidy(line)) and not kept.startswith("#")}))
         self.personal = tuple(sorted(set(personal)))
+        self.junk = tuple(sorted(set(junk)))
+        if strange := sorted(set(self.junk) - set(JUNK)):
+            raise UsageError(f"no pattern of junk is called {strange[0]!r}; there are {', '.join(JUNK)}")
         unknown = sorted(set(self.personal) - set(PERSONAL))
         if unknown:
             raise UsageError(
@@ -97,7 +113,7 @@ class Blocklist:
         return f"Blocklist({len(self.lines)} lines, personal={list(self.personal)})"
 
     def __bool__(self) -> bool:
-        return bool(self.lines or self.personal)
+        return bool(self.lines or self.personal or self.junk)
 
     @classmethod
     def from_lines(cls, lines: Iterable[str], personal: Iterable[str] = ()) -> Blocklist:
@@ -144,11 +160,12 @@ class Blocklist:
             for name, pattern in self._personal:
                 if pattern.search(wide):
                     return f"personal data: {name}"
-        return None
+        return next((f"junk: {name}" for name in self.junk if JUNK[name].search(piece)), None)
 
     def digest(self) -> str:
         """First 16 hex digits of the SHA-256 over everything that decides an answer, the patterns included."""
-        content = [self.lines, [(name, PERSONAL[name]) for name in self.personal]]
+        content: list[object] = [self.lines, [(name, PERSONAL[name]) for name in self.personal]]
+        content += [[(name, JUNK[name].pattern) for name in self.junk]] if self.junk else []
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,8 @@ from koktok.special import STYLES, fill
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer
-from koktok.train.dispatch import Job, Learnt, train
+from koktok.train.dispatch import Job, Learnt, check_counts, train
+from koktok.train.spm import tokens_per_eojeol
 from koktok.waist import Waist, cut_words, timed, to_waist, with_dictionary
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ class Training:
         values that JSON can write.
     analyser_peak : int
         Bytes that the analyser's processes had at most, together.
+    silver : SegmentedCounts, optional
+        Held-out texts with the analyser's cuts (the training words where nothing was held out), if they were asked for.
     """
 
     tokenizer: Tokenizer
@@ -75,6 +79,7 @@ class Training:
     notes: list[str] = field(default_factory=list)
     log: dict[str, Any] = field(default_factory=dict)
     analyser_peak: int = 0
+    silver: SegmentedCounts | None = None
 
 
 def train_vocab(
@@ -84,12 +89,14 @@ def train_vocab(
     pattern: Pattern,
     runs: SegmentedCounts | None = None,
     run_documents: NDArray[np.uint64] | None = None,
+    eojeols: float | None = None,
     threads: int | None = None,
     tell: Tell = silent,
 ) -> Learnt:
     """Waist 2 to a vocabulary and the log of its making, by the trainer that the recipe names.
 
-    `runs` is the second table, where the recipe wants superwords, and `run_documents` the documents that hold each.
+    `runs` is the second table, where the recipe wants superwords, and `run_documents` the documents that hold each;
+    `eojeols` are the running whitespace words that tokens are counted by.
 
     Raises
     ------
@@ -98,7 +105,7 @@ def train_vocab(
     """
     tell("train", 0, None)
     job = Job(segmented, recipe, pattern, threads, lambda done, total: tell("train", done, total), runs)
-    return train(replace(job, run_documents=run_documents))
+    return train(replace(job, run_documents=run_documents, eojeols=eojeols))
 
 
 def train_tokenizer(
@@ -106,9 +113,11 @@ def train_tokenizer(
     recipe: Recipe | None = None,
     *,
     user_dictionary: str | None = None,
+    like: str | Path | None = None,
     cache: Path | bool | None = None,
     threads: int | None = None,
     tell: Tell = silent,
+    silver: bool = False,
 ) -> Training:
     r"""The main road: text to a tokenizer.
 
@@ -120,12 +129,16 @@ def train_tokenizer(
         Every default where there is none.
     user_dictionary : str, optional
         Path of a dictionary for Kiwi; its name and digest go into the recipe. A recipe that names one wants that file.
+    like : str or Path, optional
+        A SentencePiece model: as many tokens as it makes of the training words become the recipe's `tokens_per_eojeol`.
     cache : Path, False or None
         Folder of the analyses; False asks the analyser anew, None takes the user's cache folder.
     threads : int, optional
         Threads of the analyser; the result does not depend on it.
     tell : callable
         Progress.
+    silver : bool
+        Cut the held-out text as well, to measure on (`koktok.metrics.silver`).
 
     Raises
     ------
@@ -146,15 +159,31 @@ def train_tokenizer(
     if not isinstance(recipe, Recipe):
         raise UsageError(f"a {type(recipe).__name__} came where a recipe was wanted", hint="Recipe.build(values)")
     recipe, user_dictionary = with_dictionary(recipe, user_dictionary)
-    made = to_waist(text, recipe, user_dictionary=user_dictionary, cache=cache, threads=threads, tell=tell)
+    if like is not None:
+        recipe.changed(train={"tokens_per_eojeol": 1.0})  # or the model has no such target, which is better told now
+    made = to_waist(
+        text,
+        recipe,
+        user_dictionary=user_dictionary,
+        cache=cache,
+        threads=threads,
+        tell=tell,
+        silver=silver,
+        check=partial(check_counts, recipe=recipe),
+    )
     reading, segmented = made.reading, made.segmented
     with timed(made.seconds, "train"):
+        if like is not None:
+            tell("like", 0, None)
+            wanted = tokens_per_eojeol(like, reading.train)
+            recipe = recipe.changed(train={"tokens_per_eojeol": round(wanted, 4)})
         learnt = train_vocab(
             segmented,
             recipe,
             pattern=made.pattern,
             runs=made.runs,
             run_documents=made.run_documents,
+            eojeols=made.eojeols,
             threads=threads,
             tell=tell,
         )
@@ -173,6 +202,7 @@ def train_tokenizer(
         "segmented": segmented.digest(),
         "lines": reading.report.lines,
         "eojeols": reading.eojeols,
+        **({"dials": learnt.log["dials"]} if "dials" in learnt.log else {}),
     }
     notes = list(made.notes)
     if recipe.train.superwords:
@@ -189,7 +219,9 @@ def train_tokenizer(
         asked, known = made.segmenter.asked, made.segmenter.known
     vocab = fill(learnt.vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)
     tokenizer = Tokenizer(signed, vocab, signature)
-    return Training(tokenizer, reading, segmented, made.seconds, asked, known, notes, learnt.log, made.analyser_peak)
+    return Training(
+        tokenizer, reading, segmented, made.seconds, asked, known, notes, learnt.log, made.analyser_peak, made.silver
+    )
 
 
 def train_frontier(

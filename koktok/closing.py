@@ -1,15 +1,15 @@
 """The closing table of a training: our tokenizer beside plain SentencePiece, same words, same size.
 
-This file adds: an honest yardstick. Both are measured on the words of the held-out lines; SentencePiece is trained with
-its own defaults on the very words that ours was trained on. It solves words one by one, as ours does, so distinct words
-weighted by their counts give the same figure as the whole text.
+This file adds: an honest yardstick. All are measured on the words of the held-out lines, cut by the analyser; SentencePiece
+is trained with its own defaults on the very words that ours was trained on. It solves words one by one, as ours does, so
+distinct words weighted by their counts give the same figure as the whole text.
 """
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Any
 from koktok.count import Counts
 from koktok.errors import CorpusError, InputError, MissingExtraError, VocabSizeError
 from koktok.files import check_file, write_file
-from koktok.vocab import WITH_UNKNOWN
+from koktok.foreign.koktok_adapter import Own
+from koktok.foreign.sentencepiece_adapter import SentencePiece
+from koktok.foreign.trivial import open_trivial
+from koktok.metrics.silver import Silver, SilverFigures
 
 if TYPE_CHECKING:
     from koktok.build import Training
@@ -28,87 +31,49 @@ if TYPE_CHECKING:
     from koktok.text.sources import Source
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["Figures", "PlainSentencePiece", "figures_of"]
+__all__ = ["PlainSentencePiece", "Row", "our_row"]
 
+
+MEANING = (
+    "Fewer tokens make text shorter; F1 says how well the borders inside words meet the analyser's morphemes (silver, not a "
+    "human's), between syllables and over all gaps."
+)
+NO_BORDERS = "Fewer tokens make text shorter. Nobody cut the held-out words, so there is no boundary F1."
+"""One sentence under the table."""
+
+BOUND_TO = 0.95
+"""From so many boundaries kept on, nobody is told how to keep more."""
+
+PEER_SECONDS = 5e-5
+"""Of SentencePiece's Unigram, for each distinct word."""
 
 THREADS = 4
 """Of SentencePiece's trainer; fixed, because its Unigram gives other pieces for another number."""
 
 
 @dataclass(frozen=True)
-class Figures:
+class Row:
     """One row of the table.
 
     Parameters
     ----------
     name : str
-    size : int
+    size : int or None
         Ids in the vocabulary.
-    tokens_per_eojeol : float
-        Fertility, micro: all tokens over all white-space words.
-    unknown : float
-        Share of tokens that are the unknown token.
-    byte_fallback : float
-        Share of tokens that are single bytes.
+    figures : SilverFigures
     """
 
     name: str
-    size: int
-    tokens_per_eojeol: float
-    unknown: float
-    byte_fallback: float
+    size: int | None
+    figures: SilverFigures
 
 
-def figures_of(
-    name: str,
-    size: int,
-    words: Counts,
-    encode: Callable[[list[str]], Iterable[list[int]]],
-    *,
-    n_bytes: Collection[int],
-    unk: int,
-) -> Figures:
-    """Measure one tokenizer on counted words.
-
-    Parameters
-    ----------
-    name : str
-    size : int
-        Ids in the vocabulary.
-    words : Counts
-        Raw words with their leading spaces.
-    encode : callable
-        Words to the ids of each.
-    n_bytes : collection of int
-        Ids of single bytes.
-    unk : int
-        Id of the unknown token, or -1.
-
-    Examples
-    --------
-    >>> words = Counts.from_mapping({"가": 1, " 가나": 2})
-    >>> figures_of("letters", 9, words, lambda ws: [[3] * len(w.strip()) for w in ws], n_bytes=range(0), unk=-1)
-    Figures(name='letters', size=9, tokens_per_eojeol=1.6666666666666667, unknown=0.0, byte_fallback=0.0)
-    """
-    tokens = unknown = fallback = eojeols = 0
-    for ids, (word, n) in zip(encode(list(words.words)), words.items(), strict=True):
-        tokens += n * len(ids)
-        unknown += n * ids.count(unk)
-        fallback += n * sum(i in n_bytes for i in ids)
-        eojeols += n * sum(map(bool, word.split(" ")))  # one, or more where words are runs
-    return Figures(name, size, tokens / max(1, eojeols), unknown / max(1, tokens), fallback / max(1, tokens))
-
-
-def our_figures(name: str, tokenizer: Tokenizer, words: Counts) -> Figures:
-    """The row of a koktok tokenizer; every word is encoded by itself, as it is inside any text."""
-    return figures_of(
-        name,
-        tokenizer.vocab.size,
-        words,
-        lambda batch: (tokenizer.encode(word).ids for word in batch),
-        n_bytes=tokenizer.vocab.fragment_ids,
-        unk=tokenizer.vocab.unknown_id if tokenizer.vocab.kind in WITH_UNKNOWN else -1,
-    )
+def our_row(name: str, tokenizer: Tokenizer, silver: Silver) -> Row:
+    """The row of a koktok tokenizer; bytes are pieces of characters, whatever they are spelled with."""
+    subject = Own("", name, tokenizer)
+    rows = subject.encode(silver.texts)
+    fragments = frozenset(tokenizer.vocab.fragment_ids)
+    return Row(name, tokenizer.vocab.size, silver.score(rows, unknown=subject.unknown_ids, bytes_=fragments))
 
 
 class PlainSentencePiece:
@@ -147,20 +112,13 @@ class PlainSentencePiece:
             )
         except (RuntimeError, OSError, ValueError) as error:
             raise VocabSizeError(str(error).strip().splitlines()[-1][-200:]) from error
-        self.processor: Any = sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())
-        self.name = f"SentencePiece {'BPE' if model == 'bpe' else 'Unigram'}, its defaults"
+        self.name = f"SentencePiece {'BPE' if model == 'bpe' else 'Unigram'}, defaults"
+        self.subject = SentencePiece("", self.name, written.getvalue())
+        self.processor: Any = self.subject.processor
 
-    def figures(self, words: Counts) -> Figures:
+    def row(self, silver: Silver) -> Row:
         """Its row of the table."""
-        first = self.processor.piece_to_id("<0x00>")
-        return figures_of(
-            self.name,
-            len(self.processor),
-            words,
-            lambda batch: self.processor.encode([word.strip(" ") for word in batch]),
-            n_bytes=range(first, first + 256),
-            unk=self.processor.unk_id(),
-        )
+        return Row(self.name, len(self.processor), silver.figures(self.subject))
 
     def pieces(self, text: str) -> list[str]:
         """The text cut as it cuts it, the prefix shown as a space."""
@@ -174,6 +132,7 @@ def run(
     *,
     talk: Talk,
     user_dictionary: str | None = None,
+    like: Path | None = None,
     threads: int | None = None,
     cache: bool = True,
     compare: bool = True,
@@ -198,31 +157,46 @@ def run(
             raise InputError(f"there is no folder for the log `{log}`", hint="--log json")
         check_file(log, _is_log)
     made = train_tokenizer(
-        sources, recipe, user_dictionary=user_dictionary, cache=None if cache else False, threads=threads, tell=talk
+        sources,
+        recipe,
+        user_dictionary=user_dictionary,
+        like=like,
+        cache=None if cache else False,
+        threads=threads,
+        tell=talk,
+        silver=True,
     )
-    measured = made.reading.held if made.reading.held.total else made.reading.train
     talk("measure", 0, None)
-    figures = [our_figures("koktok", made.tokenizer, measured)]
+    assert made.silver is not None, "it was asked for"
+    silver = Silver(made.silver)
+    rows = [our_row(name_of(recipe), made.tokenizer, silver)]
     plain: PlainSentencePiece | None = None
     refused = ""
     if compare and made.reading.pruned:
         refused = f"the text has more than {PEER_WORDS:,} distinct words, which take it too long"
     elif compare:
         options = recipe.train
+        words = made.reading.train
+        talk.note(
+            f"training SentencePiece on the same {len(words):,} distinct words, to compare with: about "
+            f"{max(1, round(len(words) * PEER_SECONDS))} s (--no-compare leaves it out)"
+        )
+        talk("compare", 0, None)
         try:
             plain = PlainSentencePiece(
-                made.reading.train,
+                words,
                 model="bpe" if options.model in ("bpe", "bpe-bytes") else "unigram",
                 vocab_size=options.vocab_size,
                 character_coverage=options.character_coverage,
             )
-            figures.append(plain.figures(measured))
+            rows.append(plain.row(silver))
         except VocabSizeError as error:
             refused = error.message
-    card = model_card(made, figures, licences_of(recipe_sources=made.tokenizer.recipe.sources))
+    rows.append(Row("one token a syllable", None, silver.figures(open_trivial("syllables"))))
+    card = model_card(made, rows, licences_of(recipe_sources=made.tokenizer.recipe.sources))
     made.tokenizer.save(out, extra={"README.md": card})
     talk.__exit__(None, None, None)
-    _print(made, figures, plain, refused, out)
+    _print(made, rows, silver, plain, refused, out)
     for line in summary(made.log):
         talk.note(line)
     if log is not None:
@@ -321,8 +295,30 @@ def licences_of(recipe_sources: Iterable[SourceRecord]) -> dict[str, str]:
     return known
 
 
+def name_of(recipe: Recipe) -> str:
+    """What our row is called: the model, and what was asked of it.
+
+    Examples
+    --------
+    >>> from koktok import Recipe
+    >>> [name_of(Recipe().changed(train=train)) for train in ({}, {"keep": 0.8}, {"model": "bpe"})]
+    ['koktok balanced', 'koktok keep 0.8', 'koktok bpe']
+    """
+    options = recipe.train
+    if options.model != "unigram" or options.backend != "koktok":
+        return f"koktok {options.model}"
+    if options.keep is not None:
+        return f"koktok keep {options.keep:g}"
+    return f"koktok {options.preset}" if options.tokens_per_eojeol is None and options.nu is None else "koktok"
+
+
 def _print(
-    made: Training, figures: Sequence[Figures], plain: PlainSentencePiece | None, refused: str, out: Path
+    made: Training,
+    rows: Sequence[Row],
+    silver: Silver,
+    plain: PlainSentencePiece | None,
+    refused: str,
+    out: Path,
 ) -> None:
     """Table, sentences and signature on stdout, notes on stderr."""
     from koktok.progress import print_pieces, stderr, stdout, table
@@ -330,13 +326,19 @@ def _print(
     held = made.reading.held.total
     unit = "words" if made.reading.runs is None else "sentences"
     where = f"{held:,} held-out {unit}" if held else "the training words: nothing was held out"
-    rows = [
-        (f.name, f"{f.size:,}", f"{f.tokens_per_eojeol:.3f}", f"{f.unknown:.3%}", f"{f.byte_fallback:.3%}")
-        for f in figures
-    ]
+    unknown = any(row.figures.unknown for row in rows)
+    columns = ("tokenizer", "ids", "tokens/eojeol", "F1", "all gaps", "bytes", *(["unknown"] if unknown else []))
+    cells = []
+    for row in rows:
+        found = row.figures
+        f1 = [f"{found.f1:.3f}", f"{found.f1_all:.3f}"] if silver.borders else ["–", "–"]
+        more = [f"{found.unknown:.2%}"] if unknown else []
+        size = "" if row.size is None else f"{row.size:,}"
+        cells.append((row.name, size, f"{found.tokens_per_eojeol:.3f}", *f1, f"{found.byte_fallback:.2%}", *more))
     console = stdout()
     console.print()
-    table(f"Measured on {where}", ("tokenizer", "ids", "tokens/eojeol", "unknown", "byte fallback"), rows)
+    table(f"Measured on {where}", columns, cells)
+    console.print(MEANING if silver.borders else NO_BORDERS, markup=False)
     if refused:
         console.print(f"SentencePiece, its defaults: not run: {refused}", markup=False)
     for line in made.reading.samples:
@@ -346,6 +348,8 @@ def _print(
             print_pieces(plain.pieces(line))
     console.print()
     console.print(f"{out}: {made.tokenizer.vocab.kind}, {made.tokenizer.vocab.size:,} ids", markup=False)
+    for line in _next(made, out):
+        console.print(line, markup=False)
     talk = stderr()
     for note in made.notes:
         talk.print(note, markup=False)
@@ -354,6 +358,25 @@ def _print(
         f"{stages}; analysed {made.asked:,} words, {made.known:,} from the cache; peak memory {_peak(made.analyser_peak)}"
     )
     talk.print(f"signature: {made.tokenizer.vocab.digest()}", markup=False)
+
+
+def _next(made: Training, out: Path) -> Iterator[str]:
+    """What was asked for and given, and what a user may type next."""
+    import shlex
+
+    folder, options = shlex.quote(str(out)), made.tokenizer.recipe.train
+    dials = made.log.get("dials")
+    if dials:
+        yield f"kept {dials['kept']:.1%} of the morpheme boundaries in the training text"
+        if not dials.get("met", True):
+            yield (
+                f"{dials['asked']:g} was asked for: this is as near as this text comes to it with "
+                f"{options.vocab_size:,} ids"
+            )
+    yield f"next: koktok encode {folder} FILE --as pieces    koktok verify {folder} FILE"
+    if dials and dials["kept"] < BOUND_TO:
+        more = min(0.95, round(dials["kept"] + 0.15, 2))
+        yield f"more boundaries, more tokens: --keep {more:g}, or --preset aligned; all of the curve: --frontier"
 
 
 def _shown(tokenizer: Tokenizer, line: str) -> list[str]:

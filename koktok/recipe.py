@@ -30,7 +30,7 @@ from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, WORDPIECE_SPECIALS, Side,
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import MOST_WEIGHT
-from koktok.vocab import BYTE_PIECES, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
+from koktok.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
 
 __all__ = ["NormalizeRecipe", "PretokenizeRecipe", "Recipe", "SegmentRecipe", "SpecialRecipe", "TrainRecipe"]
 
@@ -45,6 +45,9 @@ SPM_MODELS = ("unigram", "bpe")
 
 WIDE_MODELS = ("unigram", "bpe", "bpe-bytes")
 """Models whose pieces may cross spaces."""
+
+TARGETS = ("keep", "tokens_per_eojeol", "nu")
+"""What a preset stands for one of: a target that `nu` is found for, or `nu` itself."""
 
 
 MOST_IDS = 10_000_000
@@ -128,13 +131,18 @@ class TrainRecipe(_Section):
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """All ids: 256 bytes, pieces, special and reserved tokens."""
     preset: Literal["short", "balanced", "aligned"] = "balanced"
-    """Unigram: fewest tokens, the middle, or truest morpheme boundaries; a named point of the three dials below."""
+    """Unigram: `short`, fewest tokens at boundaries no worse than SentencePiece's; the middle; or every boundary that a piece
+    can respect. Each is a target, and has the same meaning at every size."""
+    keep: SomeShare | None = None
+    """Unigram: share of the morpheme boundaries of the running text that stay token borders; `nu` is found for it."""
+    tokens_per_eojeol: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """Unigram: tokens for each eojeol of the running text, in place of `keep`."""
     lam: Annotated[float, Field(ge=1 / MOST_COST, le=MOST_COST, allow_inf_nan=False)] | None = None
     """Unigram: cost of a token; the preset's where it is left out."""
     mu: Cost | None = None
     """Unigram: cost of a cut inside a morpheme."""
     nu: Cost | dict[str, Cost] | None = None
-    """Unigram: cost of a boundary swallowed by a piece, one number or a number for each kind of boundary."""
+    """Unigram: cost of a boundary swallowed by a piece, one number or a number for each kind of boundary; no target then."""
     superwords: Share = 0.0
     """Unigram, BPE: at most this share of the pieces crosses spaces (수 있, 는 것 같); none swallows a cut inside a word."""
     inner_superwords: bool = False
@@ -143,6 +151,8 @@ class TrainRecipe(_Section):
     """What no piece may hold, a word, `=word`, `!innocent word` or `/pattern/` each (see `koktok.blocklist`)."""
     personal_data: Literal["keep", "drop"] = "drop"
     """Pieces that look like an address, a telephone number or a registration number: learn them, or leave them out."""
+    junk: Literal["keep", "drop"] = "drop"
+    """Pieces of web addresses, runs of one character and other repetitions: learn them, or leave them out."""
     reserve_script: dict[Script, Share] = {}
     """Unigram: least share of the pieces for a script, for mixtures of languages; what is left goes where it saves most."""
     share: Share = 0.8
@@ -155,8 +165,9 @@ class TrainRecipe(_Section):
     """Share of the running characters that get a piece of their own; the rest becomes bytes."""
     ngram: Annotated[int, Field(ge=2, le=64)] = 2
     """Model `ngram`: longest n-gram."""
-    required: Literal["none", "ks-x-1001", "auto"] = "auto"
-    """Characters that must be pieces: the 2,350 syllables of KS X 1001, or those when they take at most a tenth."""
+    required: Literal["none", "ks-x-1001", "auto"] | tuple[str, ...] = "auto"
+    """Characters that must be pieces: the 2,350 syllables of KS X 1001, `auto`: those where they take at most a sixth of the
+    ids, or a list of strings whose characters they are."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. WordPiece has a default of its own: [PAD] [UNK] [CLS] [SEP] [MASK]."""
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
@@ -188,12 +199,33 @@ class TrainRecipe(_Section):
                 f"the sentencepiece library trains {' and '.join(SPM_MODELS)} here, not {self.model}",
                 hint="--backend koktok",
             )
+        self._has_one_target()
         if self.model in WITH_UNKNOWN and not set(UNKNOWN) & set(self.specials):
             raise RecipeError(
                 f"a {self.model} vocabulary wants one of the special tokens {', '.join(UNKNOWN)}",
                 hint=f"--specials {','.join((UNKNOWN[0], *self.specials))}",
             )
         return self
+
+    @field_validator("required")
+    @classmethod
+    def _are_characters(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        wrong = [] if isinstance(value, str) else [c for c in "".join(value) if not c.isprintable() or c in FORBIDDEN]
+        if wrong:
+            raise RecipeError(f"{wrong[0]!r} can be no piece, and `required` asks for it", hint="--require ks-x-1001")
+        return value
+
+    def _has_one_target(self) -> None:
+        """Refuse targets that exclude each other, and those of a trainer that has none."""
+        given = [name for name in TARGETS if getattr(self, name) is not None]
+        if len(given) > 1:
+            first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
+            raise RecipeError(f"{first} and {second} turn the same dial", hint="one of them, not both")
+        if given and given[0] != "nu" and (self.model, self.backend) != ("unigram", "koktok"):
+            raise RecipeError(
+                f"`{given[0]}` is for koktok's own unigram trainer, not for {self.model}",
+                hint="--model unigram; --share moves the cuts of bpe",
+            )
 
 
 class SpecialRecipe(_Section):
@@ -484,7 +516,7 @@ class Recipe(_Section):
     def changed(self, **changes: Any) -> Recipe:
         """A copy with some values replaced, those of a section as a mapping; values of None change nothing.
 
-        Another style takes the special tokens of the old one away.
+        Another style takes the special tokens of the old one away; another target, or a preset, the old target.
 
         Raises
         ------
@@ -497,6 +529,9 @@ class Recipe(_Section):
         8000
         """
         values = self.model_dump(mode="json")
+        train = _plain(changes.get("train"))
+        if any(train.get(name) is not None for name in ("preset", *TARGETS)):
+            values["train"] |= dict.fromkeys(TARGETS)
         for key, change in changes.items():
             if isinstance(change, Mapping) and isinstance(values.get(key), dict):
                 values[key] |= {name: value for name, value in change.items() if value is not None}
@@ -508,7 +543,7 @@ class Recipe(_Section):
         usual = isinstance(values["train"], dict) and isinstance(
             values["special"], dict
         )  # or `build` says what is wrong
-        if usual and _plain(changes.get("train")).get("specials") is None:
+        if usual and train.get("specials") is None:
             before = (self.special.style, self.train.model, self.special.chat_template)
             after = (values["special"]["style"], values["train"]["model"], values["special"]["chat_template"])
             values["train"]["specials"] = styles.changed(self.train.specials, before, after)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from koktok.count import Counts
+from koktok.count import Counts, words_of
 from koktok.count.counting import Reading, Tell, read, silent
 from koktok.count.prepared import prepare, prepare_runs, words_in
 from koktok.count.sample import enough, sampled, weights
@@ -24,7 +25,7 @@ from koktok.errors import InputError, RecipeError, UsageError
 from koktok.recipe import Recipe
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
-from koktok.segment.segmented import SegmentedCounts
+from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.workers import Workers, supervised
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PEER_WORDS",
     "Waist",
+    "cut_texts",
     "cut_words",
     "thinned",
     "timed",
@@ -47,6 +49,9 @@ __all__ = [
 PEER_WORDS = 3_000_000
 """To here raw words are kept whole for the closing table's SentencePiece, which must not be trained on less than the text
 has: on 77 MB without the words that came once it had 1.902 tokens per eojeol in place of 1.807. Of more a sample is kept."""
+
+MEASURED = 100_000
+"""Distinct held-out texts that are analysed to measure on, at most; ten seconds of Kiwi."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,10 @@ class Waist:
         What was left out, and why.
     analyser_peak : int
         Bytes that the analyser's processes had at most, together.
+    eojeols : float
+        Running whitespace words behind `counts`.
+    silver : SegmentedCounts, optional
+        Held-out texts with the analyser's cuts, where they were asked for.
     """
 
     reading: Reading
@@ -87,6 +96,8 @@ class Waist:
     seconds: dict[str, float]
     notes: list[str] = field(default_factory=list)
     analyser_peak: int = 0
+    eojeols: float = 0.0
+    silver: SegmentedCounts | None = None
 
 
 def with_dictionary(recipe: Recipe, given: str | None) -> tuple[Recipe, str | None]:
@@ -140,8 +151,13 @@ def to_waist(
     cache: Path | bool | None = None,
     threads: int | None = None,
     tell: Tell = silent,
+    silver: bool = False,
+    check: Callable[[Counts], None] = lambda _: None,
 ) -> Waist:
-    """Text to segmented counts; parameters and errors as `train_tokenizer`."""
+    """Text to segmented counts; parameters and errors as `train_tokenizer`.
+
+    With `silver` held-out texts are cut as well; `check` sees the counts first and may refuse them.
+    """
     if recipe.spelled and recipe.segment.mass < 1:
         raise UsageError("in jamo every word is analysed", hint="--segment-mass 1")
     seconds: dict[str, float] = {}
@@ -152,7 +168,9 @@ def to_waist(
     normalizer, pattern = recipe.normalizer, recipe.pattern
     with timed(seconds, "normalize"):
         tell("normalize", 0, None)
-        counts, dropped = prepare(reading.train, normalizer, pattern.within_words).pruned(recipe.train.min_count)
+        counts = prepare(reading.train, normalizer, pattern.within_words)
+        whole = counts.total
+        counts, dropped = counts.pruned(recipe.train.min_count)
         runs = None if reading.runs is None else prepare_runs(reading.runs, normalizer, pattern, counts.words)
         if dropped.words:
             notes.append(f"words that occur less than {recipe.train.min_count} times are not trained on: {dropped}")
@@ -166,6 +184,7 @@ def to_waist(
                 )
         if len(reading.train) > PEER_WORDS:
             reading = replace(reading, train=sampled(reading.train, PEER_WORDS), pruned=True)
+    check(counts.at_least(1))
     workers = supervised(recipe.segment.segmenter, user_dictionary=user_dictionary, processes=threads)
     segmenter: Segmenter = workers
     if cache is not False and recipe.segment.segmenter != "whitespace":
@@ -173,13 +192,29 @@ def to_waist(
     with timed(seconds, "segment"):
         cut = cut_words(counts, recipe, segmenter, tell)
         cut_runs = None if runs is None else segment_runs(runs, cut)
+        raw = reading.held if reading.held.total else reading.train
+        held = cut_texts(raw, normalizer, segmenter, Policy.parse(recipe.segment.policy)) if silver else None
     if isinstance(workers, Workers):
         workers.close()  # each has 375 MB of dictionary, which the trainer may want
         notes += workers.notes()
         peak = workers.peak
     documents = None if runs is None else runs.documents
     counts, cut = counts.at_least(1), cut.where(cut.n > 0)
-    return Waist(reading, counts, cut, cut_runs, documents, normalizer, pattern, segmenter, seconds, notes, peak)
+    return Waist(
+        reading=reading,
+        counts=counts,
+        segmented=cut,
+        runs=cut_runs,
+        run_documents=documents,
+        normalizer=normalizer,
+        pattern=pattern,
+        segmenter=segmenter,
+        seconds=seconds,
+        notes=notes,
+        analyser_peak=peak,
+        eojeols=reading.eojeols * counts.total / whole,
+        silver=held,
+    )
 
 
 def thinned(counts: Counts, runs: Counts | None) -> tuple[Counts, Counts | None]:
@@ -204,6 +239,44 @@ def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) 
         mass=recipe.segment.mass,
         on_progress=lambda done, n: tell("segment", done, n),
     )
+
+
+def cut_texts(raw: Counts, normalizer: Normalizer, segmenter: Segmenter, policy: Policy) -> SegmentedCounts:
+    """Counted words or sentences, normalized, with the analyser's cuts of their words, in syllables.
+
+    Of more than `MEASURED` distinct texts a sample stands for all of them (`koktok.count.sample`).
+
+    Parameters
+    ----------
+    raw : Counts
+        As they stand in the text.
+    normalizer, segmenter, policy
+        As the tokenizer was trained with.
+
+    Examples
+    --------
+    >>> from koktok.segment import Whitespace
+    >>> cut_texts(Counts.from_mapping({" 집에 간다": 2}), Normalizer(), Whitespace(), Policy.parse("morphemes"))
+    SegmentedCounts(words=1, cuts=0, total=2)
+    """
+    texts: Counter[str] = Counter()
+    for text, n in sampled(raw, MEASURED).items():
+        texts[normalizer(text)] += n
+    words: Counter[str] = Counter()
+    for text, n in texts.items():
+        for word in words_of(text):
+            words[word] += n
+    cut = segment_counts(Counts.from_mapping(words), segmenter, policy)
+    number = {word: i for i, word in enumerate(cut.words)}
+    items = []
+    for text, n in texts.items():
+        at = 0
+        cuts: list[Cut] = []
+        for word in words_of(text):
+            cuts += [boundary._replace(offset=at + boundary.offset) for boundary in cut.cuts(number[word])]
+            at += len(word)
+        items.append((text, cuts, n))
+    return SegmentedCounts.from_items(items)
 
 
 @contextmanager

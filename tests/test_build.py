@@ -12,9 +12,11 @@ from conftest import MINI, MODELS, ROOT
 
 from koktok import Recipe, Source, Tokenizer, train_tokenizer
 from koktok.build import prepare, read
-from koktok.closing import PlainSentencePiece, figures_of, our_figures
+from koktok.closing import PlainSentencePiece, our_row
 from koktok.count import Counts, count_words
 from koktok.errors import InputError, VocabSizeError
+from koktok.metrics.silver import Silver
+from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 
@@ -193,11 +195,16 @@ def test_the_same_bytes_in_any_process_with_any_threads(changes: str, tmp_path: 
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
+def uncut(words: Counts) -> Silver:
+    """Words to measure on that nobody has cut."""
+    return Silver(SegmentedCounts.uncut(words))
+
+
 def test_figures_are_those_of_the_text(trained: Trained, mini: list[str]) -> None:
     """Words weighted by their counts give what encoding the lines gives."""
     tokenizer = Tokenizer.load(trained())
     tokens = [i for line in mini for i in tokenizer.encode(line).ids]
-    row = our_figures("x", tokenizer, count_words(mini))
+    row = our_row("x", tokenizer, uncut(count_words(mini))).figures
     eojeols = sum(len(line.split(" ")) - line.split(" ").count("") for line in mini)
     assert row.tokens_per_eojeol == pytest.approx(len(tokens) / eojeols)
     assert row.byte_fallback == pytest.approx(sum(i < 256 for i in tokens) / len(tokens))
@@ -208,24 +215,20 @@ def test_unknown_words_and_bytes_are_counted_for_every_model(trained: Trained, m
     words = count_words(mini)
     word, spelled = (Tokenizer.load(trained(**MODELS[name])) for name in ("word", "bpe-bytes"))
     ids = [i for line in mini for i in word.encode(line).ids]
-    assert our_figures("x", word, words).unknown == pytest.approx(ids.count(word.vocab.unknown_id) / len(ids))
-    assert our_figures("x", spelled, words).unknown == 0
-    assert 0 < our_figures("x", spelled, words).byte_fallback < 0.1
+    assert our_row("x", word, uncut(words)).figures.unknown == pytest.approx(
+        ids.count(word.vocab.unknown_id) / len(ids)
+    )
+    assert our_row("x", spelled, uncut(words)).figures.unknown == 0
+    assert 0 < our_row("x", spelled, uncut(words)).figures.byte_fallback < 0.1
 
 
 def test_plain_sentencepiece_is_measured_alike(mini: list[str]) -> None:
     words = count_words(mini)
     plain = PlainSentencePiece(words, model="unigram", vocab_size=2000, character_coverage=0.9995)
-    row = plain.figures(words)
+    row = plain.row(uncut(words)).figures
     lines = sum(len(ids) for ids in plain.processor.encode(mini))
     eojeols = sum(n for word, n in words.items() if word.strip(" "))
     assert row.tokens_per_eojeol == pytest.approx(lines / eojeols, rel=1e-3)  # its normalizer may join across spaces
     assert "".join(plain.pieces("나는 집에")) == " 나는 집에"
     with pytest.raises(VocabSizeError, match="Vocabulary size"):
         PlainSentencePiece(words, model="unigram", vocab_size=10**6, character_coverage=0.9995)
-
-
-def test_figures_count_unknown_tokens() -> None:
-    words = Counts.from_mapping({"가나": 3, " 다": 1})
-    row = figures_of("x", 9, words, lambda ws: [[0, 5] if "가" in w else [7] for w in ws], n_bytes=range(5, 6), unk=0)
-    assert (row.tokens_per_eojeol, row.unknown, row.byte_fallback) == (7 / 4, 3 / 7, 3 / 7)

@@ -72,7 +72,7 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert "held-out words" in done.stdout
     rows = [line for line in done.stdout.splitlines() if "2,300" in line]
-    assert [row.split("  ")[0] for row in rows[:2]] == ["koktok", "SentencePiece Unigram, its defaults"]
+    assert [row.split("  ")[0] for row in rows[:2]] == ["koktok balanced", "SentencePiece Unigram, defaults"]
     assert done.stdout.count("|") > 50  # five sentences, segmented twice
     assert "signature: " + Tokenizer.load(tmp_path / "out").vocab.digest() in done.stderr
     assert "peak memory" in done.stderr

@@ -115,7 +115,8 @@ def test_where_there_are_none_the_recipe_says_so(changes: dict[str, object]) -> 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
 def test_inner_cuts_are_swallowed_only_when_asked(model: str) -> None:
-    train = {"superwords": 0.5, "vocab_size": 400, "model": model, "preset": "short", "share": 1.0}
+    train = {"superwords": 0.5, "vocab_size": 400, "model": model, "share": 1.0}
+    train["nu"] = 0.2 if model == "unigram" else None
     narrow, inner = (
         train_tokenizer(LINES, Recipe().changed(train={**train, "inner_superwords": asked}, holdout=0.0)).tokenizer
         for asked in (False, True)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from koktok.cli.options import MOST_THREADS, Field, Paths, Quiet, RecipeFile, fraction, pairs, size_of, sources_of
+from koktok.errors import InputError
 
 MODELS = "unigram | unigram-em | bpe | bpe-bytes | wordpiece | wordpiece-bytes | word | syllable | jamo | ngram | morpheme. [unigram]"
 STYLE = "plain | bert | roberta | gpt | llama | t5: whose special tokens, roles and template. [plain]"
 TEMPLATE = "What stands around a text: none | bos | eos | bos-eos | cls-sep | cls-sep-sep. [the style's]"
 CHAT = "chatml | llama-3 | file with a Jinja template."
 
+REQUIRE = (
+    "Characters that must have a piece: ks-x-1001 (2,350 syllables) | none | a file of characters. "
+    "[ks-x-1001 from 14,100 ids on]"
+)
+
 FRONTIER = (
     "Draw tokens against boundary F1 instead: the presets and points between them, at --sizes. Text, analyser, split, "
-    "digits, specials and blocklist act; --preset, --lam, --mu and --nu do not."
+    "digits, specials and blocklist act; --preset, --keep and the costs do not."
 )
 
 
@@ -32,6 +39,12 @@ def train(
     ] = None,
     model: Annotated[str | None, typer.Option(help=MODELS)] = None,
     preset: Annotated[str | None, typer.Option(help="short | balanced | aligned. [balanced]")] = None,
+    keep: Annotated[
+        float | None,
+        typer.Option(help="Share of the morpheme boundaries that stay token borders, e.g. 0.8. [the preset's]"),
+    ] = None,
+    tokens_per_eojeol: Annotated[float | None, typer.Option(help="As many tokens as this, e.g. 1.8.")] = None,
+    like: Annotated[Path | None, typer.Option(help="As many tokens as this SentencePiece model.")] = None,
     lam: Annotated[float | None, typer.Option(help="Cost of a token.")] = None,
     mu: Annotated[float | None, typer.Option(help="Cost of a cut inside a morpheme.")] = None,
     nu: Annotated[float | None, typer.Option(help="Cost of a boundary swallowed by a piece.")] = None,
@@ -43,6 +56,13 @@ def train(
     personal_data: Annotated[
         str | None, typer.Option(help="drop | keep: pieces that look like telephone numbers and the like. [drop]")
     ] = None,
+    junk: Annotated[
+        str | None, typer.Option(help="drop | keep: pieces of web addresses, runs of one character. [drop]")
+    ] = None,
+    coverage: Annotated[
+        float | None, typer.Option(help="Share of the running characters that get a piece. [0.9995]")
+    ] = None,
+    require: Annotated[str | None, typer.Option(help=REQUIRE)] = None,
     reserve_script: Annotated[
         list[str] | None, typer.Option(help="SCRIPT=SHARE of the pieces, e.g. latin=0.3.")
     ] = None,
@@ -103,6 +123,8 @@ def train(
             "model": model,
             "backend": backend,
             "preset": preset,
+            "keep": keep,
+            "tokens_per_eojeol": tokens_per_eojeol,
             "lam": lam,
             "mu": mu,
             "nu": nu,
@@ -110,6 +132,9 @@ def train(
             "inner_superwords": inner_superwords,
             "blocklist": Blocklist.load(blocklist).lines if blocklist else None,
             "personal_data": personal_data,
+            "junk": junk,
+            "character_coverage": coverage,
+            "required": _required(require),
             "reserve_script": pairs(
                 "--reserve-script",
                 reserve_script,
@@ -169,11 +194,28 @@ def train(
             out,
             talk=talk,
             user_dictionary=dictionary,
+            like=like,
             threads=threads,
             cache=cache,
             compare=compare,
             log=log,
         )
+
+
+def _required(name: str | None) -> str | list[str] | None:
+    """What `--require` names: a list of its own, or the lines of a file of characters."""
+    if name in (None, "auto", "none", "ks-x-1001"):
+        return name
+    try:
+        lines = Path(str(name)).read_text(encoding="utf-8-sig").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"`--require {name}` is no known list, and cannot be read as a file of characters: {error}",
+            hint="--require ks-x-1001 | none | FILE",
+        ) from error
+    if not lines:
+        raise InputError(f"`{name}` holds no characters", hint="--require ks-x-1001 | none | FILE")
+    return [unicodedata.normalize("NFC", line) for line in lines]
 
 
 def _sizes(text: str) -> list[int]:

@@ -11,7 +11,7 @@ from koktok.special import NO_LIMIT
 
 if TYPE_CHECKING:
     from koktok.build import Training
-    from koktok.closing import Figures
+    from koktok.closing import Row
     from koktok.special import Style
 
 __all__ = ["elsewhere", "model_card"]
@@ -105,13 +105,13 @@ Text that spells a special token is read as that token by transformers, unless `
 koktok reads it as text."""
 
 
-def model_card(training: Training, figures: Sequence[Figures], licences: dict[str, str]) -> str:
+def model_card(training: Training, figures: Sequence[Row], licences: dict[str, str]) -> str:
     """The model card, Markdown with the front matter that model hubs read.
 
     Parameters
     ----------
     training : Training
-    figures : sequence of Figures
+    figures : sequence of Row
         Rows of the closing table, ours first, and that of SentencePiece where it was trained beside.
     licences : dict of str to str
         By name of source, as its recipe states it; sources without one are the user's own affair, and the card says so.
@@ -124,7 +124,8 @@ def model_card(training: Training, figures: Sequence[Figures], licences: dict[st
         for source in recipe.sources
     )
     rows = "\n".join(
-        f"| {row.name} | {row.size:,} | {row.tokens_per_eojeol:.3f} | {row.unknown:.4%} | {row.byte_fallback:.4%} |"
+        f"| {row.name} | {'' if row.size is None else f'{row.size:,}'} | {row.figures.tokens_per_eojeol:.3f} "
+        f"| {row.figures.f1:.3f} | {row.figures.f1_all:.3f} | {row.figures.unknown:.4%} | {row.figures.byte_fallback:.4%} |"
         for row in figures
     )
     foreign = why_not(tokenizer.vocab)
@@ -135,7 +136,11 @@ def model_card(training: Training, figures: Sequence[Figures], licences: dict[st
             f"`tokenizer.model` gives SentencePiece the same ids on normalized text. Of raw text it leaves: {less}."
         )
     beside = "" if foreign or not limits else "## Good to know\n\n" + "".join(f"* {line}\n" for line in limits) + "\n"
-    compared = "; SentencePiece was trained on the same words with its own defaults" if figures[1:] else ""
+    compared = (
+        "; SentencePiece was trained on the same words with its own defaults"
+        if any("SentencePiece" in row.name for row in figures)
+        else ""
+    )
     where = "held-out lines" if training.reading.held.total else "the training text itself (nothing was held out)"
     measured = training.reading.held.total or training.reading.train.total
     return f"""---
@@ -176,9 +181,10 @@ this folder.
 
 ## Figures
 
-Measured on {where}, {measured:,} words{compared}.
+Measured on {where}, {measured:,} words{compared}. F1 is silver: how
+well the borders inside words meet the analyser's, between two syllables, and over all gaps.
 
-| tokenizer | ids | tokens per eojeol | unknown | byte fallback |
-|---|---|---|---|---|
+| tokenizer | ids | tokens per eojeol | F1 | F1, all gaps | unknown | byte fallback |
+|---|---|---|---|---|---|---|
 {rows}
 """

@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from koktok.errors import InputError, UsageError
-from koktok.hangul import is_syllable
+from koktok.errors import UsageError
+from koktok.foreign.base import Rows
+from koktok.foreign.spans import Spans
+from koktok.metrics.silver import Silver
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.kinds import model_for
 from koktok.train.dispatch import UNIGRAM_FLOORS, relaxed
@@ -19,30 +21,18 @@ if TYPE_CHECKING:
 __all__ = ["FRONTIER", "FrontierRow", "Reference", "frontier", "measure", "on_front", "ordered", "reference"]
 
 
-def _between(left: Point, right: Point, steps: int) -> list[Point]:
-    """`left` and the points before `right`: equal ratios of lam, mu and nu, the other dials from the nearer preset."""
-
-    def at(a: Any, b: Any, share: float) -> float:
-        return round(float(a ** (1 - share) * b**share), 2)
-
-    way = [left]
-    for step in range(1, steps):
-        near, name = (left, f"{left.name}+{step}") if 2 * step < steps else (right, f"{right.name}-{steps - step}")
-        lam, mu, nu = (at(getattr(left, dial), getattr(right, dial), step / steps) for dial in ("lam", "mu", "nu"))
-        way.append(replace(near, name=name, lam=lam, mu=mu, nu=nu))
-    return way
-
-
 FRONTIER: Final[tuple[Point, ...]] = (
-    *_between(PRESETS["short"], PRESETS["balanced"], 3),
-    *_between(PRESETS["balanced"], PRESETS["aligned"], 5),
+    PRESETS["short"],
+    replace(PRESETS["balanced"], name="keep 0.5", keep=0.5, at_least=False),
+    PRESETS["balanced"],
+    *(
+        replace(PRESETS["balanced"], name=f"keep {share}", keep=share, at_least=False)
+        for share in (0.65, 0.7, 0.75, 0.8, 0.9)
+    ),
     PRESETS["aligned"],
 )
-"""Nine points from fewest tokens to truest cuts: the three presets by name, two between the first two, four between the
-last two, because the second stretch is the longer one (nu .2 to .38, and .38 to 2). lam, mu and nu go in equal ratios;
-everything else stands where the nearer preset has it, so that every point can be had by a preset and these options
-(`flags`). The nearer one, because at 32,000 ids the two points before `aligned` have fewer tokens with its dials than with
-those of `balanced`: 2.019 at F1 .852 against 2.052 at .854, and 2.103 at .914 against 2.122 at .899."""
+"""From fewest tokens to truest cuts: the three presets by name, and shares of the boundaries that are kept between them.
+Every point can be had by a preset and `--keep` (`flags`)."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +50,15 @@ class FrontierRow:
     precision, recall, f1 : float
         Of its cuts between two Hangul syllables against the analyser's (silver), micro; 0 where there is nothing to
         divide by.
+    f1_all : float
+        The same over all gaps inside an eojeol, beside punctuation, digits and letters too.
     dials : dict
         The point without its name, in plain values; empty for the trivial tokenizer. A small text may have had less than
         its `min_count`, as in any training.
 
     Examples
     --------
-    >>> row = FrontierRow("mine", 8000, 2.0, precision=0.5, recall=1.0, f1=2 / 3, dials={})
+    >>> row = FrontierRow("mine", 8000, 2.0, precision=0.5, recall=1.0, f1=2 / 3, f1_all=0.7, dials={})
     >>> round(row.ceiling, 3)  # twice as many cuts as the analyser has, and so at best half of them right
     0.667
     """
@@ -77,6 +69,7 @@ class FrontierRow:
     precision: float
     recall: float
     f1: float
+    f1_all: float
     dials: dict[str, Any] = field(hash=False)
 
     @property
@@ -128,54 +121,23 @@ class Reference:
         return 2 * min(cuts, self.gold) / (cuts + self.gold) if cuts > 0 else 0.0
 
 
-@dataclass(frozen=True)
-class _Held:
-    """The held-out words, prepared once for all vocabularies: places between syllables, and those where gold cuts."""
-
-    words: tuple[str, ...]
-    n: tuple[int, ...]
-    gaps: tuple[frozenset[int], ...]
-    gold: tuple[frozenset[int], ...]
-    eojeols: int
-
-    @classmethod
-    def of(cls, held: SegmentedCounts, eojeols: int) -> _Held:
-        if not held.total or eojeols < 1:
-            raise InputError(
-                f"there is nothing to measure on: {held.total:,} held-out words, {eojeols:,} eojeols",
-                hint="--holdout 0.1",
-            )
-        gaps = tuple(
-            frozenset(i for i in range(1, len(word)) if is_syllable(word[i - 1]) and is_syllable(word[i]))
-            for word in held.words
+def _silver(held: SegmentedCounts, eojeols: float) -> Silver:
+    silver = Silver(held, eojeols)
+    if not silver.borders:
+        raise UsageError(
+            "the held-out words have no cut between two Hangul syllables, so there is no boundary F1: an analyser "
+            "has to cut them, and jamo must stay in syllables",
+            hint="--segmenter kiwi",
         )
-        gold = tuple(frozenset(cut.offset for cut in held.cuts(i)) & gaps[i] for i in range(len(held)))
-        if not any(gold):
-            raise UsageError(
-                "the held-out words have no cut between two Hangul syllables, so there is no boundary F1: an analyser "
-                "has to cut them, and jamo must stay in syllables",
-                hint="--segmenter kiwi",
-            )
-        return cls(held.words, tuple(held.n.tolist()), gaps, gold, eojeols)
+    return silver
 
-    def row(self, name: str, size: int, spans: Callable[[str], Sequence[tuple[int, int]]], **dials: Any) -> FrontierRow:
-        tokens = hits = cuts = gold = 0
-        for word, n, gaps, true in zip(self.words, self.n, self.gaps, self.gold, strict=True):
-            found = spans(word)
-            made = gaps.intersection([start for start, _ in found])  # bytes of one character share its start
-            tokens += n * len(found)
-            hits += n * len(made & true)
-            cuts += n * len(made)
-            gold += n * len(true)
-        return FrontierRow(
-            name=name,
-            vocab_size=size,
-            tokens_per_eojeol=tokens / self.eojeols,
-            precision=hits / cuts if cuts else 0.0,
-            recall=hits / gold,
-            f1=2 * hits / (cuts + gold),
-            dials=dials,
-        )
+
+def _row(silver: Silver, name: str, size: int, spans: Callable[[str], Spans], dials: dict[str, Any]) -> FrontierRow:
+    """What a way to cut the held-out words gives; the ids do not matter here."""
+    cut = [spans(word) for word in silver.texts]
+    found = silver.score(Rows.of([[0] * len(row) for row in cut], cut, silver.texts))
+    figures = (found.tokens_per_eojeol, found.precision, found.recall, found.f1, found.f1_all)
+    return FrontierRow(name, size, *figures, dials)
 
 
 def measure(name: str, vocab: Vocab, held: SegmentedCounts, *, eojeols: int, **dials: Any) -> FrontierRow:
@@ -207,7 +169,7 @@ def measure(name: str, vocab: Vocab, held: SegmentedCounts, *, eojeols: int, **d
     (1.75, 1.0, 1.0, 1.0)
     """
     model = model_for(vocab)
-    return _Held.of(held, eojeols).row(name, vocab.size, lambda word: model.encode(word)[1], **dials)
+    return _row(_silver(held, eojeols), name, vocab.size, lambda word: model.encode(word)[1], dials)
 
 
 def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
@@ -229,23 +191,22 @@ def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
     --------
     >>> reference(SegmentedCounts.from_marked({" 집|에서": 2}), eojeols=2).trivial
     FrontierRow(name='one token a character', vocab_size=4, tokens_per_eojeol=3.0, precision=0.5, recall=1.0,
-                f1=0.666..., dials={})
+                f1=0.666..., f1_all=0.666..., dials={})
     """
-    known = _Held.of(held, eojeols)
+    silver = _silver(held, eojeols)
 
     def characters(word: str) -> list[tuple[int, int]]:
         first = 2 if word.startswith(" ") and len(word) > 1 else 1
         return [(0, first), *((i, i + 1) for i in range(first, len(word)))]
 
-    gaps = sum(n * len(there) for n, there in zip(known.n, known.gaps, strict=True))
-    places = sum(n * (len(word) - 1) for n, word in zip(known.n, known.words, strict=True) if word)
+    words = [(word, n) for word, n in zip(held.words, held.n.tolist(), strict=True) if word]
     return Reference(
         eojeols=eojeols,
-        pretokens=sum(n for n, word in zip(known.n, known.words, strict=True) if word),
-        gold=sum(n * len(true) for n, true in zip(known.n, known.gold, strict=True)),
-        gaps=gaps,
-        others=places - gaps,
-        trivial=known.row("one token a character", len(set().union(*known.words)), characters),
+        pretokens=sum(n for _, n in words),
+        gold=int(silver.borders),
+        gaps=int(silver.places),
+        others=sum(n * (len(word) - 1) for word, n in words) - int(silver.places),
+        trivial=_row(silver, "one token a character", len(set().union(*held.words)), characters, {}),
     )
 
 
@@ -305,12 +266,12 @@ def frontier(
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
-    >>> points = [PRESETS["short"], PRESETS["aligned"]]
+    >>> points = [Point("short", nu=0.2), PRESETS["aligned"]]
     >>> rows = frontier(counts, counts, held_eojeols=60, vocab_sizes=[265], points=points)
     >>> [(row.name, round(row.tokens_per_eojeol, 2), round(row.f1, 2)) for row in rows]
     [('short', 1.0, 0.0), ('aligned', 2.0, 1.0)]
     """
-    known = _Held.of(held, held_eojeols)  # what cannot be measured is better told now than behind the training
+    silver = _silver(held, held_eojeols)  # what cannot be measured is better told now than behind the training
     sizes = sorted(set(vocab_sizes))
 
     def attempt(floor: int | None) -> dict[tuple[str, int], Trained]:
@@ -333,8 +294,7 @@ def frontier(
         model = model_for(made.vocab)
         dials = asdict(next(point for point in points if point.name == name))
         del dials["name"]
-        row = known.row(name, size, lambda word, model=model: model.encode(word)[1])  # type: ignore[misc]
-        rows.append(replace(row, dials=dials))
+        rows.append(_row(silver, name, size, lambda word, model=model: model.encode(word)[1], dials))  # type: ignore[misc]
         if on_progress:
             on_progress("measure", done, len(trained))
     return ordered(rows)
@@ -354,7 +314,7 @@ def on_front(rows: Sequence[FrontierRow]) -> list[bool]:
     Examples
     --------
     >>> def row(tokens, f1, size=8000):
-    ...     return FrontierRow("", size, tokens, f1, f1, f1, {})
+    ...     return FrontierRow("", size, tokens, f1, f1, f1, f1, {})
     >>> on_front([row(1.7, 0.6), row(1.8, 0.5), row(1.9, 0.9), row(1.6, 0.9, size=32000)])
     [True, False, True, True]
     """

@@ -20,8 +20,9 @@ __all__ = ["FrontierDict", "RowDict", "draw", "flags", "from_dict", "plot", "to_
 
 TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts in held-out words)"
 FORMAT: Final = "koktok-frontier"
-VERSION: Final = 1
+VERSION: Final = 2
 DRAWINGS: Final = (".png", ".svg")
+OPTIONS: Final = {"keep": "--keep", "tokens": "--tokens-per-eojeol", "lam": "--lam", "mu": "--mu", "nu": "--nu"}
 
 
 def flags(dials: Mapping[str, Any]) -> str:
@@ -30,16 +31,18 @@ def flags(dials: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> from koktok.frontier import FRONTIER
-    >>> [flags(vars(point)) for point in FRONTIER[3:5]]
-    ['--preset balanced', '--preset balanced --mu 0.66 --nu 0.53']
+    >>> [flags(vars(point)) for point in FRONTIER[2:4]]
+    ['--preset balanced', '--preset balanced --keep 0.65']
     """
-    free = ("lam", "mu", "nu")
     found: list[tuple[int, bool, str]] = []
     for name, preset in PRESETS.items():
         there = asdict(preset)
-        changed = [key for key in there if key != "name" and there[key] != dials.get(key)]
-        if all(key in free and isinstance(dials.get(key), float | int) for key in changed):
-            options = " ".join([f"--preset {name}", *(f"--{key} {dials[key]:g}" for key in changed)])
+        changed = {key: dials.get(key) for key in there if key != "name" and there[key] != dials.get(key)}
+        changed.pop("at_least", None)  # follows from whether a target is named
+        if "nu" in changed:
+            changed = {key: value for key, value in changed.items() if key != "keep" or value is not None}
+        if all(key in OPTIONS and isinstance(value, float | int) for key, value in changed.items()):
+            options = " ".join([f"--preset {name}", *(f"{OPTIONS[key]} {value:g}" for key, value in changed.items())])
             found.append((len(changed), name != "balanced", options))
     return min(found)[2] if found else ""
 
@@ -55,23 +58,23 @@ def to_markdown(rows: Sequence[FrontierRow], against: Reference | None = None) -
 
     Examples
     --------
-    >>> print(to_markdown([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, vars(PRESETS["short"]))]))
+    >>> print(to_markdown([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, vars(PRESETS["short"]))]))
     Tokens per eojeol against boundary F1 (silver: the analyser's cuts in held-out words)
     <BLANKLINE>
-    | ids | point | tokens/eojeol | P | R | F1 | ceiling | front | options |
-    |---:|---|---:|---:|---:|---:|---:|:---:|---|
-    | 8,000 | short | 1.900 | 0.700 | 0.500 | 0.583 | 0.833 | * | `--preset short` |
+    | ids | point | tokens/eojeol | P | R | F1 | all gaps | ceiling | front | options |
+    |---:|---|---:|---:|---:|---:|---:|---:|:---:|---|
+    | 8,000 | short | 1.900 | 0.700 | 0.500 | 0.583 | 0.600 | 0.833 | * | `--preset short` |
     """
     lines = [
         TITLE,
         "",
-        "| ids | point | tokens/eojeol | P | R | F1 | ceiling | front | options |",
-        "|---:|---|---:|---:|---:|---:|---:|:---:|---|",
+        "| ids | point | tokens/eojeol | P | R | F1 | all gaps | ceiling | front | options |",
+        "|---:|---|---:|---:|---:|---:|---:|---:|:---:|---|",
     ]
     rows = ordered(rows)
     marked = [*zip(rows, on_front(rows), strict=True), *([(against.trivial, False)] if against else [])]
     for row, best in marked:
-        figures = (row.tokens_per_eojeol, row.precision, row.recall, row.f1, row.ceiling)
+        figures = (row.tokens_per_eojeol, row.precision, row.recall, row.f1, row.f1_all, row.ceiling)
         options = flags(row.dials)
         cells = [f"{row.vocab_size:,}", row.name.replace("|", "\\|"), *(f"{figure:.3f}" for figure in figures)]
         lines.append(f"| {' | '.join([*cells, '*' * best, f'`{options}`' if options else ''])} |")
@@ -87,6 +90,7 @@ class RowDict(TypedDict):
     precision: float
     recall: float
     f1: float
+    f1_all: float
     dials: dict[str, Any]
     on_front: bool
 
@@ -106,9 +110,9 @@ def to_dict(rows: Sequence[FrontierRow], against: Reference | None = None) -> Fr
 
     Examples
     --------
-    >>> found = to_dict([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, {})])
+    >>> found = to_dict([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, {})])
     >>> found["version"], found["rows"][0]["on_front"], from_dict(found)[0].name
-    (1, True, 'short')
+    (2, True, 'short')
     """
     rows = ordered(rows)
     return {
@@ -128,6 +132,7 @@ def _row_dict(row: FrontierRow, *, on_front: bool) -> RowDict:
         "precision": row.precision,
         "recall": row.recall,
         "f1": row.f1,
+        "f1_all": row.f1_all,
         "dials": dict(row.dials),
         "on_front": on_front,
     }
@@ -185,7 +190,7 @@ def plot(rows: Sequence[FrontierRow], against: Reference | None = None, *, width
 
     Examples
     --------
-    >>> rows = [FrontierRow("a", 8000, 1.5, 0.5, 0.5, 0.5, {}), FrontierRow("b", 8000, 2.0, 0.9, 0.9, 0.9, {})]
+    >>> rows = [FrontierRow("a", 8000, 1.5, 0.5, 0.5, 0.5, 0.5, {}), FrontierRow("b", 8000, 2.0, 0.9, 0.9, 0.9, 0.9, {})]
     >>> print(plot(rows, width=24, height=4).plain)
     Tokens per eojeol against boundary F1 (silver: the analyser's cuts in held-out words)
     0.920 |                      A
@@ -276,7 +281,7 @@ def draw(rows: Sequence[FrontierRow], path: str | Path, against: Reference | Non
 
     Examples
     --------
-    >>> draw([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, {})], "curve.txt")
+    >>> draw([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, {})], "curve.txt")
     Traceback (most recent call last):
     ...
     koktok.errors.UsageError: a drawing is a file *.png or *.svg; `curve.txt` came

@@ -51,11 +51,6 @@ CHECKS: Final[dict[str, tuple[Severity, str]]] = {
 }
 """Each check with its severity and its title, gravest first."""
 
-REPEATED: Final = re.compile(r"(.{1,4}?)\1{3,}")
-SHORTEST_REPEAT: Final = 8
-"""ㅋㅋㅋㅋ is a word of its own in Korean comments; eight characters of the same are spent ids."""
-
-ADDRESS: Final = re.compile(r"https?:|www\.|\.(?:com|net|org|co\.kr|go\.kr|kr)(?![A-Za-z])", re.IGNORECASE)
 GLUED: Final = re.compile(
     rf"^ ?[\"'“”‘’「『(\[<《〈.,!?~…·:;-]+[{hangul.SYLLABLE}]|[{hangul.SYLLABLE}][\"'“”‘’」』)\]>》〉.,!?~…·:;]+[{hangul.SYLLABLE}]"
 )
@@ -160,8 +155,8 @@ def diagnose(
         "unnormalized": _same(pieces, lambda text: unicodedata.normalize("NFC", text)),
         "compatible": _same(pieces, lambda text: unicodedata.normalize("NFKC", text)),
         "broken": [(i, text, why) for i, text in pieces.texts.items() if (why := _not_text(text))],
-        "address": [(i, text, "") for i, text in pieces.texts.items() if ADDRESS.search(text)],
-        "repeats": [(i, text, "") for i, text in pieces.texts.items() if _repeats(text)],
+        "address": _refused(pieces, Blocklist(junk=["address"])),
+        "repeats": _refused(pieces, Blocklist(junk=["run", "repeats"])),
         "glued": [(i, text, "") for i, text in pieces.texts.items() if GLUED.search(text)],
         "partial": [(i, subject.piece(i), "") for i in pieces.partial],
     }
@@ -310,8 +305,3 @@ def _not_text(text: str) -> str:
         if char == "\ufffd" or (unicodedata.category(char) in NOT_TEXT and char not in WHITE):
             return f"U+{ord(char):04X}"
     return ""
-
-
-def _repeats(text: str) -> bool:
-    found = REPEATED.search(text)
-    return found is not None and len(found[0]) >= SHORTEST_REPEAT and bool(found[0].strip())

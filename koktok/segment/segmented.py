@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from koktok.count import Counts
 from koktok.errors import InputError
 
 if TYPE_CHECKING:
@@ -140,6 +141,13 @@ class SegmentedCounts:
             kind=np.fromiter((cut.kind for cut in flat), dtype=np.uint8, count=len(flat)),
             confidence=np.fromiter((cut.confidence for cut in flat), dtype=np.float32, count=len(flat)),
         )
+
+    @classmethod
+    def uncut(cls, counts: Counts) -> SegmentedCounts:
+        """Counted words without any cut."""
+        none = np.zeros(0, dtype=np.int32)
+        start = np.zeros(len(counts) + 1, dtype=np.int64)
+        return cls(tuple(counts.words), counts.n, start, none, none.astype(np.uint8), none.astype(np.float32))
 
     @classmethod
     def from_marked(cls, marked: dict[str, int]) -> SegmentedCounts:

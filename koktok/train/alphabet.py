@@ -1,7 +1,8 @@
 """Which characters get a piece of their own; the rest becomes bytes. Every trainer starts from this list.
 
 This file adds: the alphabet. A frequency cut alone drops rare syllables that any reader expects (a coverage of .9995 on
-20,000 lines loses 307 of 1,618 syllable types), so the 2,350 syllables of KS X 1001 are required where there is room.
+20,000 lines loses 307 of 1,618 syllable types; at 16,000 ids, 안녕하세요 was written with bytes), so the 2,350 syllables of
+KS X 1001 are required where there is room.
 """
 
 from __future__ import annotations
@@ -13,10 +14,37 @@ from koktok.errors import VocabSizeError
 from koktok.hangul import KS_X_1001
 from koktok.vocab import FORBIDDEN
 
-__all__ = ["BASIC", "alphabet_of"]
+__all__ = ["BASIC", "alphabet_of", "required_characters"]
+
+MOST = 6
+"""`auto` asks for KS X 1001 where it takes no more than one in so many of the ids: from 14,100 on."""
 
 BASIC = (" ", "\t", "\n", *map(chr, range(0x21, 0x7F)))
 """Always pieces: white space and printable ASCII, so that code, and text that spells `<0x0A>` or `</s>`, never needs bytes."""
+
+
+def required_characters(required: str | Iterable[str], vocab_size: int, *, pieces: int = 1) -> tuple[str, ...]:
+    """The characters that a recipe requires, besides those that the text makes frequent.
+
+    Parameters
+    ----------
+    required : "none", "ks-x-1001", "auto" or strings
+        Of strings, all characters.
+    vocab_size : int
+        All ids.
+    pieces : int
+        That a character takes: two in WordPiece, at the head of a word and inside.
+
+    Examples
+    --------
+    >>> [len(required_characters("auto", size)) for size in (14_000, 14_100)], required_characters(["가나", "다"], 300)
+    ([0, 2350], ('가', '나', '다'))
+    """
+    if required == "auto":
+        required = "ks-x-1001" if len(KS_X_1001) * pieces * MOST <= vocab_size else "none"
+    if required == "ks-x-1001":
+        return KS_X_1001
+    return () if required == "none" else tuple(sorted(set("".join(required))))
 
 
 def alphabet_of(
@@ -40,7 +68,7 @@ def alphabet_of(
     coverage : float
         Share of the running characters to cover, most frequent first, ties by code point.
     required : "none", "ks-x-1001", "auto" or characters
-        `auto` asks for KS X 1001 when it takes at most a tenth of the slots.
+        See `required_characters`.
 
     Raises
     ------
@@ -59,10 +87,7 @@ def alphabet_of(
         for char in word:
             counts[char] += n
     counts.pop(FORBIDDEN, None)
-    wanted: set[str] = set(BASIC)
-    if required == "auto":
-        required = "ks-x-1001" if len(KS_X_1001) * 10 <= slots else "none"
-    wanted.update(() if required == "none" else KS_X_1001 if required == "ks-x-1001" else required)
+    wanted = {*BASIC, *required_characters(required, vocab_size)}
     wanted.discard(FORBIDDEN)
     left = sum(counts.values()) * coverage
     for char, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])):

@@ -56,6 +56,9 @@ class CandidatePolicy:
         What a piece that crosses a space must be; without it there is none.
     min_words : int
         Places in distinct words that it must occur in.
+    closed : bool
+        No strings of Latin letters that only ever stand inside one longer string of them: the longer string is one, or where
+        that is over the limit, what is left would be a word cut off at the limit (houldComponentUpdate).
     """
 
     min_count: int = 10
@@ -65,6 +68,7 @@ class CandidatePolicy:
     crosses: Callable[[str], bool] | None = None
     superwords: SuperwordPolicy | None = None
     min_words: int = 1
+    closed: bool = True
 
     def __post_init__(self) -> None:
         if self.min_count < 1 or not 1 <= self.max_length <= 255 or not 0 <= self.coverage <= 1:
@@ -169,12 +173,14 @@ def mine(
     hangul = np.concatenate([[0], np.cumsum(syllable_mask(codes))])  # before each character
     word_end = np.repeat(node[1:] - 1, sizes)
 
+    goes_on = _continued(codes, word, ~allowed[at_node] & policy.closed)
+
     arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]] = [(at_node + 1, 1, char)]
     pieces = [chr(c) for c in alphabet.tolist()]
     numbers = [occurrences.tolist()]
     usable = needed[char]
     place = np.flatnonzero(usable)
-    here = (char, at_node, word_end, hangul, usable, word, weight, stands, held, sums, allowed, gaps)
+    here = (char, at_node, word_end, hangul, usable, word, weight, stands, held, sums, allowed, gaps, goes_on)
 
     def level(k: int, place: NDArray[np.int64], number: NDArray[np.int64]) -> Any:
         found = _level(k, k > policy.max_length, place, number, len(alphabet), *here, inner, policy.aligned)
@@ -184,13 +190,13 @@ def mine(
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(level, 2, place, char[place])
         for k in range(2, policy.max_plain + 1):
-            place, number, example, _, n, runs, books, *left = coming.result()
+            place, number, example, _, n, runs, books, cut_off, *left = coming.result()
             if not len(place):
                 break
             if k < policy.max_plain:
                 coming = pool.submit(level, k + 1, *left)
             found: dict[str, int] = {}
-            enough = np.flatnonzero((n >= policy.min_count) & (runs >= policy.min_words))
+            enough = np.flatnonzero((n >= policy.min_count) & (runs >= policy.min_words) & ~cut_off)
             for i, p in zip(enough.tolist(), example[enough].tolist(), strict=True):
                 piece = text[p : p + k]
                 if crosses_space(piece) and not policy.takes(piece, n[i], runs[i], books[i]):
@@ -217,12 +223,13 @@ def mine(
 @njit(nogil=True, cache=True)
 def _level(  # type: ignore[no-untyped-def]
     k, plain, place, number, n_letters, char, at_node, word_end, hangul, usable, word, weight, stands, held, sums, allowed,
-    gaps, inner, aligned,
+    gaps, goes_on, inner, aligned,
 ):  # fmt: skip
     """The strings of `k` characters at places where those of k - 1 were frequent: their numbers, and their sums by number.
 
     Returns places and the number at each; by number the place where it was seen first, occurrences, and of those that
-    follow the policy the occurrences, words and documents. Equal strings have equal numbers, in the order of first sight.
+    follow the policy the occurrences, words and documents; and whether it is cut off: the same letter goes on from it at
+    every place. Equal strings have equal numbers, in the order of first sight.
     """
     size = 1
     while size < 2 * len(place):
@@ -231,6 +238,7 @@ def _level(  # type: ignore[no-untyped-def]
     keys = np.empty(len(place), np.int64)
     places, numbers = np.empty(len(place), np.int64), np.empty(len(place), np.int64)
     example, sum_of = np.empty(len(place), np.int64), np.zeros((len(place), 4))
+    cut_off = np.ones((len(place), 2), np.bool_)  # before, behind
     n, distinct = 0, 0
     for i in range(len(place)):
         p = place[i]
@@ -253,12 +261,15 @@ def _level(  # type: ignore[no-untyped-def]
         across = gaps[last] > gaps[p]
         fine = edges and (inner or whole) if across else whole or edges or not aligned
         sum_of[same, 0] += weight[w]
+        first = example[same]
+        cut_off[same, 0] = cut_off[same, 0] and goes_on[p] and char[p - 1] == char[first - 1]
+        cut_off[same, 1] = cut_off[same, 1] and goes_on[last + 1] and char[last + 1] == char[first + k]
         if fine:
             sum_of[same, 1] += weight[w]
             sum_of[same, 2] += stands[w]
             sum_of[same, 3] += held[w]
-    by = sum_of[:distinct]
-    return places[:n], numbers[:n], example[:distinct], by[:, 0], by[:, 1], by[:, 2], by[:, 3]
+    by, off = sum_of[:distinct], cut_off[:distinct, 0] | cut_off[:distinct, 1]
+    return places[:n], numbers[:n], example[:distinct], by[:, 0], by[:, 1], by[:, 2], by[:, 3], off
 
 
 @njit(nogil=True, cache=True)
@@ -317,6 +328,17 @@ def _cuts(
     allowed[space] = True
     allowed[space + 1] = True
     return cut, allowed
+
+
+def _continued(codes: NDArray[np.uint32], word: NDArray[np.int64], inner: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """By character, and one more: whether it goes on from the one before, both Latin letters inside one morpheme.
+
+    Not asked of syllables: a part of one name is the start of others, and without such candidates a text of 2.5 MB has 1 %
+    more tokens at 16,000 ids.
+    """
+    latin = ((codes | 32) >= ord("a")) & ((codes | 32) <= ord("z")) | (codes >= 0xC0) & (codes <= 0x24F)
+    on = latin[1:] & latin[:-1] & (word[1:] == word[:-1]) & inner[1:]
+    return np.concatenate([[False], on, [False]])[: len(codes) + 1]
 
 
 def _lattice(

@@ -12,22 +12,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
+import numpy as np
+
+from koktok.blocklist import JUNK, PERSONAL_DEFAULT, Blocklist
+from koktok.count import Counts
 from koktok.errors import VocabSizeError
-from koktok.hangul import KS_X_1001, MODERN_JAMO
+from koktok.hangul import MODERN_JAMO
 from koktok.recipe import Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.pretokenize import Pattern
-from koktok.train.alphabet import BASIC, alphabet_of
+from koktok.train.alphabet import BASIC, alphabet_of, required_characters
 from koktok.train.summary import account
 from koktok.train.superwords import SuperwordPolicy
 from koktok.vocab import BYTE_PIECES, Vocab
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["UNIGRAM_FLOORS", "Job", "Learnt", "relaxed", "train"]
+__all__ = ["UNIGRAM_FLOORS", "Job", "Learnt", "check_counts", "relaxed", "train"]
 
 Found = TypeVar("Found")
 
@@ -60,6 +62,8 @@ class Job:
         Runs of words, where the recipe wants superwords.
     run_documents : ndarray of uint64, optional
         Documents that hold each run.
+    eojeols : float, optional
+        Running whitespace words that `counts` come from; a pattern may cut one into several.
     """
 
     counts: SegmentedCounts
@@ -69,6 +73,7 @@ class Job:
     tell: Callable[[int, int], None] = lambda _done, _total: None
     runs: SegmentedCounts | None = None
     run_documents: NDArray[np.uint64] | None = None
+    eojeols: float | None = None
 
     @property
     def options(self) -> TrainRecipe:
@@ -89,7 +94,7 @@ class Job:
     def blocklist(self) -> Blocklist:
         """What no piece may hold."""
         personal = PERSONAL_DEFAULT if self.options.personal_data == "drop" else ()
-        return Blocklist(self.options.blocklist, personal)
+        return Blocklist(self.options.blocklist, personal, JUNK if self.options.junk == "drop" else ())
 
     def blocked(self, piece: str) -> bool:
         """True for what the recipe does not want as a piece; single characters are the alphabet, and stay."""
@@ -153,6 +158,36 @@ def train(job: Job) -> Learnt:
     return Learnt(vocab, {"trainer": name, "vocab_size": vocab.size, **log, **own})
 
 
+def check_counts(counts: Counts, recipe: Recipe) -> None:
+    """Refuse a size that these words cannot give, before they are analysed.
+
+    A bound: cuts rule out some pieces more, so that a training may still find that the text has too few.
+
+    Raises
+    ------
+    VocabSizeError
+        When the size is below the alphabet or above what the text can give.
+    """
+    from koktok.train.candidates import CandidatePolicy, mine
+    from koktok.train.unigram_search import check_size
+
+    options = recipe.train
+    if options.model not in ("unigram", "unigram-em", "bpe") or recipe.spelled:
+        return
+    job = Job(SegmentedCounts.uncut(counts), recipe, recipe.pattern)
+    alphabet = job.alphabet()
+    lengths = np.fromiter(map(len, counts.words), dtype=np.int64, count=len(counts))
+    whole = int(((lengths > 1) & (lengths <= options.max_piece_length) & (counts.n > 1)).sum())
+    if options.model != "unigram" or options.superwords or whole >= options.vocab_size:
+        return  # whole words alone are candidates enough
+    policy = CandidatePolicy(
+        min_count=2, max_length=options.max_piece_length, aligned=False, coverage=1e-9, crosses=job.crosses
+    )
+    found = mine(job.counts, policy, alphabet)
+    beside = len(BYTE_PIECES) + len(recipe.special_tokens) + int(found.required.sum())
+    check_size(options.vocab_size, beside, beside + len(found.pieces) - found.n_chars)
+
+
 def relaxed(floors: Iterable[Any], attempt: Callable[[Any], Found]) -> Found:
     """The first attempt whose floor leaves enough candidates; the error of the last where none does."""
     refused: VocabSizeError | None = None
@@ -178,6 +213,9 @@ def _unigram(job: Job) -> tuple[Vocab, dict[str, Any]]:
             job.counts,
             **job.common,
             preset=options.preset,
+            keep=options.keep,
+            tokens=options.tokens_per_eojeol,
+            eojeols=job.eojeols,
             lam=options.lam,
             mu=options.mu,
             nu=options.nu,
@@ -238,10 +276,8 @@ def _wordpiece(job: Job) -> tuple[Vocab, dict[str, Any]]:
     options = job.options
     spelled = options.model == "wordpiece-bytes"
     # A required character takes two pieces here, at the head of a word and inside.
-    syllables = options.required == "ks-x-1001" or (
-        options.required == "auto" and len(KS_X_1001) * 20 <= options.vocab_size
-    )
-    listed: tuple[str, ...] = KS_X_1001 if syllables and not job.recipe.spelled else ()
+    asked = "none" if job.recipe.spelled else options.required
+    listed = required_characters(asked, options.vocab_size, pieces=2)
     listed = (*listed, *MODERN_JAMO) if job.recipe.jamo else listed
     alphabet = None if spelled else job.alphabet(n_bytes=0)
     # A syllable that lacks one of its two pieces would be taken apart in both places.

@@ -24,7 +24,7 @@ from koktok.segment.segmented import Kind, SegmentedCounts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["TRUST", "Dials", "Lattice", "NodeCosts", "charge", "decode", "node_costs", "offer"]
+__all__ = ["TRUST", "Dials", "Lattice", "NodeCosts", "charge", "cheapest", "decode", "join", "node_costs", "offer"]
 
 SHARDS = 8
 """Words are worked on in this many runs, whatever the number of threads, and the partial sums are added in order:
@@ -40,15 +40,16 @@ TRUST = {
     "derivation": 0.8,
     "auxiliary": 0.8,
     "compound": 0.5,
+    "punctuation": 1.0,
     "other": 1.0,
     "rest": 0.0,
 }
 """What a boundary of each kind is worth. People share Kiwi's cut in .95 to 1.00 of the cases for the first five, .95 for
 derivation, .87 for auxiliaries, .79 for compounds, .35 for numerals, .27 for others; and, of those that `rest` gives up, in
 .16 for bound syllables, .15 for modifiers, .08 behind prefixes, .06 for suffixes of nouns and never for pointing roots
-(Kaist treebank, a quarter of the train part). With F about .7 a cut gains where that share is over F/2; marks and spaces are
-in no human score. 1 in place of .8 for derivation costs `balanced` .008 of F, .7 in place of .5 for compounds changes nothing. A
-boundary of no known kind is taken at its word: it is what cuts look like that no Korean analyser made."""
+(Kaist treebank, a quarter of the train part). With F about .7 a cut gains where that share is over F/2. Punctuation is a token
+of its own to all annotators, though no score between syllables sees it. A boundary of no known kind is taken at its word:
+it is what cuts look like that no Korean analyser made."""
 
 MOST_RARITY = 10.0
 """Tuned values are under 1; at 10 a word that comes once in a billion has its boundaries weighed by 1e53, and no sum
@@ -325,12 +326,79 @@ def _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, 
 
 
 def decode(lattice: Lattice, score: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """What a Unigram decoder does with these scores: the nodes where it cuts (last ones too), and uses of each piece."""
+    """What a Unigram decoder does with these scores: the nodes where it cuts (last ones too), and uses of each piece.
+
+    Of equal paths it takes the one whose last piece starts earliest, as `koktok.models.unigram` does.
+    """
     cut = np.zeros(int(lattice.node[-1]), dtype=bool)
     uses = np.zeros(len(score), dtype=np.int64)
     weight = lattice.weight.astype(np.int64)
     _decode(lattice.node, lattice.arc, lattice.length, lattice.piece, weight, score, cut, uses)
     return cut, uses
+
+
+def cheapest(
+    lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], pool: ThreadPoolExecutor
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """What a decoder would do that knew the costs: the nodes where the cheapest segmentations cut, and uses of pieces."""
+    cut = np.zeros(int(lattice.node[-1]), dtype=bool)
+
+    def part(span: tuple[int, int]) -> NDArray[np.int64]:
+        uses = np.zeros(len(price), dtype=np.int64)
+        _cheapest(
+            *span,
+            lattice.node,
+            lattice.arc,
+            lattice.length,
+            lattice.piece,
+            lattice.weight.astype(np.int64),
+            costs.split,
+            costs.swallow,
+            price,
+            cut,
+            uses,
+        )
+        return uses
+
+    return cut, np.sum(list(pool.map(part, lattice.shards())), axis=0)
+
+
+def join(lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], cut: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """What each piece would save if it took the place of the tokens that a decoder spells it with, wherever it does.
+
+    Parameters
+    ----------
+    lattice, costs, price
+        Of all candidates.
+    cut : ndarray of bool
+        By node, the decoder's cuts, see `decode`.
+    """
+    gain = np.zeros(len(price))
+    arcs = (lattice.node, lattice.arc, lattice.length, lattice.piece, lattice.weight)
+    _join(*arcs, costs.split, costs.swallow, price, cut, gain)
+    return gain
+
+
+@njit(nogil=True, cache=True)
+def _join(node, arc, length, piece, weight, split, swallow, price, cut, gain):  # type: ignore[no-untyped-def]
+    paid = np.empty(_longest(0, len(node) - 1, node))  # by the tokens up to each cut
+    for w in range(len(node) - 1):
+        base, end = node[w], node[w + 1]
+        paid[0] = 0.0
+        last = base
+        for v in range(base + 1, end):
+            if not cut[v]:
+                continue
+            for e in range(arc[v], arc[v + 1]):
+                if length[e] == v - last:
+                    token = price[piece[e]] + swallow[v - 1] - swallow[last] + split[v]
+                    paid[v - base] = paid[last - base] + token
+            for e in range(arc[v], arc[v + 1]):
+                u = v - length[e]
+                if u < last and (u == base or cut[u]):
+                    whole = price[piece[e]] + swallow[v - 1] - swallow[u] + split[v]
+                    gain[piece[e]] += weight[w] * (paid[v - base] - paid[u - base] - whole)
+            last = v
 
 
 @njit(nogil=True, cache=True)
@@ -344,9 +412,27 @@ def _decode(node, arc, length, piece, weight, score, cut, uses):  # type: ignore
             ahead[v - base] = -np.inf
             for e in range(arc[v], arc[v + 1]):
                 s = ahead[v - length[e] - base] + score[piece[e]]
-                if s > ahead[v - base]:
+                if s >= ahead[v - base]:  # arcs come short ones first, so that the longest of equals stays
                     ahead[v - base] = s
                     best[v - base] = e
+        v = end - 1
+        while v > base:
+            e = best[v - base]
+            cut[v] = True
+            uses[piece[e]] += weight[w]
+            v -= length[e]
+
+
+@njit(nogil=True, cache=True)
+def _cheapest(lo, hi, node, arc, length, piece, weight, split, swallow, price, cut, uses):  # type: ignore[no-untyped-def]
+    size = _longest(lo, hi, node)
+    ahead, behind = np.empty(size), np.empty(size)
+    best = np.empty(size, np.int64)
+    for w in range(lo, hi):
+        base, end = node[w], node[w + 1]
+        if end - base < 2:
+            continue
+        _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, best)
         v = end - 1
         while v > base:
             e = best[v - base]

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from koktok.train.lattice import Lattice, NodeCosts, charge, offer
+from koktok.train.lattice import Lattice, NodeCosts, charge, join, offer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Round", "select"]
+__all__ = ["Choice", "Round", "select"]
 
 DROP = 0.25
 """Share of the pieces dropped a round. With .1 the cost after second thoughts is the same to four digits."""
@@ -103,15 +103,15 @@ def select(
     for size in sorted(set(sizes), reverse=True):
         quota = None if limited is None else limited[size]
         least = () if floors is None else tuple(floors[size])
-        step = _Size(size, lattice, costs, price, fixed, quota, pool, on_round, least)
+        step = Choice(size, lattice, costs, price, fixed, quota, pool, on_round, least)
         alive = step.prune(alive, drop)
         chosen[size] = alive = step.second_thoughts(alive, swap)
     return chosen
 
 
 @dataclass(frozen=True)
-class _Size:
-    """The steps of a selection on the way to one size."""
+class Choice:
+    """The steps of a selection on the way to one size; the parameters are those of `select`, for that size."""
 
     size: int
     lattice: Lattice
@@ -123,7 +123,8 @@ class _Size:
     on_round: Callable[[Round], None]
     floors: Sequence[tuple[NDArray[np.bool_], int]] = field(default=())
 
-    def prune(self, alive: NDArray[np.bool_], drop: float, *, quiet: bool = False) -> NDArray[np.bool_]:
+    def prune(self, alive: NDArray[np.bool_], drop: float = DROP, *, quiet: bool = False) -> NDArray[np.bool_]:
+        """Drop the pieces that it costs least to lose, a share a round, until the size is reached."""
         smaller = self.lattice.only(alive)
         while (n := int(alive.sum())) > self.size:
             objective, _, regret = charge(smaller, self.costs, self.price, self.pool)
@@ -134,22 +135,38 @@ class _Size:
             smaller = smaller.only(alive)
         return alive
 
-    def second_thoughts(self, alive: NDArray[np.bool_], swap: Sequence[float]) -> NDArray[np.bool_]:
+    def second_thoughts(self, alive: NDArray[np.bool_], swap: Sequence[float] = SWAP) -> NDArray[np.bool_]:
+        """Swap pieces for dropped ones, a round for each share; the cheapest of all rounds."""
         best, cheapest = alive, np.inf
         for share in [*swap, 0.0]:
-            objective, _, gain = offer(self.lattice, self.costs, self.price, alive, self.pool)
-            self.on_round(Round("swap", int(alive.sum()), objective))
+            objective, swapped = self.swap(alive, share)
             if objective < cheapest:
                 best, cheapest = alive, objective
-            more, useful = alive.copy(), ~alive & (gain > 0)
-            more[_first(gain, useful, int(self.size * share))] = True
-            for (
-                group,
-                least,
-            ) in self.floors:  # or groups with small gains would never think twice about their own places
-                more[_first(gain, useful & group, int(least * share))] = True
-            alive = self.prune(more, share / 3, quiet=True)
+            alive = swapped
         return best
+
+    def swap(self, alive: NDArray[np.bool_], share: float) -> tuple[float, NDArray[np.bool_]]:
+        """The cost of these pieces; and the same with a share of the places offered to dropped ones."""
+        objective, _, gain = offer(self.lattice, self.costs, self.price, alive, self.pool)
+        self.on_round(Round("swap", int(alive.sum()), objective))
+        more, useful = alive.copy(), ~alive & (gain > 0)
+        more[_first(gain, useful, int(self.size * share))] = True
+        # Or groups with small gains would never think twice about their own places.
+        for group, least in self.floors:
+            more[_first(gain, useful & group, int(least * share))] = True
+        return objective, self.prune(more, share / 3, quiet=True)
+
+    def refill(self, alive: NDArray[np.bool_], dead: NDArray[np.bool_], cut: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Fill the free places with the pieces that would save most in place of the tokens between a decoder's cuts.
+
+        Dead ones come back only where no other piece would save anything, or none of a group that has a floor.
+        """
+        gain = join(self.lattice, self.costs, self.price, cut)
+        order = np.where(dead, -1.0, np.where(gain > 0, gain, -2.0))
+        order[alive] = np.inf
+        among = alive | dead
+        among[self.lattice.piece] = True
+        return self.keep(among, order, self.size, last=True)
 
     def keep(self, alive: NDArray[np.bool_], regret: NDArray[np.float64], n: int, *, last: bool) -> NDArray[np.bool_]:
         """The fixed pieces and those that it costs most to lose, `n` in all, as far as quota and floors let them in."""

@@ -47,6 +47,7 @@ def fit(
     epochs: int = EPOCHS,
     rate: float = RATE,
     prior: float = PRIOR,
+    resume: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> NDArray[np.float64]:
     """Train the scores of the pieces of a lattice.
@@ -56,11 +57,13 @@ def fit(
     lattice, costs, price
         The words with the chosen pieces only, and what segmentations cost.
     start : ndarray of float64
-        Scores to begin with.
+        Scores of plain counting, to which the prior pulls.
     damping : ndarray of float64
         How much each word counts here.
     epochs, rate, prior : int, float, float
-        Passes over the words; step of Adagrad; strength of the pull of every score to where it began.
+        Passes over the words; step of Adagrad; strength of the prior.
+    resume : ndarray of float64, optional
+        Scores to begin with; those of `start` by default.
     seed : int
         Of the order of the words.
 
@@ -80,7 +83,8 @@ def fit(
         order, lattice.node, lattice.arc, lattice.length, lattice.piece, costs.split, costs.swallow, place
     )
     weight, toll, lift, here = damping[order], np.exp(-price[there]), n_chars[there] * shift, start[there]
-    found, square = here.copy(), np.ones(len(here))
+    found = here.copy() if resume is None else resume[there]
+    square = np.ones(len(here))
     for epoch in range(epochs):
         _epoch(
             epoch % 2 == 1,

@@ -9,13 +9,15 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Literal
 
-from koktok.errors import VocabSizeError
+from koktok.count import Counts
+from koktok.errors import InputError, VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
-__all__ = ["train_spm"]
+__all__ = ["tokens_per_eojeol", "train_spm"]
 
 DELIMITER = "\x1f"
 """Between morphemes in SentencePiece's input: the unit separator, which no text contains on purpose."""
@@ -158,3 +160,32 @@ def _trimmed(scores: dict[str, float], slots: int, letters: Iterable[str]) -> di
     keep = set(letters)
     spare = sorted((piece for piece in scores if piece not in keep), key=lambda piece: (-scores[piece], piece))
     return {piece: scores[piece] for piece in (*keep, *spare[: max(0, slots - len(keep))])}
+
+
+def tokens_per_eojeol(model: str | Path, words: Counts) -> float:
+    """Tokens that a SentencePiece model makes of counted words, each by itself.
+
+    Parameters
+    ----------
+    model : str or Path
+        A file *.model.
+    words : Counts
+        Raw words with their leading spaces, which the model's own prefix stands for.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read as a model.
+    """
+    import sentencepiece
+
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=Path(model).read_bytes())
+    except (OSError, RuntimeError) as error:
+        raise InputError(
+            f"`{model}` cannot be read as a SentencePiece model: {error}", hint="--like FILE.model"
+        ) from error
+    bare = [word.strip(" ") for word in words.words]
+    eojeols = sum(n for word, n in zip(bare, words.n.tolist(), strict=True) if word)
+    tokens = sum(n * len(ids) for ids, n in zip(processor.encode(bare), words.n.tolist(), strict=True))
+    return float(tokens / max(1, eojeols))

@@ -21,7 +21,10 @@ MEASURED = 20_000
 """Distinct words that are encoded, the most frequent first: over .8 of running Korean text, in about a second."""
 
 SHOWN = 4
-"""Kinds of boundary, and lengths of piece, that the summary names."""
+"""Lengths of piece that the summary names."""
+
+KINDS = 6
+"""Kinds of boundary that the summary names, the most frequent ones."""
 
 
 def account(counts: SegmentedCounts, vocab: Vocab) -> dict[str, Any]:
@@ -79,7 +82,7 @@ def summary(log: dict[str, Any]) -> list[str]:
     >>> print(*summary({**log, "stages": [{"stage": "morpheme", "merges": 5}]}), sep="\n")
     bpe: 5 merges (morpheme 5)
     pieces by length: 1: 9, 2: 5
-    boundaries swallowed most: josa 75.0% of 4, eomi 25.0% of 4
+    boundaries kept: eomi 75%, josa 25%
     """
     done = []
     if "candidates" in log:
@@ -95,11 +98,12 @@ def summary(log: dict[str, Any]) -> list[str]:
     longest = sum(n for length, n in list(lengths.items())[SHOWN:])
     shown = [f"{length}: {n:,}" for length, n in list(lengths.items())[:SHOWN]]
     lines.append("pieces by length: " + ", ".join(shown + ([f"longer: {longest:,}"] if longest else [])))
-    shares = {kind: row["swallowed"] / row["n"] for kind, row in log["boundaries"].items() if row["n"]}
-    worst = sorted(shares, key=lambda kind: (-shares[kind], kind))[:SHOWN]
-    if worst:
-        named = ", ".join(f"{kind} {shares[kind]:.1%} of {log['boundaries'][kind]['n']:,}" for kind in worst)
-        lines.append(f"boundaries swallowed most: {named}")
+    kept = {kind: 1 - row["swallowed"] / row["n"] for kind, row in log["boundaries"].items() if row["n"]}
+    often = sorted(kept, key=lambda kind: (-log["boundaries"][kind]["n"], kind))[:KINDS]
+    if often:
+        lines.append("boundaries kept: " + ", ".join(f"{kind} {kept[kind]:.0%}" for kind in often))
+    if log.get("dead_pieces_replaced"):
+        lines.append(f"pieces that no word used, replaced: {log['dead_pieces_replaced']:,}")
     if "gaps" in log:
         lines.append(f"gaps between eojeols inside a token: {log['gaps']['inside'] / max(1, log['gaps']['n']):.1%}")
     return lines

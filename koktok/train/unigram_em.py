@@ -18,8 +18,8 @@ from numba import njit
 from koktok.segment.segmented import SegmentedCounts
 from koktok.train.candidates import CandidatePolicy, Candidates, mine
 from koktok.train.lattice import Lattice, decode
-from koktok.train.unigram import Trained, _check_size
 from koktok.train.unigram_log import describe
+from koktok.train.unigram_search import Trained, check_size
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -98,12 +98,18 @@ def train_unigram_em(
     """
     # SentencePiece seeds from the distinct words, each taken once: a seed stands in two places of them.
     policy = CandidatePolicy(
-        min_count=min_count, max_length=max_length, aligned=cuts, coverage=coverage, crosses=crosses, min_words=2
+        min_count=min_count,
+        max_length=max_length,
+        aligned=cuts,
+        coverage=coverage,
+        crosses=crosses,
+        min_words=2,
+        closed=False,
     )
     found = mine(counts, policy, required)
     n_required = int(found.required.sum())
     beside = 256 + len(specials)
-    _check_size(vocab_size, beside + n_required, beside + n_required + len(found.pieces) - found.n_chars)
+    check_size(vocab_size, beside + n_required, beside + n_required + len(found.pieces) - found.n_chars)
     size = vocab_size - beside + found.n_chars - n_required  # characters written as bytes stay in the lattice
     inside = _pieces_as_words(found)
     lengths = np.fromiter(map(len, found.pieces), dtype=np.float64, count=len(found.pieces))
@@ -133,13 +139,14 @@ def train_unigram_em(
     lattice = found.lattice.only(kept)
     kept[: found.n_chars] &= found.required
     vocab = Vocab.unigram({found.pieces[i]: float(score[i]) for i in np.flatnonzero(kept).tolist()}, specials=specials)
+    cut, uses = decode(lattice, np.where(found.tokens > 1, found.tokens * vocab.byte_score, score))
     log = {
         "trainer": "unigram-em",
         "vocab_size": vocab_size,
         "candidates": len(found.pieces),
         "required": n_required,
         "rounds": rounds,
-        **describe(counts, lattice, score, vocab, found.tokens),
+        **describe(counts, vocab, lattice.node, cut, float((uses * found.tokens).sum())),
     }
     return Trained(vocab, log)
 

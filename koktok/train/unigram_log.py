@@ -1,7 +1,7 @@
 """What a trained vocabulary does with the text that it was trained on, in plain values for `--log json`.
 
-This file adds: the account. It decodes every distinct word as the tokenizer will, without an analyser, and says how many
-boundaries of each kind survived, so that a builder sees what the dials bought.
+This file adds: the account. It says how many boundaries of each kind survive where every distinct word is decoded as the
+tokenizer will, without an analyser, so that a builder sees what the dials bought.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 
 from koktok.hangul import count_syllables
 from koktok.segment.segmented import Kind, SegmentedCounts
-from koktok.train.lattice import Lattice, decode
 from koktok.train.superwords import crosses_space
 from koktok.vocab import Vocab
 
@@ -41,10 +40,10 @@ def shape_of(piece: str) -> str:
 
 def describe(
     counts: SegmentedCounts,
-    lattice: Lattice,
-    score: NDArray[np.float64],
     vocab: Vocab,
-    tokens: NDArray[np.float64],
+    node: NDArray[np.int64],
+    cut: NDArray[np.bool_],
+    tokens: float,
 ) -> dict[str, Any]:
     """Pieces by length and shape, tokens a word, and by kind of boundary how many there were and how many were swallowed.
 
@@ -52,17 +51,16 @@ def describe(
 
     Parameters
     ----------
-    counts, lattice
+    counts : SegmentedCounts
         The words, or runs.
-    score : ndarray of float64
-        By candidate.
     vocab : Vocab
         What became of them.
-    tokens : ndarray of float64
-        Tokens of each candidate (more than one where it is written as bytes).
+    node, cut
+        The nodes of each word (see `Lattice`), and at which of them the tokenizer cuts.
+    tokens : float
+        Running tokens.
     """
-    cut, uses = decode(lattice, np.where(tokens > 1, tokens * vocab.byte_score, score))
-    boundary = np.repeat(lattice.node[:-1], np.diff(counts.start)) + counts.offset
+    boundary = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
     n = np.repeat(counts.n.astype(np.float64), np.diff(counts.start))
     there = np.bincount(counts.kind, weights=n, minlength=len(Kind))
     lost = np.bincount(counts.kind, weights=n * ~cut[boundary], minlength=len(Kind))
@@ -72,7 +70,7 @@ def describe(
         "pieces_by_length": {str(length): lengths[length] for length in sorted(lengths)},
         "pieces_by_shape": {shape: shapes[shape] for shape in sorted(shapes)},
         "pieces_with_and_without_space": sum(p[0] == " " and p[1:] in known for p in vocab.pieces),
-        "tokens_per_word": float((uses * tokens).sum() / max(counts.total, 1)),
+        "tokens_per_word": tokens / max(counts.total, 1),
         "boundaries": {
             kind.label: {"n": int(there[kind]), "swallowed": int(lost[kind])} for kind in Kind if there[kind]
         },

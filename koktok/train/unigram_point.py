@@ -1,0 +1,151 @@
+"""`Point`: one setting of the default trainer, and the three that have names.
+
+This file adds: what is asked for. A cost means another thing at every size and in every text, so a setting may name a
+target in its place: the share of the morpheme boundaries that stay token borders, or the number of tokens. The trainer
+then turns `nu` until the vocabulary does that (see `koktok.train.unigram_search`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from koktok.errors import UsageError
+from koktok.train import scores as crf
+from koktok.train.lattice import TRUST, Dials
+
+__all__ = ["PRESETS", "Point", "priced"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting of the dials.
+
+    Parameters
+    ----------
+    name : str
+        What results are called by.
+    lam, mu : float
+        Cost of a token, and of a cut inside a morpheme.
+    nu : float or mapping
+        Cost of a swallowed boundary: one number (times the trust in each kind of boundary), or a number by kind with
+        `rest` for those not named. A kind with 0 is no boundary at all.
+    keep : float, optional
+        Target: share of the boundaries, weighed by `TRUST`, that stay token borders in the running text. `nu` is then
+        where the search begins, and says what the kinds cost beside each other.
+    tokens : float, optional
+        Target in place of `keep`: tokens for each eojeol of the running text.
+    f1 : float, optional
+        Target in place of `keep`: boundary F1 in the running text, between two syllables, against the analyser's cuts.
+    at_least : bool
+        Whether a target may make `nu` no smaller than it stands here: where pieces are short, most boundaries are kept by
+        chance, and a share of them that is low enough asks for nothing.
+    rarity : float
+        How much more the boundaries of rare words weigh (see `Dials`).
+    min_count, max_length, aligned
+        Which substrings may become pieces (see `CandidatePolicy`).
+    per_id : float
+        Candidates that each id wants: where `min_count` leaves fewer, it is lowered along `FLOORS`.
+    sharp : float
+        The scores are trained on costs times this: high, and only the cheapest path is a good one.
+    damping : float
+        A word with n occurrences weighs n ** damping while scores are trained.
+    epochs : int
+        Passes over the words while scores are trained.
+
+    Raises
+    ------
+    UsageError
+        For a target that no tokenizer can have, or two of them.
+    """
+
+    name: str
+    lam: float = 1.0
+    mu: float = 0.5
+    nu: float | Mapping[str, float] = 0.5
+    keep: float | None = None
+    tokens: float | None = None
+    f1: float | None = None
+    at_least: bool = False
+    rarity: float = 0.2
+    min_count: int = 10
+    max_length: int = 12
+    aligned: bool = True
+    per_id: float = 0.0
+    sharp: float = 3.0
+    damping: float = 0.5
+    epochs: int = crf.EPOCHS
+
+    def __post_init__(self) -> None:
+        if sum(target is not None for target in (self.keep, self.tokens, self.f1)) > 1:
+            raise UsageError("one target is possible at a time", hint="--keep 0.8, or --tokens-per-eojeol 1.8")
+        if self.keep is not None and not 0 < self.keep <= 1:
+            raise UsageError(f"a share of the boundaries is over 0 and at most 1; {self.keep} came", hint="--keep 0.8")
+        if self.tokens is not None and not self.tokens > 0:
+            raise UsageError(f"tokens for each eojeol are over 0; {self.tokens} came", hint="--tokens-per-eojeol 1.8")
+
+    @property
+    def target(self) -> float | None:
+        """What is asked for, whichever it is."""
+        return next((target for target in (self.keep, self.tokens, self.f1) if target is not None), None)
+
+    def dials(self, times: float = 1.0) -> Dials:
+        """The costs, with `nu` so many times what stands here."""
+        nu = priced(self.nu)
+        return Dials.of(self.lam, self.mu, {kind: price * times for kind, price in nu.items()}, self.rarity)
+
+    def sharpened(self, times: float = 1.0) -> Dials:
+        """The costs that scores are trained on."""
+        dials = self.dials(times)
+        more = self.sharp / dials.lam
+        return Dials(dials.lam * more, dials.mu * more, tuple(nu * more for nu in dials.nu), dials.rarity)
+
+
+def priced(nu: float | Mapping[str, float]) -> dict[str, float]:
+    """What a swallowed boundary of each kind costs.
+
+    Parameters
+    ----------
+    nu : float or mapping
+        One number for all, times the trust in each kind; a mapping stays what it is.
+
+    Examples
+    --------
+    >>> priced(0.4)["josa"], priced(0.4)["compound"], priced({"josa": 1.0, "rest": 0.5})
+    (0.4, 0.2, {'josa': 1.0, 'rest': 0.5})
+    """
+    return dict(nu) if isinstance(nu, Mapping) else {kind: round(nu * trust, 9) for kind, trust in TRUST.items()}
+
+
+PRICES = {
+    "josa": 1.2,
+    "josa_chain": 1.0,
+    "eomi": 1.0,
+    "eomi_chain": 2.4,
+    "copula": 3.0,
+    "derivation": 0.5,
+    "auxiliary": 0.5,
+    "compound": 0.4,
+    "punctuation": 0.5,
+    "other": 1.0,
+    "rest": 0.0,
+}
+"""What the kinds cost beside each other where boundaries are sold. 었|다 and 것|이다 are a few strings that are in much of
+the text: sold first at equal prices, they are a large part of the recall for a handful of pieces, so they cost more."""
+
+
+def _sold(nu: float) -> dict[str, float]:
+    return {kind: round(nu * price, 9) for kind, price in PRICES.items()}
+
+
+PRESETS: dict[str, Point] = {
+    # Tuned on the train part of the Kaist treebank; figures in eval/LOG.md. Rarity is what makes the dial smooth.
+    # Candidates an id: at 64,000 `short` has .943 / F .531 with min_count 5 (3.4 an id) and .951 / .511 with 10 (1.8); at 32,000
+    # 10 leaves 3.6 and is best. With 2.1 MB and 16,000 ids 10 leaves 1.3 (1.994 tokens, F .589), 5 leaves 2.5 (1.932, .600), 3
+    # leaves 4.5 (1.946, .601); `aligned`: 5 gives 2.246, .842, and 3 gives 2.267, .853.
+    "short": Point("short", nu=_sold(0.1), keep=0.43, at_least=True, per_id=2.25),
+    "balanced": Point("balanced", nu=_sold(0.38), keep=0.6, at_least=True, per_id=2.25),
+    # No cut is worth a token here, so rarity has nothing to say; rarer candidates keep rare stems whole.
+    "aligned": Point("aligned", mu=2.0, nu=2.0, rarity=0.0, min_count=5, per_id=3.0),
+}
+"""Fewest tokens; the default; truest cuts."""
