@@ -88,7 +88,7 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| mini | 1 | Apache-2.0" in card
     assert "kiwi:" in card
-    assert " words; SentencePiece was trained on the same words with its own defaults.\n" in card
+    assert " words; SentencePiece was trained on the same words with its own defaults. F1 is silver" in card
     again = koktok(
         "train", "corpus:mini", "--recipe", tmp_path / "out", "--out", tmp_path / "again", "--no-compare", "-q"
     )

@@ -27,7 +27,7 @@ FRONTIER: Final[tuple[Point, ...]] = (
     PRESETS["balanced"],
     *(
         replace(PRESETS["balanced"], name=f"keep {share}", keep=share, at_least=False)
-        for share in (0.65, 0.7, 0.75, 0.8, 0.9)
+        for share in (0.6, 0.65, 0.7, 0.8, 0.9)
     ),
     PRESETS["aligned"],
 )

@@ -32,7 +32,7 @@ def flags(dials: Mapping[str, Any]) -> str:
     --------
     >>> from koktok.frontier import FRONTIER
     >>> [flags(vars(point)) for point in FRONTIER[2:4]]
-    ['--preset balanced', '--preset balanced --keep 0.65']
+    ['--preset balanced', '--preset balanced --keep 0.6']
     """
     found: list[tuple[int, bool, str]] = []
     for name, preset in PRESETS.items():

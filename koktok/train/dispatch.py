@@ -161,7 +161,8 @@ def train(job: Job) -> Learnt:
 def check_counts(counts: Counts, recipe: Recipe) -> None:
     """Refuse a size that these words cannot give, before they are analysed.
 
-    A bound: cuts rule out some pieces more, so that a training may still find that the text has too few.
+    The largest size is a bound: cuts rule out some pieces more (one in ten of a small text), so that a training may still
+    find that the text has too few.
 
     Raises
     ------
@@ -185,7 +186,7 @@ def check_counts(counts: Counts, recipe: Recipe) -> None:
     )
     found = mine(job.counts, policy, alphabet)
     beside = len(BYTE_PIECES) + len(recipe.special_tokens) + int(found.required.sum())
-    check_size(options.vocab_size, beside, beside + len(found.pieces) - found.n_chars)
+    check_size(options.vocab_size, beside, beside + len(found.pieces) - found.n_chars, cut=False)
 
 
 def relaxed(floors: Iterable[Any], attempt: Callable[[Any], Found]) -> Found:

@@ -443,8 +443,8 @@ def spelling_themselves(vocab: Vocab, pieces: Iterable[str]) -> dict[str, float]
     return scores
 
 
-def check_size(size: int, smallest: int, largest: int) -> None:
-    """Refuse a size that a text cannot give.
+def check_size(size: int, smallest: int, largest: int, *, cut: bool = True) -> None:
+    """Refuse a size that a text cannot give; `largest` is a bound where its words are not yet `cut`.
 
     Raises
     ------
@@ -458,6 +458,6 @@ def check_size(size: int, smallest: int, largest: int) -> None:
         )
     if size > largest:
         raise VocabSizeError(
-            f"a vocabulary of {size:,} is too large: this text has candidates for at most {largest:,}",
-            hint=f"--vocab-size {largest}",
+            f"a vocabulary of {size:,} is too large: this text has candidates for {'at most' if cut else 'fewer than'} {largest:,}",
+            hint=f"--vocab-size {largest}" if cut else f"--vocab-size {largest * 4 // 5}, or more text",
         )
