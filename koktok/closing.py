@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.count import Counts
 from koktok.errors import CorpusError, InputError, MissingExtraError, VocabSizeError
+from koktok.estimate import ANALYSED
 from koktok.files import check_file, write_file
 from koktok.foreign.koktok_adapter import Own
 from koktok.foreign.sentencepiece_adapter import SentencePiece
@@ -25,6 +26,7 @@ from koktok.metrics.silver import Silver, SilverFigures
 
 if TYPE_CHECKING:
     from koktok.build import Training
+    from koktok.count.counting import Tell
     from koktok.progress import Talk
     from koktok.recipe import Recipe
     from koktok.recipe import Source as SourceRecord
@@ -35,8 +37,9 @@ __all__ = ["PlainSentencePiece", "Row", "our_row"]
 
 
 MEANING = (
-    "Fewer tokens make text shorter; F1 says how well the borders inside words meet the analyser's morphemes (silver, not a "
-    "human's), between syllables and over all gaps."
+    "Fewer tokens make text shorter. F1 is silver: how well the borders inside words meet the morphemes that the analyser (no "
+    "human) finds, between syllables, and over all gaps; josa and eomi are the shares of its borders before particles and "
+    "endings that are cut."
 )
 NO_BORDERS = "Fewer tokens make text shorter. Nobody cut the held-out words, so there is no boundary F1."
 """One sentence under the table."""
@@ -112,7 +115,7 @@ class PlainSentencePiece:
             )
         except (RuntimeError, OSError, ValueError) as error:
             raise VocabSizeError(str(error).strip().splitlines()[-1][-200:]) from error
-        self.name = f"SentencePiece {'BPE' if model == 'bpe' else 'Unigram'}, defaults"
+        self.name = f"SentencePiece {'BPE' if model == 'bpe' else 'Unigram'}"
         self.subject = SentencePiece("", self.name, written.getvalue())
         self.processor: Any = self.subject.processor
 
@@ -163,7 +166,7 @@ def run(
         like=like,
         cache=None if cache else False,
         threads=threads,
-        tell=talk,
+        tell=_announced(talk, recipe),
         silver=True,
     )
     talk("measure", 0, None)
@@ -295,6 +298,30 @@ def licences_of(recipe_sources: Iterable[SourceRecord]) -> dict[str, str]:
     return known
 
 
+def _announced(talk: Talk, recipe: Recipe) -> Tell:
+    """Progress that says of a long stage what it will be before it begins."""
+    announced: set[str] = set()
+
+    def tell(stage: str, done: int, total: int | None) -> None:
+        what = ""
+        if stage == "segment" and total and recipe.segment.segmenter != "whitespace":
+            what = (
+                f"asking {recipe.segment.segmenter} where {total:,} distinct words are cut: about "
+                f"{max(1, round(total / ANALYSED))} s for one process, less where some were analysed before"
+            )
+        elif stage == "train":
+            what = (
+                f"training {recipe.train.model} with {recipe.train.vocab_size:,} ids (once after an installation some 20 s "
+                "more, for code is compiled)"
+            )
+        talk(stage, done, total)
+        if what and stage not in announced:
+            announced.add(stage)
+            talk.note(what)
+
+    return tell
+
+
 def name_of(recipe: Recipe) -> str:
     """What our row is called: the model, and what was asked of it.
 
@@ -321,35 +348,42 @@ def _print(
     out: Path,
 ) -> None:
     """Table, sentences and signature on stdout, notes on stderr."""
-    from koktok.progress import print_pieces, stderr, stdout, table
+    from koktok.progress import print_pieces, print_text, stderr, stdout, table
 
     held = made.reading.held.total
     unit = "words" if made.reading.runs is None else "sentences"
     where = f"{held:,} held-out {unit}" if held else "the training words: nothing was held out"
     unknown = any(row.figures.unknown for row in rows)
-    columns = ("tokenizer", "ids", "tokens/eojeol", "F1", "all gaps", "bytes", *(["unknown"] if unknown else []))
+    columns = ("tokenizer", "tokens/eojeol", "F1", "F1 all", "josa", "eomi", "bytes", *(["unk"] if unknown else []))
     cells = []
     for row in rows:
         found = row.figures
-        f1 = [f"{found.f1:.3f}", f"{found.f1_all:.3f}"] if silver.borders else ["–", "–"]
-        more = [f"{found.unknown:.2%}"] if unknown else []
-        size = "" if row.size is None else f"{row.size:,}"
-        cells.append((row.name, size, f"{found.tokens_per_eojeol:.3f}", *f1, f"{found.byte_fallback:.2%}", *more))
+        scores = [found.f1, found.f1_all] if silver.borders else [None, None]
+        scores += [found.recalls.get(kind) for kind in ("josa", "eomi")]
+        shares = [
+            f"{share:.2%}" for share in ([found.byte_fallback, found.unknown] if unknown else [found.byte_fallback])
+        ]
+        shown = ["–" if score is None else f"{score:.3f}" for score in scores]
+        cells.append((row.name, f"{found.tokens_per_eojeol:.3f}", *shown, *shares))
     console = stdout()
     console.print()
-    table(f"Measured on {where}", columns, cells)
-    console.print(MEANING if silver.borders else NO_BORDERS, markup=False)
+    table(f"{made.tokenizer.vocab.size:,} ids each, measured on {where}", columns, cells)
+    console.print()
+    beside = "" if plain is None else f" {plain.name}: on the same words, with its own defaults."
+    print_text((MEANING if silver.borders else NO_BORDERS) + beside)
     if refused:
-        console.print(f"SentencePiece, its defaults: not run: {refused}", markup=False)
+        print_text(f"SentencePiece, its defaults: not run: {refused}")
+    if made.reading.samples:
+        console.print()
+        print_text(f"Held-out lines{', with SentencePiece below' if plain else ''}; a dot is a space:")
     for line in made.reading.samples:
         console.print()
         print_pieces(_shown(made.tokenizer, line))
         if plain:
             print_pieces(plain.pieces(line))
     console.print()
-    console.print(f"{out}: {made.tokenizer.vocab.kind}, {made.tokenizer.vocab.size:,} ids", markup=False)
-    for line in _next(made, out):
-        console.print(line, markup=False)
+    for line in (f"{out}: {made.tokenizer.vocab.kind}, {made.tokenizer.vocab.size:,} ids", *_next(made, out)):
+        print_text(line)
     talk = stderr()
     for note in made.notes:
         talk.print(note, markup=False)
@@ -373,10 +407,12 @@ def _next(made: Training, out: Path) -> Iterator[str]:
                 f"{dials['asked']:g} was asked for: this is as near as this text comes to it with "
                 f"{options.vocab_size:,} ids"
             )
-    yield f"next: koktok encode {folder} FILE --as pieces    koktok verify {folder} FILE"
     if dials and dials["kept"] < BOUND_TO:
         more = min(0.95, round(dials["kept"] + 0.15, 2))
-        yield f"more boundaries, more tokens: --keep {more:g}, or --preset aligned; all of the curve: --frontier"
+        yield f"for truer cuts and more tokens: --keep {more:g}, or --preset aligned; --frontier draws the curve"
+    yield "next:"
+    yield f"  koktok encode {folder} FILE --as pieces"
+    yield f"  koktok verify {folder} FILE"
 
 
 def _shown(tokenizer: Tokenizer, line: str) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["SPACE", "Talk", "counted", "print_line", "print_pieces", "stderr", "stdout", "table", "write_utf8"]
+__all__ = ["SPACE", "Talk", "counted", "print_line", "print_pieces", "print_text", "stderr", "stdout", "table", "write_utf8"]
 
 SPACE = "▁"
 """How a space inside a piece is shown, everywhere; SentencePiece's sign."""
@@ -93,6 +93,11 @@ def _lacking() -> Callable[[UnicodeError], tuple[str | bytes, int]]:
 def print_line(text: str = "") -> None:
     """Print a line of data; on a terminal its control characters are spelled out."""
     print(visible(text) if sys.stdout.isatty() else text)
+
+
+def print_text(text: str) -> None:
+    """Print what koktok says on stdout, wrapped between words where that is a terminal."""
+    stdout().print(visible(text) if sys.stdout.isatty() else text, markup=False, soft_wrap=not sys.stdout.isatty())
 
 
 def print_pieces(pieces: Iterable[str]) -> None:

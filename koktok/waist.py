@@ -190,6 +190,7 @@ def to_waist(
     if cache is not False and recipe.segment.segmenter != "whitespace":
         segmenter = CachedSegmenter(segmenter, cache if isinstance(cache, Path) else None)
     with timed(seconds, "segment"):
+        tell("segment", 0, len(counts))
         cut = cut_words(counts, recipe, segmenter, tell)
         cut_runs = None if runs is None else segment_runs(runs, cut)
         raw = reading.held if reading.held.total else reading.train

@@ -70,9 +70,17 @@ def on_a_terminal(*words: object, env: dict[str, str] | None = None, koktok: boo
 def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) -> None:
     done = koktok("train", "corpus:mini", "--vocab-size", 2300, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "held-out words" in done.stdout
-    rows = [line for line in done.stdout.splitlines() if "2,300" in line]
-    assert [row.split("  ")[0] for row in rows[:2]] == ["koktok balanced", "SentencePiece Unigram, defaults"]
+    lines = done.stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("2,300 ids each, measured on"))
+    assert "held-out words" in lines[at]
+    columns, *rows = [line.split("  ") for line in lines[at + 1 : at + 5]]
+    assert "".join(columns).replace(" ", "") == "tokenizertokens/eojeolF1F1alljosaeomibytes"
+    assert [row[0].strip() for row in rows] == ["koktok balanced", "SentencePiece Unigram", "one token a syllable"]
+    assert max(map(len, lines[at : at + 5])) <= 80
+    assert "silver" in done.stdout
+    assert "  koktok verify " in done.stdout
+    assert "asking kiwi where" in done.stderr
+    assert "training SentencePiece on the same" in done.stderr
     assert done.stdout.count("|") > 50  # five sentences, segmented twice
     assert "signature: " + Tokenizer.load(tmp_path / "out").vocab.digest() in done.stderr
     assert "peak memory" in done.stderr
@@ -232,7 +240,7 @@ BAD = {
     "size zero": (["train", "{text}", "--vocab-size", "0"], 2, "`train.vocab_size` is 0"),
     "size not a number": (["train", "{text}", "--vocab-size", "many"], 2, "Invalid value for '--vocab-size'"),
     "below the alphabet": (["train", "{text}", "--vocab-size", "300"], 1, "--vocab-size"),
-    "above the candidates": (["train", "{text}", "--vocab-size", "90000"], 1, "at most"),
+    "above the candidates": (["train", "{text}", "--vocab-size", "90000"], 1, "fewer than"),
     "unknown model": (["train", "{text}", "--model", "lstm"], 2, "`train.model` is 'lstm'"),
     "a model that sentencepiece has not": (
         ["train", "{text}", "--model", "word", "--backend", "spm"],
