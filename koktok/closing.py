@@ -358,8 +358,8 @@ def _print(
     cells = []
     for row in rows:
         found = row.figures
-        scores = [found.f1, found.f1_all] if silver.borders else [None, None]
-        scores += [found.recalls.get(kind) for kind in ("josa", "eomi")]
+        recalls = [found.recalls.get(kind) for kind in ("josa", "eomi")]
+        scores = (found.f1 if silver.borders else None, found.f1_all if silver.borders else None, *recalls)
         shares = [
             f"{share:.2%}" for share in ([found.byte_fallback, found.unknown] if unknown else [found.byte_fallback])
         ]
