@@ -13,7 +13,7 @@ from koktok.errors import RecipeError, UsageError
 from koktok.segment import Policy, segment_counts
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.model import model_for
+from koktok.tokenizer.kinds import model_for
 from koktok.train.candidates import CandidatePolicy, mine
 from koktok.train.dispatch import Job
 from koktok.train.lattice import TRUST, decode

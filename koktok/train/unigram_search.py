@@ -459,5 +459,7 @@ def check_size(size: int, smallest: int, largest: int, *, cut: bool = True) -> N
     if size > largest:
         raise VocabSizeError(
             f"a vocabulary of {size:,} is too large: this text has candidates for {'at most' if cut else 'fewer than'} {largest:,}",
-            hint=f"--vocab-size {largest}" if cut else f"--vocab-size {largest * 4 // 5}, or more text",
+            hint=f"--vocab-size {largest}"
+            if cut
+            else f"--vocab-size {smallest + (largest - smallest) * 3 // 4}, or more text",
         )
