@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from koktok.text.sources import Source
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["PlainSentencePiece", "Row", "our_row"]
+__all__ = ["ClosingRow", "PlainSentencePiece", "our_row"]
 
 
 MEANING = (
@@ -55,7 +55,7 @@ THREADS = 4
 
 
 @dataclass(frozen=True)
-class Row:
+class ClosingRow:
     """One row of the table.
 
     Parameters
@@ -71,12 +71,12 @@ class Row:
     figures: SilverFigures
 
 
-def our_row(name: str, tokenizer: Tokenizer, silver: Silver) -> Row:
+def our_row(name: str, tokenizer: Tokenizer, silver: Silver) -> ClosingRow:
     """The row of a koktok tokenizer; bytes are pieces of characters, whatever they are spelled with."""
     subject = Own("", name, tokenizer)
     rows = subject.encode(silver.texts)
     fragments = frozenset(tokenizer.vocab.fragment_ids)
-    return Row(name, tokenizer.vocab.size, silver.score(rows, unknown=subject.unknown_ids, bytes_=fragments))
+    return ClosingRow(name, tokenizer.vocab.size, silver.score(rows, unknown=subject.unknown_ids, bytes_=fragments))
 
 
 class PlainSentencePiece:
@@ -119,9 +119,9 @@ class PlainSentencePiece:
         self.subject = SentencePiece("", self.name, written.getvalue())
         self.processor: Any = self.subject.processor
 
-    def row(self, silver: Silver) -> Row:
+    def row(self, silver: Silver) -> ClosingRow:
         """Its row of the table."""
-        return Row(self.name, len(self.processor), silver.figures(self.subject))
+        return ClosingRow(self.name, len(self.processor), silver.figures(self.subject))
 
     def pieces(self, text: str) -> list[str]:
         """The text cut as it cuts it, the prefix shown as a space."""
@@ -195,7 +195,7 @@ def run(
             rows.append(plain.row(silver))
         except VocabSizeError as error:
             refused = error.message
-    rows.append(Row("one token a syllable", None, silver.figures(open_trivial("syllables"))))
+    rows.append(ClosingRow("one token a syllable", None, silver.figures(open_trivial("syllables"))))
     card = model_card(made, rows, licences_of(recipe_sources=made.tokenizer.recipe.sources))
     made.tokenizer.save(out, extra={"README.md": card})
     talk.__exit__(None, None, None)
@@ -341,14 +341,14 @@ def name_of(recipe: Recipe) -> str:
 
 def _print(
     made: Training,
-    rows: Sequence[Row],
+    rows: Sequence[ClosingRow],
     silver: Silver,
     plain: PlainSentencePiece | None,
     refused: str,
     out: Path,
 ) -> None:
     """Table, sentences and signature on stdout, notes on stderr."""
-    from koktok.progress import print_pieces, print_text, stderr, stdout, table
+    from koktok.progress import SPACE, print_pieces, print_text, stderr, stdout, table
 
     held = made.reading.held.total
     unit = "words" if made.reading.runs is None else "sentences"
@@ -375,7 +375,7 @@ def _print(
         print_text(f"SentencePiece, its defaults: not run: {refused}")
     if made.reading.samples:
         console.print()
-        print_text(f"Held-out lines{', with SentencePiece below' if plain else ''}; a dot is a space:")
+        print_text(f"Held-out lines{', with SentencePiece below' if plain else ''}; {SPACE} is a space:")
     for line in made.reading.samples:
         console.print()
         print_pieces(_shown(made.tokenizer, line))

@@ -21,7 +21,18 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["SPACE", "Talk", "counted", "print_line", "print_pieces", "print_text", "stderr", "stdout", "table", "write_utf8"]
+__all__ = [
+    "SPACE",
+    "Talk",
+    "counted",
+    "print_line",
+    "print_pieces",
+    "print_text",
+    "stderr",
+    "stdout",
+    "table",
+    "write_utf8",
+]
 
 SPACE = "▁"
 """How a space inside a piece is shown, everywhere; SentencePiece's sign."""

@@ -11,7 +11,7 @@ from koktok.special import NO_LIMIT
 
 if TYPE_CHECKING:
     from koktok.build import Training
-    from koktok.closing import Row
+    from koktok.closing import ClosingRow
     from koktok.special import Style
 
 __all__ = ["elsewhere", "model_card"]
@@ -105,13 +105,13 @@ Text that spells a special token is read as that token by transformers, unless `
 koktok reads it as text."""
 
 
-def model_card(training: Training, figures: Sequence[Row], licences: dict[str, str]) -> str:
+def model_card(training: Training, figures: Sequence[ClosingRow], licences: dict[str, str]) -> str:
     """The model card, Markdown with the front matter that model hubs read.
 
     Parameters
     ----------
     training : Training
-    figures : sequence of Row
+    figures : sequence of ClosingRow
         Rows of the closing table, ours first, and that of SentencePiece where it was trained beside.
     licences : dict of str to str
         By name of source, as its recipe states it; sources without one are the user's own affair, and the card says so.

@@ -14,7 +14,7 @@ import numpy as np
 
 from koktok.errors import InputError
 from koktok.foreign.base import Rows, Subject
-from koktok.metrics.page import Page, Tokens
+from koktok.metrics.tokens import Page, Tokens
 from koktok.segment.segmented import Kind, SegmentedCounts
 
 __all__ = ["Silver", "SilverFigures"]
