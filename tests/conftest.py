@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,21 @@ MODELS: dict[str, dict[str, Any]] = {
 
 ROOT = Path(__file__).resolve().parent.parent
 MINI = ROOT / "corpora" / "mini"
+
+
+def koktok(
+    *words: object, stdin: str | bytes = b"", env: dict[str, str] | None = None, cwd: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Run the command; both streams as text."""
+    done = subprocess.run(
+        [sys.executable, "-m", "koktok", *map(str, words)],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        capture_output=True,
+        env=os.environ | {"NO_COLOR": "1", "PYTHONWARNINGS": "error"} | (env or {}),
+        cwd=cwd,
+    )
+    return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
+
 
 settings.register_profile(
     "koktok",

@@ -129,6 +129,17 @@ def test_no_name_is_given_twice() -> None:
     assert {name for name, n in classes.items() if n > 1} <= DOUBLED
 
 
+def test_the_tests_lie_as_the_rooms_do() -> None:
+    """A room with files of its own has a folder of tests; what is for one module or for the whole lies above."""
+    rooms = {path.name for path in (ROOT / "koktok").iterdir() if (path / "__init__.py").exists()}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        if path.parent.name == "tests":
+            room = path.stem.split("_")[1]
+            assert room not in rooms, f"git mv tests/{path.name} tests/{room}/"
+        else:
+            assert path.parent.name in rooms | {"eval"}, path
+
+
 def test_kiwi_lives_in_one_file() -> None:
     users = {
         path.name

@@ -6,7 +6,7 @@ bytes and fuse, and every text comes back exactly. The layout is that of the lib
 `save_pretrained` right after loading changes nothing. tokenizer.json is also where `Tokenizer.load` reads the
 vocabulary from.
 
-What `train_new_from_iterator` makes of such a file (transformers 4.57.6 and 5.23, tests/test_styles.py): normalizer,
+What `train_new_from_iterator` makes of such a file (transformers 4.57.6 and 5.23, tests/test_special.py): normalizer,
 pre-tokenizer, decoder, roles and template stay; the morpheme boundaries are lost, for no analyser teaches it, and so are
 byte fallback and the order of ids. Characters that its text lacked then decode to NUL (unigram) or to nothing (bpe), and
 two runs of its unigram differ. Only the byte-level kinds stay lossless. `koktok train --recipe FOLDER` loses nothing.

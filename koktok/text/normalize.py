@@ -9,7 +9,7 @@ Three decisions carry this file.
   tokenizers (0.23.3) carries Unicode 9. They disagree wherever a younger combining mark or composition takes part
   (measured over all code points: 188 marks up to Unicode 18, one composition of Unicode 13, twenty of Unicode 16).
   Every such code point is listed in `OPAQUE` and treated as what Unicode 9 took it for: an unassigned character that
-  nothing moves across. Then all of them agree, and `tests/test_normalize.py` notices the day a library moves.
+  nothing moves across. Then all of them agree, and `tests/text/test_normalize.py` notices the day a library moves.
 * **One pass reaches the fixed point.** Folds whose source is one character are a single table; no target of the table
   is a source, and NFC gives birth to no source (both are tests). What looks at neighbours (`lone_jamo`, `repeats`)
   comes after NFC and only swaps or drops characters that compose with nothing, so that its result is NFC again.

@@ -183,7 +183,7 @@ def test_the_same_bytes_every_time() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 class TestTransformers:
-    """`AutoTokenizer` without any code of ours. Version 4.57 is tested by tests/test_transformers4.py."""
+    """`AutoTokenizer` without any code of ours. Version 4.57 is tested by tests/formats/test_transformers4.py."""
 
     @pytest.fixture(scope="class")
     @staticmethod

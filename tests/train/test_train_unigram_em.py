@@ -4,12 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from test_train_unigram import text, ways
 
 from koktok.errors import VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
 from koktok.train.candidates import CandidatePolicy, mine
 from koktok.train.unigram_em import digamma, expectation, loss_per_word, train_unigram_em
-from tests.test_train_unigram import text, ways
 
 
 def test_digamma_equals_known_values():

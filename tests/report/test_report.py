@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 import typer
-from conftest import MINI, ROOT
+from conftest import MINI, ROOT, koktok
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cli import koktok
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.gold import GoldCorpus

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import MINI
-from test_cli import koktok
+from conftest import MINI, koktok
 
 from koktok.blocklist import Blocklist
 from koktok.errors import UsageError

@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import MINI
+from conftest import MINI, koktok
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cli import koktok
 
 from koktok.foreign import open_spec
 from koktok.gold import GoldCorpus

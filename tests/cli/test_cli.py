@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import MINI, ROOT
+from conftest import MINI, ROOT, koktok
 from rich.cells import cell_len
 
 from koktok import Recipe, Tokenizer
@@ -22,20 +22,6 @@ from koktok.vocab import BYTE_CHARS
 
 Trained = Callable[..., Path]
 TEXT = (MINI / "essay.txt").read_text(encoding="utf-8")
-
-
-def koktok(
-    *words: object, stdin: str | bytes = b"", env: dict[str, str] | None = None, cwd: Path = ROOT
-) -> subprocess.CompletedProcess[str]:
-    """Run the command; both streams as text."""
-    done = subprocess.run(
-        [sys.executable, "-m", "koktok", *map(str, words)],
-        input=stdin.encode() if isinstance(stdin, str) else stdin,
-        capture_output=True,
-        env=os.environ | {"NO_COLOR": "1", "PYTHONWARNINGS": "error"} | (env or {}),
-        cwd=cwd,
-    )
-    return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def on_a_terminal(*words: object, env: dict[str, str] | None = None, koktok: bool = True) -> tuple[int, str]:
