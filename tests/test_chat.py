@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_cli import koktok
+from conftest import koktok
 
 TALKS = [
     [

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from conftest import koktok
 from llama_cpp import llama_cpp_ids, tiny_model
-from test_cli import koktok
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError, UsageError
