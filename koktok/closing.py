@@ -233,7 +233,8 @@ def run_frontier(
     from koktok.files import write_folder
     from koktok.formats.folder import MARK, TOKENIZER
     from koktok.frontier import draw, plot, to_dict, to_markdown
-    from koktok.progress import stdout
+    from koktok.frontier.show import COLUMNS, TITLE, cells
+    from koktok.progress import stdout, table
 
     rows, against = train_frontier(
         sources,
@@ -256,7 +257,11 @@ def run_frontier(
         talk.note(f"no frontier.png: {error}")
     write_folder(out, files, TOKENIZER)
     talk.__exit__(None, None, None)
-    print(to_markdown(rows, against))
+    if sys.stdout.isatty():
+        table(TITLE, COLUMNS, cells(rows, against))
+        print("★ no other point has both fewer tokens and a higher F1\n")
+    else:
+        print(to_markdown(rows, against))
     stdout().print(plot(rows, against))
 
 

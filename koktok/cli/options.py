@@ -22,7 +22,10 @@ Paths = Annotated[
     list[str],
     typer.Argument(help="Files, folders, globs, `corpus:NAME`, or `-` for standard input.", show_default=False),
 ]
-Field = Annotated[str | None, typer.Option(help="Field or column that holds the text (JSON lines, tables).")]
+Field = Annotated[
+    str | None,
+    typer.Option(help="Field or column that holds the text (JSON lines, tables); `meta.text` lies in `meta`."),
+]
 Folder = Annotated[Path, typer.Argument(help="Folder of a trained tokenizer.", show_default=False)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 RecipeFile = Annotated[Path | None, typer.Option(help="koktok.toml, or a trained folder, to start from.")]

@@ -16,9 +16,21 @@ from koktok.train.unigram import PRESETS
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["FrontierDict", "RowDict", "draw", "flags", "from_dict", "plot", "to_dict", "to_markdown"]
+__all__ = [
+    "COLUMNS",
+    "TITLE",
+    "FrontierDict",
+    "RowDict",
+    "cells",
+    "draw",
+    "flags",
+    "from_dict",
+    "plot",
+    "to_dict",
+    "to_markdown",
+]
 
-TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts in held-out words)"
+TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)"
 FORMAT: Final = "koktok-frontier"
 VERSION: Final = 2
 DRAWINGS: Final = (".png", ".svg")
@@ -59,7 +71,7 @@ def to_markdown(rows: Sequence[FrontierRow], against: Reference | None = None) -
     Examples
     --------
     >>> print(to_markdown([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, vars(PRESETS["short"]))]))
-    Tokens per eojeol against boundary F1 (silver: the analyser's cuts in held-out words)
+    Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)
     <BLANKLINE>
     | ids | point | tokens/eojeol | P | R | F1 | all gaps | ceiling | front | options |
     |---:|---|---:|---:|---:|---:|---:|---:|:---:|---|
@@ -79,6 +91,24 @@ def to_markdown(rows: Sequence[FrontierRow], against: Reference | None = None) -
         cells = [f"{row.vocab_size:,}", row.name.replace("|", "\\|"), *(f"{figure:.3f}" for figure in figures)]
         lines.append(f"| {' | '.join([*cells, '*' * best, f'`{options}`' if options else ''])} |")
     return "\n".join(lines)
+
+
+COLUMNS: Final = ("point", "ids", "tokens/eojeol", "F1", "all gaps", "options")
+
+
+def cells(rows: Sequence[FrontierRow], against: Reference | None = None) -> list[list[str]]:
+    """The rows for a terminal, below `COLUMNS`, in the order of `to_markdown`."""
+    rows = ordered(rows)
+    marked = [*zip(rows, on_front(rows), strict=True), *([(against.trivial, False)] if against else [])]
+    return [
+        [
+            row.name + " ★" * best,
+            f"{row.vocab_size:,}",
+            *(f"{figure:.3f}" for figure in (row.tokens_per_eojeol, row.f1, row.f1_all)),
+            flags(row.dials),
+        ]
+        for row, best in marked
+    ]
 
 
 class RowDict(TypedDict):
@@ -192,7 +222,7 @@ def plot(rows: Sequence[FrontierRow], against: Reference | None = None, *, width
     --------
     >>> rows = [FrontierRow("a", 8000, 1.5, 0.5, 0.5, 0.5, 0.5, {}), FrontierRow("b", 8000, 2.0, 0.9, 0.9, 0.9, 0.9, {})]
     >>> print(plot(rows, width=24, height=4).plain)
-    Tokens per eojeol against boundary F1 (silver: the analyser's cuts in held-out words)
+    Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)
     0.920 |                      A
           |
           |
@@ -240,7 +270,7 @@ def plot(rows: Sequence[FrontierRow], against: Reference | None = None, *, width
     if against:
         trivial = against.trivial
         text.append(
-            f"\n. the ceiling of any tokenizer   - one token a character: F1 {trivial.f1:.3f} at "
+            f"\n. the ceiling of any tokenizer\n- one token a character: F1 {trivial.f1:.3f} at "
             f"{trivial.tokens_per_eojeol:.3f} tokens"
         )
     return text

@@ -24,10 +24,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from queue import Full, Queue
 from threading import Event
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, cast
 
 from koktok.errors import InputError
 from koktok.hangul import count_syllables
@@ -252,6 +254,7 @@ def _plain(file: _File, raw: IO[bytes], _field: str | None) -> Iterator[Batch]:
 
 def _jsonl(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
     decode, wanted = json.JSONDecoder().raw_decode, field or "text"
+    path = wanted.split(".")
     nothing: tuple[Any, int] = (None, -1)
     for number, block, sound in _texts(file, raw):
         texts: list[str] = []
@@ -259,9 +262,11 @@ def _jsonl(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
             try:
                 # Without a backslash there is nothing to unescape, trim or suspect; all else goes the long way.
                 record, end = decode(line) if sound and "\\" not in line else nothing
-                if end == len(line) and type(text := record[wanted]) is str:
-                    texts.append(text)
-                    continue
+                if end == len(line):
+                    text = record[wanted] if len(path) == 1 or wanted in record else reduce(getitem, path, record)
+                    if type(text) is str:
+                        texts.append(text)
+                        continue
             except (ValueError, TypeError, KeyError, RecursionError):
                 pass
             if line.strip():
@@ -281,7 +286,8 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
     record : Any
         A mapping, or InputError.
     field : str or None
-        Its field that holds the text; None is "text".
+        Its field that holds the text; None is "text". `meta.text` is the field `text` of the record in `meta`, where there is
+        no field of that whole name.
     place : str
         Where it stands, for the message.
 
@@ -292,8 +298,8 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
 
     Examples
     --------
-    >>> pick({"text": "하나\n"}, None, "item 1")
-    '하나'
+    >>> pick({"text": "하나\n"}, None, "item 1"), pick({"meta": {"text": "둘"}}, "meta.text", "item 2")
+    ('하나', '둘')
     """
     wanted = field or "text"
     if not isinstance(record, Mapping):
@@ -301,11 +307,22 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
     value = record.get(wanted)
     if isinstance(value, str) or (value is None and wanted in record):
         return _trimmed(value)
-    hint = next((f"--field {shlex.quote(str(key))}" for key, text in record.items() if isinstance(text, str)), "")
+    outer, _, inner = wanted.partition(".")
+    if wanted not in record and inner and isinstance(record.get(outer), Mapping):
+        return pick(record[outer], inner, f'{place}, in "{outer}",')
+    hint = next((f"--field {shlex.quote(name)}" for name in _texts_in(record)), "")
     if wanted not in record:
         keys = ", ".join(f'"{key}"' for key in record)
         raise InputError(f'{place} has no field "{wanted}"; it has: {keys}', hint=hint)
     raise InputError(f'{place}: the field "{wanted}" is a `{type(value).__name__}`; text was wanted', hint=hint)
+
+
+def _texts_in(record: Mapping[Any, Any], depth: int = 3) -> Iterator[str]:
+    """Names of fields that hold text, those of inner records behind."""
+    yield from (str(key) for key, value in record.items() if isinstance(value, str))
+    for key, value in record.items():
+        if isinstance(value, Mapping) and depth > 1:
+            yield from (f"{key}.{name}" for name in _texts_in(value, depth - 1))
 
 
 def _trimmed(text: str | None) -> str | None:
@@ -354,12 +371,19 @@ def _parquet(file: _File, _raw: IO[bytes], field: str | None) -> Iterator[Batch]
         table = pl.scan_parquet(file.path, glob=False)
         types = table.collect_schema()
         text = (pl.String, pl.Binary, pl.Categorical)
-        if types.get(wanted) not in text:
+        column, kind = pl.col(wanted), cast("Any", types.get(wanted))
+        if kind is None:  # `meta.text` is a field of the column `meta`
+            outer, *inner = wanted.split(".")
+            column, kind = pl.col(outer), types.get(outer)
+            for name in inner:
+                fields = {field.name: field.dtype for field in kind.fields} if isinstance(kind, pl.Struct) else {}
+                column, kind = column.struct.field(name), fields.get(name)
+        if kind not in text:
             shown = ", ".join(f'"{name}" ({kind})' for name, kind in types.items())
             hint = next((f"--field {shlex.quote(name)}" for name, kind in types.items() if kind in text), "")
             raise file.refuse(f'has no column of text "{wanted}"; it has: {shown}', hint)
         share = (file.meter.sizes[file.path] or 0) / (table.select(pl.len()).collect().item() or 1)
-        column = pl.col(wanted) if types[wanted] == pl.Binary else pl.col(wanted).cast(pl.String).cast(pl.Binary)
+        column = column if kind == pl.Binary else column.cast(pl.String).cast(pl.Binary)
         line = 1
         for batch in table.select(column).collect_batches(chunk_size=_BATCH, maintain_order=True):
             values = batch.to_series().to_list()

@@ -403,11 +403,22 @@ def item_batches(
     return _batches_of_items(obj, field, name, report or ReadReport())
 
 
+def _looks_like_a_path(line: str) -> bool:
+    """Whether somebody who wrote this meant a file: one that is there, or a name that ends as files of text do."""
+    if len(line) > 255 or not line or line != line.strip() or "\0" in line:
+        return False
+    return Path(line).is_file() or (" " not in line and line.lower().endswith(EXTENSIONS))
+
+
 def _batches_of_items(items: Iterable[Any], field: str | None, name: str, report: ReadReport) -> Iterator[list[str]]:
     digest = hashlib.sha256()
     batch: list[str] = []
     for number, item in enumerate(items, 1):
         text = item if isinstance(item, str) else pick(item, field, f"item {number}")
+        if number == 1 and isinstance(item, str) and _looks_like_a_path(item):
+            raise InputError(
+                f"`{item}` came as a line of text, and is the name of a file", hint=f"[Source.of({item!r})] reads files"
+            )
         text = (text or "").replace("\r\n", "\n")
         try:
             digest.update(f"{text}\n".encode())

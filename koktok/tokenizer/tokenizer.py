@@ -691,6 +691,10 @@ def _checked(text: str) -> str:
     if not isinstance(text, str):
         raise InputError(
             f"`encode` got {type(text).__name__} where one `str` was wanted",
-            hint="tokenizer.encode_batch(texts) for many" if isinstance(text, Iterable) else "",
+            hint="text.decode('utf-8')"
+            if isinstance(text, bytes | bytearray)
+            else "tokenizer.encode_batch(texts) for many"
+            if isinstance(text, Iterable)
+            else "",
         )
     return text

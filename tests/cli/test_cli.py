@@ -416,6 +416,7 @@ def test_frontier_draws_the_curve_and_writes_it(tmp_path: Path) -> None:
     assert done.stdout.count("| 2,300 |") == done.stdout.count("| 2,600 |") == 9
     assert {"frontier.md", "frontier.json", "koktok.toml"} <= {path.name for path in (tmp_path / "out").iterdir()}
     rows = json.loads((tmp_path / "out" / "frontier.json").read_text())["rows"]
+    assert (tmp_path / "out" / "frontier.md").read_text() in done.stdout
     assert {row["name"] for row in rows} >= {"short", "balanced", "aligned"}
     wrong = koktok("train", "corpus:mini", "--frontier", "--sizes", "2300;2600", "--out", tmp_path / "no")
     assert (wrong.returncode, "a number of ids was wanted" in wrong.stderr) == (2, True)
@@ -423,6 +424,17 @@ def test_frontier_draws_the_curve_and_writes_it(tmp_path: Path) -> None:
     assert (other.returncode, "for `unigram` without superwords" in other.stderr) == (2, True)
     none = koktok("train", "corpus:mini", "--frontier", "--holdout", "0", "--out", tmp_path / "no")
     assert (none.returncode, "nothing was held out" in none.stderr) == (2, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_on_a_terminal_the_curve_fits_80_columns(tmp_path: Path) -> None:
+    words = ("train", "corpus:mini", "--frontier", "--sizes", "2300", "-q", "--out", tmp_path / "out")
+    code, text = on_a_terminal(*words, env={"COLUMNS": "80"})
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).split("\r\n")
+    assert code == 0, text
+    assert max(map(cell_len, lines)) <= 80
+    assert next(line for line in lines if line.startswith("point")).split()[:2] == ["point", "ids"]
+    assert "--preset aligned" in text
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")

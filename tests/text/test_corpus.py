@@ -117,6 +117,26 @@ def test_every_record_format_gives_the_same_documents(tmp_path: Path, documents:
         assert reports[-1].digests == reports[0].digests
 
 
+def test_a_field_may_lie_in_another(tmp_path: Path) -> None:
+    rows = [{"meta": {"text": f"{k}째 글"}, "id": k} for k in range(5)]
+    write(tmp_path / "a.jsonl", text_of([json.dumps(row) for row in rows]))
+    pl.DataFrame(rows).write_parquet(tmp_path / "a.parquet")
+    for source in (
+        Source.of(tmp_path / "a.jsonl", field="meta.text"),
+        Source.of(tmp_path / "a.parquet", field="meta.text"),
+    ):
+        assert list(read_documents(source)) == [row["meta"]["text"] for row in rows]
+    assert list(lines_of(rows, "meta.text"))[4] == "4째 글"
+    write(tmp_path / "b.jsonl", '{"a.b": "whole", "a": {"b": "inner"}}\n{"a": {"b": "inner"}}\n')
+    assert list(read_documents(Source.of(tmp_path / "b.jsonl", field="a.b"))) == ["whole", "inner"]
+    with pytest.raises(InputError, match=r'(?s)has no field "text"; it has: "meta", "id".*hint: --field meta\.text'):
+        read(tmp_path / "a.jsonl")
+    with pytest.raises(InputError, match='line 1, in "meta", has no field "body"; it has: "text"'):
+        list(read_documents(Source.of(tmp_path / "a.jsonl", field="meta.body")))
+    with pytest.raises(InputError, match=r'has no column of text "meta\.body"'):
+        list(read_documents(Source.of(tmp_path / "a.parquet", field="meta.body")))
+
+
 @given(count=st.integers(0, 400), block=st.integers(1, 60), shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
 def test_split_keeps_lines_and_blocks_and_grows_with_the_share(
     count: int, block: int, shares: tuple[float, float]
@@ -567,6 +587,9 @@ def test_lines_of_python_objects(tmp_path: Path) -> None:
         (["a", 3], "item 2 is a `int`; a record with the field"),
         ([{"body": "a"}], 'item 1 has no field "text"; it has: "body"'),
         (["a\ud800"], "item 1 holds a lone surrogate"),
+        (["news.txt", "more.txt"], r"(?s)`news.txt` came as a line of text, .*hint: \[Source\.of\('news.txt'\)\]"),
+        (["crawl/part-1.JSONL.gz"], "is the name of a file"),
+        ([__file__], "is the name of a file"),
     ],
 )
 def test_objects_that_are_no_lines(obj: object, message: str) -> None:
