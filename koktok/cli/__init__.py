@@ -16,6 +16,7 @@ from koktok.cli.examine import diff, doctor, report
 from koktok.cli.export import export, import_
 from koktok.cli.interrupt import heard
 from koktok.cli.metrics import metrics
+from koktok.cli.playground import playground
 from koktok.cli.text import decode, encode, normalize, segment
 from koktok.cli.train import train
 from koktok.cli.verify import verify
@@ -33,7 +34,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (count, train, encode, decode, normalize, segment, diff, doctor, report, metrics, verify, export):
+for verb in (
+    count,
+    train,
+    encode,
+    decode,
+    normalize,
+    segment,
+    diff,
+    doctor,
+    report,
+    metrics,
+    playground,
+    verify,
+    export,
+):
     app.command()(verb)
 app.command("import")(import_)
 app.add_typer(corpus_app, name="corpus")

@@ -29,7 +29,7 @@ from typing import Any, Final
 from koktok.errors import InputError
 from koktok.hangul import COMPATIBILITY, LEAD, SPLIT, SYLLABLES, TAIL, VOWEL
 
-__all__ = ["REPEATED", "Aligned", "Folds", "JamoNormalizer", "Normalizer", "nfc", "precompiled"]
+__all__ = ["REPEATED", "Aligned", "Folds", "JamoNormalizer", "Normalizer", "nfc", "nfc_tables", "precompiled"]
 
 # Marks and compositions younger than Unicode 9, and whole blocks (Todhri, Tulu-Tigalari, Gurung Khema, Kirat Rai, Dives
 # Akuru) whose letters take part in a composition that Unicode 9 did not know.
@@ -301,6 +301,28 @@ class Normalizer:
             nodes.append(_replace(self._repeat.pattern, ""))
         return nodes[0] if len(nodes) == 1 else {"type": "Sequence", "normalizers": nodes}
 
+    def rules(self) -> dict[str, Any]:
+        """Give the rules as plain data, for an engine in another language.
+
+        Returns
+        -------
+        dict
+            `folds`: (character, what it becomes) pairs; `lone` and `repeats`: regular expressions, '' where off, whose
+            matches become `hangul.COMPATIBILITY` and nothing; `whole`: None, or the syllables that stay whole where
+            syllables are taken apart. Between folds and expressions comes NFC, for which `nfc_tables` has what is needed.
+
+        Examples
+        --------
+        >>> Normalizer(Folds(zero_width=False)).rules()
+        {'folds': [], 'lone': '', 'repeats': '', 'whole': None}
+        """
+        return {
+            "folds": [(chr(source), target) for source, target in self._table.items()],
+            "lone": _LONE_JAMO.pattern if self.folds.lone_jamo else "",
+            "repeats": self._repeat.pattern if self._repeat else "",
+            "whole": None,
+        }
+
     def signature(self) -> str:
         """Give every switch, the Unicode version of NFC, and the version of these rules, as one line.
 
@@ -405,6 +427,10 @@ class JamoNormalizer(Normalizer):
             whole.normal.translate(self.spelling), [whole.starts[i] for i in at], [whole.ends[i] for i in at]
         )
 
+    def rules(self) -> dict[str, Any]:
+        """Give the rules as plain data, see `Normalizer.rules`."""
+        return super().rules() | {"whole": "".join(chr(c) for c in SPLIT if c not in self.spelling)}
+
     def to_hf(self) -> dict[str, Any]:
         """Give the "normalizer" node of a tokenizer.json that does what `__call__` does.
 
@@ -446,6 +472,27 @@ def nfc(text: str) -> str:
         return unicodedata.normalize("NFC", text)
     parts = _OPAQUE_CHARS.split(text)
     return "".join(part if i % 2 else unicodedata.normalize("NFC", part) for i, part in enumerate(parts))
+
+
+@lru_cache(maxsize=1)
+def nfc_tables() -> dict[str, str]:
+    """What an NFC of any Unicode from 9 on needs to be that of Unicode 9, as insides of character classes.
+
+    Returns
+    -------
+    dict
+        `opaque`: characters that nothing moves across; `continues`: characters that NFC may move or compose with those
+        before them.
+
+    Examples
+    --------
+    >>> re.match(f"[{nfc_tables()['continues']}]", "\u0301") is not None
+    True
+    """
+    last = 0x30000  # nothing composes behind the plane of rare Han
+    candidates = (c for c in range(last) if unicodedata.combining(chr(c)) or unicodedata.decomposition(chr(c)))
+    seconds = {c for c in range(last) if _SECONDS.match(chr(c))}
+    return {"opaque": OPAQUE, "continues": _ranges({c for c in candidates if _continues(chr(c))} | seconds)}
 
 
 @lru_cache(maxsize=8)

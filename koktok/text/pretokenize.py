@@ -152,6 +152,30 @@ class Pattern:
         """Give the "pre_tokenizer" node of a tokenizer.json that cuts alike."""
         return {"type": "Split", "pattern": {"Regex": self.regex}, "behavior": "Isolated", "invert": False}
 
+    def rules(self) -> dict[str, Any]:
+        """Give the pattern as plain data, for an engine in another language.
+
+        Returns
+        -------
+        dict
+            `classes`: of each class the first and last code points of its ranges, in one list; what has none is of the
+            class behind the last. `follows[a][b]` is "1" where a character of class b goes on with one of class a.
+            `digits` is the class of digits, `grouped` whether numbers are cut in threes from the right.
+
+        Examples
+        --------
+        >>> rules = Pattern().rules()
+        >>> len(rules["classes"]), rules["classes"][rules["digits"]], rules["grouped"]
+        (13, [48, 57, 65296, 65305], False)
+        """
+        names = [*CLASSES, REST]
+        return {
+            "classes": [list(_code_points(ranges)) for ranges in CLASSES.values()],
+            "follows": ["".join("01"[not _cut(a, b, self)] for b in names) for a in names],
+            "digits": names.index("digit"),
+            "grouped": self.digits == "groups",
+        }
+
     def signature(self) -> str:
         """Give every choice and the version of the classes, as one line.
 
@@ -197,6 +221,13 @@ def _cut(before: str, after: str, pattern: Pattern) -> bool:
 def _script(name: str) -> str:
     """What a class counts as for the character after it."""
     return REST if name == "terminator" else _MARKS.get(name, name)
+
+
+@lru_cache
+def _code_points(ranges: str) -> tuple[int, ...]:
+    """First and last code points of the ranges of a class."""
+    everything = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+    return tuple(ord(char) for run in re.findall(f"[{ranges}]+", everything) for char in (run[0], run[-1]))
 
 
 def _class(names: set[str]) -> str:

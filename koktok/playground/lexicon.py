@@ -1,0 +1,112 @@
+"""What the page knows of Korean: frequent words with their morphemes, analysed when the page is made.
+
+This file adds: shapes. Kiwi is too large for a page, but most running words are few: the morphemes of some twenty thousand
+are a short list, because words of one length share their row with others, and sorted words share their beginnings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from typing import Any, Final
+
+from koktok.hangul import SYLLABLE
+from koktok.segment import Morpheme, Policy, Segmenter
+from koktok.segment.boundaries import cuts_of
+from koktok.segment.packed import packed_rows, unpack
+from koktok.segment.segmented import Kind
+from koktok.vocab import MARK, Vocab, unspell
+
+__all__ = ["WORDS", "lexicon", "runs_of", "words_of"]
+
+WORDS: Final = 40_000
+"""Words that a page knows by default: 220 kB of it; .7 of the running words of two syllables or more in text of the same sort, .6 in other."""
+
+LONGEST: Final = 30
+"""Syllables; longer runs are text without spaces, not words, and shared beginnings are told by one letter of 36."""
+
+UNSURE: Final = frozenset({Kind.SUFFIX, Kind.BOUND, Kind.MODIFIER, Kind.ROOT})
+"""Borders that analysers draw and most people do not: a cut there is neither right nor wrong."""
+
+_RUN = re.compile(f"[{SYLLABLE}]{{2,{LONGEST}}}+(?![{SYLLABLE}])")
+_ALL = Policy.parse("morphemes")
+
+
+def runs_of(lines: Iterable[str]) -> Counter[str]:
+    """Runs of two syllables or more with their counts: what is left of words without numbers, letters and signs.
+
+    Examples
+    --------
+    >>> runs_of(["학교에서는 3층 집에, 집에"])
+    Counter({'집에': 2, '학교에서는': 1})
+    """
+    return Counter(run for line in lines for run in _RUN.findall(line))
+
+
+def words_of(vocab: Vocab) -> list[str]:
+    """Runs of syllables in pieces that begin a word: what a vocabulary holds whole was frequent where it was trained.
+
+    Examples
+    --------
+    >>> words_of(Vocab.plain("word", [" 학교에서", "교에서", " 3시에는"], specials=["<unk>"]))
+    ['학교에서', '시에는']
+    """
+    spelled = vocab.kind in ("bpe-bytes", "wordpiece-bytes")
+    pieces = map(unspell, vocab.pieces) if spelled else vocab.pieces
+    if vocab.kind == "wordpiece":
+        return [*runs_of(piece for piece in pieces if not piece.startswith(MARK))]
+    return [*runs_of(piece for piece in pieces if piece.startswith(" "))]
+
+
+def lexicon(counts: Counter[str], segmenter: Segmenter, most: int = WORDS) -> dict[str, Any]:
+    """The `most` frequent words and their morphemes.
+
+    Parameters
+    ----------
+    counts : Counter of str
+        See `runs_of`.
+    segmenter : Segmenter
+    most : int
+
+    Returns
+    -------
+    dict
+        `words`: sorted, each as a letter for how many characters it shares with the word before (0 to 9, a to z) and what
+        follows them, with spaces between; `of`: the number of each word's shape; `shapes`: (row of morphemes, offsets
+        where one begins, offsets where a cut is neither right nor wrong).
+
+    Examples
+    --------
+    >>> from koktok.segment import Whitespace
+    >>> lexicon(runs_of(["학교에 학교는 집에"]), Whitespace())
+    {'words': '0집에 0학교는 2에', 'of': [0, 0, 0], 'shapes': [('', [], [])]}
+    """
+    words = sorted(sorted(counts, key=lambda word: (-counts[word], word))[:most])
+    shapes: dict[tuple[str, tuple[int, ...], tuple[int, ...]], int] = {}
+    of = []
+    for word, row in zip(words, packed_rows(segmenter, words), strict=True):
+        morphemes = unpack(word, row)
+        cuts = cuts_of(word, morphemes, _ALL)
+        sure = tuple(cut.offset for cut in cuts if cut.kind not in UNSURE)
+        unsure = {cut.offset for cut in cuts} | _beside_fused(morphemes)
+        shape = (row, sure, tuple(sorted(unsure.difference(sure))))
+        of.append(shapes.setdefault(shape, len(shapes)))
+    listed = [(row, [*sure], [*unsure]) for row, sure, unsure in shapes]
+    return {"words": " ".join(_shortened(words)), "of": of, "shapes": listed}
+
+
+def _beside_fused(morphemes: Iterable[Morpheme]) -> set[int]:
+    """Edges of syllables that hold a border (해|요 of 하+어요): a cut there is judged nowhere in koktok."""
+    times = Counter(at for m in morphemes for at in range(m.start, m.end))
+    return {edge for at, n in times.items() if n > 1 for edge in (at, at + 1)}
+
+
+def _shortened(words: Iterable[str]) -> Iterator[str]:
+    """Sorted words without what each shares with the one before."""
+    before = ""
+    for word in words:
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, word, strict=False)))
+        yield "0123456789abcdefghijklmnopqrstuvwxyz"[same] + word[same:]
+        before = word
