@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -79,6 +80,20 @@ def kiwi() -> KiwiSegmenter:
 def mini() -> list[str]:
     """All lines of corpora/mini."""
     return list(read_lines(Source.of(*sorted(MINI.glob("*.txt")), name="mini")))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """The system's browser, driven by Playwright."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    if found is None:
+        pytest.skip("no chromium or google-chrome on the path")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=found, args=options)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")

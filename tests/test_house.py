@@ -44,6 +44,7 @@ ROOMS = [
     "inspect",
     "verify",
     "report",
+    "playground",
     "cli",
 ]
 """The rooms in the order of the data flow, as the README shows them."""

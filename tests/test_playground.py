@@ -54,9 +54,6 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 """
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-
 
 class Engine:
     """engine.js in a process of its own, a line of JSON for a line of JSON."""
@@ -237,18 +234,6 @@ def test_the_verb_writes_a_page_and_replaces_only_its_own(two: dict[str, Tokeniz
     assert page.read_text(encoding="utf-8") == "mine"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        pytest.skip("there is no Chromium; on Debian: apt-get install chromium")
-    with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
 def visit(browser: Any, page_file: Path) -> Iterator[Any]:
     """Opens the page; at the end it must have asked for nothing but itself, and complained of nothing."""
@@ -273,7 +258,7 @@ def visit(browser: Any, page_file: Path) -> Iterator[Any]:
 
 
 def chips(page: Any, pane: int) -> list[str]:
-    return [chip.replace("·", " ") for chip in page.locator(".pane").nth(pane).locator(".chip").all_inner_texts()]
+    return [chip.replace("▁", " ") for chip in page.locator(".pane").nth(pane).locator(".chip").all_inner_texts()]
 
 
 def test_typing_comparing_and_clicking(visit: Any, two: dict[str, Tokenizer]) -> None:

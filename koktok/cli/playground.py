@@ -34,7 +34,7 @@ def playground(
     """
     from koktok.files import check_file, write_file
     from koktok.playground.lexicon import WORDS, lexicon, runs_of, words_of
-    from koktok.playground.page import examples, is_page, to_page
+    from koktok.playground.web_page import examples, is_page, to_page
     from koktok.progress import Talk
     from koktok.report.names import distinct
     from koktok.segment.cache import CachedSegmenter

@@ -3,6 +3,6 @@
 In: trained tokenizers, and text whose eojeols the page is to know the morphemes of. Out: the page.
 """
 
-from koktok.playground.page import to_page
+from koktok.playground.web_page import to_page
 
 __all__ = ["to_page"]

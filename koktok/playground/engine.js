@@ -6,7 +6,6 @@
 const SYLLABLES = 0xac00;
 const MARK = "##"; // before a WordPiece piece that continues a word
 const MAX_CHARS = 100; // a longer word is unknown to WordPiece
-const GROUPED = 27; // digits further than this from the end of their number stand alone
 const STEPS = 256; // scores are multiples of 1/256; costs here are whole numbers of such steps, so that sums are exact
 const BYTE_MARGIN = 4, UNKNOWN_PENALTY = 10;
 const JOINABLE = /[\u1100-\u1112\u1161-\u1175\u11a8-\u11c2가-힣]+/g;
@@ -133,6 +132,7 @@ class Pattern {
   constructor({ classes, follows, digits, grouped }) {
     this.follows = follows; // follows[a][b] is "1" where a character of class b goes on with one of class a
     this.digits = grouped ? digits : -1;
+    this.grouped = grouped; // digits further than this from the end of their number stand alone
     this.table = new Uint8Array(0x110000).fill(classes.length);
     classes.forEach((ranges, i) => {
       for (let k = 0; k < ranges.length; k += 2) this.table.fill(i, ranges[k], ranges[k + 1] + 1);
@@ -154,8 +154,8 @@ class Pattern {
   ofThree(classes, i) {
     if (classes[i] !== this.digits || classes[i - 1] !== this.digits) return false;
     let left = 1;
-    while (left <= GROUPED && classes[i + left] === this.digits) left++;
-    return left > GROUPED || left % 3 === 0;
+    while (left <= this.grouped && classes[i + left] === this.digits) left++;
+    return left > this.grouped || left % 3 === 0;
   }
 }
 

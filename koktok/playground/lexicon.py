@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from koktok.hangul import SYLLABLE
 from koktok.segment import Morpheme, Policy, Segmenter
-from koktok.segment.boundaries import cuts_of
 from koktok.segment.packed import packed_rows, unpack
+from koktok.segment.policy import cuts_of
 from koktok.segment.segmented import Kind
 from koktok.vocab import MARK, Vocab, unspell
 

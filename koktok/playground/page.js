@@ -163,14 +163,14 @@ function views(tokenizer, { ids, spans }, judged) {
 const jamoTyped = new Map();
 const typed = (text) => Array.from(text, (char) => jamoTyped.get(char) ?? char).join("");
 const hex = (bytes, between = " ") => Array.from(bytes, (byte) => byte.toString(16).toUpperCase().padStart(2, "0")).join(between);
-const visible = (text) => text.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
+const visible = (text) => text.replaceAll(" ", "▁").replaceAll("\n", "↵").replaceAll("\t", "⇥");
 
 /** The insides of a chip: spaces and line ends made visible, swallowed boundaries marked. */
 function inked(parts) {
   return parts.flatMap((part, i) => [
     ...(i ? [h("i", { class: "miss-mark" })] : []),
     ...part.split(/([ \t\r\n]+)/).filter(Boolean).flatMap((bit) =>
-      /^[ \t\r\n]/.test(bit) ? Array.from(bit, (char) => (char === "\n" ? ["↵\n"] : [char === " " ? "·" : "⇥"])).flat().map((mark) => h("b", {}, mark)) : [bit]),
+      /^[ \t\r\n]/.test(bit) ? Array.from(bit, (char) => (char === "\n" ? ["↵\n"] : [char === " " ? "▁" : "⇥"])).flat().map((mark) => h("b", {}, mark)) : [bit]),
   ]);
 }
 

@@ -160,20 +160,21 @@ class Pattern:
         dict
             `classes`: of each class the first and last code points of its ranges, in one list; what has none is of the
             class behind the last. `follows[a][b]` is "1" where a character of class b goes on with one of class a.
-            `digits` is the class of digits, `grouped` whether numbers are cut in threes from the right.
+            `digits` is the class of digits; `grouped`, where numbers are cut in threes from the right, how many digits
+            from their end that is done for, else 0.
 
         Examples
         --------
         >>> rules = Pattern().rules()
         >>> len(rules["classes"]), rules["classes"][rules["digits"]], rules["grouped"]
-        (13, [48, 57, 65296, 65305], False)
+        (13, [48, 57, 65296, 65305], 0)
         """
         names = [*CLASSES, REST]
         return {
             "classes": [list(_code_points(ranges)) for ranges in CLASSES.values()],
             "follows": ["".join("01"[not _cut(a, b, self)] for b in names) for a in names],
             "digits": names.index("digit"),
-            "grouped": self.digits == "groups",
+            "grouped": GROUPED if self.digits == "groups" else 0,
         }
 
     def signature(self) -> str:

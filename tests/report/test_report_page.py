@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +18,6 @@ from koktok.report.korean import DEFINITIONS, KOREAN, korean_note
 from koktok.report.rows import COLUMNS
 from koktok.report.schema import ReportRow
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
 SIZES = {390: 844, 1400: 900}
 
 
@@ -41,18 +37,6 @@ def crowded() -> Report:
     )
     measures = [metric for name, metric in metrics().items() if name in rows[0].scores]
     return base.model_copy(update={"rows": rows, "measures": measures})
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """The system's browser, driven by Playwright."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if BROWSER is None:
-        pytest.skip("no chromium or google-chrome on the path")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=BROWSER, args=[*OPTIONS])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
