@@ -81,7 +81,7 @@ class Ids:
         """Ids of the lines as the format gives them; None where it cannot read one."""
         given = normal if self.reader.normalized else lines
         read = [text for text in given if self.reader.reads(text)]
-        found = iter(self.reader.encode(read))
+        found = iter(self.reader.encode(read) if read else ())  # transformers fails over no texts at all
         return [next(found) if self.reader.reads(text) else None for text in given]
 
     def look(self, batch: Batch, rows: Sequence[list[int] | None]) -> None:

@@ -311,6 +311,11 @@ def test_a_line_is_looked_at_once_and_the_slow_checks_take_a_sample(trained: Tra
     assert told[-1] == ("verify", 1000 + tricky, 1000 + tricky)
 
 
+def test_a_batch_of_which_nothing_is_in_the_sample(trained: Trained) -> None:
+    """transformers fails over a list of no texts; 1,001 lines end in a batch of one that is not the eleventh."""
+    assert verify(trained(), [f"{i}번째 줄" for i in range(1001)], sample=90).passed
+
+
 def test_every_character_has_a_class() -> None:
     assert {class_of(chr(c)) for c in range(0x110000)} == {
         "Hangul syllable", "compatibility jamo", "conjoining jamo", "old jamo", "half-width jamo", "Latin",
