@@ -39,6 +39,14 @@ def corpus_show(name: Annotated[str, typer.Argument(help="Name of a corpus.")]) 
 def corpus_fetch(
     name: Annotated[str, typer.Argument(help="Name of a corpus.")],
     force: Annotated[bool, typer.Option("--force", help="Fetch again.")] = False,
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR_OR_URL",
+            envvar="KOKTOK_MIRROR",
+            help="Take git repositories from here: a folder with OWNER/NAME(.git), or an https address.",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Fetch a corpus into the cache and print the folder with its text."""
@@ -46,4 +54,4 @@ def corpus_fetch(
     from koktok.text.corpora import fetch
 
     with Talk(quiet=quiet) as talk:
-        print(fetch(name, force=force, on_progress=talk))
+        print(fetch(name, force=force, mirror=mirror, on_progress=talk))

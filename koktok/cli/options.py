@@ -152,7 +152,7 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
     for path in paths:
         if path.startswith("corpus:"):
             with Talk(quiet=quiet) as talk:
-                fetch(path.removeprefix("corpus:"), on_progress=talk)
+                fetch(path.removeprefix("corpus:").removesuffix("/held-out"), on_progress=talk)
         source = Source.of(path, field=field)
         tell_skipped(source)
         same = sum(other.name.split("#")[0] == source.name for other in sources)

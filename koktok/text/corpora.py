@@ -14,6 +14,8 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,10 @@ from koktok.errors import CorpusError, InputError, did_you_mean
 from koktok.files import Product, cache_dir, check_folder, sweep, workplace, workplace_of, write_folder
 from koktok.hangul import has_syllable
 from koktok.text import download
-from koktok.text.corpus_recipe import CorpusRecipe, LocalSource, load
+from koktok.text.corpus_recipe import AnySource, CorpusRecipe, LocalSource, load
 from koktok.text.extract import prose
 
-__all__ = ["CorpusRecipe", "fetch", "find", "list_corpora", "show"]
+__all__ = ["CorpusRecipe", "fetch", "find", "held_out_name", "list_corpora", "show", "texts"]
 
 _EXTRACTION = 1  # Part of every cache key: raise it when `koktok.text.extract` gives other lines.
 
@@ -114,6 +116,8 @@ def show(name: str) -> str:
 def _place(recipe: CorpusRecipe) -> Path:
     """Return the folder of the text: its name holds a digest of all that decides what is in it."""
     digest = hashlib.sha256(f"{_EXTRACTION}\0".encode() + recipe.file.read_bytes())
+    if recipe.sources_of:
+        digest.update(b"\0" + (recipe.file.parent / f"{recipe.sources_of}.toml").read_bytes())
     for source in recipe.source:
         if isinstance(source, LocalSource):
             for file in download.local_files(source, recipe.file.parent):
@@ -123,11 +127,52 @@ def _place(recipe: CorpusRecipe) -> Path:
     return cache_dir() / "corpora" / f"{recipe.name}-{digest.hexdigest()[:16]}"
 
 
-def fetch(name: str, *, force: bool = False, on_progress: Callable[[str, int, int], None] | None = None) -> Path:
+def held_out_name(stem: str) -> str:
+    """The file of a source's held-out part, beside that of its training part."""
+    return f"{stem}.held-out.txt"
+
+
+def texts(name: str) -> list[Path]:
+    """The text files of a corpus, fetched where it is not there yet.
+
+    Of `NAME` without what is held out, of `NAME/held-out` that alone.
+
+    Raises
+    ------
+    CorpusError
+        As `fetch`; or no held-out part, no text at all.
+
+    Examples
+    --------
+    >>> [path.name for path in texts("mini")]
+    ['mini.txt']
+    """
+    wanted = name.endswith(_HELD_OUT)
+    folder = fetch(name.removesuffix(_HELD_OUT))
+    stems = sorted(source.stem for source in find(name.removesuffix(_HELD_OUT)).source if source.format != "file")
+    found = [folder / (held_out_name(stem) if wanted else f"{stem}.txt") for stem in stems]
+    found = [file for file in found if file.exists()]
+    if not found:
+        what = "holds nothing out" if wanted else "holds files, and no text"
+        raise CorpusError(f"the corpus `{name.removesuffix(_HELD_OUT)}` {what}", hint=f"ls {folder}")
+    return found
+
+
+_HELD_OUT = "/held-out"
+
+
+def fetch(
+    name: str,
+    *,
+    force: bool = False,
+    mirror: str | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> Path:
     """Return the folder with the corpus's text, after downloading and extracting it where it is not there yet.
 
-    The folder holds a UTF-8 .txt file for each source, a paragraph, item or cell a line, and ``fetched.json`` with
-    the checksums and counts. Lines that came before are known by a 16-byte digest, so `dedupe` holds no text. Fetching
+    The folder holds a UTF-8 .txt file for each source, a paragraph, item or cell a line (and another one,
+    ``.held-out.txt``, where the recipe holds out), files as they are for sources of the format "file", and
+    ``fetched.json`` with the checksums and counts. Lines that came before are known by a 16-byte digest, so `dedupe` holds no text. Fetching
     anew replaces these files, and no other that lies there.
 
     Parameters
@@ -136,6 +181,9 @@ def fetch(name: str, *, force: bool = False, on_progress: Callable[[str, int, in
         A recipe's name, or the path of its .toml file.
     force : bool
         Fetch anew what is there already.
+    mirror : str, optional
+        Where git repositories come from in place of their hosts: a folder that holds OWNER/NAME(.git), or an address;
+        ``$KOKTOK_MIRROR`` where it is not given.
     on_progress : callable, optional
         Called with what is about to be fetched, how many sources are done, and of how many.
 
@@ -163,7 +211,7 @@ def fetch(name: str, *, force: bool = False, on_progress: Callable[[str, int, in
             if place.is_dir() and not force:  # another process was quicker
                 return place
             check_folder(place, _TEXT, [f"{source.stem}.txt" for source in recipe.source])
-            write_folder(place, lambda made: _make(recipe, made, tell), _TEXT)
+            write_folder(place, lambda made: _make(recipe, made, tell, mirror), _TEXT)
     except (InputError, OSError) as error:
         what = f"the corpus `{recipe.name}` cannot be kept in `{place.parent}`: {error}"
         raise CorpusError(what, hint="export KOKTOK_CACHE=/a/folder/to/write/in") from error
@@ -183,37 +231,109 @@ def _without_manifest(folder: Path) -> tuple[str, ...]:
 _TEXT = Product("fetched.sha256", "corpus", frozenset({"fetched.json"}), earlier=_without_manifest)
 
 
-def _make(recipe: CorpusRecipe, made: Path, tell: Callable[[str, int, int], None]) -> None:
-    seen: set[bytes] = set()
+@dataclass
+class _Lines:
+    """What of a recipe's lines is taken, and where it goes."""
+
+    recipe: CorpusRecipe
+    seen: set[bytes] = field(default_factory=set)
+    held_out: set[bytes] = field(default_factory=set)
+
+    def key(self, text: str) -> bytes:
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+    def is_held_out(self, text: str) -> bool:
+        """By the hash of a document's name or of a line's letters, and so the same on every machine."""
+        return int.from_bytes(self.key(text)[:8], "big") < self.recipe.held_out * 2**64
+
+
+def _make(recipe: CorpusRecipe, made: Path, tell: Callable[[str, int, int], None], mirror: str | None) -> None:
+    lines = _Lines(recipe)
     rows: list[dict[str, Any]] = []
     for index, source in enumerate(recipe.source):
         tell(f"{source.kind} {source.stem}", index, len(recipe.source))
         folder = made / f"download-{index}"
         folder.mkdir()
-        row: dict[str, Any] = {"source": source.stem, "sha256": None, "documents": 0, "lines": 0, "eojeols": 0}
-        row |= {"without_hangul": 0, "repeated": 0}
-        with (made / f"{source.stem}.txt").open("w", encoding="utf-8", newline="\n") as out:
-            for document in download.documents(source, recipe.file.parent, folder):
-                row["documents"] += 1
-                row["sha256"] = document.sha256
-                with document.open() as stream:
-                    for line in prose(stream, source.format, encoding=source.encoding, name=document.name):
-                        if recipe.hangul_only and not has_syllable(line):
-                            row["without_hangul"] += 1
-                            continue
-                        if recipe.dedupe:
-                            key = hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-                            if key in seen:
-                                row["repeated"] += 1
-                                continue
-                            seen.add(key)
-                        row["lines"] += 1
-                        row["eojeols"] += len(line.split())
-                        out.write(line + "\n")
-        if not row["lines"]:
-            raise CorpusError(f"the source `{source.stem}` of `{recipe.name}` gave no line", hint="see its `include`")
+        found = download.documents(source, recipe.file.parent, folder, mirror)
+        row = _copied(source, found, made) if source.format == "file" else _extracted(source, found, made, lines)
         shutil.rmtree(folder)
-        rows.append(row)
-    totals = {key: sum(row[key] for row in rows) for key in ("lines", "eojeols")}
+        rows.append({"source": source.stem} | row)
+    for source, row in zip(recipe.source, rows, strict=True):
+        if lines.held_out and source.format != "file":
+            row["also_held_out"] = _without(made / f"{source.stem}.txt", lines)
+            row["lines"] -= row["also_held_out"]
+    totals = {key: sum(row.get(key, 0) for row in rows) for key in ("lines", "eojeols")}
     text = json.dumps({"recipe": recipe.name, **totals, "sources": rows}, ensure_ascii=False, indent=1)
     (made / "fetched.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _copied(source: AnySource, found: Iterator[download.Document], made: Path) -> dict[str, Any]:
+    """Files as they are: treebanks and vocabularies."""
+    digests: dict[str, str] = {}
+    for document in found:
+        name = document.name.rsplit("/", 1)[-1]
+        name = f"{source.name}.{name}" if source.name else name
+        if (made / name).exists():
+            raise CorpusError(f"the source `{source.stem}` has two files `{name}`", hint="name = in its [[source]]")
+        with document.open() as stream:
+            (made / name).write_bytes(stream.read())
+        digests[name] = hashlib.sha256((made / name).read_bytes()).hexdigest()
+    return {"files": digests}
+
+
+def _extracted(source: AnySource, found: Iterator[download.Document], made: Path, lines: _Lines) -> dict[str, Any]:
+    recipe, whole = lines.recipe, hashlib.sha256()
+    row: dict[str, Any] = {"sha256": None, "documents": 0, "lines": 0, "eojeols": 0}
+    row |= {"without_hangul": 0, "repeated": 0}
+    places = [made / f"{source.stem}.txt", *([made / held_out_name(source.stem)] if recipe.held_out else [])]
+    with ExitStack() as stack:
+        files = [stack.enter_context(place.open("w", encoding="utf-8", newline="\n")) for place in places]
+        for document in found:
+            row["documents"] += 1
+            row["sha256"] = document.sha256
+            apart = lines.is_held_out(f"{source.stem}\0{document.name}")
+            with document.open() as stream:
+                for line in prose(
+                    stream, source.format, encoding=source.encoding, name=document.name, fields=source.fields
+                ):
+                    if recipe.hangul_only and not has_syllable(line):
+                        row["without_hangul"] += 1
+                        continue
+                    whole.update(f"{line}\n".encode("utf-8", "surrogatepass"))  # whatever came in sources before
+                    if recipe.dedupe:
+                        if (key := lines.key(line)) in lines.seen:
+                            row["repeated"] += 1
+                            continue
+                        lines.seen.add(key)
+                    row["lines"] += 1
+                    row["eojeols"] += len(line.split())
+                    letters = "".join(line.split())
+                    if recipe.held_out and (lines.is_held_out(letters) if source.unit == "line" else apart):
+                        lines.held_out.add(lines.key(letters))
+                        files[1].write(line + "\n")
+                    else:
+                        files[0].write(line + "\n")
+    if not row["lines"]:
+        raise CorpusError(f"the source `{source.stem}` of `{recipe.name}` gave no line", hint="see its `include`")
+    row["text_sha256"] = whole.hexdigest()
+    if source.text_sha256 and source.text_sha256 != row["text_sha256"]:
+        raise CorpusError(
+            f"the source `{source.stem}` of `{recipe.name}` gave another text than its recipe states\n"
+            f"  wanted {source.text_sha256}\n  came   {row['text_sha256']}",
+            hint="text_sha256 = … in its [[source]], once the text has been looked at",
+        )
+    return row
+
+
+def _without(place: Path, lines: _Lines) -> int:
+    """Take out of a training file what is held out elsewhere, compared without spaces; how many lines those were."""
+    kept = place.with_suffix(".kept")
+    gone = 0
+    with place.open(encoding="utf-8", newline="\n") as old, kept.open("w", encoding="utf-8", newline="\n") as new:
+        for line in old:
+            if lines.key("".join(line.split())) in lines.held_out:
+                gone += 1
+            else:
+                new.write(line)
+    kept.replace(place)
+    return gone

@@ -18,7 +18,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from koktok.errors import CorpusError, did_you_mean, visible
 
-__all__ = ["AnySource", "CorpusRecipe", "DebSource", "GitSource", "HttpsSource", "HubSource", "LocalSource", "PypiSource", "load"]
+__all__ = [
+    "AnySource",
+    "CorpusRecipe",
+    "DebSource",
+    "GitSource",
+    "HttpsSource",
+    "HubSource",
+    "LocalSource",
+    "PypiSource",
+    "load",
+]
 
 _MAX_BYTES = 1 << 20
 """Of a recipe; the longest of ours has 2 KiB."""
@@ -117,9 +127,17 @@ class _Source(_Strict):
     """What every kind of source has: the form of its text, its encoding, and the name of its file in the cache."""
 
     name: Annotated[str, Field(pattern=r"^(\w[\w.-]*)?$", max_length=100)] = ""
-    format: Literal["txt", "md", "json", "html"] = "txt"
+    format: Literal["txt", "md", "json", "jsonl", "html", "csv", "tsv", "ipynb", "po", "file"] = "txt"
+    fields: Include = ()
     encoding: Annotated[str, Field(max_length=40), AfterValidator(_charset)] = "utf-8"
     licence: Text = ""
+    domain: Text = ""
+    use: Literal["open", "measure"] = "open"
+    """Whether its licence lets anybody train on it and give the result away, or it is for measuring alone."""
+    unit: Literal["document", "line"] = "document"
+    """What is held out whole."""
+    text_sha256: Sha256 | None = None
+    """Of the lines that koktok takes from it, before those that came before are dropped and a part is held out."""
     stem_of: ClassVar[str]
 
     @property
@@ -228,6 +246,11 @@ class CorpusRecipe(_Strict):
         Whitespace words of the extracted text, as measured when the recipe was written.
     hangul_only, dedupe : bool
         Whether lines without a Hangul syllable, and lines that came before, are left out.
+    held_out : float
+        The share of the documents (of a source whose `unit` is the line: of the lines) that is kept apart, by hash.
+    sources_of : str
+        Another recipe beside this one, whose sources are taken in place of own ones, as far as their licences let anybody
+        train on them and give the result away (``use = "open"``).
     source : tuple
         The ``[[source]]`` tables.
     """
@@ -242,9 +265,9 @@ class CorpusRecipe(_Strict):
     eojeols: Annotated[int, Field(ge=0, le=10**13)]
     hangul_only: bool = False
     dedupe: bool = False
-    source: Annotated[
-        tuple[Annotated[AnySource, Field(discriminator="kind")], ...], Field(min_length=1, max_length=200)
-    ]
+    held_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    sources_of: Annotated[str, Field(pattern="^([a-z0-9][a-z0-9-]*)?$", max_length=100)] = ""
+    source: Annotated[tuple[Annotated[AnySource, Field(discriminator="kind")], ...], Field(max_length=200)] = ()
     _file: Path = Path()
 
     @model_validator(mode="after")
@@ -252,6 +275,8 @@ class CorpusRecipe(_Strict):
         stems = [source.stem.casefold() for source in self.source]  # as files are called on Windows and macOS
         if twice := sorted({stem for stem in stems if stems.count(stem) > 1}):
             raise ValueError(f"two sources are called `{twice[0]}`; give one a `name`")
+        if bool(self.source) == bool(self.sources_of):
+            raise ValueError("[[source]] tables, or `sources_of` another recipe, are wanted: one of the two")
         return self
 
     @property
@@ -283,6 +308,9 @@ def load(file: Path) -> CorpusRecipe:
         ) from None
     if recipe.name != file.stem:
         raise CorpusError(f"the recipe `{file}` calls itself `{recipe.name}`", hint=f'name = "{file.stem}"')
+    if recipe.sources_of:
+        base = load(file.parent / f"{recipe.sources_of}.toml")
+        recipe = recipe.model_copy(update={"source": tuple(one for one in base.source if one.use == "open")})
     recipe._file = file.resolve()
     return recipe
 

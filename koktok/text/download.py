@@ -34,7 +34,15 @@ from koktok.text.git import bring, open_commit
 from koktok.text.unpack import CHUNK, Budget, ChunkReader, chunks_of, packing_of, unpacked
 
 if TYPE_CHECKING:
-    from koktok.text.corpus_recipe import AnySource, DebSource, GitSource, HttpsSource, HubSource, LocalSource, PypiSource
+    from koktok.text.corpus_recipe import (
+        AnySource,
+        DebSource,
+        GitSource,
+        HttpsSource,
+        HubSource,
+        LocalSource,
+        PypiSource,
+    )
 
 __all__ = ["OFFLINE", "Document", "documents", "local_files", "matcher"]
 
@@ -103,9 +111,7 @@ def _matches(test: Sequence[re.Pattern[str]], parts: Sequence[str]) -> bool:
     return at == len(test)
 
 
-def documents(
-    source: AnySource, recipe_folder: Path, temporary: Path, mirror: str | None = None
-) -> Iterator[Document]:
+def documents(source: AnySource, recipe_folder: Path, temporary: Path, mirror: str | None = None) -> Iterator[Document]:
     """Yield a source's documents, downloading into `temporary` (an empty folder) what is not here.
 
     Git repositories come from `mirror`, where one is given (`koktok.text.git.open_commit`).

@@ -1,4 +1,4 @@
-r"""Markdown, HTML and JSON to lines of prose, for the corpora that `koktok.text.corpora` brings.
+r"""Markdown, HTML, JSON, tables, notebooks and translations to lines of prose, for the corpora that `koktok.text.corpora` brings.
 
 The aim is text to learn words from, not a faithful rendering: marks go, words stay, and a line holds one paragraph,
 item or cell. Cells stand on lines of their own, because a word and its neighbour in a table row are no phrase.
@@ -9,40 +9,49 @@ once. Python's own HTML parser takes quadratic time there before 3.13.6.
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 import re
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
 
-from koktok.errors import CorpusError
+from koktok.errors import CorpusError, MissingExtraError
 from koktok.hangul import has_syllable
 
 __all__ = ["FORMATS", "prose"]
 
-FORMATS = ("txt", "md", "json", "html")
+FORMATS = ("txt", "md", "json", "jsonl", "html", "csv", "tsv", "ipynb", "po")
 
 _BREAK = re.compile(r"\r\n?|\n")
 
 
-def prose(stream: IO[bytes], form: str, *, encoding: str = "utf-8", name: str = "text") -> Iterator[str]:
+def prose(
+    stream: IO[bytes], form: str, *, encoding: str = "utf-8", name: str = "text", fields: Sequence[str] = ()
+) -> Iterator[str]:
     r"""Yield the lines of prose of one document, stripped, without empty ones.
 
     Parameters
     ----------
     stream : binary file
         The document; plain text is read line by line, the other forms whole.
-    form : {"txt", "md", "json", "html"}
+    form : {"txt", "md", "json", "jsonl", "html", "csv", "tsv", "ipynb", "po"}
         What it is.
     encoding : str
         Its encoding.
     name : str
         What an error calls it.
+    fields : sequence of str
+        Of JSON the keys, of a table the columns whose text is taken, by their names in its first line or by their numbers
+        (from 1) where it has no such line. Without them: every string with Hangul of JSON, every column of a table.
 
     Raises
     ------
     CorpusError
-        Bytes that are not in the encoding, no JSON, or JSON that is nested thousands deep.
+        Bytes that are not in the encoding, no JSON, JSON that is nested thousands deep, a column that is not there.
+    MissingExtraError
+        A .po file and no library for it.
 
     Examples
     --------
@@ -54,14 +63,14 @@ def prose(stream: IO[bytes], form: str, *, encoding: str = "utf-8", name: str = 
         if form == "txt":
             lines: Iterator[str] = (raw.decode(encoding) for raw in stream)
         else:
-            lines = _READERS[form](stream.read().decode(encoding))
+            lines = _READERS[form](stream.read().decode(encoding), fields)
         for text in lines:
             for line in _BREAK.split(text):
                 if stripped := line.removeprefix("\ufeff").strip():
                     yield stripped
     except (UnicodeDecodeError, LookupError) as error:
         raise CorpusError(f"`{name}` is not in {encoding}: {error}", hint='encoding = "cp949" in the recipe') from error
-    except (ValueError, RecursionError) as error:  # JSON that is nested deeper than Python's stack
+    except (ValueError, RecursionError, OSError, csv.Error) as error:  # JSON nested deeper than Python's stack; polib's
         raise CorpusError(f"`{name}` is no {form}: {error}", hint="see the key `format` of the recipe") from error
 
 
@@ -83,7 +92,7 @@ _INLINE = [
 ]
 
 
-def _markdown(text: str) -> Iterator[str]:
+def _markdown(text: str, _: Sequence[str] = ()) -> Iterator[str]:
     lines = _BREAK.sub("\n", text).split("\n")
     for line in _without_comments("\n".join(lines[_front_matter(lines) :])).split("\n"):
         if _FENCE.match(line) or _RULE.match(line) or _DEFINITION.match(line):
@@ -113,14 +122,68 @@ def _front_matter(lines: list[str]) -> int:
     return next((i for i, line in enumerate(lines[1:], 2) if line.rstrip() in ("---", "...")), 0)
 
 
-def _json(text: str) -> Iterator[str]:
-    waiting = [json.loads(text)]
+def _json(text: str, fields: Sequence[str]) -> Iterator[str]:
+    # With each value: whether it stands under a key that is wanted.
+    waiting: list[tuple[Any, bool]] = [(json.loads(text), not fields)]
     while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict | list):
-            waiting += reversed(value.values() if isinstance(value, dict) else value)
-        elif isinstance(value, str) and has_syllable(value):
+        value, wanted = waiting.pop()
+        if isinstance(value, dict):
+            waiting += reversed([(part, wanted or key in fields) for key, part in value.items()])
+        elif isinstance(value, list):
+            waiting += [(part, wanted) for part in reversed(value)]
+        elif wanted and isinstance(value, str) and has_syllable(value):
             yield value
+
+
+def _json_lines(text: str, fields: Sequence[str]) -> Iterator[str]:
+    for line in text.split("\n"):
+        if line.strip():
+            yield from _json(line, fields)
+
+
+def _csv(text: str, fields: Sequence[str]) -> Iterator[str]:
+    return _cells(csv.reader(io.StringIO(text, newline="")), fields)
+
+
+def _tsv(text: str, fields: Sequence[str]) -> Iterator[str]:
+    # No quotes: the tables of the field hold words in them, and closing ones are missing.
+    return _cells((line.split("\t") for line in _BREAK.split(text) if line), fields)
+
+
+def _cells(rows: Iterator[list[str]], fields: Sequence[str]) -> Iterator[str]:
+    named = any(not field.isdecimal() for field in fields)
+    if named:
+        head = [name.removeprefix("\ufeff") for name in next(rows, [])]
+        if missing := [field for field in fields if field not in head]:
+            raise ValueError(f"it has no column {missing[0]!r}, but {', '.join(head)[:200]}")
+        columns = [head.index(field) for field in fields]
+    else:
+        columns = [int(field) - 1 for field in fields]
+    for row in rows:
+        yield from (row[at] for at in columns if at < len(row)) if fields else row
+
+
+def _notebook(text: str, _: Sequence[str]) -> Iterator[str]:
+    notebook = json.loads(text)
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise ValueError("it has no cells")  # noqa: TRY004 - one kind of error for all that is no notebook
+    for cell in notebook["cells"]:
+        if isinstance(cell, dict) and cell.get("cell_type") == "markdown":
+            yield from _markdown("".join(map(str, cell.get("source", ()))))
+
+
+def _translation(text: str, _: Sequence[str]) -> Iterator[str]:
+    try:
+        import polib  # type: ignore[import-untyped]
+    except ImportError:
+        raise MissingExtraError("polib", "po") from None
+    for entry in polib.pofile(text):
+        if entry.translated() and not entry.obsolete:  # finished, and not only guessed ("fuzzy")
+            yield _ROLE.sub(r"\1", entry.msgstr)
+
+
+# reStructuredText, as the translations of Python's documentation have it: :role:`text <target>`, ``code``, `link <at>`_.
+_ROLE = re.compile(r"(?::[A-Za-z][\w:+.-]*:)?`{1,2}[~!]?([^`<>]*?)(?:\s*<[^<>`]*>)?`{1,2}_{0,2}")
 
 
 # What begins a comment, another declaration or bogus comment, or a tag; the name ends where the standard ends it.
@@ -130,7 +193,7 @@ _TAG_END = re.compile(r"""(?:[^>"'=]++|=\s*+(?:"[^"]*"|'[^']*')?|["'])*+>""")
 _RAW_END = {name: re.compile(rf"</{name}[\s/>]", re.IGNORECASE) for name in ("script", "style")}
 
 
-def _html(text: str) -> Iterator[str]:
+def _html(text: str, _: Sequence[str]) -> Iterator[str]:
     """The tokenizer of the HTML standard, as far as text and tags need it; what is not closed reaches to the end."""
     blocks, at = _Blocks(), 0
     while mark := _MARK.search(text, at):
@@ -197,4 +260,13 @@ class _Blocks:
             self.parts.append(html.unescape(text))
 
 
-_READERS = {"md": _markdown, "json": _json, "html": _html}
+_READERS: dict[str, Callable[[str, Sequence[str]], Iterator[str]]] = {
+    "md": _markdown,
+    "json": _json,
+    "jsonl": _json_lines,
+    "html": _html,
+    "csv": _csv,
+    "tsv": _tsv,
+    "ipynb": _notebook,
+    "po": _translation,
+}

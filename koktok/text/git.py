@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from koktok.errors import CorpusError
@@ -147,7 +147,8 @@ def bring(source: GitSource, temporary: Path, ids: list[str]) -> None:
 
 def _git(where: Path) -> list[str]:
     # No hook, no helper and no prompt of the repository or of the machine runs.
-    return ["git", "-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "safe.directory=*", "--git-dir", str(where)]  # fmt: skip
+    off = ["core.hooksPath=/dev/null", "protocol.ext.allow=never", "safe.directory=*"]
+    return ["git", *(word for setting in off for word in ("-c", setting)), "--git-dir", str(where)]
 
 
 def _environment() -> dict[str, str]:
@@ -193,7 +194,9 @@ def _shallow(address: str, commit: str, where: Path) -> Path:
     for key, value in {"url": address, "promisor": "true", "partialclonefilter": "blob:none"}.items():
         done = done if done.returncode else _run([*_git(where), "config", f"remote.origin.{key}", value])
     if not done.returncode:
-        done = _run([*_git(where), "fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "origin", commit])
+        done = _run(
+            [*_git(where), "fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "origin", commit]
+        )
     if done.returncode:
         raise CorpusError(
             f"{address} did not give the commit {commit}: {_last(done)}",

@@ -115,7 +115,8 @@ def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
     A file stands for itself (read as plain text where its extension says nothing), a folder for every file with a
     known extension below it, sorted, hidden ones apart; a glob for its matches; ``-`` for standard input;
-    ``corpus:NAME`` for a corpus, which is fetched where it is not yet in the cache. What cannot be read below a folder
+    ``corpus:NAME`` for a corpus, which is fetched where it is not yet in the cache (``corpus:NAME/held-out`` for the part
+    of it that is not for training). What cannot be read below a folder
     is left out (`Source.skipped` tells of it).
 
     Raises
@@ -143,9 +144,9 @@ def _expand_one(given: str, skipped: list[str]) -> list[Path]:
     if given == "-":
         return [STDIN]
     if given.startswith("corpus:"):
-        from koktok.text.corpora import fetch
+        from koktok.text.corpora import texts
 
-        return _folder(fetch(given.removeprefix("corpus:")), skipped)
+        return texts(given.removeprefix("corpus:"))
     path = Path(given).expanduser()
     if path.is_dir():
         return _folder(path, skipped)

@@ -130,3 +130,59 @@ def test_json_that_is_nested_deep() -> None:
         list(prose(io.BytesIO(b"[" * 200_000 + b"]" * 200_000), "json", name="a.json"))
     data = b'{"a":' * 900 + '["둘", ["셋"]]'.encode() + b"}" * 900
     assert list(prose(io.BytesIO(b'["\xed\x95\x98", ' + data + b"]"), "json")) == ["하", "둘", "셋"]
+
+
+TABLE = 'ID\tText\tQuestion\n1\t그는 "엄마\t누구?\n2\t둘\n'
+RECORDS = '{"title": "제목", "body": {"text": ["하나", "둘"]}, "text": "셋"}\n\n{"text": "넷", "n": 1}\n'
+NOTEBOOK = '{"cells": [{"cell_type": "markdown", "source": ["# 머리\\n", "글"]}, {"cell_type": "code", "source": ["x = \'코드\'"]}]}'
+TRANSLATION = """msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\\n"
+
+msgid "a"
+msgstr ":class:`~io.TextIO` 객체와 ``코드``, `연결 <http://a.b>`_"
+
+#, fuzzy
+msgid "b"
+msgstr "짐작"
+
+msgid "c"
+msgstr ""
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "fields", "lines"),
+    [
+        ("tsv", TABLE, ("Question", "Text"), ["누구?", '그는 "엄마', "둘"]),
+        ("tsv", TABLE, ("2",), ["Text", '그는 "엄마', "둘"]),
+        ("tsv", "가\t나\n다\n", (), ["가", "나", "다"]),
+        ("csv", 'Q,A\n"가, ""나""","다\n라"\n', ("A", "Q"), ["다", "라", '가, "나"']),
+        ("json", RECORDS.split("\n")[0], ("text",), ["하나", "둘", "셋"]),
+        ("jsonl", RECORDS, ("text",), ["하나", "둘", "셋", "넷"]),
+        ("jsonl", RECORDS, (), ["제목", "하나", "둘", "셋", "넷"]),
+        ("ipynb", NOTEBOOK, (), ["머리", "글"]),
+        ("po", TRANSLATION, (), ["io.TextIO 객체와 코드, 연결"]),
+    ],
+)
+def test_tables_records_notebooks_and_translations(
+    form: str, text: str, fields: tuple[str, ...], lines: list[str]
+) -> None:
+    if form == "po":
+        pytest.importorskip("polib", reason="pip install 'koktok[po]'")
+    assert list(prose(io.BytesIO(text.encode()), form, fields=fields)) == lines
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "fields", "why"),
+    [
+        ("tsv", TABLE, ("text",), "it has no column 'text', but ID, Text, Question"),
+        ("csv", "", ("Q",), "it has no column 'Q'"),
+        ("jsonl", "{", (), "is no jsonl"),
+        ("ipynb", "[1]", (), "is no ipynb"),
+        ("ipynb", "{", (), "is no ipynb"),
+    ],
+)
+def test_what_is_none_of_them_is_told(form: str, text: str, fields: tuple[str, ...], why: str) -> None:
+    with pytest.raises(CorpusError, match=why):
+        list(prose(io.BytesIO(text.encode()), form, fields=fields))

@@ -1,0 +1,274 @@
+"""Git sources: the files of one commit from a folder, a mirror or a server, and no others."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import subprocess
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from koktok.errors import CorpusError
+from koktok.text.corpora import fetch, texts
+
+HEAD = """name = "test"
+title = "t"
+description = "d"
+languages = ["ko"]
+domain = "test"
+licence = "CC0-1.0"
+licence_stated = "here"
+eojeols = 3
+"""
+SOURCE = """
+[[source]]
+kind = "git"
+repository = "https://example.org/owner/name"
+commit = "{commit}"
+include = ["docs/**/*.md"]
+exclude = ["docs/old/*"]
+format = "md"
+{more}
+"""
+FILES = {
+    "docs/a.md": "# 제목\n글 하나\n",
+    "docs/x/나.md": "글 둘\n",
+    "docs/old/c.md": "옛 글\n",
+    "docs/big.txt": "아님\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "recipes").mkdir()
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KOKTOK_CORPORA", str(tmp_path / "recipes"))
+    monkeypatch.delenv("KOKTOK_MIRROR", raising=False)
+    return tmp_path
+
+
+def git(folder: Path, *words: str) -> str:
+    who = {f"GIT_{role}_{key}": "x@y.z" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
+    return subprocess.run(
+        ["git", *words], cwd=folder, env=os.environ | who, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A mirror's folder with one repository: two commits, a link and a submodule's entry among the files."""
+    folder = tmp_path / "mirror" / "owner" / "name"
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q")
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "docs" / "link.md").symlink_to("/etc/hostname")
+    git(folder, "add", ".")
+    git(folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},docs/sub.md")
+    git(folder, "commit", "-q", "-m", "first")
+    (folder / "docs" / "a.md").write_text("다른 글\n", encoding="utf-8")
+    git(folder, "commit", "-q", "-a", "-m", "second")
+    return folder
+
+
+def recipe(tmp_path: Path, commit: str, more: str = "", head: str = HEAD) -> str:
+    text = head + SOURCE.format(commit=commit, more=more)
+    (tmp_path / "recipes" / "test.toml").write_text(text, encoding="utf-8")
+    return "test"
+
+
+def first_commit(repository: Path) -> str:
+    return git(repository, "rev-parse", "HEAD~1")
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_the_files_of_the_commit_come_from_a_folder(tmp_path: Path, repository: Path, bare: bool) -> None:
+    commit = first_commit(repository)
+    if bare:
+        git(tmp_path, "clone", "-q", "--mirror", str(repository), str(tmp_path / "bare" / "owner" / "name.git"))
+    found = fetch(recipe(tmp_path, commit), mirror=str(tmp_path / ("bare" if bare else "mirror")))
+    assert (found / "name.txt").read_text(encoding="utf-8") == "제목\n글 하나\n글 둘\n"
+
+
+def test_the_mirror_may_stand_in_the_environment(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOKTOK_MIRROR", str(tmp_path / "mirror"))
+    recipe(tmp_path, first_commit(repository))
+    assert [file.name for file in texts("test")] == ["name.txt"]
+
+
+def test_a_mirror_at_another_commit_says_so(tmp_path: Path, repository: Path) -> None:
+    stands = git(repository, "rev-parse", "HEAD")
+    with pytest.raises(CorpusError, match=f"has not the recipe's commit 0{{40}}; it stands at {stands}"):
+        fetch(recipe(tmp_path, "0" * 40), mirror=str(tmp_path / "mirror"))
+    with pytest.raises(CorpusError, match=r"(?s)has no owner/name.*git clone --mirror"):
+        fetch("test", mirror=str(tmp_path))
+    with pytest.raises(CorpusError, match="is no folder"):
+        fetch("test", mirror=str(tmp_path / "nothing"))
+    assert not list((tmp_path / "cache" / "corpora").glob("test-*"))
+
+
+def test_a_mirror_cannot_give_other_content(tmp_path: Path, repository: Path) -> None:
+    """An object file whose name says another id: git itself does not look while it reads."""
+    commit = first_commit(repository)
+    wanted = git(repository, "rev-parse", f"{commit}:docs/x/나.md")
+    place = repository / ".git" / "objects" / wanted[:2] / wanted[2:]
+    place.chmod(0o644)
+    content = "위조\n".encode()
+    place.write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
+    with pytest.raises(CorpusError, match=rf"(gives another content under the id|has no blob) {wanted}|{wanted}"):
+        fetch(recipe(tmp_path, commit), mirror=str(tmp_path / "mirror"))
+
+
+def test_bounds(tmp_path: Path, repository: Path) -> None:
+    (repository / "docs" / "a.md").write_text("가" * 700_000, encoding="utf-8")
+    git(repository, "commit", "-q", "-a", "-m", "large")
+    commit = git(repository, "rev-parse", "HEAD")
+    with pytest.raises(CorpusError, match="more than the recipe allows"):
+        fetch(recipe(tmp_path, commit, "max_mb = 1"), mirror=str(tmp_path / "mirror"))
+
+
+@pytest.mark.parametrize(
+    "line", ['commit = "main"', 'repository = "ext::sh -c id"', 'repository = "http://example.org/a/b"', "include = []"]
+)
+def test_a_recipe_says_a_commit_and_an_https_address(tmp_path: Path, line: str) -> None:
+    key = line.split()[0]
+    text = HEAD + SOURCE.format(commit="1" * 40, more="")
+    text = "\n".join(line if row.startswith(f"{key} ") else row for row in text.splitlines())
+    (tmp_path / "recipes" / "test.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(CorpusError, match=rf"source 1 {key}"):
+        fetch("test")
+
+
+def test_text_digests_are_held(tmp_path: Path, repository: Path) -> None:
+    commit = first_commit(repository)
+    with pytest.raises(CorpusError, match=r"(?s)gave another text than its recipe states.*came   (\w{64})") as error:
+        fetch(recipe(tmp_path, commit, f'text_sha256 = "{"0" * 64}"'), mirror=str(tmp_path / "mirror"))
+    came = str(error.value).split("came")[1].split()[0]
+    assert fetch(recipe(tmp_path, commit, f'text_sha256 = "{came}"'), mirror=str(tmp_path / "mirror")).is_dir()
+
+
+def test_files_stay_as_they_are(tmp_path: Path, repository: Path) -> None:
+    commit = first_commit(repository)
+    name = recipe(tmp_path, commit)
+    file = tmp_path / "recipes" / "test.toml"
+    file.write_text(file.read_text(encoding="utf-8").replace('"md"', '"file"'), encoding="utf-8")
+    found = fetch(name, mirror=str(tmp_path / "mirror"))
+    assert (found / "나.md").read_text(encoding="utf-8") == FILES["docs/x/나.md"]
+    with pytest.raises(CorpusError, match="holds files, and no text"):
+        texts(name)
+
+
+# ── held out ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("unit", ["document", "line"])
+def test_a_part_is_held_out_whole_and_no_line_of_it_is_left(tmp_path: Path, unit: str) -> None:
+    folder = tmp_path / "recipes" / "texts"
+    folder.mkdir()
+    for i in range(60):
+        (folder / f"{i}.txt").write_text(f"글 {i}\n줄 {i}\n모두의 줄\n", encoding="utf-8")
+    source = f'\n[[source]]\nkind = "local"\npath = "texts/*.txt"\nname = "own"\nunit = "{unit}"\n'
+    (tmp_path / "recipes" / "test.toml").write_text(HEAD + "held_out = 0.3\n" + source, encoding="utf-8")
+    train, held = ([line for file in texts(name) for line in file.read_text("utf-8").splitlines()]
+                   for name in ("test", "test/held-out"))  # fmt: skip
+    assert not set(train) & set(held)
+    assert set(train) | set(held) == {f"{w} {i}" for i in range(60) for w in ("글", "줄")} | {"모두의 줄"}
+    numbers = [{line.split()[1] for line in part if line != "모두의 줄"} for part in (train, held)]
+    assert bool(numbers[0] & numbers[1]) == (unit == "line")
+    assert 0.15 < len(set(held)) / len(set(train) | set(held)) < 0.5
+
+
+def test_open_sources_of_another_recipe(tmp_path: Path) -> None:
+    folder = tmp_path / "recipes"
+    for name in ("a", "b"):
+        (folder / f"{name}.txt").write_text(f"{name} 글\n", encoding="utf-8")
+    sources = (
+        '\n[[source]]\nkind = "local"\npath = "a.txt"\n\n[[source]]\nkind = "local"\npath = "b.txt"\nuse = "measure"\n'
+    )
+    (folder / "test.toml").write_text(HEAD + sources, encoding="utf-8")
+    (folder / "open.toml").write_text(HEAD.replace('"test"', '"open"', 1) + 'sources_of = "test"\n', encoding="utf-8")
+    assert [file.name for file in texts("test")] == ["a.txt", "b.txt"]
+    assert [file.name for file in texts("open")] == ["a.txt"]
+    with pytest.raises(CorpusError, match="holds nothing out"):
+        texts("open/held-out")
+
+
+# ── a server ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Backend(http.server.BaseHTTPRequestHandler):
+    """Git's own server program behind Python's, as its documentation shows it for Apache (`git help http-backend`)."""
+
+    root = ""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def _answer(self) -> None:
+        path, _, query = self.path.partition("?")
+        length = self.headers.get("Content-Length")
+        body = self.rfile.read(int(length)) if length else b""
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        variables = {
+            "GIT_PROJECT_ROOT": self.root, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query,
+            "REQUEST_METHOD": self.command, "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)), "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""), "REMOTE_ADDR": "127.0.0.1",
+        }  # fmt: skip
+        out = subprocess.run(
+            ["git", "http-backend"], input=body, env=os.environ | variables, capture_output=True
+        ).stdout
+        head, _, content = out.partition(b"\r\n\r\n")
+        lines = [line.split(": ", 1) for line in head.decode().split("\r\n") if line]
+        status = next((value.split()[0] for key, value in lines if key == "Status"), "200")
+        self.send_response(int(status))
+        for key, value in lines:
+            if key != "Status":
+                self.send_header(key, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        with suppress(BrokenPipeError):
+            self.wfile.write(content)
+
+    do_GET = do_POST = _answer  # noqa: N815
+
+
+@pytest.fixture
+def server(tmp_path: Path, repository: Path) -> Iterator[str]:
+    for key in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
+        git(repository, "config", key, "true")
+    handler = type("Backend", (_Backend,), {"root": str(tmp_path / "mirror")})
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{running.server_port}"
+    running.shutdown()
+    running.server_close()
+
+
+def test_a_server_gives_one_commit_and_only_the_files_that_are_wanted(
+    tmp_path: Path, repository: Path, server: str
+) -> None:
+    (repository / ".git" / "owner").mkdir()  # nothing of the working folder is served
+    found = fetch(recipe(tmp_path, first_commit(repository)), mirror=server)
+    assert (found / "name.txt").read_text(encoding="utf-8") == "제목\n글 하나\n글 둘\n"
+    with pytest.raises(CorpusError, match=r"did not give the commit 1{40}"):
+        fetch(recipe(tmp_path, "1" * 40), mirror=server)
+
+
+def test_no_git(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = recipe(tmp_path, first_commit(repository))
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(CorpusError, match="needs `git`"):
+        fetch(name, mirror=str(tmp_path / "mirror"))
