@@ -1,9 +1,10 @@
 """The standing comparison: train every peer on the same text, measure, and write a dated report with signatures.
 
     python -m eval quick
-    python -m eval full DATA [--size 32000] [--limit EOJEOLS] [--sample LINES] [--speed]
+    python -m eval full DATA|corpus:bench-ko [--size 32000] [--limit EOJEOLS] [--sample LINES] [--speed]
 
-`quick` needs nothing but the repository and takes less than a minute. `full` reads DATA (`text/`, `gold/`, `tokenizers/`).
+`quick` needs nothing but the repository and takes less than a minute. `full` reads DATA (`text/`, `gold/`, `tokenizers/`), or
+fetches it: corpus:bench-ko, with gold-ko and vocabularies-ko beside it.
 Trained peers and finished rows are kept in the work folder, so that a run that was stopped goes on where it was.
 The reports are eval/reports/DATE-SUITE.json, .md and .html; the same inputs give the same JSON, dates are in names only.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 from eval.machine import machine
 from eval.peers import PEERS, train_peer
 from eval.suites import Suite
+from eval.texts import data_of
 from koktok.files import cache_dir, write_file
 from koktok.metrics import Text
 from koktok.progress import Talk
@@ -33,7 +35,9 @@ HERE = Path(__file__).resolve().parent
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m eval", description=__doc__.split("\n")[0])
     parser.add_argument("suite", choices=["quick", "full"])
-    parser.add_argument("data", type=Path, nargs="?", help="full: folder with text/, gold/ and tokenizers/")
+    parser.add_argument(
+        "data", type=data_of, nargs="?", help="full: folder with text/, gold/ and tokenizers/, or corpus:bench-ko"
+    )
     parser.add_argument("--size", type=int, default=32_000, help="full: ids of every trained row")
     parser.add_argument("--limit", type=int, help="full: at most so many eojeols a text and words a gold corpus")
     parser.add_argument("--sample", type=int, default=500, help="full: lines for the measures that encode again")

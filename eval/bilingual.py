@@ -35,7 +35,7 @@ from pathlib import Path
 import numpy as np
 
 from eval.machine import machine
-from eval.texts import split
+from eval.texts import data_of, split
 from eval.trainers import SPECIALS, Cutter, Data, of_model, sentencepiece
 from koktok.metrics import Table, Text
 from koktok.metrics.statistics import interval
@@ -235,7 +235,7 @@ def ours(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", type=Path, help="folder with text/ and gold/")
+    parser.add_argument("data", type=data_of, help="folder with text/ and gold/, or corpus:bench-ko")
     parser.add_argument("--size", type=int, default=32_000)
     parser.add_argument("--cap", type=int, default=20_000, help="eojeols of each Korean file")
     parser.add_argument("--share", type=float, default=0.3, help="of the bytes that are English and code")

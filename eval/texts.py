@@ -8,6 +8,9 @@ import sys
 import unicodedata
 from pathlib import Path
 
+from koktok.files import cache_dir
+from koktok.text.corpora import fetch, texts
+
 CAP, BLOCK, HELD = 110_000, 50, 10
 """Eojeols that are read of each file, so that no domain drowns the others; lines of a block; one block of ten is held out."""
 
@@ -19,22 +22,53 @@ GOLDS = "ko_kaist-ud-dev.conllu,ko_ksl-ud-dev.conllu"
 """Files of gold/ whose morphemes people annotated."""
 
 
+def data_of(given: str) -> Path:
+    """The folder DATA that a command was given, or the one that is made of ``corpus:NAME``.
+
+    Of a corpus: links to its texts, with what its recipe holds out beside them, to the files of gold-ko and to the vocabularies
+    of vocabularies-ko; all three are fetched where they are not there yet.
+    """
+    if not given.startswith("corpus:"):
+        return Path(given)
+    name = given.removeprefix("corpus:")
+    home = fetch(name)
+    folder = cache_dir() / "eval" / home.name
+    for place, files in {
+        "text": [*texts(name), *texts(f"{name}/held-out")],
+        "gold": sorted(fetch("gold-ko").iterdir()),
+        "tokenizers": sorted(fetch("vocabularies-ko").iterdir()),
+    }.items():
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        for file in files:
+            link = folder / place / file.name
+            link.unlink(missing_ok=True)
+            link.symlink_to(file.resolve())
+    return folder
+
+
 def split(folder: Path, cap: int = CAP) -> tuple[list[str], dict[str, list[str]]]:
-    """Training lines, and held-out lines by file: at most `cap` eojeols a file, blocks of lines by hash."""
-    paths = sorted(path for path in folder.glob("*.txt*") if path.name.split(".")[0] not in LEFT_OUT)
+    """Training lines, and held-out lines by file: at most `cap` eojeols a file.
+
+    Held out is what the corpus's recipe holds out (a tenth of the cap), or else blocks of lines by hash.
+    """
+    paths = sorted(path for path in folder.glob("*.txt*") if path.name.split(".")[0].replace("-", "_") not in LEFT_OUT)
     if not paths:
         sys.exit(f"eval: `{folder}` holds no text; give the folder that holds text/ and gold/")
     train: list[str] = []
     held: dict[str, list[str]] = {}
+    apart = {path.name.split(".")[0] for path in paths if ".held-out." in path.name}
     for path in paths:
         name, seen = path.name.split(".")[0], 0
+        is_apart = ".held-out." in path.name
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
             for i, raw in enumerate(file):
                 line = unicodedata.normalize("NFC", raw.rstrip("\n"))
                 seen += len(line.split())
-                if seen > cap:
+                if seen > (cap / HELD if is_apart else cap):
                     break
-                if line.strip():
+                if line.strip() and name in apart:
+                    (held.setdefault(name, []) if is_apart else train).append(line)
+                elif line.strip():
                     digest = hashlib.sha256(f"{name}:{i // BLOCK}".encode()).hexdigest()
                     (held.setdefault(name, []) if int(digest, 16) % HELD == 0 else train).append(line)
     return train, held

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eval.machine import machine
-from eval.texts import CAP, GOLDS, split
+from eval.texts import CAP, GOLDS, data_of, split
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Scores, Text, Value, score
@@ -276,7 +276,7 @@ def peers(data: Data, size: int, which: list[str]) -> Iterator[tuple[str, Callab
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", type=Path, help="folder with text/ and gold/")
+    parser.add_argument("data", type=data_of, help="folder with text/ and gold/, or corpus:bench-ko")
     parser.add_argument("--sizes", "--size", default="32000", help="separated by commas")
     parser.add_argument(
         "--gold", default=GOLDS, help="files of gold/, separated by commas; P, R and recall are of the first"

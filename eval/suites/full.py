@@ -26,6 +26,7 @@ GOLDS = (
     "ko_ksl-ud-dev.conllu",
     "ko_gsd-ud-dev.conllu",
     "klue-dp-dev.part80.tsv",
+    "klue-dp-v1.1_dev.tsv",
     "jhe-koen-dev.ko.pos",
 )
 """The first is the headline: human, large, and independent of every analyser here."""
@@ -103,4 +104,8 @@ def _first(gold: GoldCorpus, limit: int) -> GoldCorpus:
 
 
 def _published(folder: Path) -> list[Entry]:
-    return [Entry(str(path), shown=f"tokenizers/{path.name}") for path in sorted(folder.glob("*")) if path.is_dir()]
+    found = [path for path in sorted(folder.glob("*")) if not path.name.startswith("fetched.")]
+    return [
+        Entry(str(path), shown=f"tokenizers/{path.name if path.is_dir() else path.name.split('.')[0]}")
+        for path in found
+    ]
