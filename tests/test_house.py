@@ -189,6 +189,18 @@ def test_the_readme_has_two_commands_for_all_the_set_up() -> None:
     assert "koktok train corpus:demo --vocab-size 16000 --out my-tokenizer" in commands[0][1]
 
 
+def test_the_korean_readme_says_the_same_commands_and_figures() -> None:
+    english, korean = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.ko.md"))
+    for pattern in (
+        r"```\w*\n(.*?)```",
+        r"`((?:koktok|pip|echo|python) [^`]+)`",
+        r"\d{1,2},\d{3}",
+        r"(?<=\| )\d?\.\d{3}",
+    ):
+        strange = {*re.findall(pattern, korean, re.DOTALL)} - {*re.findall(pattern, english, re.DOTALL)}
+        assert not strange, strange
+
+
 def test_blocks_of_commands_are_blocks() -> None:
     """Two backticks are a word of code to Markdown, and the lines of a block would run into one."""
     for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "eval").glob("*.md")]:
