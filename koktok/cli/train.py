@@ -48,7 +48,9 @@ def train(
     lam: Annotated[float | None, typer.Option(help="Cost of a token.")] = None,
     mu: Annotated[float | None, typer.Option(help="Cost of a cut inside a morpheme.")] = None,
     nu: Annotated[float | None, typer.Option(help="Cost of a boundary swallowed by a piece.")] = None,
-    superwords: Annotated[float | None, typer.Option(help="At most this share of pieces crosses spaces. [0]")] = None,
+    superwords: Annotated[
+        float | None, typer.Option(help="At most this share of pieces crosses spaces; not for QA and NER. [0]")
+    ] = None,
     inner_superwords: Annotated[
         bool | None, typer.Option("--inner-superwords", help="Superwords may swallow cuts inside words.")
     ] = None,
