@@ -19,6 +19,7 @@ from koktok.errors import UsageError
 from koktok.recipe import Recipe
 from koktok.recipe import Source as SourceRecord
 from koktok.segment.cache import CachedSegmenter
+from koktok.segment.lexicon import LexiconSegmenter
 from koktok.segment.segmented import SegmentedCounts
 from koktok.special import STYLES, fill
 from koktok.text.pretokenize import Pattern
@@ -115,6 +116,7 @@ def train_tokenizer(
     user_dictionary: str | None = None,
     like: str | Path | None = None,
     cache: Path | bool | None = None,
+    lexicon: str | Path | None = None,
     threads: int | None = None,
     tell: Tell = silent,
     silver: bool = False,
@@ -133,6 +135,8 @@ def train_tokenizer(
         A SentencePiece model: as many tokens as it makes of the training words become the recipe's `tokens_per_eojeol`.
     cache : Path, False or None
         Folder of the analyses; False asks the analyser anew, None takes the user's cache folder.
+    lexicon : str or Path, optional
+        Words that were analysed elsewhere (`koktok.cluster.segment`); they are looked up before the cache.
     threads : int, optional
         Threads of the analyser; the result does not depend on it.
     tell : callable
@@ -166,6 +170,7 @@ def train_tokenizer(
         recipe,
         user_dictionary=user_dictionary,
         cache=cache,
+        lexicon=lexicon,
         threads=threads,
         tell=tell,
         silver=silver,
@@ -215,8 +220,12 @@ def train_tokenizer(
     if empty := reading.report.empty_files:
         notes.append(f"{len(empty)} file{'s' * (len(empty) > 1)} without text: {', '.join(empty[:5])}")
     asked, known = len(segmented), 0
-    if isinstance(made.segmenter, CachedSegmenter):
-        asked, known = made.segmenter.asked, made.segmenter.known
+    segmenter = made.segmenter
+    if isinstance(segmenter, LexiconSegmenter):
+        known, segmenter = segmenter.known, segmenter.inner
+        asked -= known
+    if isinstance(segmenter, CachedSegmenter):
+        asked, known = segmenter.asked, known + segmenter.known
     vocab = fill(learnt.vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)
     tokenizer = Tokenizer(signed, vocab, signature)
     return Training(
@@ -231,6 +240,7 @@ def train_frontier(
     vocab_sizes: Sequence[int],
     user_dictionary: str | None = None,
     cache: Path | bool | None = None,
+    lexicon: str | Path | None = None,
     threads: int | None = None,
     tell: Tell = silent,
 ) -> tuple[list[FrontierRow], Reference]:
@@ -252,7 +262,9 @@ def train_frontier(
         raise UsageError("the curve is drawn for `unigram` without superwords", hint="--model unigram --superwords 0")
     points = [recipe.changed(train={"vocab_size": size}) for size in sorted(vocab_sizes)]  # refuses impossible sizes
     recipe, user_dictionary = with_dictionary(recipe, user_dictionary)
-    made = to_waist(text, recipe, user_dictionary=user_dictionary, cache=cache, threads=threads, tell=tell)
+    made = to_waist(
+        text, recipe, user_dictionary=user_dictionary, cache=cache, lexicon=lexicon, threads=threads, tell=tell
+    )
     raw = made.reading.held
     if not raw.total:
         raise UsageError("the curve is drawn on held-out words, and nothing was held out", hint="--holdout 0.05")

@@ -138,6 +138,7 @@ def run(
     like: Path | None = None,
     threads: int | None = None,
     cache: bool = True,
+    lexicon: Path | None = None,
     compare: bool = True,
     log: str | None = None,
 ) -> None:
@@ -165,6 +166,7 @@ def run(
         user_dictionary=user_dictionary,
         like=like,
         cache=None if cache else False,
+        lexicon=lexicon,
         threads=threads,
         tell=_announced(talk, recipe),
         silver=True,
@@ -216,6 +218,7 @@ def run_frontier(
     user_dictionary: str | None = None,
     threads: int | None = None,
     cache: bool = True,
+    lexicon: Path | None = None,
 ) -> None:
     """What `koktok train --frontier` does: the curve as a table and a plot on stdout, and in files in the folder `out`.
 
@@ -242,6 +245,7 @@ def run_frontier(
         vocab_sizes=vocab_sizes,
         user_dictionary=user_dictionary,
         cache=None if cache else False,
+        lexicon=lexicon,
         threads=threads,
         tell=talk,
     )

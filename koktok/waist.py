@@ -25,6 +25,7 @@ from koktok.errors import InputError, RecipeError, UsageError
 from koktok.recipe import Recipe
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
+from koktok.segment.lexicon import Lexicon, LexiconSegmenter
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.workers import Workers, supervised
 from koktok.text.normalize import Normalizer
@@ -149,6 +150,7 @@ def to_waist(
     *,
     user_dictionary: str | None = None,
     cache: Path | bool | None = None,
+    lexicon: str | Path | None = None,
     threads: int | None = None,
     tell: Tell = silent,
     silver: bool = False,
@@ -189,6 +191,8 @@ def to_waist(
     segmenter: Segmenter = workers
     if cache is not False and recipe.segment.segmenter != "whitespace":
         segmenter = CachedSegmenter(segmenter, cache if isinstance(cache, Path) else None)
+    if lexicon is not None:
+        segmenter = LexiconSegmenter(segmenter, Lexicon.open(lexicon))
     with timed(seconds, "segment"):
         tell("segment", 0, len(counts))
         cut = cut_words(counts, recipe, segmenter, tell)

@@ -13,6 +13,7 @@ from koktok.errors import InputError, UsageError
 if TYPE_CHECKING:
     from koktok.count.count_files import About
     from koktok.count.counting import Shard
+    from koktok.text.records import ReadReport
 
 __all__ = ["count"]
 
@@ -31,7 +32,15 @@ def count(
     runs: Annotated[bool, typer.Option("--runs", help="Count runs of words too, for superwords.")] = False,
     min_count: MinCount = 1,
     holdout: Annotated[float, typer.Option(help="Share of lines counted apart, to measure on.")] = 0.05,
+    holdout_by: Annotated[
+        str | None,
+        typer.Option(
+            help="blocks (of 50 lines) | documents (in any order). [blocks; documents on Spark]", metavar="UNIT"
+        ),
+    ] = None,
     field: Field = None,
+    engine: Annotated[str, typer.Option(help="polars | spark: one machine, or many.")] = "polars",
+    master: Annotated[str | None, typer.Option(help="Spark's master, e.g. local[8]. [that of spark-submit]")] = None,
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads that count. [all]")] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -44,14 +53,31 @@ def count(
         raise UsageError(f"`--holdout {holdout}` wants a share of the lines, from 0 to under 1", hint="--holdout 0.05")
     if out.suffix != ".parquet":
         raise UsageError(f"`--out {out}` is no .parquet file; counts are kept as Parquet", hint=f"-o {out}.parquet")
+    if engine not in ("polars", "spark"):
+        raise UsageError(f"the engine `{engine}` is not known", hint="--engine spark")
+    if holdout_by not in (None, "blocks", "documents"):
+        raise UsageError(f"`--holdout-by {holdout_by}` is not known", hint="--holdout-by documents")
+    if engine == "spark" and holdout_by == "blocks":
+        raise UsageError("many machines read lines in no order, and blocks want one", hint="--holdout-by documents")
     from koktok.progress import Talk
 
     with Talk(quiet=quiet) as talk:
-        if paths[0] == "merge":
+        if engine == "spark":
+            from koktok.cluster.spark import count_to_files, read_text, session
+            from koktok.count.count_files import runs_file
+
+            talk("spark", 0, None)
+            text = read_text(session(master, name="koktok count"), paths, field=field)
+            told = count_to_files(text, out, holdout=holdout, field=field, runs=runs, min_count=min_count)
+            _tell_bad(told, talk)
+            print(out)
+            if runs:
+                print(runs_file(out))
+        elif paths[0] == "merge":
             _merge(paths[1:], out, min_count=min_count, talk=talk)
         else:
             sources = sources_of(paths, field, [], quiet=quiet)
-            _count(sources, out, runs, min_count, holdout, threads, talk)
+            _count(sources, out, runs, min_count, holdout, holdout_by or "blocks", threads, talk)
 
 
 def _count(
@@ -60,6 +86,7 @@ def _count(
     runs: bool,  # noqa: FBT001 - called in one place
     min_count: int,
     holdout: float,
+    by: Any,
     threads: int | None,
     talk: Any,
 ) -> None:
@@ -74,11 +101,10 @@ def _count(
     place.parent.mkdir(parents=True, exist_ok=True)
     with (
         workplace(place.with_name(f"{place.name}.parts"), wait=1) as kept,
-        counting(sources, holdout=holdout, runs=runs, threads=threads, folder=kept, tell=talk) as found,
+        counting(sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=kept, tell=talk) as found,
     ):
         told = found.report
-        if told.bad_lines:
-            talk.note(f"{counted(told.bad_lines, 'undecodable line')} left out: {', '.join(told.bad_places)}")
+        _tell_bad(told, talk)
         if found.told.found:
             all_of_them = counted(found.told.found + found.told.counted, "shard")
             talk.note(f"there already: {found.told.found} of {all_of_them}")
@@ -90,6 +116,13 @@ def _count(
             tables.append((runs_file(out), found.runs, About("runs", covered)))
         _write(tables, min_count, talk)
         forget(kept)
+
+
+def _tell_bad(told: ReadReport, talk: Any) -> None:
+    from koktok.progress import counted
+
+    if told.bad_lines:
+        talk.note(f"{counted(told.bad_lines, 'undecodable line')} left out: {', '.join(told.bad_places)}")
 
 
 def _merge(files: list[str], out: Path, *, min_count: int, talk: Any) -> None:

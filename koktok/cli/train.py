@@ -103,6 +103,9 @@ def train(
     holdout: Annotated[float | None, typer.Option(help="Share of lines kept for the closing table. [0.05]")] = None,
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of the analyser. [all]")] = None,
     cache: Annotated[bool, typer.Option(help="Keep analyses for the next training.")] = True,
+    lexicon: Annotated[
+        Path | None, typer.Option(help="Words that were analysed elsewhere: Parquet, see the guide to many machines.")
+    ] = None,
     compare: Annotated[bool, typer.Option(help="Train plain SentencePiece beside it.")] = True,
     frontier: Annotated[bool, typer.Option("--frontier", help=FRONTIER)] = False,
     sizes: Annotated[str | None, typer.Option(help="Sizes for --frontier, separated by commas. [--vocab-size]")] = None,
@@ -187,6 +190,7 @@ def train(
                 user_dictionary=dictionary,
                 threads=threads,
                 cache=cache,
+                lexicon=lexicon,
             )
         return
     with Talk(quiet=quiet) as talk:
@@ -199,6 +203,7 @@ def train(
             like=like,
             threads=threads,
             cache=cache,
+            lexicon=lexicon,
             compare=compare,
             log=log,
         )

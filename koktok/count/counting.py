@@ -22,7 +22,7 @@ from heapq import nsmallest
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -32,6 +32,7 @@ from koktok.count.count_files import About, about, read_counts, runs_file
 from koktok.count.counts import WORD, Counts, summed
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
+from koktok.text.documents import LIMBS, digest_of, held_documents, limbs_of, signed
 from koktok.text.records import Ahead
 from koktok.text.sources import BLOCK, Batch, ReadReport, Source, held_block, item_batches, read_blocks
 
@@ -39,17 +40,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "HoldOutBy",
     "Reading",
     "Shard",
     "Shards",
     "Tell",
     "counted_lines",
     "counting",
+    "documents_in",
+    "flat",
     "forget",
     "parts",
     "read",
     "shard_of",
     "silent",
+    "tables_of",
     "whole",
 ]
 
@@ -77,6 +82,7 @@ _GROUP = 1 << 15  # rows of a spilled shard that are skipped or read together
 _STEP = 512  # rows of a shard for a word of its sample
 _RUN = rf" *[^ \n]+(?: +[^ \n]+){{{RUN - 1}}}"
 
+HoldOutBy = Literal["blocks", "documents"]
 Tell = Callable[[str, int, int | None], None]
 """Progress: the stage's name, what is done and what there is in all (None where nobody knows)."""
 
@@ -109,6 +115,69 @@ def _counted(lines: pl.DataFrame, cut: Callable[..., pl.Expr], *, documents: boo
         numbers = [(pl.lit(0) if held else col(name)).cast(pl.UInt64).alias(name) for name in columns]
         sides.append(rows.select("word", *numbers, held=(col.n if held else pl.lit(0)).cast(pl.UInt64)))
     return summed(sides)
+
+
+def tables_of(
+    data: bytes, held: NDArray[np.bool_], ends: NDArray[np.bool_], *, runs: bool = False
+) -> list[pl.DataFrame]:
+    r"""The table of the words of some text, and behind it that of its runs where they are wanted.
+
+    Parameters
+    ----------
+    data : bytes
+        UTF-8, each line ended by a newline.
+    held, ends : ndarray of bool, shape (lines,)
+        Whether a line is held out, and whether it is the last one of its document.
+
+    Returns
+    -------
+    list of DataFrame
+        Columns `word`, `n`, `held`, and `documents` for runs; by code point.
+
+    Examples
+    --------
+    >>> tables_of("나는 집에\n집에\n".encode(), np.array([False, True]), np.array([True, True]))[0].rows()
+    [(' 집에', 1, 0), ('나는', 1, 0), ('집에', 0, 1)]
+    """
+    text = pl.Series([data[:-1]], dtype=pl.Binary).cast(pl.String)
+    del data
+    lines = pl.DataFrame(
+        [text.str.split("\n").explode().alias("line"), pl.Series("held", held), pl.Series("document", ends)]
+    ).with_columns(document=col.document.cum_sum() - col.document)
+    words = _counted(lines, _words)
+    return [words, _counted(lines, _runs, documents=True)] if runs else [words]
+
+
+def flat(batch: Batch) -> tuple[bytes, NDArray[np.bool_]]:
+    r"""Documents as lines, each ended by a newline, and whether each line is the last one of its document.
+
+    Examples
+    --------
+    >>> data, ends = flat(["a\nb", "c"])
+    >>> data, ends.tolist()
+    (b'a\nb\nc\n', [False, True, True])
+    """
+    data = batch if isinstance(batch, bytes) else ("\n".join(batch) + "\n").encode()
+    n = data.count(b"\n")
+    ends = np.ones(n, np.bool_)
+    if not isinstance(batch, bytes) and n > len(batch):
+        ends[:] = False
+        ends[np.cumsum([1 + document.count("\n") for document in batch]) - 1] = True
+    return data, ends
+
+
+def documents_in(data: bytes, ends: NDArray[np.bool_]) -> list[bytes]:
+    r"""Lines put together to documents.
+
+    Examples
+    --------
+    >>> documents_in(b"a\nb\nc\n", np.array([False, True, True]))
+    [b'a\nb', b'c']
+    """
+    lines = data.split(b"\n")[:-1]
+    if ends.all():
+        return lines
+    return [b"\n".join(lines[a:b]) for a, b in pairwise([0, *(np.flatnonzero(ends) + 1).tolist()])]
 
 
 def counted_lines(lines: Iterable[str], *, runs: bool = False) -> Counts:
@@ -199,7 +268,9 @@ class Shards:
     Parameters
     ----------
     holdout : float
-        Share of the lines, in blocks of 50, that is counted apart.
+        Share of the lines that is counted apart.
+    by : {"blocks", "documents"}
+        What is held out and signed: blocks of 50 lines, or single documents, whose order changes nothing.
     runs : bool
         Count runs of words beside the words.
     threads : int, optional
@@ -219,6 +290,7 @@ class Shards:
         self,
         *,
         holdout: float = 0.0,
+        by: HoldOutBy = "blocks",
         runs: bool = False,
         threads: int | None = None,
         folder: Path | None = None,
@@ -226,6 +298,8 @@ class Shards:
         if not 0 <= holdout <= 1:
             raise UsageError(f"a share of {holdout} came; 0 to 1 was wanted", hint="--holdout 0.05")
         self._holdout = holdout
+        self._by = by
+        self._limbs = np.zeros(LIMBS, np.uint64)
         self._runs = runs
         self._threads = threads or os.cpu_count() or 1
         self._kept_at = None if folder is None else Checkpoint(folder / _NOTES, folder, {"format": _FORMAT.decode()})
@@ -292,13 +366,9 @@ class Shards:
         text = _Text()
         line = 0
         for batch in batches:
-            data = batch if isinstance(batch, bytes) else ("\n".join(batch) + "\n").encode()
-            n = data.count(b"\n")
-            ends = np.ones(n, np.bool_)
-            if not isinstance(batch, bytes) and n > len(batch):
-                ends[:] = False
-                ends[np.cumsum([1 + document.count("\n") for document in batch]) - 1] = True
-            held = self._held(name, line, n)
+            data, ends = flat(batch)
+            n = len(ends)
+            held = self._held_documents(data, ends) if self._by == "documents" else self._held(name, line, n)
             if held.any():
                 self._look(data, held)
             line += n
@@ -319,6 +389,16 @@ class Shards:
         blocks = np.array([held_block(i, self._holdout, name) for i in range(first, last + 1)])
         begin = line - first * BLOCK
         return np.repeat(blocks, BLOCK)[begin : begin + n]
+
+    def _held_documents(self, data: bytes, ends: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        digests = signed(documents_in(data, ends))
+        self._limbs += limbs_of(digests)
+        return np.repeat(held_documents(digests, self._holdout), np.diff(np.flatnonzero(ends), prepend=-1))
+
+    def digest(self) -> str:
+        """Of the documents since it was last asked for, where they are signed one by one."""
+        limbs, self._limbs = self._limbs, np.zeros(LIMBS, np.uint64)
+        return digest_of(limbs.tolist())
 
     def _look(self, data: bytes, held: NDArray[np.bool_]) -> None:
         lines = data.split(b"\n")
@@ -342,14 +422,7 @@ class Shards:
                 self.told.found += 1
                 return [Shard.of(pl.read_parquet(file, columns=["word"], glob=False), file) for file in files]
         self.told.counted += 1
-        text = pl.Series([data[:-1]], dtype=pl.Binary).cast(pl.String)
-        del data
-        lines = pl.DataFrame(
-            [text.str.split("\n").explode().alias("line"), pl.Series("held", held), pl.Series("document", ends)]
-        ).with_columns(document=col.document.cum_sum() - col.document)
-        tables = [_counted(lines, _words)]
-        if self._runs:
-            tables.append(_counted(lines, _runs, documents=True))
+        tables = tables_of(data, held, ends, runs=self._runs)
         if self._kept_at is None:
             return [self._settled(table) for table in tables]
         return self._written(self._kept_at, name, tables)
@@ -522,6 +595,7 @@ def counting(
     text: Sequence[Source] | Iterable[Any],
     *,
     holdout: float,
+    by: HoldOutBy = "blocks",
     runs: bool = False,
     threads: int | None = None,
     folder: Path | None = None,
@@ -529,11 +603,11 @@ def counting(
 ) -> Iterator[Found]:
     """Count all sources and give what is to be summed; spilled shards are gone when the context ends.
 
-    Parameters and errors as `read`; `folder` keeps finished shards for a count that is killed.
+    Parameters and errors as `read`; `by` is that of `Shards`, and `folder` keeps finished shards for a count that is killed.
     """
     found = Found()
     report = found.report
-    with Shards(holdout=holdout, runs=runs, threads=threads, folder=folder) as shards:
+    with Shards(holdout=holdout, by=by, runs=runs, threads=threads, folder=folder) as shards:
         for source, batches in _streams(text, report, tell, threads):
             before = report.lines
             if batches is None:
@@ -541,6 +615,8 @@ def counting(
             else:
                 with contextlib.closing(batches):  # ends the threads that read ahead, whatever happened
                     words, wide = shards.count(batches, name=source.name)
+                if by == "documents":
+                    report.digests[source.name] = shards.digest()
                 found.weights[source.name] = source.weight
                 found.lines[source.name] = report.lines - before
                 found.shares.append(holdout)

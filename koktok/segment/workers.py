@@ -40,6 +40,9 @@ LOADING = 300.0
 MORE = 24
 """Batches asked before another process starts: loading Kiwi takes a second and 375 MB, and pays from there."""
 
+PATIENCE = 60.0
+"""Seconds for a batch: three thousand times what Kiwi takes."""
+
 GIVE_UP = 1000
 """Quarantined words at which the analyser is called broken."""
 
@@ -163,7 +166,7 @@ class Workers:
         options: Mapping[str, Any],
         *,
         processes: int | None = None,
-        patience: float = 60.0,
+        patience: float = PATIENCE,
     ) -> None:
         self.inner = inner
         self.quarantined: dict[str, str] = {}
@@ -274,8 +277,10 @@ def _end_all(children: Iterable[_Child]) -> None:
         child.end()
 
 
-def supervised(name: str, *, user_dictionary: str | None = None, processes: int | None = None) -> Segmenter:
-    """A segmenter by name, in processes of its own; `whitespace` needs none.
+def supervised(
+    name: str, *, user_dictionary: str | None = None, processes: int | None = None, patience: float = PATIENCE
+) -> Segmenter:
+    """A segmenter by name, in processes of its own; `whitespace` needs none. Parameters as `segmenter_for` and `Workers`.
 
     Raises
     ------
@@ -286,7 +291,7 @@ def supervised(name: str, *, user_dictionary: str | None = None, processes: int 
     match name:
         case "kiwi":
             options = {"user_dictionary": user_dictionary, "threads": 1}
-            return Workers(inner, "koktok.segment.kiwi:KiwiSegmenter", options, processes=processes)
+            return Workers(inner, "koktok.segment.kiwi:KiwiSegmenter", options, processes=processes, patience=patience)
         case "mecab":
-            return Workers(inner, "koktok.segment.mecab:MecabSegmenter", {}, processes=processes)
+            return Workers(inner, "koktok.segment.mecab:MecabSegmenter", {}, processes=processes, patience=patience)
     return inner

@@ -35,7 +35,19 @@ from koktok.errors import InputError
 from koktok.hangul import count_syllables
 from koktok.text.unpack import CHUNK, DAMAGE, PACKED, unpacked
 
-__all__ = ["EXTENSIONS", "PLACES", "STDIN", "Ahead", "Batch", "Errors", "Meter", "ReadReport", "pick", "records"]
+__all__ = [
+    "EXTENSIONS",
+    "PLACES",
+    "STDIN",
+    "Ahead",
+    "Batch",
+    "Errors",
+    "Meter",
+    "ReadReport",
+    "given_records",
+    "pick",
+    "records",
+]
 
 Errors = Literal["skip", "empty", "replace", "error"]
 Batch = list[str] | bytes
@@ -246,36 +258,82 @@ def records(path: Path, field: str | None, errors: Errors, report: ReadReport, m
         report.empty_files.append(str(path))
 
 
-def _plain(file: _File, raw: IO[bytes], _field: str | None) -> Iterator[Batch]:
-    for number, text, sound in _texts(file, raw):
-        lines = () if sound else enumerate(text[:-1].split("\n"), number)
-        yield text.encode() if sound else [kept for at, line in lines for kept in file.keep(line, at)]
+def given_records(
+    values: Sequence[bytes | None],
+    kind: Literal["text", "jsonl", "column"],
+    field: str | None,
+    report: ReadReport,
+    name: str,
+) -> Batch:
+    r"""The texts of records that others have read, by the rules for those of a file; bad ones are left out.
+
+    Parameters
+    ----------
+    values : sequence of bytes or None
+        Lines of a file of text or of JSON lines, without their newlines; or values of a column.
+    kind : {"text", "jsonl", "column"}
+    field : str or None
+        Field of a JSON line that holds the text; None is "text".
+    report : ReadReport
+        Bad records are counted here; their places are numbered from the first of these values.
+    name : str
+        Of what they come from, for messages.
+
+    Raises
+    ------
+    InputError
+        A line that is no JSON, or without the field.
+
+    Examples
+    --------
+    >>> report = ReadReport()
+    >>> given_records([b"a\r", b"\xff", b"b"], "text", None, report, "lines"), report.bad_lines
+    (['a', 'b'], 1)
+    """
+    file = _File(Path(name), "skip", report, Meter([], None))
+    if kind == "column":
+        return _column_texts(file, 1, values)
+    lines = _decoded(b"".join([b"%b\n" % (value or b"") for value in values]))
+    return _json_texts(file, 1, *lines, field) if kind == "jsonl" else _plain_texts(file, 1, *lines, field)
+
+
+def _plain(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
+    return (_plain_texts(file, *lines, field) for lines in _texts(file, raw))
+
+
+def _plain_texts(file: _File, number: int, text: str, sound: bool, _field: str | None) -> Batch:  # noqa: FBT001
+    if sound:
+        return text.encode()
+    return [kept for at, line in enumerate(text[:-1].split("\n"), number) for kept in file.keep(line, at)]
 
 
 def _jsonl(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:
+    return (_json_texts(file, *lines, field) for lines in _texts(file, raw))
+
+
+def _json_texts(file: _File, number: int, block: str, sound: bool, field: str | None) -> Batch:  # noqa: FBT001
     decode, wanted = json.JSONDecoder().raw_decode, field or "text"
     path = wanted.split(".")
     nothing: tuple[Any, int] = (None, -1)
-    for number, block, sound in _texts(file, raw):
-        texts: list[str] = []
-        for at, line in enumerate(block[:-1].split("\n"), number):
+    texts: list[str] = []
+    for at, line in enumerate(block[:-1].split("\n"), number):
+        try:
+            # Without a backslash there is nothing to unescape, trim or suspect; all else goes the long way.
+            record, end = decode(line) if sound and "\\" not in line else nothing
+            if end == len(line):
+                text = record[wanted] if len(path) == 1 or wanted in record else reduce(getitem, path, record)
+                if type(text) is str:
+                    texts.append(text)
+                    continue
+        except (ValueError, TypeError, KeyError, RecursionError):
+            pass
+        if line.strip():
             try:
-                # Without a backslash there is nothing to unescape, trim or suspect; all else goes the long way.
-                record, end = decode(line) if sound and "\\" not in line else nothing
-                if end == len(line):
-                    text = record[wanted] if len(path) == 1 or wanted in record else reduce(getitem, path, record)
-                    if type(text) is str:
-                        texts.append(text)
-                        continue
-            except (ValueError, TypeError, KeyError, RecursionError):
-                pass
-            if line.strip():
-                try:
-                    record = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    raise file.refuse(f"is no JSON: {error}", file.line(at), at) from error
-                texts += file.keep(pick(record, field, f"`{file.path}`, line {at}"), at)
-        yield texts
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise file.refuse(f"is no JSON: {error}", file.line(at), at) from error
+            texts += file.keep(pick(record, field, f"`{file.path}`, line {at}"), at)
+    return texts
 
 
 def pick(record: Any, field: str | None, place: str) -> str | None:
@@ -387,12 +445,16 @@ def _parquet(file: _File, _raw: IO[bytes], field: str | None) -> Iterator[Batch]
         line = 1
         for batch in table.select(column).collect_batches(chunk_size=_BATCH, maintain_order=True):
             values = batch.to_series().to_list()
-            decoded = [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
-            yield [kept for at, text in enumerate(decoded, line) for kept in file.keep(_trimmed(text), at)]
+            yield _column_texts(file, line, values)
             line += len(values)
             file.meter.add(int(share * len(values)))
     except pl.exceptions.PolarsError as error:
         raise file.refuse(f"is damaged or no Parquet: {error}", f"ls -l {shlex.quote(str(file.path))}") from error
+
+
+def _column_texts(file: _File, number: int, values: Iterable[bytes | None]) -> list[str]:
+    decoded = [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
+    return [kept for at, text in enumerate(decoded, number) for kept in file.keep(_trimmed(text), at)]
 
 
 _PARSERS: dict[str, Callable[[_File, IO[bytes], str | None], Iterator[Batch]]] = {
@@ -410,16 +472,22 @@ def _texts(file: _File, raw: IO[bytes]) -> Iterator[tuple[int, str, bool]]:
     size = 0
     for block in _blocks(file, _unpacked(file, raw)):
         size += len(block)
-        try:
-            text, sound = block.decode("utf-8"), True
-        except UnicodeDecodeError:
-            text, sound = block.decode("utf-8", "surrogateescape"), False
-        if "\r" in text:
-            text = text.replace("\r\n", "\n").removesuffix("\r")
-        yield number, text if text.endswith("\n") else text + "\n", sound
+        text, sound = _decoded(block)
+        yield number, text, sound
         number += text.count("\n")
     if file.bad_bytes > 0.3 * size:
         raise file.refuse(f"is no text: {file.bad_bytes} of its {size} bytes are not UTF-8", file.shell(_ICONV))
+
+
+def _decoded(block: bytes) -> tuple[str, bool]:
+    """Lines, each ended by a newline, and whether all are UTF-8; where not, with surrogates for the other bytes."""
+    try:
+        text, sound = block.decode("utf-8"), True
+    except UnicodeDecodeError:
+        text, sound = block.decode("utf-8", "surrogateescape"), False
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").removesuffix("\r")
+    return text if text.endswith("\n") else text + "\n", sound
 
 
 def _blocks(file: _File, chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -1,0 +1,476 @@
+"""Counting on Spark: split, group by, sum, with koktok's own rules for lines and words in every task.
+
+This file adds: the plan. Each task counts its documents in parts of some 16 MB, as one machine does (`koktok.count.counting`),
+and Spark adds the tables up, because a count is a relation: word, group by, sum. How many lines there were, how many of them
+were bad and what signs a source are sums as well, so they travel as rows of the same table, and a task that is run again or
+twice changes nothing. No order is needed anywhere: documents are held out and signed one by one.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from koktok import errors
+from koktok.errors import InputError, MissingExtraError, UsageError
+from koktok.text.records import ReadReport, given_records
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["count_runs", "count_to_files", "count_words", "ordered_parts", "read_text", "session", "told_plainly"]
+
+JAVA = "apt-get install openjdk-17-jre-headless"
+"""How Debian gets what Spark runs on; Java 21 does as well."""
+
+TEXT, TOLD, WORDS, RUNS = "text", 0, 1, 2
+"""The column of documents, and the kinds of rows of a count: what sources tell, words, runs of words."""
+
+LINES, BAD = "lines", "bad"
+"""What a source tells, beside the words of its digest by their number."""
+
+_NUMBERS = ("n", "documents", "held")
+_COUNTED = "kind tinyint, source string, word string, n bigint, documents bigint, held bigint"
+_SHARE_OF_BAD = 0.3
+"""More bad lines than that, and what was read is no text; of a file `koktok.text.records` says so by its bytes."""
+
+_PACKED = {
+    "text": ("txt", "md"),
+    "jsonl": ("jsonl", "ndjson"),
+    "column": ("parquet",),
+}
+_COMPRESSED = ("", ".gz", ".bz2", ".zst")
+Kind = Literal["text", "jsonl", "column"]
+
+
+# ── sessions and errors ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def session(master: str | None = None, *, name: str = "koktok", **options: str) -> SparkSession:
+    """The Spark session of this process: the one that runs, or the one that `spark-submit` or `master` asks for.
+
+    Parameters
+    ----------
+    master : str, optional
+        For instance `local[8]`, `yarn` or `spark://HOST:7077`.
+    name : str
+        Of the application, for Spark's own pages.
+    **options : str
+        Settings of Spark, with `_` for `.`, where no file or command line has set them.
+
+    Raises
+    ------
+    MissingExtraError
+        Without pyspark.
+    InputError
+        Without Java.
+    """
+    try:
+        from pyspark import SparkConf
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtraError("pyspark", "spark") from None
+    if (running := SparkSession.getActiveSession()) is not None:
+        return running
+    if "SPARK_REMOTE" not in os.environ and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        raise InputError("Spark wants Java 17 or 21, and there is none here", hint=JAVA)
+    conf = SparkConf()
+    settings = {"spark.app.name": name, **_SETTINGS, **options}
+    if master is not None:
+        settings["spark.master"] = master
+    for key, value in settings.items():
+        if key == "spark.master" or not conf.contains(key):
+            conf.set(key, value)
+    with told_plainly():
+        return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+_SETTINGS = {
+    # A batch that a task holds: as many rows as are usual, but no gigabyte where the documents are books.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+@contextmanager
+def told_plainly() -> Iterator[None]:
+    """Errors of koktok that a task raised come out of Spark's as what they are, others of Spark as an InputError."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        text = str(error)
+        known = "|".join(name for name in errors.__all__ if name.endswith("Error"))
+        if found := re.findall(rf"koktok\.errors\.({known}): (.*?)(?:\nhint: (.*))?(?:\n\n|\n\s+at |\Z)", text, re.S):
+            kind, message, hint = found[0]
+            raise getattr(errors, kind)(message.strip(), hint=hint.strip()) from error
+        raise InputError(f"Spark: {text.strip().splitlines()[0][:500]}") from error
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_text(spark: SparkSession, paths: Sequence[str], *, field: str | None = None) -> DataFrame:
+    """Files of text, of JSON lines and of Parquet as one table for `count_to_files` and its like.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    paths : sequence of str
+        Whatever Spark reads from: files, folders (the files that koktok knows below them), globs, URIs. Each is a source,
+        named by the first word of its last part. The suffix says what a file is: .txt .md .jsonl .ndjson .parquet, and
+        the first four also as .gz .bz2 .zst.
+    field : str, optional
+        Field or column of the text; None is "text".
+
+    Returns
+    -------
+    DataFrame
+        Columns `source`, `kind` and `text`; a line is a row, and is parsed where it is counted.
+
+    Raises
+    ------
+    InputError
+        A path with nothing to read.
+    UsageError
+        A file of another kind.
+    """
+    from pyspark.sql import functions as f
+
+    tables: list[DataFrame] = []
+    seen: dict[str, int] = {}
+    for path in paths:
+        stem = path.rstrip("/").rsplit("/", 1)[-1].split(".")[0]
+        seen[stem] = seen.get(stem, 0) + 1
+        name = stem if seen[stem] == 1 else f"{stem}#{seen[stem]}"
+        for kind, table in _tables(spark, path, field):
+            tables.append(table.select(f.lit(name).alias("source"), f.lit(kind).alias("kind"), TEXT))
+    whole, *others = tables
+    for table in others:
+        whole = whole.unionAll(table)
+    return whole
+
+
+def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple[Kind, DataFrame]]:
+    """What lies at a path, by kind."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as f
+
+    uri = path if re.match(r"[a-z][a-z0-9+.-]+:", path) else Path(path).absolute().as_uri()
+    uri = uri.replace("%2A", "*").replace("%3F", "?").replace("%5B", "[").replace("%5D", "]")
+    suffix = re.search(r"\.([a-z]+)(?:\.gz|\.bz2|\.zst)?$", path.lower())
+    kinds = [kind for kind, endings in _PACKED.items() if suffix and suffix[1] in endings]
+    if suffix and suffix[1] in ("csv", "tsv", "json", "html", "xz"):
+        raise UsageError(
+            f"`{path}` is nothing that koktok reads on Spark", hint="spark.read.csv(...).write.parquet(...)"
+        )
+    given = bool(kinds)
+    found = 0
+    for kind in kinds or _PACKED:
+        endings = [end + ("" if kind == "column" else packed) for end in _PACKED[kind] for packed in _COMPRESSED]
+        reader = spark.read if given else spark.read.option("recursiveFileLookup", "true")
+        if not given:
+            reader = reader.option("pathGlobFilter", f"*.{{{','.join(dict.fromkeys(endings))}}}")
+        try:
+            if kind == "column":
+                table = reader.parquet(uri)
+                if (wanted := field or TEXT) not in table.columns:
+                    raise InputError(f'`{path}` has no column "{wanted}"; it has: {", ".join(table.columns)}')
+                column = f.col(f"`{wanted}`")
+            else:
+                table = reader.option("lineSep", "\n").text(uri)
+                if not given and not table.inputFiles():
+                    continue
+                column = f.col("value")
+        except AnalysisException as error:
+            if not given and kind == "column" and "PATH_NOT_FOUND" not in str(error):  # no Parquet below the folder
+                continue
+            raise InputError(f"`{path}` cannot be read: {str(error).splitlines()[0]}", hint=f"ls {path}") from error
+        found += 1
+        yield kind, table.select(column.cast("binary").alias(TEXT))
+    if not found:
+        raise InputError(f"there is no file at `{path}` that koktok reads on Spark (.txt .md .jsonl .ndjson .parquet)")
+
+
+def as_text(df: DataFrame, column: str, source: str | None) -> DataFrame:
+    """Any table of documents as `read_text` gives them."""
+    from pyspark.sql import functions as f
+
+    if set(df.columns) == {"source", "kind", TEXT}:
+        return df
+    if column not in df.columns:
+        raise UsageError(f'the table has no column "{column}"', hint=f"column={next(iter(df.columns), TEXT)!r}")
+    if source is not None and source not in df.columns:
+        raise UsageError(f'the table has no column "{source}" of sources', hint="source=None")
+    name = f.lit("text") if source is None else f.col(source).cast("string")
+    return df.select(
+        f.coalesce(name, f.lit("")).alias("source"),
+        f.lit("column").alias("kind"),
+        f.col(column).cast("binary").alias(TEXT),
+    )
+
+
+def documents_of(
+    batches: Iterable[pa.RecordBatch], field: str | None, reports: dict[str, ReadReport]
+) -> Iterator[tuple[str, Any]]:
+    """Sources with some of their documents, a `koktok.text.records.Batch`; what is bad is counted in `reports`.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        Rows of `read_text`.
+    field : str, optional
+    reports : dict
+        By source; filled in.
+    """
+    for batch in batches:
+        sources, kinds, texts = (batch.column(name).to_pylist() for name in ("source", "kind", TEXT))
+        begin = 0
+        for (source, kind), rows in groupby(zip(sources, kinds, strict=True)):
+            end = begin + sum(1 for _ in rows)
+            report = reports.setdefault(source, ReadReport())
+            try:
+                found = given_records(texts[begin:end], kind, field, report, source)
+            except InputError:
+                _tell_which(texts[begin:end], kind, field, source)
+                raise
+            begin = end
+            if found:
+                yield source, found
+
+
+def _tell_which(texts: Sequence[bytes | None], kind: Kind, field: str | None, source: str) -> None:
+    """Raise the error of the first bad record, with its text: many machines number no lines."""
+    for text in texts:
+        try:
+            given_records([text], kind, field, ReadReport(), source)
+        except InputError as error:
+            shown = (text or b"")[:120].decode("utf-8", "replace")
+            why = str(error).partition("\nhint: ")[0].replace(", line 1", "")
+            raise InputError(f"{why}; the record: {shown}", hint=f"grep -nF {shlex.quote(shown[:60])} FILES") from None
+
+
+# ── counting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def count_words(
+    df: DataFrame,
+    column: str = TEXT,
+    *,
+    source: str | None = None,
+    weights: Mapping[str, float] | None = None,
+    holdout: float = 0.0,
+    field: str | None = None,
+) -> DataFrame:
+    """The words of documents with how often they occur: columns `word`, `n` and `held`.
+
+    Parameters
+    ----------
+    df : DataFrame
+        Documents, a row each, or what `read_text` gives.
+    column : str
+        Of the documents.
+    source : str, optional
+        Column that names the source of each.
+    weights : mapping of str to float, optional
+        How often an occurrence counts, by source; 1 where none is given. Rounded per source and word, halves to even.
+    holdout : float
+        Share of the documents, by the SHA-256 of each, that is counted apart (`koktok count --holdout-by documents`).
+    field : str, optional
+        Of JSON lines.
+    """
+    counted = _summed(as_text(df, column, source), weights, holdout=holdout, field=field, runs=False)
+    return counted.filter(f"kind = {WORDS}").select("word", "n", "held")
+
+
+def count_runs(
+    df: DataFrame,
+    column: str = TEXT,
+    *,
+    source: str | None = None,
+    weights: Mapping[str, float] | None = None,
+    holdout: float = 0.0,
+    field: str | None = None,
+) -> DataFrame:
+    """Runs of words, for superwords: columns `word`, `n`, `documents` and `held`; parameters as `count_words`."""
+    counted = _summed(as_text(df, column, source), weights, holdout=holdout, field=field, runs=True)
+    return counted.filter(f"kind = {RUNS}").select("word", *_NUMBERS)
+
+
+def count_to_files(
+    df: DataFrame,
+    out: str | Path,
+    column: str = TEXT,
+    *,
+    source: str | None = None,
+    weights: Mapping[str, float] | None = None,
+    holdout: float = 0.05,
+    field: str | None = None,
+    runs: bool = False,
+    min_count: int = 1,
+) -> ReadReport:
+    """Count documents into the files that `koktok count --holdout-by documents` writes, byte for byte.
+
+    The text is read once. Sorted tables come to the driver a batch at a time, so it wants little memory, and the file is
+    written where the driver runs.
+
+    Parameters
+    ----------
+    df, column, source, weights, holdout, field
+        As `count_words`.
+    out : str or Path
+        Parquet file on the driver's disk; runs lie beside it (`koktok.count.count_files.runs_file`).
+    runs : bool
+        Count runs of words too.
+    min_count : int
+        Words that come less often are left out.
+
+    Returns
+    -------
+    ReadReport
+        Lines, bad lines and digests.
+
+    Raises
+    ------
+    UsageError
+        When koktok may not write there.
+    InputError
+        When the text cannot be read, or is no text.
+    """
+    from koktok.count.count_files import About, Counted, is_count_file, runs_file, write_counts
+    from koktok.files import check_file
+
+    files = {WORDS: Path(out), **({RUNS: runs_file(Path(out))} if runs else {})}
+    for file in files.values():
+        check_file(file, is_count_file)
+    counted = _summed(as_text(df, column, source), weights, holdout=holdout, field=field, runs=runs)
+    with told_plainly():
+        tables = _streamed(counted)
+        report = _told(next(tables, (TOLD, iter(())))[1])
+        lines = report.lines_by_source
+        covered = tuple(Counted(name, digest, lines[name], holdout) for name, digest in sorted(report.digests.items()))
+        left = dict(files)
+        for kind, parts in tables:
+            file = left.pop(kind)
+            write_counts(
+                file,
+                (
+                    part.select("word", *(["n", "documents", "held"] if kind == RUNS else ["n", "held"]))
+                    for part in parts
+                ),
+                About("runs" if kind == RUNS else "words", covered),
+                min_count=min_count,
+            )
+        for kind, file in left.items():  # no text, no words
+            write_counts(file, (), About("runs" if kind == RUNS else "words", covered), min_count=min_count)
+    return report
+
+
+@dataclass
+class SparkReport(ReadReport):
+    """What was read, source by source.
+
+    Attributes
+    ----------
+    lines_by_source : dict of str to int
+    """
+
+    lines_by_source: dict[str, int] = field(default_factory=dict)
+
+
+def _summed(
+    texts: DataFrame, weights: Mapping[str, float] | None, *, holdout: float, field: str | None, runs: bool
+) -> DataFrame:
+    """The plan: rows of all kinds, added up."""
+    from pyspark.sql import functions as f
+
+    if not 0 <= holdout <= 1:
+        raise UsageError(f"a share of {holdout} came; 0 to 1 was wanted", hint="holdout=0.05")
+    apart = bool(weights)
+
+    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # A task has one core: the library that counts is told so before it is loaded.
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
+        from koktok.cluster.task import counted
+
+        return counted(batches, holdout=holdout, field=field, runs=runs, apart=apart)
+
+    sums = [f.sum(name).alias(name) for name in _NUMBERS]
+    table = texts.mapInArrow(count, _COUNTED).groupBy("kind", "source", "word").agg(*sums)
+    if not weights:
+        return table.drop("source")
+    weight = f.create_map(*[f.lit(part) for pair in weights.items() for part in pair])
+    times = f.when(f.col("kind") == TOLD, 1.0).otherwise(f.coalesce(weight[f.col("source")], f.lit(1.0)))
+    n = f.when(times == 1.0, f.col("n")).otherwise(f.rint(f.col("n") * times).cast("bigint"))
+    table = table.withColumn("n", n)
+    table = table.withColumn("documents", f.when(f.col("n") > 0, f.col("documents")).otherwise(0))
+    return table.groupBy("kind", "word").agg(*sums)
+
+
+def _streamed(counted: DataFrame) -> Iterator[tuple[int, Iterator[pl.DataFrame]]]:
+    """Kinds of rows, each with its table in code-point order, in parts."""
+    import polars as pl
+
+    parts = (
+        part
+        for frame in ordered_parts(counted, ["kind", "word"])
+        for part in frame.partition_by("kind", maintain_order=True)
+    )
+    for kind, group in groupby(parts, key=lambda part: int(part["kind"][0])):
+        yield kind, (part.select("word", *(pl.col(name).cast(pl.UInt64) for name in _NUMBERS)) for part in group)
+
+
+def ordered_parts(table: DataFrame, by: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """A table in order, a batch at a time: what the driver writes to a file without holding it."""
+    import polars as pl
+
+    packed = table.orderBy(*by).mapInArrow(_packed, "rows binary")
+    return (pl.read_ipc_stream(io.BytesIO(row[0])) for row in packed.toLocalIterator(prefetchPartitions=True))
+
+
+def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches as single values, so that Spark hands them on without looking at their rows."""
+    import pyarrow as pa
+
+    for batch in batches:
+        if batch.num_rows:
+            out = pa.BufferOutputStream()
+            with pa.ipc.new_stream(out, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+                stream.write_batch(batch)
+            yield pa.record_batch([pa.array([out.getvalue().to_pybytes()], pa.binary())], ["rows"])
+
+
+def _told(parts: Iterable[pl.DataFrame]) -> SparkReport:
+    """What the rows that sources tell add up to."""
+    from koktok.text.documents import LIMBS, digest_of
+
+    found: dict[str, dict[str, int]] = {}
+    for part in parts:
+        for key, n in part.select("word", "n").iter_rows():
+            what, _, source = key.partition(" ")
+            found.setdefault(source, {})[what] = n
+    report = SparkReport()
+    for source, told in sorted(found.items()):
+        lines, bad = told.get(LINES, 0), told.get(BAD, 0)
+        if bad > _SHARE_OF_BAD * (bad + lines):
+            raise InputError(f"the source `{source}` is no text: {bad:,} of its {bad + lines:,} lines are not UTF-8")
+        report.lines += lines
+        report.lines_by_source[source] = lines
+        report.bad_lines += bad
+        report.bad_places += [f"{source} ({bad:,})"] * (bad > 0)
+        report.digests[source] = digest_of(told.get(str(i), 0) for i in range(LIMBS))
+    return report

@@ -1,0 +1,116 @@
+"""What a task of a count does: documents in, the rows of its tables out.
+
+This file adds: a machine among many. It runs in Spark's Python workers; the counting is that of one machine
+(`koktok.count.counting.tables_of`), with as much text in memory at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from koktok.cluster.spark import BAD, LINES, RUNS, TOLD, WORDS, documents_of
+from koktok.count.counting import SHARD, documents_in, flat, tables_of
+from koktok.count.counts import Counts
+from koktok.count.prepared import prepare
+from koktok.text.documents import LIMBS, held_documents, limbs_of, signed
+from koktok.text.records import ReadReport
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from koktok.recipe import Recipe
+
+__all__ = ["counted", "prepared"]
+
+_OUT = 1 << 16
+"""Rows that are handed to Spark at once."""
+
+
+def counted(
+    batches: Iterable[pa.RecordBatch], *, holdout: float, field: str | None, runs: bool, apart: bool
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a count: kind, source, word, n, documents, held.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        Rows of `koktok.cluster.spark.read_text`.
+    holdout, field, runs
+        As `koktok.cluster.spark.count_to_files`.
+    apart : bool
+        Keep the words of sources apart, which weights want.
+    """
+    reports: dict[str, ReadReport] = {}
+    limbs: dict[str, NDArray[np.uint64]] = {}
+    waiting: dict[str, list[tuple[bytes, NDArray[np.bool_], NDArray[np.bool_]]]] = {}
+    size = 0
+    for source, documents in documents_of(batches, field, reports):
+        data, ends = flat(documents)
+        digests = signed(documents_in(data, ends))
+        limbs[source] = limbs.get(source, np.zeros(LIMBS, np.uint64)) + limbs_of(digests)
+        held = np.repeat(held_documents(digests, holdout), np.diff(np.flatnonzero(ends), prepend=-1))
+        reports[source].lines += len(ends)
+        waiting.setdefault(source if apart else "", []).append((data, held, ends))
+        size += len(data)
+        if size >= SHARD:
+            yield from _tables(waiting, runs=runs)
+            size = 0
+    yield from _tables(waiting, runs=runs)
+    told = {
+        f"{what} {source}": n
+        for source, report in reports.items()
+        for what, n in (
+            (LINES, report.lines),
+            (BAD, report.bad_lines),
+            *enumerate(limbs.get(source, np.zeros(LIMBS, np.uint64)).tolist()),
+        )
+    }
+    if told:
+        yield from _rows(pl.DataFrame({"word": list(told), "n": list(told.values())}), TOLD, "")
+
+
+def prepared(batches: Iterable[pa.RecordBatch], recipe: Recipe) -> Iterator[pa.RecordBatch]:
+    """Counted raw words to counted pre-tokens, as `koktok.count.prepared` does it; sums of parts."""
+    import pyarrow as pa
+
+    schema = pa.schema([("word", pa.string()), ("n", pa.int64())])
+    for batch in batches:
+        counts = Counts.from_frame(pl.DataFrame(pl.from_arrow(batch)).with_columns(pl.col("n").cast(pl.UInt64)))
+        table = prepare(counts, recipe.normalizer, recipe.pattern.within_words).frame
+        yield from table.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema).to_batches()
+
+
+def _tables(
+    waiting: dict[str, list[tuple[bytes, NDArray[np.bool_], NDArray[np.bool_]]]], *, runs: bool
+) -> Iterator[pa.RecordBatch]:
+    """What waits, counted."""
+    for source, texts in waiting.items():
+        data, held, ends = zip(*texts, strict=True)
+        texts.clear()
+        tables = tables_of(b"".join(data), np.concatenate(held), np.concatenate(ends), runs=runs)
+        del data
+        for kind, table in zip((WORDS, RUNS), tables, strict=False):
+            yield from _rows(table, kind, source)
+    waiting.clear()
+
+
+def _rows(table: pl.DataFrame, kind: int, source: str) -> Iterator[pa.RecordBatch]:
+    """A table in the columns of a count."""
+    import pyarrow as pa
+
+    numbers = [
+        (pl.col(name) if name in table.columns else pl.lit(0)).cast(pl.Int64).alias(name)
+        for name in ("n", "documents", "held")
+    ]
+    shaped = table.select(pl.lit(kind, pl.Int8).alias("kind"), pl.lit(source).alias("source"), "word", *numbers)
+    schema = pa.schema(
+        [("kind", pa.int8()), ("source", pa.string()), ("word", pa.string())]
+        + [(name, pa.int64()) for name in ("n", "documents", "held")]
+    )
+    for part in shaped.iter_slices(_OUT):
+        yield from part.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema).to_batches()

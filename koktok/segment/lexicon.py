@@ -1,0 +1,212 @@
+"""Analyses as a file of their own: words that were analysed elsewhere, for whoever trains here.
+
+This file adds: the lexicon, a Parquet file with the columns `word` (by code point) and `row` (`koktok.segment.packed`), and the
+analyser's signature in its metadata. The cache (`koktok.segment.cache`) is one machine's own and grows; a lexicon is whole,
+travels, and has the same bytes wherever it was made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from koktok.errors import AnalyserError, InputError
+from koktok.files import write_file
+from koktok.segment import Segmenter
+from koktok.segment.boundaries import Morpheme
+from koktok.segment.packed import packed_rows, unpack
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["FORMAT", "Lexicon", "LexiconSegmenter", "analyses", "write_lexicon"]
+
+FORMAT = 1
+"""Version of the file; a newer one is refused, an older one is read for ever."""
+
+_KEY = "koktok.lexicon"
+_GROUP = 1 << 17  # rows that are written and read at once
+_PART = 1 << 16  # words that are analysed at once
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """A lexicon on disk.
+
+    Parameters
+    ----------
+    file : Path
+    signature : str
+        Of the analyser (`Segmenter.signature`).
+    quarantined : dict of str to str
+        Words that the analyser could not do, and what happened; they stand there without morphemes.
+    """
+
+    file: Path
+    signature: str
+    quarantined: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, file: str | Path) -> Lexicon:
+        """The lexicon at a path.
+
+        Raises
+        ------
+        InputError
+            When it is none, or of a newer koktok.
+        """
+        found = _metadata(Path(file))
+        if found is None:
+            raise InputError(f"`{file}` is no lexicon, or damaged", hint="koktok.cluster.segment.segment_to_file")
+        if found["format"] > FORMAT:
+            raise InputError(
+                f"the lexicon `{file}` has format {found['format']}; this koktok reads up to {FORMAT}",
+                hint="pip install -U koktok",
+            )
+        return cls(Path(file), found["signature"], found["quarantined"])
+
+    @property
+    def frame(self) -> pl.LazyFrame:
+        """Its table: `word` and `row`."""
+        import polars as pl
+
+        return pl.scan_parquet(self.file, glob=False).select("word", "row")
+
+
+def _metadata(file: Path) -> dict[str, Any] | None:
+    import polars as pl
+
+    try:
+        found = pl.read_parquet_metadata(file).get(_KEY)
+    except (OSError, pl.exceptions.PolarsError):  # no Parquet
+        return None
+    return None if found is None else dict(json.loads(found))
+
+
+def write_lexicon(file: Path, parts: Iterable[pl.DataFrame], signature: str, quarantined: Mapping[str, str]) -> Lexicon:
+    """Write tables of `word` and `row` that come in order, part by part.
+
+    Parameters
+    ----------
+    file : Path
+    parts : iterable of DataFrame
+    signature : str
+        Of the analyser.
+    quarantined : mapping of str to str
+        Looked at when all parts are written.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written.
+    """
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    schema = {"word": pl.String, "row": pl.String}
+
+    def metadata(_context: object) -> dict[str, str]:
+        shown = {
+            "format": FORMAT,
+            "koktok": version("koktok"),
+            "signature": signature,
+            "quarantined": dict(sorted(quarantined.items())),
+        }
+        return {_KEY: json.dumps(shown, ensure_ascii=False)}
+
+    def write(fresh: Path) -> None:
+        table = register_io_source(lambda *_pushed_down: iter(parts), schema=schema, validate_schema=True)
+        table.sink_parquet(fresh, compression="zstd", row_group_size=_GROUP, metadata=metadata)
+
+    write_file(file, write, ours=lambda there: _metadata(there) is not None)
+    return Lexicon.open(file)
+
+
+def analyses(words: Iterable[str], segmenter: Segmenter) -> Iterator[pl.DataFrame]:
+    """The table of a lexicon, in parts: what `write_lexicon` wants of one machine.
+
+    Parameters
+    ----------
+    words : iterable of str
+        Distinct, by code point, as `koktok.segment.bare` gives them.
+    segmenter : Segmenter
+
+    Examples
+    --------
+    >>> from koktok.segment import Whitespace
+    >>> [part.rows() for part in analyses(["집", "집에"], Whitespace())]
+    [[('집', ''), ('집에', '')]]
+    """
+    import polars as pl
+
+    stream = iter(words)
+    while some := list(islice(stream, _PART)):
+        yield pl.DataFrame({"word": some, "row": list(packed_rows(segmenter, some))})
+
+
+class LexiconSegmenter:
+    """A segmenter that looks into a lexicon first.
+
+    Parameters
+    ----------
+    inner : Segmenter
+        Asked for the words that are not there.
+    lexicon : Lexicon
+
+    Attributes
+    ----------
+    known : int
+        Words that the lexicon knew.
+
+    Raises
+    ------
+    AnalyserError
+        When another analyser, or another version, has made the lexicon.
+    """
+
+    def __init__(self, inner: Segmenter, lexicon: Lexicon) -> None:
+        if lexicon.signature != inner.signature():
+            raise AnalyserError(
+                f"the lexicon `{lexicon.file}` was made by {lexicon.signature}, and here is {inner.signature()}",
+                hint="make the lexicon anew, or install that version",
+            )
+        self.inner = inner
+        self.lexicon = lexicon
+        self.known = 0
+
+    def signature(self) -> str:
+        """The analyser's own: where its analyses are kept changes nothing."""
+        return self.inner.signature()
+
+    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+        """The morphemes of each word; errors as `packed`."""
+        asked = list(words)
+        yield from map(unpack, asked, self.packed(asked))
+
+    def packed(self, words: Iterable[str]) -> Iterator[str]:
+        """The rows of each word, in order.
+
+        Raises
+        ------
+        KoktokError
+            As the inner segmenter.
+        """
+        import polars as pl
+
+        asked = list(words)
+        wanted = pl.LazyFrame({"word": asked}, schema={"word": pl.String})
+        found = self.lexicon.frame.join(wanted, on="word", how="semi").collect(engine="streaming")
+        rows = dict(found.iter_rows())
+        fresh = packed_rows(self.inner, [word for word in asked if word not in rows])
+        for word in asked:
+            row = rows.get(word)
+            if row is None:
+                row = next(fresh)
+            else:
+                self.known += 1
+            yield row

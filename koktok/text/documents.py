@@ -1,0 +1,82 @@
+"""Documents signed one by one: which are held out, and what they are together, whatever their order.
+
+This file adds: the digest of a document. Blocks of lines and the digest of a whole source (`koktok.text.sources`) want one
+reader that goes from the first line to the last. Where many machines read at once, or the order is nobody's, the SHA-256 of
+each document decides its side, and the sum of all of them signs the source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["LIMBS", "digest_of", "held_documents", "limbs_of", "signed"]
+
+LIMBS = 8
+"""A SHA-256 is the number whose digits to the base 2³², the lowest first, are its eight words."""
+
+
+def signed(documents: Iterable[bytes]) -> NDArray[np.uint32]:
+    """SHA-256 of each document.
+
+    Returns
+    -------
+    ndarray of uint32, shape (documents, 8)
+        Its words, little-endian.
+
+    Examples
+    --------
+    >>> signed([b"", "가".encode()])[:, 0].tolist()
+    [1120186595, 2471685732]
+    """
+    digests = b"".join([hashlib.sha256(document).digest() for document in documents])
+    return np.frombuffer(digests, "<u4").reshape(-1, LIMBS)
+
+
+def held_documents(digests: NDArray[np.uint32], share: float) -> NDArray[np.bool_]:
+    """Whether each document is held out of training: by its text alone, so that its copies go to the same side.
+
+    Parameters
+    ----------
+    digests : ndarray
+        As `signed` gives them.
+    share : float
+        Part to hold out, 0 to 1; a larger one holds out the same documents and more.
+
+    Examples
+    --------
+    >>> int(held_documents(signed([b"%d" % i for i in range(2000)]), 0.05).sum())
+    90
+    """
+    return digests[:, 0] < share * 2.0**32
+
+
+def limbs_of(digests: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """The sums of each word over documents, which add up over any parts of them; for up to 2³² documents."""
+    return digests.sum(axis=0, dtype=np.uint64)
+
+
+def digest_of(limbs: Iterable[int]) -> str:
+    """The digest of documents in any order: the sum of their SHA-256, modulo 2²⁵⁶, in hexadecimal.
+
+    Parameters
+    ----------
+    limbs : iterable of int
+        `limbs_of` of all of them.
+
+    Examples
+    --------
+    >>> one, other = signed([b"a", b"b"]), signed([b"b", b"a"])
+    >>> digest_of(limbs_of(one).tolist()) == digest_of(limbs_of(other).tolist())
+    True
+    >>> digest_of(limbs_of(one).tolist())[:26]
+    'documents:58498b853465f484'
+    """
+    total = sum(limb << 32 * i for i, limb in enumerate(limbs))
+    return f"documents:{total % (1 << 32 * LIMBS):064x}"

@@ -1,0 +1,277 @@
+"""Many machines: counts, cuts and ids on Spark are those of one machine, bit for bit, whatever the partitions, order and failures.
+
+One session of two cores for all tests here; each is as small as it can be.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import MINI
+from typer.testing import CliRunner
+
+from koktok.build import train_tokenizer
+from koktok.cli import app
+from koktok.cluster.segment import analyse, segment_to_file
+from koktok.cluster.spark import JAVA, count_runs, count_to_files, count_words, read_text, session
+from koktok.count import Counts
+from koktok.count.count_files import about, runs_file
+from koktok.count.prepared import prepare
+from koktok.errors import AnalyserError, InputError, UsageError
+from koktok.recipe import Recipe
+from koktok.segment import Morpheme, bare
+from koktok.segment.kiwi import KiwiSegmenter
+from koktok.segment.lexicon import analyses, write_lexicon
+from koktok.segment.workers import Workers
+from koktok.text.sources import Source
+
+runner = CliRunner()
+NEWS = [str(MINI / "news.txt"), str(MINI / "verse.txt")]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:PySpark does not yet fully support pandas:FutureWarning", "ignore::ResourceWarning"
+)
+
+
+def spark_of(folder: Path) -> Any:
+    """A session on two cores."""
+    pytest.importorskip("pyspark", reason="pip install 'koktok[spark]'")
+    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        pytest.skip(JAVA)
+    return session(
+        "local[2, 4]",  # a task may fail four times
+        **{
+            "spark.log.level": "OFF",
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.default.parallelism": "2",
+            "spark.driver.memory": "1g",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.local.dir": str(folder),
+            "spark.sql.adaptive.enabled": "false",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        },
+    )
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = spark_of(tmp_path_factory.mktemp("spark"))
+        yield found
+        found.stop()
+
+
+def koktok(*words: object) -> None:
+    done = runner.invoke(app, list(map(str, words)))
+    assert not done.exit_code, (done.output, done.exception)
+
+
+# ── counting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 16])
+def test_the_files_are_those_of_one_machine(spark: Any, tmp_path: Path, partitions: int) -> None:
+    one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"
+    koktok("count", *NEWS, "--holdout-by", "documents", "--holdout", 0.2, "--runs", "--min-count", 2, "-o", one, "-q")
+    text = read_text(spark, NEWS)
+    shuffled = text.orderBy("text") if partitions == 1 else text.repartition(partitions)
+    count_to_files(shuffled, many, holdout=0.2, runs=True, min_count=2)
+    assert about(one).dropped.words
+    assert one.read_bytes() == many.read_bytes()
+    assert runs_file(one).read_bytes() == runs_file(many).read_bytes()
+
+
+def test_lines_records_and_columns_follow_the_rules_of_one_machine(spark: Any, tmp_path: Path) -> None:
+    """A byte order mark, both line ends, an empty line, bad bytes, a line of 1 MB without a space, a last line without end."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    huge = "가나다" * 120_000
+    lines = b"\xef\xbb\xbf\xec\xa7\x91\r\n\n \xff\x85 b\n" + huge.encode() + b"\n\xe2\x80\xa8a b  \nend"
+    (folder / "a.txt").write_bytes(lines)
+    (folder / "b.txt.gz").write_bytes(gzip.compress(lines[3:]))
+    (folder / "c.txt").touch()
+    records = [{"text": "하나\n둘 셋\r\n"}, {"text": "하나 \u2028 둘"}, {"text": ""}, {"text": None}, {"text": "끝"}]
+    (folder / "d.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    pl.DataFrame(records).write_parquet(folder / "e.parquet")
+    one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"
+    koktok("count", folder, "--holdout-by", "documents", "--holdout", 0.5, "--runs", "-o", one, "-q")
+    told = count_to_files(read_text(spark, [str(folder)]).repartition(5), many, holdout=0.5, runs=True)
+    assert (told.lines, told.bad_lines) == (10 + 10, 4)
+    assert about(one).sources == about(many).sources
+    assert one.read_bytes() == many.read_bytes()
+    assert runs_file(one).read_bytes() == runs_file(many).read_bytes()
+
+
+def test_own_tables_sources_and_weights(spark: Any) -> None:
+    rows = [("a", "집에 간다"), ("b", "집에 온다\n너는"), ("a", "집에"), ("c", None), (None, "집에")]
+    table = spark.createDataFrame(rows, "where string, body string")
+    found = count_words(table, "body", source="where", weights={"a": 0.75, "b": 3}).orderBy("word").collect()
+    assert [tuple(row) for row in found] == [
+        (" 간다", 1, 0),
+        (" 온다", 3, 0),
+        ("너는", 3, 0),
+        ("집에", 6, 0),
+    ]  # 1.5 → 2
+    runs = count_runs(table, "body", source="where", weights={"a": 0.25}).collect()
+    assert sorted(map(tuple, runs)) == [
+        ("너는", 1, 1, 0),
+        ("집에", 1, 1, 0),
+        ("집에 간다", 0, 0, 0),
+        ("집에 온다", 1, 1, 0),
+    ]
+    with pytest.raises(UsageError, match='no column "text"'):
+        count_words(table)
+    with pytest.raises(UsageError, match="0 to 1"):
+        count_words(table, "body", holdout=1.5)
+
+
+def test_no_documents_are_no_words(spark: Any, tmp_path: Path) -> None:
+    out = tmp_path / "none.parquet"
+    told = count_to_files(spark.createDataFrame([], "text string").repartition(3), out, runs=True)
+    assert told.lines == 0
+    assert [len(pl.read_parquet(file)) for file in (out, runs_file(out))] == [0, 0]
+
+
+def test_a_damaged_file_in_the_middle_leaves_nothing_behind(spark: Any, tmp_path: Path) -> None:
+    for name in "ac":
+        (tmp_path / f"{name}.txt").write_text("집에 간다\n" * 20, encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text('{"text": "하나"}\n{"text": \n', encoding="utf-8")
+    out = tmp_path / "out" / "counts.parquet"
+    with pytest.raises(InputError, match=r'`b\*` is no JSON: .*; the record: {"text": \nhint: grep -nF'):
+        count_to_files(read_text(spark, [str(tmp_path / f"{name}*") for name in "abc"]), out)
+    (tmp_path / "b.jsonl").rename(tmp_path / "b.txt.gz")
+    with pytest.raises(InputError, match="not a gzip file"):
+        count_to_files(read_text(spark, [str(tmp_path)]), out)
+    assert not list((tmp_path / "out").glob("*"))
+
+
+def once(folder: Path, what: Callable[[], None]) -> Callable[[Any], Any]:
+    """A map over batches that does something after the first batch of every partition, the first time that it runs."""
+
+    def fail(batches: Any) -> Any:
+        from pyspark import TaskContext
+
+        mark = folder / str(TaskContext.get().partitionId())
+        first = not mark.exists()
+        mark.touch()
+        for batch in batches:
+            yield batch
+            if first:
+                what()
+
+    return fail
+
+
+def raising() -> None:
+    raise RuntimeError("injected")
+
+
+def test_a_task_that_fails_once_in_every_partition_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"
+    koktok("count", *NEWS, "--holdout-by", "documents", "-o", one, "-q")
+    text = read_text(spark, NEWS).repartition(3)
+    count_to_files(text.mapInArrow(once(tmp_path, raising), text.schema), many)
+    assert len(list(tmp_path.glob("[012]"))) == 3
+    assert one.read_bytes() == many.read_bytes()
+
+
+def test_the_verb(spark: Any, tmp_path: Path) -> None:
+    out = tmp_path / "counts.parquet"
+    koktok("count", *NEWS, "--engine", "spark", "-o", out, "-q")
+    assert {source.name for source in about(out).sources} == {"news", "verse"}
+    for words in (["--engine", "ray"], ["--engine", "spark", "--holdout-by", "blocks"], ["--holdout-by", "lines"]):
+        with pytest.raises(UsageError):
+            runner.invoke(app, ["count", *NEWS, "-o", str(out), *words], catch_exceptions=False, standalone_mode=False)
+    with pytest.raises(UsageError, match="nothing that koktok reads on Spark"):
+        read_text(spark, ["s3a://bucket/a.csv"])
+    with pytest.raises(InputError, match="cannot be read"):
+        read_text(spark, [str(tmp_path / "none.txt")])
+
+
+# ── analysing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Moody:
+    """An analyser of plain rules that dies at one word and stalls at another."""
+
+    def signature(self) -> str:
+        return "moody:1"
+
+    def analyse(self, words: Any) -> Any:
+        for word in words:
+            if word == "죽음":
+                os.kill(os.getpid(), 9)
+            while word == "멈춤":
+                time.sleep(1)
+            yield (Morpheme(0, 1, "NNG", word[0]), Morpheme(1, len(word), "JX", word[1:])) if len(word) > 1 else ()
+
+
+def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    pa = pytest.importorskip("pyarrow")
+    made = []
+
+    def moody(_name: str, *, processes: int, patience: float, **_: Any) -> Workers:
+        made.append(Workers(Moody(), "test_cluster:Moody", {}, processes=processes, patience=patience))
+        return made[-1]
+
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setattr("koktok.cluster.segment.supervised", moody)
+    batch = pa.record_batch([pa.array(["가다", "죽음", "멈춤", "집에"])], ["word"])
+    rows = [row for done in analyse([batch, batch], "moody", None, "moody:1", 2.0) for row in done.to_pylist()]
+    assert len(made) == 1  # one analyser a worker
+    made[0].close()
+    assert [row["row"] for row in rows] == ["0 1 NNG \n1 2 JX ", "", "", "0 1 NNG \n1 2 JX "] * 2
+    assert [bool(row["failure"]) for row in rows] == [False, True, True, False] * 2
+    with pytest.raises(AnalyserError, match=r"a worker has the analyser moody:1, and the driver moody:2"):
+        next(analyse([batch], "moody", None, "moody:2", 2.0))
+
+
+def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path) -> None:
+    """Kiwi itself, on few words; in one task or three, from nothing or from a lexicon that knows some."""
+    counted = tmp_path / "counts.parquet"
+    koktok("count", MINI / "verse.txt", "--holdout", 0, "-o", counted, "-q")
+    counts = spark.read.parquet(str(counted))
+    raw = Counts.from_frame(pl.read_parquet(counted))
+    recipe = Recipe()
+    words = {bare(word) for word in prepare(raw, recipe.normalizer, recipe.pattern.within_words).words} - {""}
+    segmenter = KiwiSegmenter()
+    one = write_lexicon(tmp_path / "one", analyses(sorted(words), segmenter), segmenter.signature(), {})
+    some = write_lexicon(tmp_path / "some", analyses(sorted(words)[::2], segmenter), segmenter.signature(), {})
+    wholes = [
+        segment_to_file(counts, tmp_path / "1", recipe, partitions=1),
+        segment_to_file(counts.orderBy("n").repartition(5), tmp_path / "3", recipe, partitions=3, lexicon=some.file),
+    ]
+    for whole in wholes:
+        assert whole.file.read_bytes() == one.file.read_bytes()
+    failed = dict.fromkeys(sorted(words)[:40], "no answer in 60 s")
+    parts = [
+        pl.read_parquet(one.file).with_columns(
+            row=pl.when(pl.col("word").is_in(list(failed))).then(pl.lit("")).otherwise("row")
+        )
+    ]
+    write_lexicon(some.file, parts, one.signature, failed)
+    again = segment_to_file(counts, some.file, recipe, lexicon=some.file)  # those that failed are asked again
+    assert again.file.read_bytes() == one.file.read_bytes()
+    again = segment_to_file(counts, one.file, recipe, lexicon=one.file)  # nothing is left to ask
+    assert again.file.read_bytes() == wholes[0].file.read_bytes()
+
+    text = [Source.of(MINI / "verse.txt")]
+    small = recipe.changed(train={"vocab_size": 1200, "superwords": 0}, holdout=0.0)
+    asked = train_tokenizer(text, small, cache=tmp_path / "cache")
+    given = train_tokenizer(text, small, cache=tmp_path / "empty", lexicon=one.file)
+    assert (given.asked, given.known, asked.known) == (0, len(words), 0)
+    assert given.tokenizer.digest() == asked.tokenizer.digest()
+    assert given.segmented.digest() == asked.segmented.digest()
