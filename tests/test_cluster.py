@@ -28,9 +28,9 @@ from koktok.count.count_files import about, runs_file
 from koktok.count.prepared import prepare
 from koktok.errors import AnalyserError, InputError, UsageError
 from koktok.recipe import Recipe
-from koktok.segment import Morpheme, bare
+from koktok.segment import Morpheme, Policy, bare, segment_counts
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.lexicon import analyses, write_lexicon
+from koktok.segment.lexicon import Lexicon, LexiconSegmenter, analyses, write_lexicon
 from koktok.segment.workers import Workers
 from koktok.text.sources import Source
 
@@ -150,7 +150,7 @@ def test_a_damaged_file_in_the_middle_leaves_nothing_behind(spark: Any, tmp_path
         (tmp_path / f"{name}.txt").write_text("집에 간다\n" * 20, encoding="utf-8")
     (tmp_path / "b.jsonl").write_text('{"text": "하나"}\n{"text": \n', encoding="utf-8")
     out = tmp_path / "out" / "counts.parquet"
-    with pytest.raises(InputError, match=r'`b\*` is no JSON: .*; the record: {"text": \nhint: grep -nF'):
+    with pytest.raises(InputError, match=r'`b\*` is no JSON: .*; the record: {"text":\nhint: grep -nF'):
         count_to_files(read_text(spark, [str(tmp_path / f"{name}*") for name in "abc"]), out)
     (tmp_path / "b.jsonl").rename(tmp_path / "b.txt.gz")
     with pytest.raises(InputError, match="not a gzip file"):
@@ -158,10 +158,12 @@ def test_a_damaged_file_in_the_middle_leaves_nothing_behind(spark: Any, tmp_path
     assert not list((tmp_path / "out").glob("*"))
 
 
-def once(folder: Path, what: Callable[[], None]) -> Callable[[Any], Any]:
-    """A map over batches that does something after the first batch of every partition, the first time that it runs."""
+def once(folder: Path, kill: bool = False) -> Callable[[Any], Any]:
+    """A map over batches that fails behind the first batch of every partition, the first time that it runs there."""
 
     def fail(batches: Any) -> Any:
+        import os
+
         from pyspark import TaskContext
 
         mark = folder / str(TaskContext.get().partitionId())
@@ -169,21 +171,20 @@ def once(folder: Path, what: Callable[[], None]) -> Callable[[Any], Any]:
         mark.touch()
         for batch in batches:
             yield batch
+            if first and kill:
+                os.kill(os.getpid(), 9)
             if first:
-                what()
+                raise RuntimeError("injected")
 
     return fail
 
 
-def raising() -> None:
-    raise RuntimeError("injected")
-
-
-def test_a_task_that_fails_once_in_every_partition_changes_nothing(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kill", [False, True])
+def test_a_task_that_fails_once_in_every_partition_changes_nothing(spark: Any, tmp_path: Path, kill: bool) -> None:
     one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"
     koktok("count", *NEWS, "--holdout-by", "documents", "-o", one, "-q")
     text = read_text(spark, NEWS).repartition(3)
-    count_to_files(text.mapInArrow(once(tmp_path, raising), text.schema), many)
+    count_to_files(text.mapInArrow(once(tmp_path, kill), text.schema), many)
     assert len(list(tmp_path.glob("[012]"))) == 3
     assert one.read_bytes() == many.read_bytes()
 
@@ -230,48 +231,49 @@ def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: p
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     monkeypatch.setattr("koktok.cluster.segment.supervised", moody)
     batch = pa.record_batch([pa.array(["가다", "죽음", "멈춤", "집에"])], ["word"])
-    rows = [row for done in analyse([batch, batch], "moody", None, "moody:1", 2.0) for row in done.to_pylist()]
+    rows = [row for done in analyse([batch, batch[:1]], "moody", None, "moody:1", 0.5) for row in done.to_pylist()]
     assert len(made) == 1  # one analyser a worker
     made[0].close()
-    assert [row["row"] for row in rows] == ["0 1 NNG \n1 2 JX ", "", "", "0 1 NNG \n1 2 JX "] * 2
-    assert [bool(row["failure"]) for row in rows] == [False, True, True, False] * 2
+    assert [row["row"] for row in rows] == ["0 1 NNG \n1 2 JX ", "", "", "0 1 NNG \n1 2 JX ", "0 1 NNG \n1 2 JX "]
+    assert [bool(row["failure"]) for row in rows] == [False, True, True, False, False]
     with pytest.raises(AnalyserError, match=r"a worker has the analyser moody:1, and the driver moody:2"):
-        next(analyse([batch], "moody", None, "moody:2", 2.0))
+        next(analyse([batch], "moody", None, "moody:2", 0.5))
 
 
-def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path) -> None:
-    """Kiwi itself, on few words; in one task or three, from nothing or from a lexicon that knows some."""
+def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: KiwiSegmenter) -> None:
+    """Kiwi itself; in one task, and in three with a lexicon that knows some words and has failed on others."""
     counted = tmp_path / "counts.parquet"
     koktok("count", MINI / "verse.txt", "--holdout", 0, "-o", counted, "-q")
     counts = spark.read.parquet(str(counted))
-    raw = Counts.from_frame(pl.read_parquet(counted))
-    recipe = Recipe()
-    words = {bare(word) for word in prepare(raw, recipe.normalizer, recipe.pattern.within_words).words} - {""}
-    segmenter = KiwiSegmenter()
-    one = write_lexicon(tmp_path / "one", analyses(sorted(words), segmenter), segmenter.signature(), {})
-    some = write_lexicon(tmp_path / "some", analyses(sorted(words)[::2], segmenter), segmenter.signature(), {})
-    wholes = [
-        segment_to_file(counts, tmp_path / "1", recipe, partitions=1),
-        segment_to_file(counts.orderBy("n").repartition(5), tmp_path / "3", recipe, partitions=3, lexicon=some.file),
-    ]
-    for whole in wholes:
-        assert whole.file.read_bytes() == one.file.read_bytes()
-    failed = dict.fromkeys(sorted(words)[:40], "no answer in 60 s")
-    parts = [
-        pl.read_parquet(one.file).with_columns(
-            row=pl.when(pl.col("word").is_in(list(failed))).then(pl.lit("")).otherwise("row")
-        )
-    ]
-    write_lexicon(some.file, parts, one.signature, failed)
-    again = segment_to_file(counts, some.file, recipe, lexicon=some.file)  # those that failed are asked again
-    assert again.file.read_bytes() == one.file.read_bytes()
-    again = segment_to_file(counts, one.file, recipe, lexicon=one.file)  # nothing is left to ask
-    assert again.file.read_bytes() == wholes[0].file.read_bytes()
+    recipe = Recipe().changed(train={"vocab_size": 700}, holdout=0.0)
+    prepared = prepare(Counts.from_frame(pl.read_parquet(counted)), recipe.normalizer, recipe.pattern.within_words)
+    words = sorted({bare(word) for word in prepared.words} - {""})
+    one = write_lexicon(tmp_path / "one", analyses(words, kiwi), kiwi.signature(), {})
+    assert segment_to_file(counts, tmp_path / "1", recipe, partitions=1).file.read_bytes() == one.file.read_bytes()
+    failed = dict.fromkeys(words[:9], "no answer in 60 s")
+    row = pl.when(pl.col("word").is_in(list(failed))).then(pl.lit("")).otherwise("row")
+    part = pl.read_parquet(one.file).with_columns(row=row).gather_every(2)
+    some = write_lexicon(tmp_path / "some", [part], one.signature, failed)
+    shuffled = counts.orderBy("n").repartition(5)
+    whole = segment_to_file(shuffled, some.file, recipe, partitions=3, lexicon=some.file)  # in its own place
+    assert whole.file.read_bytes() == one.file.read_bytes()
+    assert not whole.quarantined
 
-    text = [Source.of(MINI / "verse.txt")]
-    small = recipe.changed(train={"vocab_size": 1200, "superwords": 0}, holdout=0.0)
-    asked = train_tokenizer(text, small, cache=tmp_path / "cache")
-    given = train_tokenizer(text, small, cache=tmp_path / "empty", lexicon=one.file)
-    assert (given.asked, given.known, asked.known) == (0, len(words), 0)
-    assert given.tokenizer.digest() == asked.tokenizer.digest()
-    assert given.segmented.digest() == asked.segmented.digest()
+    class Nobody:
+        signature = kiwi.signature
+
+        def packed(self, words: list[str]) -> Iterator[str]:
+            assert not words
+            return iter(())
+
+    assert segment_counts(prepared, LexiconSegmenter(Nobody(), whole), Policy.parse("morphemes")).digest() == (
+        segment_counts(prepared, kiwi, Policy.parse("morphemes")).digest()
+    )
+    made = train_tokenizer([Source.of(MINI / "verse.txt")], recipe, cache=tmp_path / "cache", lexicon=whole.file)
+    assert (made.asked, made.known) == (0, len(words))
+    with pytest.raises(InputError, match="is no lexicon"):
+        Lexicon.open(counted)
+    other = write_lexicon(tmp_path / "other", [], "kiwi:0", {})
+    for use in (lambda: LexiconSegmenter(kiwi, other), lambda: segment_to_file(counts, one.file, lexicon=other.file)):
+        with pytest.raises(AnalyserError, match="was made by kiwi:0, and here is kiwi:"):
+            use()

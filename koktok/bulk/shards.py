@@ -197,29 +197,14 @@ def write_token_files(
         raise UsageError(f"`{format}` is no format of token files", hint=f"--format {' or '.join(get_args(Format))}")
     if shard_tokens < 1:
         raise UsageError(f"shard_tokens = {shard_tokens}; wanted at least 1", hint=f"--shard-tokens {SHARD_TOKENS}")
-    if format == "arrow":
-        _pyarrow()
     sources = [sources] if isinstance(sources, Source) else list(sources)
-    dtype = id_type(tokenizer.vocab.size)
-    if format == "bin" and dtype == np.uint32:
-        dtype = np.dtype(np.int32)
-    recipe = getattr(tokenizer, "recipe", None)  # a foreign one has none
     run = {
-        "layout": LAYOUT,
-        "format": format,
-        "dtype": dtype.name,
+        **described(tokenizer, format, before=before, after=after),
         "documents": documents,
-        "before": list(before),
-        "after": list(after),
         "shard_tokens": shard_tokens,
-        "tokenizer": tokenizer.vocab.digest(),
-        "recipe": recipe.model_dump(mode="json", exclude_defaults=True) if recipe else {},
-        "koktok": version("koktok"),
         "sources": [source.name for source in sources],
     }
-    ids = tokenizer.vocab.special_ids
-    for names, option in ((before, "before"), (after, "after")):
-        special_tokens(names, ids, option)
+    dtype, ids = np.dtype(run["dtype"]), tokenizer.vocab.special_ids
     target = place_of(out)
     probe(target)
     with ExitStack() as until_done:
@@ -261,6 +246,42 @@ def write_token_files(
     return TokenFiles(Path(out), manifest)
 
 
+def described(
+    tokenizer: Tokenizes,
+    format: Format,  # noqa: A002
+    *,
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What a manifest says of the making of its shards; parameters and errors as `write_token_files`."""
+    if format == "arrow":
+        _pyarrow()
+    dtype = id_type(tokenizer.vocab.size)
+    if format == "bin" and dtype == np.uint32:
+        dtype = np.dtype(np.int32)
+    ids = tokenizer.vocab.special_ids
+    for names, option in ((before, "before"), (after, "after")):
+        special_tokens(names, ids, option)
+    recipe = getattr(tokenizer, "recipe", None)  # a foreign one has none
+    return {
+        "layout": LAYOUT,
+        "format": format,
+        "dtype": dtype.name,
+        "documents": "records",
+        "before": list(before),
+        "after": list(after),
+        "tokenizer": tokenizer.vocab.digest(),
+        "recipe": recipe.model_dump(mode="json", exclude_defaults=True) if recipe else {},
+        "koktok": version("koktok"),
+    }
+
+
+def write_shard(stem: Path, tokens: TokenArray, format: Format) -> list[Path]:  # noqa: A002
+    """Write the files of one shard, whose names begin with that of `stem`; gives them, by name."""
+    _WRITERS[format](stem, tokens)
+    return sorted(stem.parent.glob(f"{stem.name}.*"))
+
+
 @contextmanager
 def _writing(target: Path) -> Iterator[None]:
     try:
@@ -288,8 +309,7 @@ def _write_shards(
         tokens = TokenArray.joined(held or [TokenArray(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
         name = f"shard-{len(notes.parts):05d}"
         with _writing(target):
-            _WRITERS[format](notes.folder / name, tokens)
-            files = sorted(file.name for file in notes.folder.glob(f"{name}.*"))
+            files = [file.name for file in write_shard(notes.folder / name, tokens, format)]
             told = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
             notes.add(told, files)
         held, size, digest = [], 0, hashlib.sha256()

@@ -121,8 +121,6 @@ def segment_to_file(
     signature = segmenter_for(name, user_dictionary=user_dictionary).signature()
 
     def analysed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from koktok.cluster.segment import analyse
-
         return analyse(batches, name, dictionary, signature, patience)
 
     words = words_to_analyse(counts, recipe)

@@ -11,18 +11,18 @@ from __future__ import annotations
 import io
 import os
 import re
-import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from koktok import errors
+from koktok.cluster.task import BAD, LINES, NUMBERS, RUNS, TEXT, TOLD, WORDS, Kind
 from koktok.errors import InputError, MissingExtraError, UsageError
-from koktok.text.records import ReadReport, given_records
+from koktok.text.records import ReadReport
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,13 +34,6 @@ __all__ = ["count_runs", "count_to_files", "count_words", "ordered_parts", "read
 JAVA = "apt-get install openjdk-17-jre-headless"
 """How Debian gets what Spark runs on; Java 21 does as well."""
 
-TEXT, TOLD, WORDS, RUNS = "text", 0, 1, 2
-"""The column of documents, and the kinds of rows of a count: what sources tell, words, runs of words."""
-
-LINES, BAD = "lines", "bad"
-"""What a source tells, beside the words of its digest by their number."""
-
-_NUMBERS = ("n", "documents", "held")
 _COUNTED = "kind tinyint, source string, word string, n bigint, documents bigint, held bigint"
 _SHARE_OF_BAD = 0.3
 """More bad lines than that, and what was read is no text; of a file `koktok.text.records` says so by its bytes."""
@@ -51,7 +44,6 @@ _PACKED = {
     "column": ("parquet",),
 }
 _COMPRESSED = ("", ".gz", ".bz2", ".zst")
-Kind = Literal["text", "jsonl", "column"]
 
 
 # ── sessions and errors ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -118,7 +110,9 @@ def told_plainly() -> Iterator[None]:
         if found := re.findall(rf"koktok\.errors\.({known}): (.*?)(?:\nhint: (.*))?(?:\n\n|\n\s+at |\Z)", text, re.S):
             kind, message, hint = found[0]
             raise getattr(errors, kind)(message.strip(), hint=hint.strip()) from error
-        raise InputError(f"Spark: {text.strip().splitlines()[0][:500]}") from error
+        python = re.findall(r"^\s*([\w.]*(?:Error|Exception): .*)$", text.partition("Traceback")[2], re.M)
+        java = re.findall(r"^Caused by: (?:[\w$]+\.)*(.*)$", text, re.M)
+        raise InputError(f"Spark: {(python or java[-1:] or text.strip().splitlines())[0][:500]}") from error
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -224,46 +218,6 @@ def as_text(df: DataFrame, column: str, source: str | None) -> DataFrame:
     )
 
 
-def documents_of(
-    batches: Iterable[pa.RecordBatch], field: str | None, reports: dict[str, ReadReport]
-) -> Iterator[tuple[str, Any]]:
-    """Sources with some of their documents, a `koktok.text.records.Batch`; what is bad is counted in `reports`.
-
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        Rows of `read_text`.
-    field : str, optional
-    reports : dict
-        By source; filled in.
-    """
-    for batch in batches:
-        sources, kinds, texts = (batch.column(name).to_pylist() for name in ("source", "kind", TEXT))
-        begin = 0
-        for (source, kind), rows in groupby(zip(sources, kinds, strict=True)):
-            end = begin + sum(1 for _ in rows)
-            report = reports.setdefault(source, ReadReport())
-            try:
-                found = given_records(texts[begin:end], kind, field, report, source)
-            except InputError:
-                _tell_which(texts[begin:end], kind, field, source)
-                raise
-            begin = end
-            if found:
-                yield source, found
-
-
-def _tell_which(texts: Sequence[bytes | None], kind: Kind, field: str | None, source: str) -> None:
-    """Raise the error of the first bad record, with its text: many machines number no lines."""
-    for text in texts:
-        try:
-            given_records([text], kind, field, ReadReport(), source)
-        except InputError as error:
-            shown = (text or b"")[:120].decode("utf-8", "replace")
-            why = str(error).partition("\nhint: ")[0].replace(", line 1", "")
-            raise InputError(f"{why}; the record: {shown}", hint=f"grep -nF {shlex.quote(shown[:60])} FILES") from None
-
-
 # ── counting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -308,7 +262,7 @@ def count_runs(
 ) -> DataFrame:
     """Runs of words, for superwords: columns `word`, `n`, `documents` and `held`; parameters as `count_words`."""
     counted = _summed(as_text(df, column, source), weights, holdout=holdout, field=field, runs=True)
-    return counted.filter(f"kind = {RUNS}").select("word", *_NUMBERS)
+    return counted.filter(f"kind = {RUNS}").select("word", *NUMBERS)
 
 
 def count_to_files(
@@ -403,13 +357,13 @@ def _summed(
     apart = bool(weights)
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # A task has one core: the library that counts is told so before it is loaded.
+        # A task has one core: the library that counts is told so before it is loaded, so nothing here may load it.
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         from koktok.cluster.task import counted
 
         return counted(batches, holdout=holdout, field=field, runs=runs, apart=apart)
 
-    sums = [f.sum(name).alias(name) for name in _NUMBERS]
+    sums = [f.sum(name).alias(name) for name in NUMBERS]
     table = texts.mapInArrow(count, _COUNTED).groupBy("kind", "source", "word").agg(*sums)
     if not weights:
         return table.drop("source")
@@ -431,7 +385,7 @@ def _streamed(counted: DataFrame) -> Iterator[tuple[int, Iterator[pl.DataFrame]]
         for part in frame.partition_by("kind", maintain_order=True)
     )
     for kind, group in groupby(parts, key=lambda part: int(part["kind"][0])):
-        yield kind, (part.select("word", *(pl.col(name).cast(pl.UInt64) for name in _NUMBERS)) for part in group)
+        yield kind, (part.select("word", *(pl.col(name).cast(pl.UInt64) for name in NUMBERS)) for part in group)
 
 
 def ordered_parts(table: DataFrame, by: Sequence[str]) -> Iterator[pl.DataFrame]:

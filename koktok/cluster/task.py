@@ -6,18 +6,20 @@ This file adds: a machine among many. It runs in Spark's Python workers; the cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
 
-from koktok.cluster.spark import BAD, LINES, RUNS, TOLD, WORDS, documents_of
 from koktok.count.counting import SHARD, documents_in, flat, tables_of
 from koktok.count.counts import Counts
 from koktok.count.prepared import prepare
+from koktok.errors import InputError
 from koktok.text.documents import LIMBS, held_documents, limbs_of, signed
-from koktok.text.records import ReadReport
+from koktok.text.records import ReadReport, given_records
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +27,16 @@ if TYPE_CHECKING:
 
     from koktok.recipe import Recipe
 
-__all__ = ["counted", "prepared"]
+__all__ = ["BAD", "LINES", "NUMBERS", "RUNS", "TEXT", "TOLD", "WORDS", "Kind", "counted", "documents_of", "prepared"]
+
+TEXT, TOLD, WORDS, RUNS = "text", 0, 1, 2
+"""The column of documents, and the kinds of rows of a count: what sources tell, words, runs of words."""
+
+LINES, BAD = "lines", "bad"
+"""What a source tells, beside the words of its digest by their number."""
+
+NUMBERS = ("n", "documents", "held")
+Kind = Literal["text", "jsonl", "column"]
 
 _OUT = 1 << 16
 """Rows that are handed to Spark at once."""
@@ -103,14 +114,50 @@ def _rows(table: pl.DataFrame, kind: int, source: str) -> Iterator[pa.RecordBatc
     """A table in the columns of a count."""
     import pyarrow as pa
 
-    numbers = [
-        (pl.col(name) if name in table.columns else pl.lit(0)).cast(pl.Int64).alias(name)
-        for name in ("n", "documents", "held")
-    ]
+    numbers = [(pl.col(name) if name in table.columns else pl.lit(0)).cast(pl.Int64).alias(name) for name in NUMBERS]
     shaped = table.select(pl.lit(kind, pl.Int8).alias("kind"), pl.lit(source).alias("source"), "word", *numbers)
     schema = pa.schema(
-        [("kind", pa.int8()), ("source", pa.string()), ("word", pa.string())]
-        + [(name, pa.int64()) for name in ("n", "documents", "held")]
+        [("kind", pa.int8()), ("source", pa.string()), ("word", pa.string())] + [(name, pa.int64()) for name in NUMBERS]
     )
     for part in shaped.iter_slices(_OUT):
         yield from part.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema).to_batches()
+
+
+def documents_of(
+    batches: Iterable[pa.RecordBatch], field: str | None, reports: dict[str, ReadReport]
+) -> Iterator[tuple[str, Any]]:
+    """Sources with some of their documents, a `koktok.text.records.Batch`; what is bad is counted in `reports`.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        Rows of `read_text`.
+    field : str, optional
+    reports : dict
+        By source; filled in.
+    """
+    for batch in batches:
+        sources, kinds, texts = (batch.column(name).to_pylist() for name in ("source", "kind", TEXT))
+        begin = 0
+        for (source, kind), rows in groupby(zip(sources, kinds, strict=True)):
+            end = begin + sum(1 for _ in rows)
+            report = reports.setdefault(source, ReadReport())
+            try:
+                found = given_records(texts[begin:end], kind, field, report, source)
+            except InputError:
+                _tell_which(texts[begin:end], kind, field, source)
+                raise
+            begin = end
+            if found:
+                yield source, found
+
+
+def _tell_which(texts: Sequence[bytes | None], kind: Kind, field: str | None, source: str) -> None:
+    """Raise the error of the first bad record, with its text: many machines number no lines."""
+    for text in texts:
+        try:
+            given_records([text], kind, field, ReadReport(), source)
+        except InputError as error:
+            shown = (text or b"")[:120].decode("utf-8", "replace")
+            why = str(error).partition("\nhint: ")[0].replace(", line 1", "")
+            raise InputError(f"{why}; the record: {shown}", hint=f"grep -nF {shlex.quote(shown[:60])} FILES") from None

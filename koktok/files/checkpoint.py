@@ -15,7 +15,25 @@ from typing import Any
 
 from koktok.files.workplace import sha256_of, sync
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "noted_files", "whole"]
+
+
+def noted_files(files: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """Size and SHA-256 of files by name, which the disk has when this returns."""
+    noted = {}
+    for file in files:
+        sync(file)
+        noted[file.name] = {"bytes": file.stat().st_size, "sha256": sha256_of(file)}
+    return noted
+
+
+def whole(folder: Path, part: Mapping[str, Any]) -> bool:
+    """Whether every file of a part lies in a folder as it was noted."""
+    for name, noted in part["files"].items():
+        file = folder / name
+        if not file.is_file() or file.stat().st_size != noted["bytes"] or sha256_of(file) != noted["sha256"]:
+            return False
+    return True
 
 
 class Checkpoint:
@@ -66,11 +84,7 @@ class Checkpoint:
 
     def whole(self, part: Mapping[str, Any]) -> bool:
         """Whether every file of a part is there as it was noted."""
-        for name, noted in part["files"].items():
-            file = self.folder / name
-            if not file.is_file() or file.stat().st_size != noted["bytes"] or sha256_of(file) != noted["sha256"]:
-                return False
-        return True
+        return whole(self.folder, part)
 
     def keep(self, parts: Iterable[dict[str, Any]]) -> None:
         """Begin the notes anew, with these parts of an earlier run."""
@@ -86,12 +100,7 @@ class Checkpoint:
         """Note a finished part with its files; both are on the disk when this returns."""
         if self.before != self.run or self._torn:
             self.keep(self.parts if self.before == self.run else [])
-        files = {}
-        for name in names:
-            file = self.folder / name
-            sync(file)
-            files[name] = {"bytes": file.stat().st_size, "sha256": sha256_of(file)}
-        noted = {**part, "files": files}
+        noted = {**part, "files": noted_files(self.folder / name for name in names)}
         with self.notes.open("ab") as out:
             out.write(f"{json.dumps(noted)}\n".encode())
             out.flush()

@@ -1,0 +1,169 @@
+"""Steps of a datatrove pipeline: counting words, and token files that Nanotron and its like read.
+
+This file adds: nothing of its own; each step hands documents to what one machine does, on the executors that datatrove has
+(local, Slurm, Ray). A rank's files are a function of its documents: datatrove may run it again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from koktok.count.count_files import About, Counted, runs_file, write_counts
+from koktok.count.counting import SHARD, Shard, Shards, parts
+from koktok.errors import MissingExtraError, UsageError
+from koktok.files import scratch
+from koktok.text.records import ReadReport
+from koktok.text.sources import item_batches
+from koktok.tokenizer import Tokenizer
+
+try:
+    from datatrove.io import get_datafolder
+    from datatrove.pipeline.base import PipelineStep
+    from datatrove.pipeline.tokens.tokenizer import DocumentTokenizer, TokenizedFile
+    from datatrove.utils.batching import batched
+except ImportError:
+    raise MissingExtraError("datatrove", "datatrove") from None
+
+__all__ = ["KoktokCounter", "KoktokTokenizer"]
+
+
+class KoktokCounter(PipelineStep):  # type: ignore[misc]
+    """Count the words of documents, which go on to the next step; `koktok count merge FOLDER/*.parquet` adds the ranks up.
+
+    Parameters
+    ----------
+    output_folder : str or DataFolder
+        Gets a count file for each rank, RANK.parquet.
+    name : str
+        Of the source; the rank follows it.
+    holdout : float
+        Share of the documents, by the SHA-256 of each, that is counted apart.
+    runs : bool
+        Count runs of words too, for superwords.
+    """
+
+    name = "Count words"
+    type = "koktok"
+
+    def __init__(self, output_folder: Any, *, name: str = "text", holdout: float = 0.05, runs: bool = False) -> None:
+        super().__init__()
+        self.output_folder = get_datafolder(output_folder)
+        self.source = name
+        self.holdout = holdout
+        self.runs = runs
+
+    def run(self, data: Iterable[Any], rank: int = 0, world_size: int = 1) -> Iterator[Any]:  # noqa: ARG002 - datatrove's
+        """Count the documents of a rank on their way."""
+        name, report = f"{self.source}-{rank:05d}", ReadReport()
+        words: list[Shard] = []
+        wide: list[Shard] = []
+        with Shards(holdout=self.holdout, by="documents", runs=self.runs, threads=1) as shards:
+            for documents in _portions(data):
+                with self.track_time(unit="batch"):
+                    found = shards.count(item_batches([d.text for d in documents], report=report), name=name)
+                    words += found[0]
+                    wide += found[1]
+                for document in documents:
+                    self.stat_update("documents")
+                    yield document
+            covered = (Counted(name, shards.digest(), report.lines, self.holdout),)
+            with scratch("koktok-datatrove") as folder:
+                file = folder / f"{rank:05d}.parquet"
+                write_counts(file, parts(words), About("words", covered))
+                if self.runs:
+                    write_counts(runs_file(file), parts(wide), About("runs", covered))
+                for made in sorted(folder.glob("*.parquet")):
+                    with made.open("rb") as source, self.output_folder.open(made.name, "wb") as target:
+                        shutil.copyfileobj(source, target)
+
+
+def _portions(data: Iterable[Any]) -> Iterator[list[Any]]:
+    """Documents with as much text as one shard of a count."""
+    held: list[Any] = []
+    size = 0
+    for document in data:
+        held.append(document)
+        size += len(document.text.encode(errors="surrogatepass"))
+        if size >= SHARD:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
+    """Datatrove's `DocumentTokenizer` with koktok's bulk encoder: the same `.ds`, `.index` and `.metadata`, byte for byte.
+
+    Parameters
+    ----------
+    output_folder : str or DataFolder
+    tokenizer : str or Path
+        A tokenizer's folder that every node sees.
+    eos_token : str, optional
+        Behind each document, in place of the tokenizer's template.
+    seed : int
+        Of the shuffling, which is the same in every run (datatrove's own default is not).
+    **options
+        As `DocumentTokenizer`: `local_working_dir`, `shuffle_documents`, `max_tokens_per_file`, and so on.
+
+    Raises
+    ------
+    UsageError
+        When masks of the loss are wanted, or the special token is none.
+    """
+
+    name = "Tokenize"
+    type = "koktok"
+
+    def __init__(
+        self, output_folder: Any, tokenizer: str | Path, *, eos_token: str | None = None, seed: int = 0, **options: Any
+    ) -> None:
+        if options.get("save_loss_metadata"):
+            raise UsageError(
+                "koktok writes no masks of the loss", hint="datatrove's DocumentTokenizer with tokenizer.json"
+            )
+        super().__init__(
+            output_folder, str(Path(tokenizer) / "tokenizer.json"), eos_token=eos_token, seed=seed, **options
+        )
+        self.folder = Path(tokenizer)
+        made = Tokenizer.load(tokenizer)
+        if eos_token is not None and eos_token not in made.vocab.special_ids:
+            known = ", ".join(made.vocab.special_ids)
+            raise UsageError(f"`{eos_token}` is no special token of the tokenizer; it has: {known}")
+        self.digest = made.digest()
+
+    def write_unshuffled(self, data: Iterable[Any], filename: str) -> Any:
+        """The ids of a rank's documents in their order, as a TokenizedFile."""
+        tokenizer = Tokenizer.load(self.folder)
+        if tokenizer.digest() != self.digest:
+            raise UsageError(f"the tokenizer in `{self.folder}` is not the one that the pipeline was made with")
+        shuffled = self.shuffle_documents or self.shuffle_chunk_size
+        file = TokenizedFile(
+            self.local_working_dir if shuffled and self.local_working_dir else self.output_folder,
+            filename,
+            save_index=self.save_index or shuffled,
+            upload_block_size=self.upload_block_size,
+            tokenizer_name_or_path=self.tokenizer_name_or_path,
+            save_final_metadata=self.save_final_metadata,
+            token_size=self.token_size,
+        )
+        dtype = np.dtype(np.uint32 if self.token_size == 4 else np.uint16)
+        for documents in batched(data, self.batch_size):
+            with self.track_time(unit="batch"):
+                tokens = tokenizer.encode_ids(
+                    [document.text for document in documents],
+                    threads=1,
+                    dtype=dtype,
+                    add_special_tokens=self.eos_token is None,
+                    after=[] if self.eos_token is None else [self.eos_token],
+                )
+                file.write_bytes(tokens.ids.astype(dtype.newbyteorder("<")).tobytes(), tokens.offsets[1:].tolist())
+                for size in np.diff(tokens.offsets).tolist():
+                    self.stat_update("tokens", value=size)
+        file.close()
+        return file

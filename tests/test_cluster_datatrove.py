@@ -1,0 +1,65 @@
+"""The steps of datatrove, in its own executor, beside its own tokenizer and beside one machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_cluster import koktok
+from test_cluster_source import folder, lines  # noqa: F401 - fixtures
+
+pytest.importorskip("datatrove", reason="pip install 'koktok[datatrove]'")
+from datatrove.data import Document
+from datatrove.executor import LocalPipelineExecutor
+from datatrove.pipeline.tokens import DocumentTokenizer
+
+from koktok import Tokenizer
+from koktok.cluster.datatrove import KoktokCounter, KoktokTokenizer
+from koktok.count.count_files import read_counts, runs_file
+from koktok.errors import UsageError
+
+
+def run(base: Path, steps: list[Any], texts: list[str], tasks: int = 1) -> None:
+    """A pipeline over documents that are dealt out to the ranks."""
+
+    def read(_data: Any, rank: int, world_size: int) -> Any:
+        return (Document(text=text, id=str(i)) for i, text in enumerate(texts) if i % world_size == rank)
+
+    LocalPipelineExecutor(pipeline=[read, *steps], tasks=tasks, workers=1, logging_dir=str(base / "logs")).run()
+
+
+def files_of(base: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in base.iterdir()}
+
+
+@pytest.mark.parametrize("options", [{"shuffle_documents": False}, {"seed": 3}, {"eos_token": "<s>", "seed": 0}])
+def test_the_files_are_those_of_datatrove(
+    folder: Path,  # noqa: F811
+    lines: list[str],  # noqa: F811
+    tmp_path: Path,
+    options: dict[str, Any],
+) -> None:
+    if "eos_token" in options:
+        options = options | {"eos_token": next(iter(Tokenizer.load(folder).vocab.special_ids))}
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    run(tmp_path / "a", [KoktokTokenizer(str(ours), folder, **options)], lines, tasks=2)
+    run(tmp_path / "b", [DocumentTokenizer(str(theirs), str(folder / "tokenizer.json"), **options)], lines, tasks=2)
+    assert files_of(ours) == files_of(theirs)
+    assert len(files_of(ours)) == 6
+    with pytest.raises(UsageError, match="no special token"):
+        KoktokTokenizer(str(ours), folder, eos_token="<none>")
+    with pytest.raises(UsageError, match="masks"):
+        KoktokTokenizer(str(ours), folder, save_loss_metadata=True)
+
+
+def test_the_counts_are_those_of_one_machine(lines: list[str], tmp_path: Path) -> None:  # noqa: F811
+    text, one, many = tmp_path / "text.txt", tmp_path / "one.parquet", tmp_path / "many.parquet"
+    text.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    koktok("count", text, "--holdout-by", "documents", "--holdout", 0.3, "--runs", "-o", one, "-q")
+    run(tmp_path, [KoktokCounter(str(tmp_path / "counts"), holdout=0.3, runs=True)], lines, tasks=3)
+    ranks = sorted(file for file in (tmp_path / "counts").glob("*.parquet") if ".runs" not in file.name)
+    koktok("count", "merge", *ranks, "-o", many, "-q")
+    for file in (lambda path: path, runs_file):
+        assert read_counts(file(one)).collect().equals(read_counts(file(many)).collect())
+    assert len(ranks) == 3
