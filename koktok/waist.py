@@ -44,6 +44,7 @@ __all__ = [
     "thinned",
     "timed",
     "to_waist",
+    "trained_on",
     "with_dictionary",
 ]
 
@@ -170,20 +171,7 @@ def to_waist(
     normalizer, pattern = recipe.normalizer, recipe.pattern
     with timed(seconds, "normalize"):
         tell("normalize", 0, None)
-        counts = prepare(reading.train, normalizer, pattern.within_words)
-        whole = counts.total
-        counts, dropped = counts.pruned(recipe.train.min_count)
-        runs = None if reading.runs is None else prepare_runs(reading.runs, normalizer, pattern, counts.words)
-        if dropped.words:
-            notes.append(f"words that occur less than {recipe.train.min_count} times are not trained on: {dropped}")
-        if not recipe.train.min_count:
-            distinct = len(counts)
-            counts, runs = thinned(counts, runs)
-            if counts.seen is not None:
-                n = int((counts.n > 0).sum())
-                notes.append(
-                    f"{n:,} of {distinct:,} distinct words are trained on, the rare ones as a sample of their kind"
-                )
+        counts, runs, whole = trained_on(reading, recipe, notes)
         if len(reading.train) > PEER_WORDS:
             reading = replace(reading, train=sampled(reading.train, PEER_WORDS), pruned=True)
     check(counts.at_least(1))
@@ -220,6 +208,33 @@ def to_waist(
         eojeols=reading.eojeols * counts.total / whole,
         silver=held,
     )
+
+
+def trained_on(reading: Reading, recipe: Recipe, notes: list[str]) -> tuple[Counts, Counts | None, int]:
+    """The words that are trained on, and the runs; words that only the runs have come with `n` 0.
+
+    Returns
+    -------
+    Counts, Counts or None, int
+        Normalized pre-tokens, runs where superwords are wanted, and the running pre-tokens of the text. What was left out goes
+        to `notes`.
+    """
+    normalizer, pattern = recipe.normalizer, recipe.pattern
+    counts = prepare(reading.train, normalizer, pattern.within_words)
+    whole = counts.total
+    counts, dropped = counts.pruned(recipe.train.min_count)
+    runs = None if reading.runs is None else prepare_runs(reading.runs, normalizer, pattern, counts.words)
+    if dropped.words:
+        notes.append(f"words that occur less than {recipe.train.min_count} times are not trained on: {dropped}")
+    if not recipe.train.min_count:
+        distinct = len(counts)
+        counts, runs = thinned(counts, runs)
+        if counts.seen is not None:
+            n = int((counts.n > 0).sum())
+            notes.append(
+                f"{n:,} of {distinct:,} distinct words are trained on, the rare ones as a sample of their kind"
+            )
+    return counts, runs, whole
 
 
 def thinned(counts: Counts, runs: Counts | None) -> tuple[Counts, Counts | None]:

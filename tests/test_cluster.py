@@ -1,6 +1,7 @@
 """Many machines: counts, cuts and ids on Spark are those of one machine, bit for bit, whatever the partitions, order and failures.
 
-One session of two cores for all tests here; each is as small as it can be.
+One session of two cores for all tests here. One of them runs by default; the others are `-m slow`, because every
+new plan costs Spark seconds. What needs no Spark runs by default in test_cluster_source.py.
 """
 
 from __future__ import annotations
@@ -21,16 +22,14 @@ from typer.testing import CliRunner
 
 from koktok.build import train_tokenizer
 from koktok.cli import app
-from koktok.cluster.segment import analyse, segment_to_file
+from koktok.cluster.segment import analyse, segment_to_file, words_to_analyse
 from koktok.cluster.spark import JAVA, count_runs, count_to_files, count_words, read_text, session
-from koktok.count import Counts
 from koktok.count.count_files import about, runs_file
-from koktok.count.prepared import prepare
 from koktok.errors import AnalyserError, InputError, UsageError
 from koktok.recipe import Recipe
-from koktok.segment import Morpheme, Policy, bare, segment_counts
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.lexicon import Lexicon, LexiconSegmenter, analyses, write_lexicon
+from koktok.segment.policy import Morpheme
 from koktok.segment.workers import Workers
 from koktok.text.sources import Source
 
@@ -41,11 +40,16 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def spark_of(folder: Path) -> Any:
-    """A session on two cores."""
+def java() -> None:
+    """Skip where Spark cannot run, with the line that is missing."""
     pytest.importorskip("pyspark", reason="pip install 'koktok[spark]'")
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         pytest.skip(JAVA)
+
+
+def spark_of(folder: Path) -> Any:
+    """A session on two cores."""
+    java()
     return session(
         "local[2, 4]",  # a task may fail four times
         **{
@@ -82,7 +86,9 @@ def koktok(*words: object) -> None:
 # ── counting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("partitions", [1, 3, 16])
+@pytest.mark.parametrize(
+    "partitions", [3, pytest.param(1, marks=pytest.mark.slow), pytest.param(16, marks=pytest.mark.slow)]
+)
 def test_the_files_are_those_of_one_machine(spark: Any, tmp_path: Path, partitions: int) -> None:
     one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"
     koktok("count", *NEWS, "--holdout-by", "documents", "--holdout", 0.2, "--runs", "--min-count", 2, "-o", one, "-q")
@@ -94,6 +100,7 @@ def test_the_files_are_those_of_one_machine(spark: Any, tmp_path: Path, partitio
     assert runs_file(one).read_bytes() == runs_file(many).read_bytes()
 
 
+@pytest.mark.slow
 def test_lines_records_and_columns_follow_the_rules_of_one_machine(spark: Any, tmp_path: Path) -> None:
     """A byte order mark, both line ends, an empty line, bad bytes, a line of 1 MB without a space, a last line without end."""
     folder = tmp_path / "text"
@@ -115,6 +122,7 @@ def test_lines_records_and_columns_follow_the_rules_of_one_machine(spark: Any, t
     assert runs_file(one).read_bytes() == runs_file(many).read_bytes()
 
 
+@pytest.mark.slow
 def test_own_tables_sources_and_weights(spark: Any) -> None:
     rows = [("a", "집에 간다"), ("b", "집에 온다\n너는"), ("a", "집에"), ("c", None), (None, "집에")]
     table = spark.createDataFrame(rows, "where string, body string")
@@ -138,6 +146,7 @@ def test_own_tables_sources_and_weights(spark: Any) -> None:
         count_words(table, "body", holdout=1.5)
 
 
+@pytest.mark.slow
 def test_no_documents_are_no_words(spark: Any, tmp_path: Path) -> None:
     out = tmp_path / "none.parquet"
     told = count_to_files(spark.createDataFrame([], "text string").repartition(3), out, runs=True)
@@ -145,6 +154,7 @@ def test_no_documents_are_no_words(spark: Any, tmp_path: Path) -> None:
     assert [len(pl.read_parquet(file)) for file in (out, runs_file(out))] == [0, 0]
 
 
+@pytest.mark.slow
 def test_a_damaged_file_in_the_middle_leaves_nothing_behind(spark: Any, tmp_path: Path) -> None:
     for name in "ac":
         (tmp_path / f"{name}.txt").write_text("집에 간다\n" * 20, encoding="utf-8")
@@ -179,6 +189,7 @@ def once(folder: Path, kill: bool = False) -> Callable[[Any], Any]:
     return fail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kill", [False, True])
 def test_a_task_that_fails_once_in_every_partition_changes_nothing(spark: Any, tmp_path: Path, kill: bool) -> None:
     one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"
@@ -189,6 +200,7 @@ def test_a_task_that_fails_once_in_every_partition_changes_nothing(spark: Any, t
     assert one.read_bytes() == many.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_verb(spark: Any, tmp_path: Path) -> None:
     out = tmp_path / "counts.parquet"
     koktok("count", *NEWS, "--engine", "spark", "-o", out, "-q")
@@ -220,6 +232,7 @@ class Moody:
             yield (Morpheme(0, 1, "NNG", word[0]), Morpheme(1, len(word), "JX", word[1:])) if len(word) > 1 else ()
 
 
+@pytest.mark.slow
 def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: pytest.MonkeyPatch) -> None:
     pa = pytest.importorskip("pyarrow")
     made = []
@@ -240,22 +253,21 @@ def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: p
         next(analyse([batch], "moody", None, "moody:2", 0.5))
 
 
+@pytest.mark.slow
 def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: KiwiSegmenter) -> None:
     """Kiwi itself; in one task, and in three with a lexicon that knows some words and has failed on others."""
     counted = tmp_path / "counts.parquet"
     koktok("count", MINI / "verse.txt", "--holdout", 0, "-o", counted, "-q")
-    counts = spark.read.parquet(str(counted))
+    text = [Source.of(counted)]
     recipe = Recipe().changed(train={"vocab_size": 700}, holdout=0.0)
-    prepared = prepare(Counts.from_frame(pl.read_parquet(counted)), recipe.normalizer, recipe.pattern.within_words)
-    words = sorted({bare(word) for word in prepared.words} - {""})
+    words = words_to_analyse(text, recipe)
     one = write_lexicon(tmp_path / "one", analyses(words, kiwi), kiwi.signature(), {})
-    assert segment_to_file(counts, tmp_path / "1", recipe, partitions=1).file.read_bytes() == one.file.read_bytes()
+    assert segment_to_file(spark, text, tmp_path / "1", recipe, partitions=1).file.read_bytes() == one.file.read_bytes()
     failed = dict.fromkeys(words[:9], "no answer in 60 s")
     row = pl.when(pl.col("word").is_in(list(failed))).then(pl.lit("")).otherwise("row")
     part = pl.read_parquet(one.file).with_columns(row=row).gather_every(2)
     some = write_lexicon(tmp_path / "some", [part], one.signature, failed)
-    shuffled = counts.orderBy("n").repartition(5)
-    whole = segment_to_file(shuffled, some.file, recipe, partitions=3, lexicon=some.file)  # in its own place
+    whole = segment_to_file(spark, text, some.file, recipe, partitions=3, lexicon=some.file)  # in its own place
     assert whole.file.read_bytes() == one.file.read_bytes()
     assert not whole.quarantined
 
@@ -266,14 +278,15 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
             assert not words
             return iter(())
 
-    assert segment_counts(prepared, LexiconSegmenter(Nobody(), whole), Policy.parse("morphemes")).digest() == (
-        segment_counts(prepared, kiwi, Policy.parse("morphemes")).digest()
-    )
+    assert list(LexiconSegmenter(Nobody(), whole).packed(words)) == list(kiwi.packed(words))
     made = train_tokenizer([Source.of(MINI / "verse.txt")], recipe, cache=tmp_path / "cache", lexicon=whole.file)
     assert (made.asked, made.known) == (0, len(words))
     with pytest.raises(InputError, match="is no lexicon"):
         Lexicon.open(counted)
     other = write_lexicon(tmp_path / "other", [], "kiwi:0", {})
-    for use in (lambda: LexiconSegmenter(kiwi, other), lambda: segment_to_file(counts, one.file, lexicon=other.file)):
+    for use in (
+        lambda: LexiconSegmenter(kiwi, other),
+        lambda: segment_to_file(spark, text, one.file, lexicon=other.file),
+    ):
         with pytest.raises(AnalyserError, match="was made by kiwi:0, and here is kiwi:"):
             use()

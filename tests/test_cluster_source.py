@@ -181,7 +181,7 @@ def test_a_killed_driver_and_a_failed_job_go_on_where_they_were(
 
     later = Job(folder, target)
     message = later.task(0, ["하나 더"], monkeypatch)
-    monkeypatch.setattr("koktok.files.folder._carry_out", lambda *_: os._exit)
+    monkeypatch.setattr("koktok.files.product._carry_out", lambda *_: os._exit)
     later.writer.commit([message])  # the journal is written; what it says is not done yet
     monkeypatch.undo()
     again = Job(folder, target)  # and is done now
@@ -212,6 +212,7 @@ def test_what_is_wrong_is_said_before_any_task_runs(folder: Path, tmp_path: Path
 # ── Spark itself ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("to", "partitions"), [("npy", 1), ("arrow", 3), ("megatron", 16)])
 def test_spark_writes_what_one_machine_writes(
     spark: Any,  # noqa: F811
@@ -235,6 +236,7 @@ def test_spark_writes_what_one_machine_writes(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kill", [False, True])
 def test_tasks_that_fail_once_in_every_partition_change_nothing(
     spark: Any,  # noqa: F811
@@ -257,6 +259,7 @@ def test_tasks_that_fail_once_in_every_partition_change_nothing(
     assert {key for pair in ends for key in pair} <= set(map(str, range(len(lines))))
 
 
+@pytest.mark.slow
 def test_a_column_of_ids(spark: Any, folder: Path) -> None:  # noqa: F811
     table = spark.createDataFrame([("a", "집에 간다"), ("b", None), ("c", "")], "key string, text string")
     found = {row["key"]: row["ids"] for row in source.encode(table, folder).collect()}

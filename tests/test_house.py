@@ -38,6 +38,7 @@ ROOMS = [
     "bulk",
     "formats",
     "foreign",
+    "cluster",
     "integrations",
     "gold",
     "metrics",

@@ -8,24 +8,24 @@ stalls it costs that word and no task.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from koktok.cluster.spark import ordered_parts, told_plainly
+from koktok.count.counting import read
 from koktok.errors import AnalyserError, InputError
 from koktok.recipe import Recipe
 from koktok.segment import Segmenter, bare, segmenter_for
 from koktok.segment.lexicon import Lexicon, write_lexicon
 from koktok.segment.packed import packed_rows
 from koktok.segment.workers import PATIENCE, supervised
-from koktok.waist import usual_minimum_of
+from koktok.text.sources import Source
+from koktok.waist import trained_on
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import SparkSession
 
 __all__ = ["segment_to_file", "words_to_analyse"]
 
@@ -34,45 +34,33 @@ _KEPT: dict[tuple[str, str], Segmenter] = {}
 """Analysers of this process, by signature: Spark keeps its Python workers from task to task, and they keep Kiwi."""
 
 
-def words_to_analyse(counts: DataFrame, recipe: Recipe | None = None) -> DataFrame:
-    """The distinct words that a training from these counts asks the analyser about: column `word`.
+def words_to_analyse(text: Sequence[Source] | Iterable[Any], recipe: Recipe | None = None) -> list[str]:
+    """The distinct words that a training asks the analyser about, without leading spaces, by code point.
 
     Parameters
     ----------
-    counts : DataFrame
-        Columns `word` and `n`: a count file, or what `koktok.cluster.spark.count_words` gives.
+    text : sequence of Source, or lines
+        As `koktok.train_tokenizer` takes it; count files, where the text is large.
     recipe : Recipe, optional
-        Its normalizer, pattern and minimum count act.
+
+    Raises
+    ------
+    InputError
+        When the text cannot be read, or holds nothing to train on.
+
+    Examples
+    --------
+    >>> words_to_analyse(["나는 집에", "2개"], Recipe().changed(holdout=0.0))
+    ['개', '나는', '집에']
     """
-    from pyspark.sql import functions as f
-
     recipe = recipe or Recipe()
-
-    def prepared(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from koktok.cluster.task import prepared
-
-        return prepared(batches, recipe)
-
-    raw = counts.select("word", f.col("n").cast("bigint").alias("n")).filter("n > 0")
-    summed = raw.mapInArrow(prepared, "word string, n bigint").groupBy("word").agg(f.sum("n").alias("n"))
-    least = recipe.train.min_count
-    if not least:
-        with told_plainly():
-            times = summed.groupBy("n").count().toArrow()
-        least = usual_minimum_of(*(times[name].to_numpy().astype(np.int64) for name in ("n", "count")))
-
-    def bared(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        for batch in batches:
-            words = dict.fromkeys(bare(word) for word in batch.column("word").to_pylist())
-            yield pa.record_batch([pa.array([word for word in words if word], pa.string())], ["word"])
-
-    return summed.filter(f.col("n") >= least).select("word").mapInArrow(bared, "word string").distinct()
+    counts, _, _ = trained_on(read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0), recipe, [])
+    return sorted({bare(word) for word in counts.words} - {""})
 
 
 def segment_to_file(
-    counts: DataFrame,
+    spark: SparkSession,
+    text: Sequence[Source] | Iterable[Any],
     out: str | Path,
     recipe: Recipe | None = None,
     *,
@@ -81,16 +69,15 @@ def segment_to_file(
     partitions: int | None = None,
     patience: float = PATIENCE,
 ) -> Lexicon:
-    """Analyse the words of counts into a lexicon, which `koktok train --lexicon` takes.
+    """Analyse the words that a training will ask about into a lexicon, which `koktok train --lexicon` takes.
 
     Parameters
     ----------
-    counts : DataFrame
+    spark : SparkSession
+    text, recipe
         As `words_to_analyse`.
     out : str or Path
         Parquet file on the driver's disk.
-    recipe : Recipe, optional
-        Its normalizer, pattern, minimum count and analyser act.
     lexicon : str or Path, optional
         One that is there already: its words are not asked again, but for those that were quarantined, and they stand in the
         new one too. May be `out` itself.
@@ -123,7 +110,8 @@ def segment_to_file(
     def analysed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return analyse(batches, name, dictionary, signature, patience)
 
-    words = words_to_analyse(counts, recipe)
+    found = words_to_analyse(text, recipe)
+    words = spark.createDataFrame([(word,) for word in found], "word string")
     known = None
     if lexicon is not None:
         stored = Lexicon.open(lexicon)
@@ -133,7 +121,7 @@ def segment_to_file(
                 hint="leave the lexicon out, or install that version",
             )
         failed = f.col("word").isin(list(stored.quarantined)) if stored.quarantined else f.lit(False)
-        table = counts.sparkSession.read.parquet(Path(lexicon).absolute().as_uri())
+        table = spark.read.parquet(Path(lexicon).absolute().as_uri())
         known = table.filter(~failed).select("word", "row", f.lit(None).cast("string").alias("failure"))
         words = words.join(known.select("word"), "word", "left_anti")
     words = words.repartition(partitions, "word") if partitions else words.repartition("word")

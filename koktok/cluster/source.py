@@ -171,7 +171,7 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(KoktokSource)
 
 
-class KoktokSource(DataSource):
+class KoktokSource(DataSource):  # type: ignore[misc]
     """Token files as Spark writes them; see `register`."""
 
     @classmethod

@@ -12,6 +12,7 @@ import io
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ _COUNTED = "kind tinyint, source string, word string, n bigint, documents bigint
 _SHARE_OF_BAD = 0.3
 """More bad lines than that, and what was read is no text; of a file `koktok.text.records` says so by its bytes."""
 
-_PACKED = {
+_PACKED: dict[Kind, tuple[str, ...]] = {
     "text": ("txt", "md"),
     "jsonl": ("jsonl", "ndjson"),
     "column": ("parquet",),
@@ -81,6 +82,8 @@ def session(master: str | None = None, *, name: str = "koktok", **options: str) 
     settings = {"spark.app.name": name, **_SETTINGS, **options}
     if master is not None:
         settings["spark.master"] = master
+        if master.startswith("local"):  # the workers are this Python's, not the one that the shell finds
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for key, value in settings.items():
         if key == "spark.master" or not conf.contains(key):
             conf.set(key, value)

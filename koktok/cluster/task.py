@@ -15,8 +15,6 @@ import numpy as np
 import polars as pl
 
 from koktok.count.counting import SHARD, documents_in, flat, tables_of
-from koktok.count.counts import Counts
-from koktok.count.prepared import prepare
 from koktok.errors import InputError
 from koktok.text.documents import LIMBS, held_documents, limbs_of, signed
 from koktok.text.records import ReadReport, given_records
@@ -25,9 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from koktok.recipe import Recipe
-
-__all__ = ["BAD", "LINES", "NUMBERS", "RUNS", "TEXT", "TOLD", "WORDS", "Kind", "counted", "documents_of", "prepared"]
+__all__ = ["BAD", "LINES", "NUMBERS", "RUNS", "TEXT", "TOLD", "WORDS", "Kind", "counted", "documents_of"]
 
 TEXT, TOLD, WORDS, RUNS = "text", 0, 1, 2
 """The column of documents, and the kinds of rows of a count: what sources tell, words, runs of words."""
@@ -83,17 +79,6 @@ def counted(
     }
     if told:
         yield from _rows(pl.DataFrame({"word": list(told), "n": list(told.values())}), TOLD, "")
-
-
-def prepared(batches: Iterable[pa.RecordBatch], recipe: Recipe) -> Iterator[pa.RecordBatch]:
-    """Counted raw words to counted pre-tokens, as `koktok.count.prepared` does it; sums of parts."""
-    import pyarrow as pa
-
-    schema = pa.schema([("word", pa.string()), ("n", pa.int64())])
-    for batch in batches:
-        counts = Counts.from_frame(pl.DataFrame(pl.from_arrow(batch)).with_columns(pl.col("n").cast(pl.UInt64)))
-        table = prepare(counts, recipe.normalizer, recipe.pattern.within_words).frame
-        yield from table.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema).to_batches()
 
 
 def _tables(

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from koktok.errors import AnalyserError, InputError
 from koktok.files import write_file
 from koktok.segment import Segmenter
-from koktok.segment.boundaries import Morpheme
 from koktok.segment.packed import packed_rows, unpack
+from koktok.segment.policy import Morpheme
 
 if TYPE_CHECKING:
     import polars as pl

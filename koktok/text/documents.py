@@ -59,7 +59,8 @@ def held_documents(digests: NDArray[np.uint32], share: float) -> NDArray[np.bool
 
 def limbs_of(digests: NDArray[np.uint32]) -> NDArray[np.uint64]:
     """The sums of each word over documents, which add up over any parts of them; for up to 2³² documents."""
-    return digests.sum(axis=0, dtype=np.uint64)
+    sums: NDArray[np.uint64] = digests.sum(axis=0, dtype=np.uint64)
+    return sums
 
 
 def digest_of(limbs: Iterable[int]) -> str:
