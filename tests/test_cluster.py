@@ -205,7 +205,12 @@ def test_the_verb(spark: Any, tmp_path: Path) -> None:
     out = tmp_path / "counts.parquet"
     koktok("count", *NEWS, "--engine", "spark", "-o", out, "-q")
     assert {source.name for source in about(out).sources} == {"news", "verse"}
-    for words in (["--engine", "ray"], ["--engine", "spark", "--holdout-by", "blocks"], ["--holdout-by", "lines"]):
+    for words in (
+        ["--engine", "ray"],
+        ["--engine", "spark", "--holdout-by", "blocks"],
+        ["--engine", "spark", "--threads", "2"],
+        ["--holdout-by", "lines"],
+    ):
         with pytest.raises(UsageError):
             runner.invoke(app, ["count", *NEWS, "-o", str(out), *words], catch_exceptions=False, standalone_mode=False)
     with pytest.raises(UsageError, match="nothing that koktok reads on Spark"):

@@ -57,12 +57,14 @@ def count(
         raise UsageError(f"the engine `{engine}` is not known", hint="--engine spark")
     if holdout_by not in (None, "blocks", "documents"):
         raise UsageError(f"`--holdout-by {holdout_by}` is not known", hint="--holdout-by documents")
+    if engine == "spark" and threads:
+        raise UsageError("on Spark the master says how many threads there are", hint=f"--master 'local[{threads}]'")
     if engine == "spark" and holdout_by == "blocks":
         raise UsageError("many machines read lines in no order, and blocks want one", hint="--holdout-by documents")
     from koktok.progress import Talk
 
     with Talk(quiet=quiet) as talk:
-        if engine == "spark":
+        if engine == "spark" and paths[0] != "merge":
             from koktok.cluster.spark import count_to_files, read_text, session
             from koktok.count.count_files import runs_file
 

@@ -95,6 +95,7 @@ def segment_to_file(
     InputError
         When something cannot be read or written.
     """
+    import pyarrow as pa
     from pyspark.sql import functions as f
 
     recipe = recipe or Recipe()
@@ -111,7 +112,7 @@ def segment_to_file(
         return analyse(batches, name, dictionary, signature, patience)
 
     found = words_to_analyse(text, recipe)
-    words = spark.createDataFrame([(word,) for word in found], "word string")
+    words = spark.createDataFrame(pa.table({"word": pa.array(found, pa.string())}))
     known = None
     if lexicon is not None:
         stored = Lexicon.open(lexicon)

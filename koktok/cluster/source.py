@@ -294,11 +294,7 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
         known = self._listed()
         report = ReadReport()
         shards = []
-        for texts, first, last in self._cut(iterator, report):
-            digest = hashlib.sha256()
-            for text in texts:
-                digest.update(f"{text}\0".encode())
-            sha = digest.hexdigest()
+        for texts, sha, first, last in self._cut(iterator, report):
             found = known.get(sha)
             if found is None or not whole(self.target, found):
                 found = self._finished(sha) or self._made(texts, sha, attempt, first, last)
@@ -313,21 +309,23 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
                 return {shard["text_sha256"]: shard for shard in manifest["shards"]}
         return {}
 
-    def _cut(self, batches: Iterable[pa.RecordBatch], report: ReadReport) -> Iterator[tuple[list[str], str, str]]:
-        """Documents of a shard, with the ids of the first and the last."""
+    def _cut(self, batches: Iterable[pa.RecordBatch], report: ReadReport) -> Iterator[tuple[list[str], str, str, str]]:
+        """Documents of a shard, the SHA-256 of their text, and the ids of the first and the last."""
         texts: list[str] = []
-        keys: list[str] = []
-        size = 0
+        size, first, digest = 0, "", hashlib.sha256()
+        name = ""
         for some, names in self._documents(batches, report):
             for text, name in zip(some, names, strict=True):
+                first = first if texts else name
                 texts.append(text)
-                keys.append(name)
-                size += len(text) if text.isascii() else len(text.encode())
+                data = f"{text}\0".encode()
+                digest.update(data)
+                size += len(data)
                 if size >= self.shard_bytes:
-                    yield texts, keys[0], keys[-1]
-                    texts, keys, size = [], [], 0
+                    yield texts, digest.hexdigest(), first, name
+                    texts, size, digest = [], 0, hashlib.sha256()
         if texts:
-            yield texts, keys[0], keys[-1]
+            yield texts, digest.hexdigest(), first, name
 
     def _documents(
         self, batches: Iterable[pa.RecordBatch], report: ReadReport
