@@ -185,9 +185,9 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
         try:
             if kind == "column":
                 table = reader.parquet(uri)
-                if (wanted := field or TEXT) not in table.columns:
+                if (wanted := field or TEXT).split(".")[0] not in table.columns and wanted not in table.columns:
                     raise InputError(f'`{path}` has no column "{wanted}"; it has: {", ".join(table.columns)}')
-                column = f.col(f"`{wanted}`")
+                column = f.col(f"`{wanted}`" if wanted in table.columns else wanted)
             else:
                 table = reader.option("lineSep", "\n").text(uri)
                 if not given and not table.inputFiles():

@@ -1,6 +1,6 @@
 """A job of Spark's in a process of its own, for tests that kill it or parts of it; they run it as a script.
 
-    python tests/cluster_job.py MASTER HOW TOKENIZER MARKS OUT FILE...
+    python tests/cluster/spark_job.py MASTER HOW TOKENIZER MARKS OUT FILE...
 
 Writes the token files OUT/ids and the count OUT/counts.parquet of some files of text, in six partitions. HOW says what goes
 wrong, once in each of some partitions: nothing, executor (its process is killed), slow (the first attempt takes so long that

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import MINI
-from test_cluster import NEWS, once, spark  # noqa: F401 - a fixture
+from test_spark import NEWS, once, spark  # noqa: F401 - a fixture
 
 from koktok import Tokenizer
 from koktok.build import train_tokenizer

@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from test_cluster import NEWS, java, koktok
-from test_cluster_source import expected, folder, lines, rows_of  # noqa: F401 - fixtures
+from test_spark import NEWS, java, koktok
+from test_spark_source import expected, folder, lines, rows_of  # noqa: F401 - fixtures
 
 pytest.importorskip("pyspark", reason="pip install 'koktok[spark]'")
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def start(master: str, how: str, tokenizer: Path, base: Path) -> subprocess.Pope
     java()
     marks = base / f"marks-{how}"
     marks.mkdir(exist_ok=True)
-    script = Path(__file__).with_name("cluster_job.py")
+    script = Path(__file__).with_name("spark_job.py")
     out = base / "out"
     words = [sys.executable, str(script), master, how, str(tokenizer), str(marks), str(out), *NEWS]
     return subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL, stderr=(base / "log").open("wb"))

@@ -1,7 +1,7 @@
 """Many machines: counts, cuts and ids on Spark are those of one machine, bit for bit, whatever the partitions, order and failures.
 
 One session of two cores for all tests here. One of them runs by default; the others are `-m slow`, because every
-new plan costs Spark seconds. What needs no Spark runs by default in test_cluster_source.py.
+new plan costs Spark seconds. What needs no Spark runs by default in test_spark_source.py.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: p
     made = []
 
     def moody(_name: str, *, processes: int, patience: float, **_: Any) -> Workers:
-        made.append(Workers(Moody(), "test_cluster:Moody", {}, processes=processes, patience=patience))
+        made.append(Workers(Moody(), "test_spark:Moody", {}, processes=processes, patience=patience))
         return made[-1]
 
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cluster import koktok
-from test_cluster_source import folder, lines  # noqa: F401 - fixtures
+from test_spark import koktok
+from test_spark_source import folder, lines  # noqa: F401 - fixtures
 
 pytest.importorskip("datatrove", reason="pip install 'koktok[datatrove]'")
 from datatrove.data import Document
