@@ -55,7 +55,7 @@ def many_count(given: argparse.Namespace) -> None:
 
 def one_segment(given: argparse.Namespace) -> None:
     from koktok.cluster.segment import words_to_analyse
-    from koktok.segment.lexicon import analyses, write_lexicon
+    from koktok.segment.lexicon_file import analyses, write_lexicon
     from koktok.segment.workers import supervised
     from koktok.text.sources import Source
 
@@ -76,7 +76,7 @@ def many_segment(given: argparse.Namespace, lexicon: Path | None = None) -> None
 def many_segment_more(given: argparse.Namespace) -> None:
     import polars as pl
 
-    from koktok.segment.lexicon import Lexicon, write_lexicon
+    from koktok.segment.lexicon_file import Lexicon, write_lexicon
 
     whole = Lexicon.open(given.work / "one.lexicon")
     table = whole.frame.collect()

@@ -19,7 +19,7 @@ from koktok.errors import UsageError
 from koktok.recipe import Recipe
 from koktok.recipe import Source as SourceRecord
 from koktok.segment.cache import CachedSegmenter
-from koktok.segment.lexicon import LexiconSegmenter
+from koktok.segment.lexicon_file import LexiconSegmenter
 from koktok.segment.segmented import SegmentedCounts
 from koktok.special import STYLES, fill
 from koktok.text.pretokenize import Pattern

@@ -25,7 +25,7 @@ from koktok.errors import InputError, RecipeError, UsageError
 from koktok.recipe import Recipe
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
-from koktok.segment.lexicon import Lexicon, LexiconSegmenter
+from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.workers import Workers, supervised
 from koktok.text.normalize import Normalizer

@@ -1,6 +1,6 @@
 """Analysing on Spark: distinct words only, one Kiwi a worker, and what is known already is joined away first.
 
-This file adds: the lexicon of many machines (`koktok.segment.lexicon`), the same file that one machine writes. Words are spread
+This file adds: the lexicon of many machines (`koktok.segment.lexicon_file`), the same file that one machine writes. Words are spread
 over tasks; each Python worker keeps one analyser in a child process (`koktok.segment.workers`), so a word that kills or
 stalls it costs that word and no task.
 """
@@ -17,7 +17,7 @@ from koktok.count.counting import read
 from koktok.errors import AnalyserError, InputError
 from koktok.recipe import Recipe
 from koktok.segment import Segmenter, bare, segmenter_for
-from koktok.segment.lexicon import Lexicon, write_lexicon
+from koktok.segment.lexicon_file import Lexicon, write_lexicon
 from koktok.segment.packed import packed_rows
 from koktok.segment.workers import PATIENCE, supervised
 from koktok.text.sources import Source

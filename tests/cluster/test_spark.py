@@ -28,7 +28,7 @@ from koktok.count.count_files import about, runs_file
 from koktok.errors import AnalyserError, InputError, UsageError
 from koktok.recipe import Recipe
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.lexicon import Lexicon, LexiconSegmenter, analyses, write_lexicon
+from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter, analyses, write_lexicon
 from koktok.segment.policy import Morpheme
 from koktok.segment.workers import Workers
 from koktok.text.sources import Source
