@@ -232,7 +232,9 @@ def test_the_version_is_one() -> None:
     names = {name for item in everything for name in item.split(",")}
     assert names == set(project["optional-dependencies"]) - {
         "all",
+        "datatrove",
         "docs",
+        "spark",
         "test",
         "train",
-    }  # PyTorch is gigabytes; only a script in eval/ wants it
+    }  # PyTorch is gigabytes, and only a script in eval/ wants it; Spark wants Java, and is for clusters
