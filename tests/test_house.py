@@ -40,6 +40,7 @@ ROOMS = [
     "foreign",
     "cluster",
     "integrations",
+    "instances",
     "gold",
     "metrics",
     "inspect",

@@ -55,6 +55,8 @@ class Encoder:
         Special tokens that take the white space before them.
     table_bytes : int
         Bound of the table of one thread.
+    marking : callable, optional
+        Given the solver, returns one that writes more into each id than the id (see `koktok.instances.borders`).
 
     Examples
     --------
@@ -73,6 +75,7 @@ class Encoder:
         *,
         lstrip: Collection[str] = (),
         table_bytes: int = TABLE_BYTES,
+        marking: Callable[[Solver], Any] | None = None,
     ) -> None:
         self.vocab = vocab
         self.normalizer = normalizer
@@ -87,7 +90,9 @@ class Encoder:
             self._marks[[ord(token[0]) for token in vocab.specials]] = NOT_PLAIN
         self._cuts = cuts_of(pattern)
         self._grouped = pattern.digits == "groups"
-        self._solver = Solver.of(vocab, letters=letters)
+        self.marking = marking
+        solver = Solver.of(vocab, letters=letters)
+        self._solver = marking(solver) if marking else solver
         self._idle: deque[Table] = deque()  # a thread takes a table and gives it back; both are atomic
 
     def forget(self) -> None:
@@ -96,7 +101,7 @@ class Encoder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process solves for itself.
-        made = partial(Encoder, lstrip=self.lstrip, table_bytes=self.table_bytes)
+        made = partial(Encoder, lstrip=self.lstrip, table_bytes=self.table_bytes, marking=self.marking)
         return made, (self.vocab, self.normalizer, self.pattern)
 
     def __call__(

@@ -1,9 +1,7 @@
 """Token files for pre-training: flat ids that are mapped into memory, with the borders of documents, in shards.
 
-This file adds: a run that may be killed. Shards are written one after the other into a workplace beside the target
-(`.NAME.partial`); what is finished is noted with its size and digest, and the same command goes on behind it, if the text
-is still the same. A shard that is no longer as it was noted is made again, with those behind it. The folder gets its name
-when all of it is there.
+This file adds: shards of ids. A run that was killed goes on behind its last finished shard (see `koktok.files.run`), if the
+text is still the same.
 
 A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read_documents` gives
 them, or a whole file. No document lies in two shards: a shard ends with the document that brings it to `shard_tokens`.
@@ -27,34 +25,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 
 from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.texts import Blocks
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
-from koktok.files import Checkpoint, place_of, probe, publish, settle, sha256_of, sync, typed, workplace, workplace_of
+from koktok.files import Checkpoint, resumable, typed
 from koktok.special import special_tokens
 from koktok.text.sources import ReadReport, Source, read_blocks, read_documents
 
 if TYPE_CHECKING:
     from koktok.vocab import Vocab
 
-__all__ = ["Documents", "Format", "TokenFiles", "write_token_files"]
+__all__ = ["Documents", "Format", "TokenFiles", "behind", "write_token_files"]
 
 Format = Literal["npy", "arrow", "bin"]
 Documents = Literal["records", "files"]
 Tell = Callable[[str, int, int | None], None]
 Batch = list[str] | bytes
+AnyBatch = TypeVar("AnyBatch", list[str], list[str] | bytes)
 
 LAYOUT = 1
 """Version of the folder."""
@@ -63,7 +60,6 @@ SHARD_TOKENS = 1 << 26
 """A shard of 16-bit ids is then 128 MiB, which is also what a run holds in memory."""
 
 _MEGATRON_TYPES = {"uint16": 8, "int32": 4}
-_NOTES, _SHARDS = "progress.jsonl", "shards"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,22 +201,10 @@ def write_token_files(
         "sources": [source.name for source in sources],
     }
     dtype, ids = np.dtype(run["dtype"]), tokenizer.vocab.special_ids
-    target = place_of(out)
-    probe(target)
-    with ExitStack() as until_done:
-        with _writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            work = until_done.enter_context(workplace(workplace_of(target, ".partial"), wait=1))
-            if settle(work, target):  # a run was killed when all was there but the name
-                (work / _NOTES).unlink(missing_ok=True)
-                whole = TokenFiles.open(target)
-                if run.items() <= whole.manifest.items():
-                    return TokenFiles(Path(out), whole.manifest)
-        if target.exists() and (not target.is_dir() or any(file != work for file in target.iterdir())):
-            raise UsageError(f"there is something at `{target}`", hint="--out NEW-FOLDER")
-        notes = _begun(work, run)
-        report = report or ReadReport()
-        batches = _behind(_batches(sources, documents, report, tell), notes.parts, work)
+    report = report or ReadReport()
+
+    def make(notes: Checkpoint) -> dict[str, Any]:
+        batches = behind(_batches(sources, documents, report, tell), notes, "documents")
         stream = tokenizer.bulk_encoder.stream(
             Blocks(batches),
             threads=threads,
@@ -228,21 +212,14 @@ def write_token_files(
             before=[ids[t] for t in before],
             after=[ids[t] for t in after],
         )
-        _write_shards(stream, notes, dtype, format, shard_tokens, target)
-        manifest = {
-            **run,
+        _write_shards(stream, notes, dtype, format, shard_tokens)
+        return {
             "tokens": sum(shard["tokens"] for shard in notes.parts),
             "text_sha256": report.digests,
             "bad_lines": report.bad_lines,
-            "shards": notes.parts,
         }
-        with _writing(target):
-            listed = notes.folder / "manifest.json"
-            listed.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
-            sync(listed)
-            new = {name: noted["sha256"] for shard in notes.parts for name, noted in shard["files"].items()}
-            publish(notes.folder, target, new | {listed.name: sha256_of(listed)}, {}, last=listed.name)
-            notes.notes.unlink()
+
+    manifest = resumable(out, run, make)
     return TokenFiles(Path(out), manifest)
 
 
@@ -282,23 +259,12 @@ def write_shard(stem: Path, tokens: TokenArray, format: Format) -> list[Path]:  
     return sorted(stem.parent.glob(f"{stem.name}.*"))
 
 
-@contextmanager
-def _writing(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"`{target}` cannot be written: {error}", hint="free some space and give the same command again"
-        ) from error
-
-
 def _write_shards(
     stream: Iterable[tuple[Any, TokenArray]],
     notes: Checkpoint,
     dtype: np.dtype[Any],
     format: Format,  # noqa: A002
     shard_tokens: int,
-    target: Path,
 ) -> None:
     """What is left of the text, as shards that follow those in the notes."""
     held: list[TokenArray] = []
@@ -308,10 +274,9 @@ def _write_shards(
         nonlocal held, size, digest
         tokens = TokenArray.joined(held or [TokenArray(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
         name = f"shard-{len(notes.parts):05d}"
-        with _writing(target):
-            files = [file.name for file in write_shard(notes.folder / name, tokens, format)]
-            told = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
-            notes.add(told, files)
+        files = [file.name for file in write_shard(notes.folder / name, tokens, format)]
+        told = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
+        notes.add(told, files)
         held, size, digest = [], 0, hashlib.sha256()
 
     for batch, tokens in stream:
@@ -332,37 +297,31 @@ def _write_shards(
         close()
 
 
-def _begun(work: Path, run: dict[str, Any]) -> Checkpoint:
-    """The shards that an earlier run of the same kind has finished, up to the first that is not as it was noted."""
-    notes = Checkpoint(work / _NOTES, work / _SHARDS, run)
-    if notes.parts and notes.before != run:
-        before = notes.before or {}
-        other = ", ".join(sorted(key for key in run if before.get(key) != run[key]))
-        raise UsageError(
-            f"`{work}` holds {len(notes.parts)} shards of another run; what differs: {other}",
-            hint=f"rm -r {typed(work)}",
-        )
-    whole = list(takewhile(notes.whole, notes.parts))
-    notes.folder.mkdir(exist_ok=True)
-    if whole != notes.parts:
-        notes.keep(whole)
-    kept = {name for shard in whole for name in shard["files"]}
-    for file in notes.folder.iterdir():
-        if file.name not in kept and re.fullmatch(r"shard-\d{5,}\..*|manifest\.json", file.name):
-            file.unlink()  # of the shard at which the run was stopped
-    return notes
+def behind(batches: Iterator[AnyBatch], notes: Checkpoint, counted: str) -> Iterator[AnyBatch | list[str]]:
+    """What follows the texts of finished shards, once it is seen that they are those that were encoded.
 
+    Parameters
+    ----------
+    batches : iterator of list of str, or of bytes with a line for each text
+    notes : Checkpoint
+        Of shards with a `text_sha256`.
+    counted : str
+        The key under which a shard says how many texts it was made from.
 
-def _behind(batches: Iterator[Batch], shards: list[dict[str, Any]], work: Path) -> Iterator[Batch]:
-    """What follows the documents of finished shards, once it is seen that they are those that were encoded."""
-    for shard in shards:
-        digest, left = hashlib.sha256(), shard["documents"]
+    Raises
+    ------
+    InputError
+        When the texts are others.
+    """
+    for shard in notes.parts:
+        digest, left = hashlib.sha256(), shard[counted]
         while left and (batch := next(batches, None)) is not None:
             texts = batch.decode()[:-1].split("\n") if isinstance(batch, bytes) else batch
             digest.update("".join(f"{text}\0" for text in texts[:left]).encode())
             batches = chain([texts[left:]], batches) if left < len(texts) else batches
             left -= min(left, len(texts))
         if left or digest.hexdigest() != shard["text_sha256"]:
+            work = notes.notes.parent
             raise InputError(
                 f"the text is not the one that {shard['name']} in `{work}` was made from", hint=f"rm -r {typed(work)}"
             )

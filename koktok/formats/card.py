@@ -49,7 +49,7 @@ def elsewhere(kind: str, *, superwords: bool, jamo: bool) -> list[str]:
     if kind != "wordpiece":  # whose pieces hold no space
         found.append(
             "transformers: whole-word masking sees a sentence as one word (`whole_word_mask=True` looks for gaps between "
-            "offsets, and these hold the space before a word); group by `word_ids()` instead."
+            "offsets, and these hold the space before a word); `KoktokCollator` of koktok masks whole eojeols."
         )
         found.append(
             "transformers: `is_split_into_words=True` drops the spaces between words; give the running text, or put a "

@@ -88,6 +88,10 @@ class KiwiSegmenter:
         for word, tokens in zip(kept, self._load().tokenize(iter(kept), z_coda=False), strict=True):
             yield pack(word, [(t.start, t.end, t.tag, t.form) for t in tokens])
 
+    def sentences(self, line: str) -> list[str]:
+        """A line cut where Kiwi's splitter says that sentences end; stripped, none of them empty."""
+        return [text for found in self._load().split_into_sents(line) if (text := found.text.strip())]
+
     def _load(self) -> Any:
         """Kiwi takes seconds to load, so it loads at the first question; a fully cached training never asks one."""
         if self._kiwi is None:

@@ -1,0 +1,298 @@
+"""Where eojeols and morphemes begin among tokens: the marks that stand beside every id of the packed layer.
+
+This file adds: marks from words. What a token begins is told by its word alone (the analyser is asked about words, as in
+training), so marks are found once for each distinct word, kept beside its ids in the table of the bulk encoder, and cost
+nothing where the word comes again. A tokenizer of another library gives spans, and marks are told from those.
+
+The unit rule: a border is where a token begins *and* an eojeol or a morpheme begins. A border inside a token is none, so
+that a superword, or a piece that swallowed a particle, is one unit with all that it touches.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from koktok.bulk.arrays import TokenArray
+from koktok.bulk.encoder import Encoder
+from koktok.bulk.texts import CODEC, Texts
+from koktok.count import Counts
+from koktok.segment import segment_counts
+from koktok.segment.segmented import Kind
+from koktok.text.normalize import nfc
+from koktok.vocab import KINDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from koktok.bulk.solvers import Solver
+    from koktok.segment import Policy, Segmenter
+    from koktok.tokenizer import Tokenizer
+
+__all__ = [
+    "ENDING",
+    "EOJEOL",
+    "MORPHEME",
+    "SPECIAL",
+    "SYMBOL",
+    "Lexicon",
+    "MarkedTexts",
+    "is_imported",
+    "is_symbol",
+    "surfaces",
+]
+
+EOJEOL, MORPHEME, ENDING, SYMBOL = 1, 2, 4, 8
+"""Marks, as bits: a token begins an eojeol; begins a morpheme; belongs to a particle, ending or copula; is punctuation."""
+
+SPECIAL = 128
+"""The mark of a special token in an instance."""
+
+_BITS = 4
+_ENDINGS = (Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA)
+_NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of the bulk encoder keeps in its entries
+_BATCH, _DOCUMENTS = 1 << 19, 1 << 12
+
+
+class Lexicon:
+    """Cuts of words, as the trainer sees them: a function of the word, the analyser and the policy, and of no text.
+
+    Parameters
+    ----------
+    segmenter : Segmenter
+        Best one with a cache: every distinct word of the text is asked for.
+    policy : Policy
+        Which borders count.
+
+    Examples
+    --------
+    >>> from koktok.segment import Policy, Whitespace
+    >>> Lexicon(Whitespace(), Policy.parse("morphemes")).cuts(["집에"])[0].tolist()
+    [0, 0]
+    """
+
+    def __init__(self, segmenter: Segmenter, policy: Policy) -> None:
+        self.segmenter, self.policy = segmenter, policy
+        self._lock = threading.Lock()  # analysers and their cache are for one thread
+
+    def signature(self) -> str:
+        """What the cuts depend on."""
+        kinds = ",".join(kind.label for kind in sorted(self.policy.kinds))
+        return f"{self.segmenter.signature()}|{','.join([kinds, *self.policy.tags])}"
+
+    def cuts(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """The cuts of words.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Normal, each with the spaces before it.
+
+        Returns
+        -------
+        starts : ndarray of int64, shape (words + 1,)
+            The cuts of word i are those from `starts[i]` to `starts[i + 1]`.
+        offsets : ndarray of int64
+            Code points from the beginning of the word.
+        endings : ndarray of bool
+            Whether a particle, ending or copula follows.
+        """
+        with self._lock:
+            found = segment_counts(Counts.from_mapping(dict.fromkeys(words, 1)), self.segmenter, self.policy)
+        row = {word: i for i, word in enumerate(found.words)}
+        which = np.fromiter((row[word] for word in words), np.int64, len(words))
+        sizes = np.diff(found.start)[which]
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        at = np.repeat(found.start[which] - starts[:-1], sizes) + np.arange(starts[-1])
+        return starts, found.offset[at].astype(np.int64), np.isin(found.kind[at], _ENDINGS)
+
+
+def is_imported(tokenizer: Tokenizer) -> bool:
+    """Whether another library runs it, so that it has neither koktok's normalizer nor its pattern."""
+    return tokenizer.vocab.kind not in KINDS
+
+
+def surfaces(tokenizer: Tokenizer) -> list[str]:
+    """What every id writes into a text, as far as its bytes are whole characters; U+FFFD for the rest, '' for specials."""
+    vocab = tokenizer.vocab
+    special = set(vocab.special_ids.values())
+    if is_imported(tokenizer):
+        written = ("" if i in special or not token else token for i, token in enumerate(vocab.tokens))
+        return [
+            token.removeprefix("##") if token.startswith("##") else tokenizer.decode([i]) if token else ""
+            for i, token in enumerate(written)
+        ]
+    return ["" if i in special else data.decode("utf-8", "replace") for i, data in enumerate(vocab.token_bytes)]
+
+
+def is_symbol(surface: str) -> bool:
+    """Punctuation and the like; white space and broken characters are not."""
+    return bool(surface.strip()) and "\ufffd" not in surface and not any(char.isalnum() for char in surface)
+
+
+class MarkedTexts:
+    """Texts to ids and marks, with a koktok vocabulary or an imported one.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+    lexicon : Lexicon
+
+    Examples
+    --------
+    >>> from koktok import Recipe, Tokenizer
+    >>> from koktok.segment import Policy, Whitespace
+    >>> from koktok.vocab import Vocab
+    >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("가나 .", [" 가"]))
+    >>> marked = MarkedTexts(tokenizer, Lexicon(Whitespace(), Policy.parse("morphemes")))
+    >>> for _, tokens, marks in marked(iter([["가나 가.", " 나"]])):
+    ...     print([tokenizer.vocab.tokens[i] for i in tokens.ids], marks.tolist())
+    ['가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
+    """
+
+    def __init__(self, tokenizer: Tokenizer, lexicon: Lexicon) -> None:
+        self.tokenizer, self.lexicon = tokenizer, lexicon
+        written = surfaces(tokenizer)
+        self._symbols = np.array([SYMBOL * is_symbol(surface) for surface in written], np.uint8)
+        self._blank = np.array([bool(surface) and not surface.strip() for surface in written])
+        self._closes = np.array([surface[-1:].isspace() for surface in written])
+
+    def __call__(
+        self, batches: Iterator[list[str]], *, threads: int | None = None
+    ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
+        """A part at a time, in order: the texts, their ids, and the marks of these."""
+        stream = self._spanned if is_imported(self.tokenizer) else self._bulk
+        for texts, tokens, marks in stream(batches, threads):
+            begins = tokens.offsets[:-1][np.diff(tokens.offsets) > 0]
+            marks[begins] |= EOJEOL | MORPHEME
+            _join_blanks(tokens.ids, tokens.offsets, self._blank, self._closes, marks)
+            marks |= self._symbols[tokens.ids]
+            yield texts, tokens, marks
+
+    def _bulk(
+        self, batches: Iterator[list[str]], threads: int | None
+    ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
+        shift = max(_NARROW, (self.tokenizer.vocab.size - 1).bit_length())
+        encoder = Encoder(
+            self.tokenizer.vocab,
+            self.tokenizer.normalizer,
+            self.tokenizer.pattern,
+            lstrip=self.tokenizer.style.lstrip,
+            marking=lambda solver: _Marking(solver, self.tokenizer, self.lexicon, shift),
+        )
+        for texts, tokens in encoder.stream(
+            (text for batch in batches for text in batch), threads=threads, dtype="uint32"
+        ):
+            marks = (tokens.ids >> shift).astype(np.uint8)
+            yield texts, TokenArray(tokens.ids & np.uint32((1 << shift) - 1), tokens.offsets), marks
+
+    def _spanned(
+        self, batches: Iterator[list[str]], _threads: int | None
+    ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
+        for make in Texts.batches((text for batch in batches for text in batch), _BATCH, _DOCUMENTS):
+            texts = make()
+            lines = [texts.text(i) for i in range(len(texts))]
+            encodings = [self.tokenizer.encode(line) for line in lines]
+            words = [[(found.start(), found[0]) for found in re.finditer(r"\S+", line)] for line in lines]
+            # The analyser reads NFC only; in a word that is anything else its cuts would stand elsewhere.
+            flat = [word if nfc(word) == word else "" for row in words for _, word in row]
+            cuts = self.lexicon.cuts(sorted(set(flat)))
+            row_of = {word: i for i, word in enumerate(sorted(set(flat)))}
+            ids, marks = [], []
+            for line, encoding, row in zip(lines, encodings, words, strict=True):
+                borders: dict[int, int] = {}
+                ending = np.zeros(len(line) + 1, np.uint8)
+                for begin, word in row:
+                    borders[begin] = EOJEOL | MORPHEME
+                    k = row_of[word if nfc(word) == word else ""]
+                    for at in range(cuts[0][k], cuts[0][k + 1]):
+                        place = begin + int(cuts[1][at])
+                        borders[place] = MORPHEME
+                        ending[place : begin + len(word)] = ENDING * cuts[2][at]
+                before = -1
+                for i, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+                    held = line[start:end].lstrip()
+                    first = end - len(held)
+                    ids.append(i)
+                    # Bytes of one character share its span, and only the first of them begins anything.
+                    begun = borders.get(first, 0) if held or start == end else EOJEOL | MORPHEME
+                    marks.append((begun if first != before else 0) | int(ending[min(first, len(line))]))
+                    before = first if held else -1
+            tokens = np.array(ids, np.uint32)
+            offsets = np.cumsum([0, *(len(encoding.ids) for encoding in encodings)])
+            yield texts, TokenArray(tokens, offsets), np.array(marks, np.uint8)
+
+
+class _Marking:
+    """A solver of pretokens that writes marks above each id."""
+
+    def __init__(self, solver: Solver, tokenizer: Tokenizer, lexicon: Lexicon, shift: int) -> None:
+        self.solver, self.lexicon, self.shift = solver, lexicon, shift
+        vocab = tokenizer.vocab
+        self.dropped = vocab.kind == "wordpiece"  # whose pieces hold no spaces
+        # How many characters begin in a token, and whether its first byte begins one.
+        lead = [sum(byte & 0xC0 != 0x80 for byte in data) for data in vocab.token_bytes]
+        self.chars = np.array(lead, np.int64)
+        self.whole = np.array([data[:1] and data[0] & 0xC0 != 0x80 for data in vocab.token_bytes], np.bool_)
+        written = surfaces(tokenizer)
+        self.opens = np.array([surface[:1].isspace() for surface in written])
+        self.spelled: Callable[[str], int] | None = None
+        if tokenizer.recipe.jamo:
+            normalizer = tokenizer.normalizer
+            self.spelled = lambda char: len(normalizer(char))
+
+    def __call__(
+        self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        ids, offsets = self.solver(data, begins, ends)
+        if not len(ids):
+            return ids, offsets
+        pretokens = [str(data[b:e].data, CODEC) for b, e in zip(begins.tolist(), ends.tolist(), strict=True)]
+        marks = np.where(self.opens[ids], EOJEOL | MORPHEME, 0).astype(np.int32)
+        firsts = offsets[:-1][np.diff(offsets) > 0]
+        spaced = np.fromiter((pretoken[:1].isspace() for pretoken in pretokens), np.bool_, len(pretokens))
+        marks[firsts] |= MORPHEME | np.where(spaced[np.diff(offsets) > 0], EOJEOL, 0).astype(np.int32)
+        if self.spelled is not None:  # the analyser reads syllables
+            from koktok import hangul
+
+            pretokens = [hangul.join(pretoken) for pretoken in pretokens]
+        starts, at, endings = self.lexicon.cuts(pretokens)
+        if len(at):
+            of = np.repeat(np.arange(len(pretokens)), np.diff(starts))
+            if self.spelled is not None:
+                at = np.array([sum(map(self.spelled, pretokens[k][:cut])) for k, cut in zip(of, at, strict=True)])
+            # The place of a token among the characters of its pretoken.
+            chars = self.chars[ids]
+            places = np.cumsum(chars) - chars
+            token_of = np.repeat(np.arange(len(pretokens)), np.diff(offsets))
+            places -= places[np.minimum(offsets[:-1], len(ids) - 1)][token_of]
+            if self.dropped:
+                blanks = np.fromiter((len(p) - len(p.lstrip(" ")) for p in pretokens), np.int64, len(pretokens))
+                places += blanks[token_of]
+            places -= ~self.whole[ids]  # the rest of a character stands where that begins
+            # One line of numbers for all pretokens: the place of a cut is found by bisection.
+            far = int(max(places.max(), at.max())) + 1
+            cuts = of * far + at
+            tokens = token_of * far + places
+            last = np.searchsorted(cuts, tokens, side="right") - 1
+            within = (last >= 0) & (of[last] == token_of)
+            marks |= np.where(within & (cuts[last] == tokens) & self.whole[ids], MORPHEME, 0).astype(np.int32)
+            marks |= np.where(within & endings[last], ENDING, 0).astype(np.int32)
+        return ids | (marks << self.shift), offsets
+
+
+@njit(nogil=True, cache=True)
+def _join_blanks(ids, offsets, blank, closes, marks):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """White space of its own belongs to the eojeol behind it: only the first token of both begins one."""
+    for document in range(len(offsets) - 1):
+        for at in range(offsets[document] + 1, offsets[document + 1]):
+            before = ids[at - 1]
+            if blank[before]:
+                marks[at] &= 0xFC
+            elif closes[before]:
+                marks[at] |= 3

@@ -1,0 +1,236 @@
+"""Layouts: which tokens of a packed shard make one instance, as places and nothing else.
+
+This file adds: instances without their content. A layout is a few whole numbers an instance, made by one pass over the ends
+of sentences, so that any instance can be put together alone, by any worker, from the mapped shard. No instance crosses a
+shard, and a shard's layout depends on nothing but its documents, the plan and the epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from koktok.instances.packed import Shard
+
+__all__ = ["Frame", "Gathered", "Layout", "gather", "sentences_layout"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Instances of a shard.
+
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (instances + 1,)
+        The segments of instance i are those from `starts[i]` to `starts[i + 1]`.
+    begins, ends : ndarray of int32, shape (segments,)
+        Tokens of the shard.
+    labels : ndarray of int8, shape (instances,), optional
+        Of a pair: 1 where the second text does not follow the first.
+    """
+
+    starts: NDArray[np.int64]
+    begins: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    labels: NDArray[np.int8] | None = None
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The special tokens of an instance.
+
+    Parameters
+    ----------
+    head, between, tail : tuple of int
+        Before the first segment, between two, behind the last.
+    kinds : tuple of (int, int)
+        The `token_type_ids` of the first segment and of the others; what stands before a segment's end has its kind.
+    """
+
+    head: tuple[int, ...] = ()
+    between: tuple[int, ...] = ()
+    tail: tuple[int, ...] = ()
+    kinds: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def of(cls, template: list[list[Any]]) -> Frame:
+        """That of a template, as the manifest of a packed folder has it.
+
+        Examples
+        --------
+        >>> Frame.of([[2, 0], ["A", 0], [3, 0], ["B", 1], [3, 1]])
+        Frame(head=(2,), between=(3,), tail=(3,), kinds=(0, 1))
+        """
+        names = [item[0] for item in template]
+        a = names.index("A")
+        b = names.index("B") if "B" in names else a
+        return cls(tuple(names[:a]), tuple(names[a + 1 : b]), tuple(names[b + 1 :]), (template[a][1], template[b][1]))
+
+    def size(self, segments: int) -> int:
+        """Special tokens of an instance with so many segments."""
+        return len(self.head) + len(self.between) * (segments - 1) + len(self.tail)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """Instances put together, one after the other.
+
+    Parameters
+    ----------
+    ids : ndarray of int32, shape (tokens,)
+    marks, kinds : ndarray of uint8, shape (tokens,)
+        As in `koktok.instances.borders`; the `token_type_ids`.
+    segments : ndarray of int32, shape (tokens,)
+        The number of the segment in its instance, from 0.
+    offsets : ndarray of int64, shape (instances + 1,)
+    """
+
+    ids: NDArray[np.int32]
+    marks: NDArray[np.uint8]
+    kinds: NDArray[np.uint8]
+    segments: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+
+def sentences_layout(shard: Shard, room: int, *, across: bool, between: int = 0) -> Layout:
+    """As many whole sentences as there is room for; a sentence that is longer alone is cut.
+
+    Parameters
+    ----------
+    shard : Shard
+    room : int
+        Tokens of text in an instance.
+    across : bool
+        Go on with the next document where one ends (RoBERTa's FULL-SENTENCES), or begin a new instance (DOC-SENTENCES).
+    between : int
+        Special tokens between two documents.
+
+    Examples
+    --------
+    >>> from koktok.instances.packed import Shard
+    >>> ends = np.array([4, 6, 9, 12])  # three sentences and one
+    >>> shard = Shard(np.arange(12), np.zeros(12, np.uint8), np.array([0, 9, 12]), ends, np.array([0, 3, 4]), np.zeros(2))
+    >>> for across in (False, True):
+    ...     layout = sentences_layout(shard, 6, across=across)
+    ...     print(layout.starts.tolist(), layout.begins.tolist(), layout.ends.tolist())
+    [0, 1, 2, 3] [0, 6, 9] [6, 9, 12]
+    [0, 1, 3] [0, 6, 9] [6, 9, 12]
+    """
+    most = len(shard.ends) + len(shard.ids) // room + len(shard.documents)
+    starts = np.zeros(most + 1, np.int64)
+    begins, ends = np.empty(most, np.int32), np.empty(most, np.int32)
+    n, segments = _sentences(
+        shard.documents, shard.ends, shard.sentences, room, across, between, starts, begins, ends
+    )  # fmt: skip
+    return Layout(starts[: n + 1].copy(), begins[:segments].copy(), ends[:segments].copy())
+
+
+@njit(nogil=True, cache=True)
+def _sentences(  # type: ignore[no-untyped-def]
+    documents, sentence_ends, sentences, room, across, between, starts, begins, ends
+):  # pragma: no cover - compiled
+    n, used, size = 0, 0, 0  # instances; segments; tokens of the open instance
+    for document in range(len(documents) - 1):
+        at = documents[document]
+        fresh = True  # the document has no segment in the open instance
+        if size and not across:
+            n += 1
+            starts[n] = used
+            size = 0
+        for sentence in range(sentences[document], sentences[document + 1]):
+            end = sentence_ends[sentence]
+            while at < end:
+                cost = between if size and fresh else 0
+                if size and size + cost + end - at > room:  # close
+                    n += 1
+                    starts[n] = used
+                    size, fresh = 0, True
+                    continue
+                last = min(end, at + room)
+                if fresh:
+                    begins[used], used = at, used + 1
+                    size += cost
+                    fresh = False
+                ends[used - 1] = last
+                size += last - at
+                at = last
+    if size:
+        n += 1
+        starts[n] = used
+    return n, used
+
+
+def gather(shard: Shard, layout: Layout, which: NDArray[np.int64], frame: Frame) -> Gathered:
+    """Put instances together.
+
+    Parameters
+    ----------
+    shard : Shard
+    layout : Layout
+    which : ndarray of int64
+        Numbers of instances of the layout.
+    frame : Frame
+    """
+    segments = layout.starts[which + 1] - layout.starts[which]
+    sizes = np.zeros(len(which), np.int64)
+    _sizes(layout.starts, layout.begins, layout.ends, which, sizes)
+    sizes += len(frame.head) + len(frame.tail) + len(frame.between) * (segments - 1)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    total = int(offsets[-1])
+    found = Gathered(
+        np.empty(total, np.int32),
+        np.empty(total, np.uint8),
+        np.empty(total, np.uint8),
+        np.empty(total, np.int32),
+        offsets,
+    )
+    edges = [np.array(edge, np.int32) for edge in (frame.head, frame.between, frame.tail)]
+    _gather(
+        shard.ids, shard.marks, layout.starts, layout.begins, layout.ends, which, *edges, frame.kinds[0], frame.kinds[1],
+        found.ids, found.marks, found.kinds, found.segments, offsets,
+    )  # fmt: skip
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _sizes(starts, begins, ends, which, sizes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    for k in range(len(which)):
+        for segment in range(starts[which[k]], starts[which[k] + 1]):
+            sizes[k] += ends[segment] - begins[segment]
+
+
+@njit(nogil=True, cache=True)
+def _gather(  # type: ignore[no-untyped-def]
+    ids, marks, starts, begins, ends, which, head, between, tail, first_kind, other_kind,
+    out_ids, out_marks, kinds, segments, offsets,
+):  # fmt: skip  # pragma: no cover - compiled
+    for k in range(len(which)):
+        at = offsets[k]
+        first, last = starts[which[k]], starts[which[k] + 1]
+        for segment in range(first, last):
+            edge = head if segment == first else between
+            for i in edge:
+                out_ids[at], out_marks[at] = i, 128
+                # What closes the first text is of the first kind.
+                kinds[at] = first_kind if segment <= first + 1 else other_kind
+                segments[at] = max(segment - first - 1, 0)
+                at += 1
+            for i in range(begins[segment], ends[segment]):
+                out_ids[at], out_marks[at] = ids[i], marks[i]
+                kinds[at] = first_kind if segment == first else other_kind
+                segments[at] = segment - first
+                at += 1
+        for i in tail:
+            out_ids[at], out_marks[at] = i, 128
+            kinds[at] = first_kind if last <= first + 1 else other_kind
+            segments[at] = max(last - first - 1, 0)
+            at += 1

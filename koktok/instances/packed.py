@@ -1,0 +1,402 @@
+"""The packed layer: ids of all documents, once, with the borders of sentences, eojeols and morphemes beside them.
+
+This file adds: what every kind of instance is made from. A shard is an Arrow IPC file that is mapped, not read, a row a
+document: `ids`, `marks` (see `koktok.instances.borders`), `sentences` (where each ends, in tokens) and `source`. No special
+token stands in it, so that one packed folder serves every kind, length, rate and seed; and the manifest says all that is
+needed to make instances without the tokenizer.
+
+The sentences of a document are joined by a space: their ids are those of the running text.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from koktok.bulk.arrays import id_type
+from koktok.bulk.shards import behind
+from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
+from koktok.files import Checkpoint, resumable
+from koktok.instances.borders import Lexicon, MarkedTexts, is_imported
+from koktok.instances.documents import By, Document, Sentences, read
+from koktok.text.sources import ReadReport, Source
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from koktok.tokenizer import Tokenizer
+
+__all__ = ["SHARD_TOKENS", "Packed", "Shard", "arrow", "facts_of", "write_packed"]
+
+LAYOUT = 1
+"""Version of the folder."""
+
+SHARD_TOKENS = 1 << 24
+"""With its marks a shard takes some 50 MB, which is also what a run holds in memory."""
+
+_BATCH = 4096  # sentences that are handed on together
+
+
+def arrow() -> Any:
+    """The library of the shards.
+
+    Raises
+    ------
+    MissingExtraError
+    """
+    try:
+        import pyarrow
+        import pyarrow.ipc
+    except ImportError:
+        raise MissingExtraError("pyarrow", "instances") from None
+    return pyarrow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shard:
+    """Documents, mapped.
+
+    Parameters
+    ----------
+    ids : ndarray of uint16 or uint32, shape (tokens,)
+    marks : ndarray of uint8, shape (tokens,)
+    documents : ndarray of int64, shape (documents + 1,)
+        The tokens of document i are those from `documents[i]` to `documents[i + 1]`.
+    ends : ndarray of int64, shape (sentences,)
+        Where each sentence ends, in tokens of the shard.
+    sentences : ndarray of int64, shape (documents + 1,)
+        The sentences of document i are those from `sentences[i]` to `sentences[i + 1]`.
+    sources : ndarray of uint16, shape (documents,)
+    """
+
+    ids: NDArray[Any]
+    marks: NDArray[np.uint8]
+    documents: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    sentences: NDArray[np.int64]
+    sources: NDArray[np.uint16]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A folder that `write_packed` wrote.
+
+    Parameters
+    ----------
+    folder : Path
+    manifest : dict
+        The content of manifest.json.
+    """
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Packed:
+        """The folder at a path.
+
+        Raises
+        ------
+        ArtifactError
+            When it is no packed folder, or one of a newer koktok.
+        """
+        path = Path(folder)
+        try:
+            manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+            layout = manifest["packed"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ArtifactError(
+                f"`{path}` is no packed folder: {error}",
+                hint="koktok instances TOKENIZER TEXT --kind packed --out FOLDER",
+            ) from error
+        if layout != LAYOUT:
+            raise ArtifactError(
+                f"`{path}` has layout {layout}; this koktok reads {LAYOUT}", hint="pip install -U koktok"
+            )
+        return cls(path, manifest)
+
+    def __len__(self) -> int:
+        return len(self.manifest["shards"])
+
+    def shard(self, i: int) -> Shard:
+        """Documents of shard `i`, mapped."""
+        pa = arrow()
+        path = self.folder / f"{self.manifest['shards'][i]['name']}.arrow"
+        try:
+            with pa.memory_map(str(path)) as file:
+                batch = pa.ipc.open_file(file).get_batch(0)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise ArtifactError(f"`{path}` is damaged: {error}", hint="koktok instances ... --kind packed") from error
+        columns = {name: batch.column(name) for name in ("ids", "marks", "sentences")}
+        documents = columns["ids"].offsets.to_numpy().astype(np.int64)
+        sentences = columns["sentences"].offsets.to_numpy().astype(np.int64)
+        ends = columns["sentences"].values.to_numpy() + np.repeat(documents[:-1], np.diff(sentences))
+        ids, marks = columns["ids"].values.to_numpy(), columns["marks"].values.to_numpy()
+        return Shard(ids, marks, documents, ends.astype(np.int64), sentences, batch.column("source").to_numpy())
+
+    def digest(self) -> str:
+        """First 16 hex digits of the SHA-256 over the digests of all shards."""
+        files = [file["sha256"] for shard in self.manifest["shards"] for file in shard["files"].values()]
+        return sha256("\0".join(files).encode()).hexdigest()[:16]
+
+    @cached_property
+    def ordinary(self) -> NDArray[np.int64]:
+        """Ids that a masked token may be replaced by: pieces, not special tokens, bytes, holes or what is unknown."""
+        found = np.ones(self.manifest["vocab_size"], np.bool_)
+        for first, last in self.manifest["excluded"]:
+            found[first:last] = False
+        return np.flatnonzero(found)
+
+
+def write_packed(
+    tokenizer: Tokenizer,
+    sources: Source | Sequence[Source],
+    out: str | Path,
+    *,
+    lexicon: Lexicon,
+    documents: By = "auto",
+    sentences: Sentences = "newline",
+    clean: Callable[[Iterator[Document]], Iterator[Document]] | None = None,
+    cleaning: dict[str, Any] | None = None,
+    shard_tokens: int = SHARD_TOKENS,
+    threads: int | None = None,
+    report: ReadReport | None = None,
+    tell: Callable[[str, int, int | None], None] | None = None,
+) -> Packed:
+    """Encode the documents of sources into a folder; goes on where a run that was stopped has left off.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        Trained or imported.
+    sources : Source or sequence of Source
+    out : str or Path
+        A folder that is not there yet, or empty.
+    lexicon : Lexicon
+        Where morphemes begin.
+    documents, sentences
+        As in `koktok.instances.documents.read`.
+    clean : callable, optional
+        Documents to documents; `cleaning` says what it does, for the manifest.
+    shard_tokens : int
+        A shard ends with the document that brings it to this many tokens.
+    threads : int, optional
+        The default is one for each core; the files are the same for any number.
+    report : ReadReport, optional
+        Filled in while reading.
+    tell : callable, optional
+        Called with ("pack", bytes read, all bytes or None).
+
+    Raises
+    ------
+    UsageError
+        When something else is at that place, or another run has left its shards there.
+    InputError
+        When the text cannot be read, has no document, or is not what the finished shards were made from; when the disk is
+        full.
+    MissingExtraError
+        Without pyarrow.
+    """
+    arrow()
+    if shard_tokens < 1:
+        raise UsageError(f"shard_tokens = {shard_tokens}; wanted at least 1", hint=f"--shard-tokens {SHARD_TOKENS}")
+    sources = [sources] if isinstance(sources, Source) else list(sources)
+    dtype = id_type(tokenizer.vocab.size)
+    run = {
+        "packed": LAYOUT,
+        **facts_of(tokenizer),
+        "dtype": dtype.name,
+        "cuts": lexicon.signature(),
+        "documents": documents,
+        "sentences": sentences,
+        "cleaning": cleaning or {},
+        "shard_tokens": shard_tokens,
+        "sources": [{"name": source.name, "weight": source.weight, "bytes": _bytes(source)} for source in sources],
+        "koktok": version("koktok"),
+    }
+    report = report or ReadReport()
+
+    def on_progress(done: int, total: int | None) -> None:
+        if tell:
+            tell("pack", done, total)
+
+    def make(notes: Checkpoint) -> dict[str, Any]:
+        found = read(sources, by=documents, sentences=sentences, report=report, on_progress=on_progress)
+        owners = array("H")
+        batches = behind(_texts(clean(found) if clean else found, owners), notes, "texts")
+        done = sum(shard["documents"] for shard in notes.parts)
+        marked = MarkedTexts(tokenizer, lexicon)(batches, threads=threads)
+        _write_shards(marked, notes, dtype, shard_tokens, owners, done)
+        if not notes.parts:
+            raise InputError(
+                "the text holds no document: nothing is left of it", hint="koktok instances ... --clean none"
+            )
+        tokens = json.dumps(list(tokenizer.vocab.tokens), ensure_ascii=False)
+        (notes.folder / "tokens.json").write_text(tokens, encoding="utf-8")
+        return {f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")}
+
+    return Packed(Path(out), resumable(out, run, make, again=True))
+
+
+def _bytes(source: Source) -> int | None:
+    """The size of its files: a folder of the same sizes is taken for one of the same text."""
+    return sum(path.stat().st_size for path in source.paths) if all(path.is_file() for path in source.paths) else None
+
+
+def facts_of(tokenizer: Tokenizer) -> dict[str, Any]:
+    """What instances need to know of a tokenizer."""
+    vocab = tokenizer.vocab
+    specials = vocab.special_ids
+    roles = {role: specials[token] for role, token in tokenizer.roles.items() if token in specials}
+    imported = is_imported(tokenizer)
+    single, pair = (_frame(tokenizer, roles, pair=two) for two in (False, True))
+    spare = {i for i, token in enumerate(vocab.tokens) if not token or token.startswith(("[unused", "<unused", "<0x"))}
+    excluded = sorted({*specials.values(), *(spare if imported else range(vocab.n_bytes)), *roles.values()})
+    return {
+        "tokenizer": tokenizer.digest(),
+        "kind": vocab.kind,
+        "vocab_size": vocab.size,
+        "roles": roles,
+        "single": single,
+        "pair": pair,
+        "sentinels": [specials[f"<extra_id_{i}>"] for i in range(100) if f"<extra_id_{i}>" in specials],
+        "specials": sorted(specials.values()),
+        "excluded": _ranges(excluded),
+    }
+
+
+def _frame(tokenizer: Tokenizer, roles: dict[str, int], *, pair: bool) -> list[list[Any]]:
+    """The template as [id or "A" or "B", type id]."""
+    if not is_imported(tokenizer):
+        specials = tokenizer.vocab.special_ids
+        return [[specials.get(token, token), kind] for token, kind in tokenizer.style.around(pair=pair)]
+    cls, sep = roles.get("cls_token", roles.get("bos_token")), roles.get("sep_token", roles.get("eos_token"))
+    if cls is None or sep is None:
+        return [["A", 0], ["B", 1]] if pair else [["A", 0]]
+    between, kind = ([[sep, 0]], 1) if "cls_token" in roles else ([[sep, 0], [sep, 0]], 0)
+    return [[cls, 0], ["A", 0], *([*between, ["B", kind], [sep, kind]] if pair else [[sep, 0]])]
+
+
+def _ranges(ids: Sequence[int]) -> list[list[int]]:
+    """Rising numbers as half-open ranges.
+
+    Examples
+    --------
+    >>> _ranges([0, 1, 2, 7])
+    [[0, 3], [7, 8]]
+    """
+    found: list[list[int]] = []
+    for i in ids:
+        if found and found[-1][1] == i:
+            found[-1][1] = i + 1
+        else:
+            found.append([i, i + 1])
+    return found
+
+
+def _texts(documents: Iterator[Document], owners: array[int]) -> Iterator[list[str]]:
+    """Sentences as they stand in the running text, with nothing behind each document; notes the source of each."""
+    batch: list[str] = []
+    for source, sentences in documents:
+        batch.append(sentences[0])
+        batch += [f" {sentence}" for sentence in sentences[1:]]
+        batch.append("")
+        owners.append(source)
+        if len(batch) >= _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _write_shards(
+    marked: Iterator[Any], notes: Checkpoint, dtype: Any, shard_tokens: int, owners: array[int], done: int
+) -> None:
+    """What is left of the text, as shards that follow those in the notes; a shard ends with a document."""
+    ids: list[NDArray[Any]] = []
+    marks: list[NDArray[np.uint8]] = []
+    lengths: list[NDArray[np.int64]] = []  # of the texts; an empty text ends a document
+    ended: list[NDArray[np.bool_]] = []
+    size, digest = 0, sha256()
+
+    def close() -> None:
+        nonlocal size, digest, done
+        sizes, over = np.concatenate(lengths), np.concatenate(ended)
+        n = int(over.sum())
+        tokens = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        documents = np.concatenate([np.zeros(1, np.int64), tokens[1:][over]])
+        within: NDArray[np.int64] = np.cumsum(over) - over
+        kept = ~over & (sizes > 0)  # nothing may be left of a sentence, where a fold removes all that it holds
+        ends = tokens[1:][kept] - documents[within[kept]]
+        sentences = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(within[kept], minlength=n))])
+        name = f"shard-{len(notes.parts):05d}"
+        _write_arrow(
+            notes.folder / f"{name}.arrow",
+            np.concatenate(ids).astype(dtype),
+            np.concatenate(marks),
+            documents,
+            ends,
+            sentences,
+            np.array(owners[done : done + n], np.uint16),
+        )
+        told = {"name": name, "tokens": size, "documents": n, "sentences": len(ends), "texts": len(sizes)}
+        notes.add({**told, "text_sha256": digest.hexdigest()}, [f"{name}.arrow"])
+        done += n
+        for held in (ids, marks, lengths, ended):
+            held.clear()
+        size, digest = 0, sha256()
+
+    for texts, tokens, found in marked:
+        over = texts.ends == texts.begins
+        closes = np.flatnonzero(over) + 1
+        at = 0
+        while at < len(tokens):
+            # The first document that brings the shard to its size is its last.
+            full = closes[np.searchsorted(tokens.offsets[closes], tokens.offsets[at] + shard_tokens - size) :]
+            last = int(full[0]) if len(full) else len(tokens)
+            begin, end = int(tokens.offsets[at]), int(tokens.offsets[last])
+            ids.append(tokens.ids[begin:end].astype(dtype))
+            marks.append(found[begin:end])
+            lengths.append(np.diff(tokens.offsets[at : last + 1]))
+            ended.append(over[at:last])
+            digest.update(texts.content(at, last))
+            size += end - begin
+            if len(full):
+                close()
+            at = last
+    if lengths:
+        close()
+
+
+def _write_arrow(
+    path: Path,
+    ids: NDArray[Any],
+    marks: NDArray[np.uint8],
+    documents: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    sentences: NDArray[np.int64],
+    sources: NDArray[np.uint16],
+) -> None:
+    pa = arrow()
+
+    def lists(offsets: NDArray[np.int64], values: Any) -> Any:
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(values))
+
+    columns = {
+        "ids": lists(documents, ids),
+        "marks": lists(documents, marks),
+        "sentences": lists(sentences, ends.astype(np.int32)),
+        "source": pa.array(sources),
+    }
+    batch = pa.record_batch(list(columns.values()), list(columns))
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)

@@ -1,0 +1,140 @@
+"""Random numbers that are a function of what they are for: Philox, keyed by (seed, epoch), counted by (use, document).
+
+This file adds: chance without a history. Philox 4x64 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3")
+makes its numbers from a key and a counter and from nothing else, so that neither the order of documents nor the worker,
+the shard or the machine changes one (law 14). The raw numbers are those of `numpy.random.Philox`, whose stream numpy
+promises to keep; what is made of them here (whole numbers below a bound, permutations) is ours, because numpy keeps the
+right to change its own ways.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from koktok.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["below", "digest_of", "moved", "next_64", "set_stream", "stream"]
+
+STATE = 11
+"""Words of a stream: key (2), counter (4), block (4), how much of the block is used (1)."""
+
+_M0, _M1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
+_W0, _W1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
+_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+_ONE, _ZERO, _FOUR = np.uint64(1), np.uint64(0), np.uint64(4)
+_FACTOR = np.uint64(0x9FB21C651E98DF25)
+_ROUNDS = 10
+_HALVES = (
+    4  # rounds of the permutation; four of a random function make one that cannot be told from chance (Luby, Rackoff)
+)
+
+
+def stream(seed: int, epoch: int, document: int = 0, use: int = 0) -> NDArray[np.uint64]:
+    """The state of the stream of one document for one use.
+
+    Parameters
+    ----------
+    seed, epoch : int
+        From 0, below 2**64.
+    document : int
+        64 bits that tell it, see `digest_of`.
+    use : int
+        What the numbers are for: no two uses share any.
+
+    Examples
+    --------
+    >>> state = stream(7, 0, document=3, use=1)
+    >>> theirs = np.random.Philox(key=[7, 0], counter=[0, 3, 1, 0]).random_raw(5)
+    >>> [int(next_64(state)) for _ in range(5)] == theirs.tolist()
+    True
+    """
+    for name, value in (("seed", seed), ("epoch", epoch)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 1 << 64:
+            raise UsageError(f"{name} = {value!r}; wanted a whole number from 0, below 2**64", hint=f"{name}=0")
+    state = np.zeros(STATE, np.uint64)
+    set_stream(state, np.uint64(seed), np.uint64(epoch), np.uint64(document), np.uint64(use))
+    return state
+
+
+@njit(nogil=True, cache=True)
+def set_stream(state, seed, epoch, document, use):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Begin another stream in the same state."""
+    state[0], state[1] = seed, epoch
+    state[2], state[3], state[4], state[5] = _ZERO, document, use, _ZERO
+    state[10] = _FOUR
+
+
+@njit(nogil=True, cache=True)
+def _high(a, b):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The upper 64 bits of a product."""
+    a0, a1, b0, b1 = a & _LOW, a >> _HALF, b & _LOW, b >> _HALF
+    middle = a1 * b0 + ((a0 * b0) >> _HALF)
+    other = a0 * b1 + (middle & _LOW)
+    return a1 * b1 + (middle >> _HALF) + (other >> _HALF)
+
+
+@njit(nogil=True, cache=True)
+def next_64(state):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The next number of a stream, 64 bits."""
+    if state[10] == _FOUR:
+        state[2] += _ONE  # a stream is never so long that this would be carried on
+        c0, c1, c2, c3 = state[2], state[3], state[4], state[5]
+        k0, k1 = state[0], state[1]
+        for _ in range(_ROUNDS):
+            high0, low0, high1, low1 = _high(_M0, c0), _M0 * c0, _high(_M1, c2), _M1 * c2
+            c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
+            k0, k1 = k0 + _W0, k1 + _W1
+        state[6], state[7], state[8], state[9] = c0, c1, c2, c3
+        state[10] = _ZERO
+    found = state[np.uint64(6) + state[10]]
+    state[10] += _ONE
+    return found
+
+
+@njit(nogil=True, cache=True)
+def below(state, n):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """A whole number from 0, below `n`; none is likelier than another by more than n / 2**64."""
+    return np.int64(_high(next_64(state), np.uint64(n)))
+
+
+@njit(nogil=True, cache=True)
+def digest_of(ids):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """64 bits that tell a run of ids: what a document, or an instance, is known by."""
+    found = np.uint64(len(ids)) * _W0
+    for i in ids:
+        found = (found ^ np.uint64(i)) * _FACTOR
+        found ^= found >> _HALF
+    return (found * _W1) ^ (found >> np.uint64(29))
+
+
+@njit(nogil=True, cache=True)
+def _round(half, bits, turn, seed, epoch):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    found = (np.uint64(half) + np.uint64(turn + 1) * _W0) ^ (seed * _M0) ^ (epoch * _M1)
+    for _ in range(3):
+        found = (found ^ (found >> _HALF)) * _FACTOR
+    return np.int64((found >> _HALF) & ((_ONE << np.uint64(bits)) - _ONE))
+
+
+@njit(nogil=True, cache=True)
+def moved(i, n, seed, epoch):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Where the shuffle of (seed, epoch) takes its `i`-th of `n` things from: a permutation that nobody has to store.
+
+    A Feistel network over the least even number of bits that holds `n`; what falls outside walks on until it is inside.
+    """
+    bits = 1
+    while (1 << (2 * bits)) < n:
+        bits += 1
+    mask = (1 << bits) - 1
+    while True:
+        left, right = i >> bits, i & mask
+        for turn in range(_HALVES):
+            left, right = right, left ^ _round(right, bits, turn, np.uint64(seed), np.uint64(epoch))
+        i = (left << bits) | right
+        if i < n:
+            return i

@@ -1,0 +1,222 @@
+"""A plan, and the instances that it makes of a packed folder: an epoch at a time, any instance alone.
+
+This file adds: law 14. Instance i of an epoch is a function of the packed text, the plan and the epoch: the layout says
+where its tokens stand, the shuffle of (seed, epoch) which instance is the i-th, and masking draws from the chance of
+(seed, epoch, its ids). What is written to a disk and what is made while reading are the same call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from koktok.errors import UsageError
+from koktok.instances.layout import Frame, Gathered, Layout, gather, sentences_layout
+from koktok.instances.masking import Masking
+from koktok.instances.philox import moved
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from koktok.instances.packed import Packed, Shard
+
+__all__ = ["Batch", "Instances", "Kind", "Plan"]
+
+Kind = Literal["mlm"]
+STYLE = "koktok export TOKENIZER --to hf --style bert -o FOLDER, and FOLDER in its place"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What instances are made.
+
+    Parameters
+    ----------
+    kind : {"mlm"}
+    length : int
+        Most tokens of an instance, special ones counted.
+    seed : int
+    masking : Masking
+        For `mlm`.
+    across : bool
+        Instances of `mlm` go on into the next document, with a separator between.
+
+    Raises
+    ------
+    UsageError
+        For values that nothing can be made of.
+    """
+
+    kind: Kind = "mlm"
+    length: int = 512
+    seed: int = 0
+    masking: Masking = field(default_factory=Masking)
+    across: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise UsageError(f"the kind `{self.kind}` is not known", hint=f"--kind {' | '.join(get_args(Kind))}")
+        if not 8 <= self.length <= 1 << 20:
+            raise UsageError(f"length = {self.length}; wanted 8 to {1 << 20}", hint="--length 512")
+        if not 0 <= self.seed < 1 << 64:
+            raise UsageError(f"seed = {self.seed}; wanted a number from 0, below 2**64", hint="--seed 0")
+
+    def values(self) -> dict[str, Any]:
+        """The plan in plain values."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Plan:
+        """The plan of such values."""
+        masking = dict(values["masking"])
+        if isinstance(masking["rate"], list):
+            masking["rate"] = tuple(masking["rate"])
+        return cls(**{**values, "masking": Masking(**masking)})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Instances, one after the other.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (instances + 1,)
+    lists : dict of str to ndarray
+        A value a token.
+    values : dict of str to ndarray
+        A value an instance.
+    """
+
+    offsets: NDArray[np.int64]
+    lists: dict[str, NDArray[Any]]
+    values: dict[str, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for k in range(len(self)):
+            part = slice(self.offsets[k], self.offsets[k + 1])
+            yield {name: flat[part] for name, flat in self.lists.items()} | {
+                name: column[k].item() for name, column in self.values.items()
+            }
+
+
+class Instances(Sequence[dict[str, Any]]):
+    """The instances of an epoch: a sequence, and as such a data set for torch.
+
+    Parameters
+    ----------
+    packed : Packed
+    plan : Plan
+    epoch : int
+    masked : bool
+        With their masks and labels; without, ids come as they are, with `marks` for `KoktokCollator`.
+
+    Raises
+    ------
+    UsageError
+        When the tokenizer lacks a special token that the plan wants; the hint says which style has it.
+    """
+
+    def __init__(self, packed: Packed, plan: Plan, epoch: int = 0, *, masked: bool = True) -> None:
+        self.packed, self.plan, self.masked = packed, plan, masked
+        self.roles: dict[str, int] = packed.manifest["roles"]
+        wanted = ["mask_token", "pad_token"]
+        if missing := [role for role in wanted if role not in self.roles]:
+            raise UsageError(
+                f"instances of kind {plan.kind} want a {missing[0]}, and the tokenizer has none", hint=STYLE
+            )
+        self.frame = Frame.of(packed.manifest["single"])
+        if not self.frame.between and "sep_token" in self.roles:
+            self.frame = replace(self.frame, between=(self.roles["sep_token"],))
+        self._shards: dict[int, Shard] = {}
+        self.set_epoch(epoch)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to another epoch, from 0; transformers' Trainer and accelerate call it by themselves."""
+        self.epoch = epoch
+        self._layouts = [self._layout(self._shard(i)) for i in range(len(self.packed))]
+        self._ends = np.cumsum([len(layout) for layout in self._layouts])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_shards": {}}  # another process maps them for itself
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def __getitem__(self, i: int) -> dict[str, Any]:  # type: ignore[override]
+        """Instance `i`: lists by name, and single values."""
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"instance {i} of {len(self)}")
+        return next(iter(self.batch([i % len(self)])))
+
+    def __getitems__(self, which: list[int]) -> list[dict[str, Any]]:
+        """Many at once, as torch's loader asks."""
+        return list(self.batch(which))
+
+    def batch(self, which: Sequence[int]) -> Batch:
+        """Instances by number, in the order asked for."""
+        n = len(self)
+        seed, epoch = np.uint64(self.plan.seed), np.uint64(self.epoch)
+        rows = np.fromiter((moved(i, n, seed, epoch) for i in which), np.int64, len(which))
+        shards = np.searchsorted(self._ends, rows, side="right")
+        firsts = np.concatenate([np.zeros(1, np.int64), self._ends])
+        parts: list[Gathered] = []
+        values: list[dict[str, NDArray[Any]]] = []
+        order = np.argsort(shards, kind="stable")
+        for shard in np.unique(shards):
+            mine = rows[shards == shard] - firsts[shard]
+            parts.append(gather(self._shard(int(shard)), self._layouts[shard], mine, self.frame))
+            values.append(self._values(self._layouts[shard], mine))
+        found = _in_order(parts, order)
+        lists = self._lists(found)
+        single = {name: np.concatenate([part[name] for part in values]) for name in values[0]}
+        back = np.argsort(order, kind="stable")
+        return Batch(found.offsets, lists, {name: column[back] for name, column in single.items()})
+
+    def _shard(self, i: int) -> Shard:
+        if i not in self._shards:
+            self._shards[i] = self.packed.shard(i)
+        return self._shards[i]
+
+    def _layout(self, shard: Shard) -> Layout:
+        room = self.plan.length - self.frame.size(1)
+        return sentences_layout(shard, room, across=self.plan.across, between=len(self.frame.between))
+
+    def _values(self, layout: Layout, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """What is one a instance."""
+        return {} if layout.labels is None else {"next_sentence_label": layout.labels[which].astype(np.int64)}
+
+    def _lists(self, found: Gathered) -> dict[str, NDArray[Any]]:
+        types = {"token_type_ids": found.kinds} if self.frame.kinds[1] else {}
+        if not self.masked:
+            return {"input_ids": found.ids, **types, "marks": found.marks}
+        read, labels = self.plan.masking.apply(
+            found.ids,
+            found.marks,
+            found.offsets,
+            mask_id=self.roles["mask_token"],
+            ordinary=self.packed.ordinary,
+            seed=self.plan.seed,
+            epoch=self.epoch,
+        )
+        return {"input_ids": read, **types, "labels": labels}
+
+
+def _in_order(parts: list[Gathered], order: NDArray[np.int64]) -> Gathered:
+    """Instances that were gathered shard by shard, in the order that was asked for."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = np.concatenate([np.diff(part.offsets) for part in parts])
+    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)[:-1]])
+    back = np.argsort(order, kind="stable")
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[back])])
+    at = np.repeat(begins[back] - offsets[:-1], sizes[back]) + np.arange(offsets[-1])
+    ids, marks, kinds, segments = (
+        np.concatenate([getattr(part, name) for part in parts])[at] for name in ("ids", "marks", "kinds", "segments")
+    )
+    return Gathered(ids, marks, kinds, segments, offsets)

@@ -1,0 +1,66 @@
+"""Instances as people look at them: pieces in the terminal, coloured, with what was masked and by what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from koktok.errors import ArtifactError, visible
+from koktok.instances.masking import IGNORED
+from koktok.instances.packed import arrow
+from koktok.instances.write import read_manifest
+
+__all__ = ["Token", "rows_of", "tokens_of_row"]
+
+Token = tuple[str, str]
+"""What is shown, and its part: text, special, mask (the label stands behind `←`), random, kept."""
+
+
+def rows_of(folder: str | Path, n: int) -> Iterator[dict[str, Any]]:
+    """The first `n` rows of a folder of instances.
+
+    Raises
+    ------
+    ArtifactError
+        When it is none, or a shard is damaged.
+    """
+    pa = arrow()
+    manifest = read_manifest(folder)
+    for shard in manifest["shards"]:
+        path = Path(folder) / f"{shard['name']}.arrow"
+        try:
+            with pa.memory_map(str(path)) as file:
+                reader = pa.ipc.open_file(file)
+                for i in range(reader.num_record_batches):
+                    for row in reader.get_batch(i).slice(0, n).to_pylist():
+                        yield row
+                        n -= 1
+                    if n <= 0:
+                        return
+        except (OSError, pa.ArrowInvalid) as error:
+            raise ArtifactError(f"`{path}` is damaged: {error}", hint="koktok instances TOKENIZER TEXT ...") from error
+
+
+def tokens_of_row(folder: str | Path, row: dict[str, Any]) -> list[Token]:
+    """The pieces of a row, each with its part; spaces are shown as ▁."""
+    manifest = read_manifest(folder)
+    names = json.loads((Path(folder) / "tokens.json").read_text(encoding="utf-8"))
+    special, mask = set(manifest["specials"]), manifest["roles"].get("mask_token")
+    labels = row.get("labels") or [IGNORED] * len(row["input_ids"])
+
+    def name(i: int) -> str:
+        return visible(names[i].replace(" ", "▁"))
+
+    found: list[Token] = []
+    for i, label in zip(row["input_ids"], labels, strict=True):
+        if label == IGNORED:
+            found.append((name(i), "special" if i in special else "text"))
+        elif i == mask:
+            found.append((f"[{name(label)}]", "mask"))
+        elif i == label:
+            found.append((f"{name(i)}=", "kept"))
+        else:
+            found.append((f"{name(i)}←{name(label)}", "random"))
+    return found

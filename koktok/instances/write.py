@@ -1,0 +1,175 @@
+"""Instances on a disk: Arrow files that `datasets.load_dataset` opens, made shard by shard, by any number of workers.
+
+This file adds: the folder. A shard is so many instances of one epoch, a function of its number; workers make them side by
+side, and a run that was killed goes on with the first that is not finished. `README.md` tells the Hub's data sets where the
+rows are, `manifest.json` what they were made from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from koktok.bulk.encoder import workers_of
+from koktok.errors import ArtifactError, UsageError
+from koktok.files import Checkpoint, resumable
+from koktok.instances.packed import Packed, arrow
+from koktok.instances.plan import Batch, Instances, Plan
+
+__all__ = ["SHARD_INSTANCES", "read_manifest", "write_instances"]
+
+LAYOUT = 1
+"""Version of the folder."""
+
+SHARD_INSTANCES = 1 << 16
+"""Some 270 MB of full instances of 512 tokens with their labels."""
+
+_BATCH = 1 << 12  # instances that are put together at once
+
+_CARD = """---
+configs:
+- config_name: default
+  data_files:
+  - split: train
+    path: shard-*.arrow
+---
+
+# Training instances, made by koktok
+
+`datasets.load_dataset("this-folder")`. manifest.json says what they were made from and how.
+"""
+
+
+def write_instances(
+    packed: Packed,
+    plan: Plan,
+    out: str | Path,
+    *,
+    epochs: int = 1,
+    masked: bool = True,
+    shard_instances: int = SHARD_INSTANCES,
+    workers: int | None = None,
+    tell: Callable[[str, int, int | None], None] | None = None,
+) -> dict[str, Any]:
+    """Write the instances of all epochs into a folder; goes on where a run that was stopped has left off.
+
+    Parameters
+    ----------
+    packed : Packed
+    plan : Plan
+    out : str or Path
+        A folder that is not there yet, or empty.
+    epochs : int
+        From 0; each is shuffled, paired and masked in its own way.
+    masked : bool
+        False for one epoch without masks, with `marks`, which `KoktokCollator` masks while reading.
+    shard_instances : int
+        Instances of a file.
+    workers : int, optional
+        The default is one for each core; the files are the same for any number.
+    tell : callable, optional
+        Called with ("instances", done, all).
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    UsageError
+        When something else is at that place, or another run has left its shards there.
+    InputError
+        When the disk is full; the same call goes on.
+    """
+    arrow()
+    if epochs < 1 or shard_instances < 1:
+        raise UsageError(f"{epochs} epochs in files of {shard_instances}; wanted at least 1", hint="--epochs 10")
+    if not masked and epochs > 1:
+        raise UsageError("instances without masks are the same in every epoch", hint="leave out --epochs")
+    run = {
+        "instances": LAYOUT,
+        "plan": json.loads(json.dumps(plan.values())),
+        "epochs": epochs,
+        "masked": masked,
+        "shard_instances": shard_instances,
+        "packed": packed.digest(),
+        **{key: packed.manifest[key] for key in ("tokenizer", "kind", "vocab_size", "roles", "specials", "excluded")},
+        "koktok": version("koktok"),
+    }
+    made = Instances(packed, plan, masked=masked)
+
+    def make(notes: Checkpoint) -> dict[str, Any]:
+        at, counts = 0, []
+        for epoch in range(epochs):
+            made.set_epoch(epoch)
+            n = len(made)
+            counts.append(n)
+            jobs = range(0, n, shard_instances)
+            begun = [(at + k, first) for k, first in enumerate(jobs) if at + k >= len(notes.parts)]
+            at += len(jobs)
+
+            def work(job: tuple[int, int], n: int = n, epoch: int = epoch) -> dict[str, Any]:
+                number, first = job
+                name = f"shard-{number:05d}"
+                last = min(first + shard_instances, n)
+                _write_shard(notes.folder / f"{name}.arrow", made, first, last)
+                return {"name": name, "epoch": epoch, "first": first, "instances": last - first}
+
+            with ThreadPoolExecutor(workers_of(workers)) as pool:
+                for told in pool.map(work, begun):
+                    notes.add(told, [f"{told['name']}.arrow"])
+                    if tell:
+                        tell("instances", sum(counts[:-1]) + told["first"] + told["instances"], n * epochs)
+        for name in ("tokens.json",):
+            (notes.folder / name).write_bytes((packed.folder / name).read_bytes())
+        (notes.folder / "README.md").write_text(_CARD, encoding="utf-8")
+        return {"n_instances": counts}
+
+    return resumable(out, run, make, again=True)
+
+
+def read_manifest(folder: str | Path) -> dict[str, Any]:
+    """The manifest of a folder of instances.
+
+    Raises
+    ------
+    ArtifactError
+        When it is none, or one of a newer koktok.
+    """
+    try:
+        manifest: dict[str, Any] = json.loads((Path(folder) / "manifest.json").read_text(encoding="utf-8"))
+        layout = manifest["instances"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(
+            f"`{folder}` holds no instances: {error}", hint="koktok instances TOKENIZER TEXT --out FOLDER"
+        ) from error
+    if layout != LAYOUT:
+        raise ArtifactError(f"`{folder}` has layout {layout}; this koktok reads {LAYOUT}", hint="pip install -U koktok")
+    return manifest
+
+
+def _write_shard(path: Path, made: Instances, first: int, last: int) -> None:
+    pa = arrow()
+    writer = None
+    with pa.OSFile(str(path), "wb") as file:
+        for begin in range(first, last, _BATCH):
+            batch = _record_batch(made.batch(range(begin, min(begin + _BATCH, last))))
+            writer = writer or pa.ipc.new_file(file, batch.schema)
+            writer.write_batch(batch)
+        if writer:
+            writer.close()
+
+
+def _record_batch(batch: Batch) -> Any:
+    pa = arrow()
+    offsets = pa.array(batch.offsets.astype(np.int32))
+    lists = {name: pa.ListArray.from_arrays(offsets, pa.array(flat)) for name, flat in batch.lists.items()}
+    columns = lists | {name: pa.array(column) for name, column in batch.values.items()}
+    return pa.record_batch(list(columns.values()), list(columns))
