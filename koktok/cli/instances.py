@@ -24,7 +24,7 @@ class Kind(StrEnum):
     packed = "packed"
 
 
-class Unit(StrEnum):
+class MaskUnit(StrEnum):
     """What `--mask` takes."""
 
     token = "token"
@@ -61,7 +61,7 @@ def instances(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the instances.")] = None,
     kind: Annotated[Kind, typer.Option(help="What is made; `packed` stops at ids and borders.")] = Kind.mlm,
     length: Annotated[int, typer.Option(help="Most tokens of an instance.")] = 512,
-    mask: Annotated[Unit, typer.Option(help="What is masked together.")] = Unit.eojeol,
+    mask: Annotated[MaskUnit, typer.Option(help="What is masked together.")] = MaskUnit.eojeol,
     rate: Annotated[str, typer.Option(help="Share of tokens that are masked; 0.3:0.15 changes it by epoch.")] = "0.15",
     masks: Annotated[float, typer.Option(help="Share of these that become the mask token.")] = 0.8,
     randoms: Annotated[float, typer.Option(help="Share of these that become ordinary pieces.")] = 0.1,
@@ -158,8 +158,8 @@ def _packed(
     quiet: bool,
 ) -> Packed:
     from koktok.foreign import load
-    from koktok.instances.borders import Lexicon
-    from koktok.instances.packed import SHARD_TOKENS, write_packed
+    from koktok.instances.borders import WordCuts
+    from koktok.instances.packing import SHARD_TOKENS, write_packed
     from koktok.segment import Policy
     from koktok.segment.cache import CachedSegmenter
     from koktok.segment.workers import Workers, supervised
@@ -172,7 +172,9 @@ def _packed(
             load(tokenizer),
             sources_of(text, field, weights, quiet=quiet),
             place,
-            lexicon=Lexicon(analyser if segmenter == "whitespace" else CachedSegmenter(analyser), Policy.parse(policy)),
+            lexicon=WordCuts(
+                analyser if segmenter == "whitespace" else CachedSegmenter(analyser), Policy.parse(policy)
+            ),
             documents=documents,  # type: ignore[arg-type]
             sentences=sentences,  # type: ignore[arg-type]
             shard_tokens=shard_tokens or SHARD_TOKENS,
@@ -194,7 +196,7 @@ STYLES = {"text": "", "special": "dim", "mask": "bold yellow", "random": "bold m
 def _show(folder: str, n: int) -> None:
     from rich.text import Text
 
-    from koktok.instances.show import rows_of, tokens_of_row
+    from koktok.instances.display import rows_of, tokens_of_row
     from koktok.progress import stdout
 
     for number, row in enumerate(rows_of(folder, n)):

@@ -40,8 +40,8 @@ __all__ = [
     "MORPHEME",
     "SPECIAL",
     "SYMBOL",
-    "Lexicon",
     "MarkedTexts",
+    "WordCuts",
     "is_imported",
     "is_symbol",
     "surfaces",
@@ -59,7 +59,7 @@ _NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of
 _BATCH, _DOCUMENTS = 1 << 19, 1 << 12
 
 
-class Lexicon:
+class WordCuts:
     """Cuts of words, as the trainer sees them: a function of the word, the analyser and the policy, and of no text.
 
     Parameters
@@ -72,7 +72,7 @@ class Lexicon:
     Examples
     --------
     >>> from koktok.segment import Policy, Whitespace
-    >>> Lexicon(Whitespace(), Policy.parse("morphemes")).cuts(["집에"])[0].tolist()
+    >>> WordCuts(Whitespace(), Policy.parse("morphemes")).cuts(["집에"])[0].tolist()
     [0, 0]
     """
 
@@ -141,7 +141,7 @@ class MarkedTexts:
     Parameters
     ----------
     tokenizer : Tokenizer
-    lexicon : Lexicon
+    lexicon : WordCuts
 
     Examples
     --------
@@ -149,13 +149,13 @@ class MarkedTexts:
     >>> from koktok.segment import Policy, Whitespace
     >>> from koktok.vocab import Vocab
     >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("가나 .", [" 가"]))
-    >>> marked = MarkedTexts(tokenizer, Lexicon(Whitespace(), Policy.parse("morphemes")))
+    >>> marked = MarkedTexts(tokenizer, WordCuts(Whitespace(), Policy.parse("morphemes")))
     >>> for _, tokens, marks in marked(iter([["가나 가.", " 나"]])):
     ...     print([tokenizer.vocab.tokens[i] for i in tokens.ids], marks.tolist())
     ['가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
     """
 
-    def __init__(self, tokenizer: Tokenizer, lexicon: Lexicon) -> None:
+    def __init__(self, tokenizer: Tokenizer, lexicon: WordCuts) -> None:
         self.tokenizer, self.lexicon = tokenizer, lexicon
         written = surfaces(tokenizer)
         self._symbols = np.array([SYMBOL * is_symbol(surface) for surface in written], np.uint8)
@@ -231,7 +231,7 @@ class MarkedTexts:
 class _Marking:
     """A solver of pretokens that writes marks above each id."""
 
-    def __init__(self, solver: Solver, tokenizer: Tokenizer, lexicon: Lexicon, shift: int) -> None:
+    def __init__(self, solver: Solver, tokenizer: Tokenizer, lexicon: WordCuts, shift: int) -> None:
         self.solver, self.lexicon, self.shift = solver, lexicon, shift
         vocab = tokenizer.vocab
         self.dropped = vocab.kind == "wordpiece"  # whose pieces hold no spaces

@@ -21,7 +21,7 @@ from koktok.errors import InputError, UsageError
 from koktok.foreign.import_file import load
 from koktok.instances.borders import EOJEOL, MORPHEME, SPECIAL, SYMBOL, is_symbol, surfaces
 from koktok.instances.masking import IGNORED, Masking
-from koktok.instances.packed import Packed, facts_of
+from koktok.instances.packing import Packed, facts_of
 from koktok.instances.write import read_manifest
 from koktok.tokenizer import Tokenizer
 

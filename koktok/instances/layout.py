@@ -16,7 +16,7 @@ from numba import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.instances.packed import Shard
+    from koktok.instances.packing import PackedShard
 
 __all__ = ["Frame", "Gathered", "Layout", "gather", "sentences_layout"]
 
@@ -101,12 +101,12 @@ class Gathered:
     offsets: NDArray[np.int64]
 
 
-def sentences_layout(shard: Shard, room: int, *, across: bool, between: int = 0) -> Layout:
+def sentences_layout(shard: PackedShard, room: int, *, across: bool, between: int = 0) -> Layout:
     """As many whole sentences as there is room for; a sentence that is longer alone is cut.
 
     Parameters
     ----------
-    shard : Shard
+    shard : PackedShard
     room : int
         Tokens of text in an instance.
     across : bool
@@ -116,9 +116,9 @@ def sentences_layout(shard: Shard, room: int, *, across: bool, between: int = 0)
 
     Examples
     --------
-    >>> from koktok.instances.packed import Shard
+    >>> from koktok.instances.packing import PackedShard
     >>> ends = np.array([4, 6, 9, 12])  # three sentences and one
-    >>> shard = Shard(np.arange(12), np.zeros(12, np.uint8), np.array([0, 9, 12]), ends, np.array([0, 3, 4]), np.zeros(2))
+    >>> shard = PackedShard(np.arange(12), np.zeros(12, np.uint8), np.array([0, 9, 12]), ends, np.array([0, 3, 4]), np.zeros(2))
     >>> for across in (False, True):
     ...     layout = sentences_layout(shard, 6, across=across)
     ...     print(layout.starts.tolist(), layout.begins.tolist(), layout.ends.tolist())
@@ -169,12 +169,12 @@ def _sentences(  # type: ignore[no-untyped-def]
     return n, used
 
 
-def gather(shard: Shard, layout: Layout, which: NDArray[np.int64], frame: Frame) -> Gathered:
+def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: Frame) -> Gathered:
     """Put instances together.
 
     Parameters
     ----------
-    shard : Shard
+    shard : PackedShard
     layout : Layout
     which : ndarray of int64
         Numbers of instances of the layout.

@@ -21,9 +21,9 @@ from koktok.instances.philox import moved
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.instances.packed import Packed, Shard
+    from koktok.instances.packing import Packed, PackedShard
 
-__all__ = ["Batch", "Instances", "Kind", "Plan"]
+__all__ = ["InstanceBatch", "Instances", "Kind", "Plan"]
 
 Kind = Literal["mlm"]
 STYLE = "koktok export TOKENIZER --to hf --style bert -o FOLDER, and FOLDER in its place"
@@ -78,7 +78,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class InstanceBatch:
     """Instances, one after the other.
 
     Parameters
@@ -133,7 +133,7 @@ class Instances(Sequence[dict[str, Any]]):
         self.frame = Frame.of(packed.manifest["single"])
         if not self.frame.between and "sep_token" in self.roles:
             self.frame = replace(self.frame, between=(self.roles["sep_token"],))
-        self._shards: dict[int, Shard] = {}
+        self._shards: dict[int, PackedShard] = {}
         self.set_epoch(epoch)
 
     def set_epoch(self, epoch: int) -> None:
@@ -158,7 +158,7 @@ class Instances(Sequence[dict[str, Any]]):
         """Many at once, as torch's loader asks."""
         return list(self.batch(which))
 
-    def batch(self, which: Sequence[int]) -> Batch:
+    def batch(self, which: Sequence[int]) -> InstanceBatch:
         """Instances by number, in the order asked for."""
         n = len(self)
         seed, epoch = np.uint64(self.plan.seed), np.uint64(self.epoch)
@@ -176,14 +176,14 @@ class Instances(Sequence[dict[str, Any]]):
         lists = self._lists(found)
         single = {name: np.concatenate([part[name] for part in values]) for name in values[0]}
         back = np.argsort(order, kind="stable")
-        return Batch(found.offsets, lists, {name: column[back] for name, column in single.items()})
+        return InstanceBatch(found.offsets, lists, {name: column[back] for name, column in single.items()})
 
-    def _shard(self, i: int) -> Shard:
+    def _shard(self, i: int) -> PackedShard:
         if i not in self._shards:
             self._shards[i] = self.packed.shard(i)
         return self._shards[i]
 
-    def _layout(self, shard: Shard) -> Layout:
+    def _layout(self, shard: PackedShard) -> Layout:
         room = self.plan.length - self.frame.size(1)
         return sentences_layout(shard, room, across=self.plan.across, between=len(self.frame.between))
 

@@ -19,8 +19,8 @@ import numpy as np
 from koktok.bulk.encoder import workers_of
 from koktok.errors import ArtifactError, UsageError
 from koktok.files import Checkpoint, resumable
-from koktok.instances.packed import Packed, arrow
-from koktok.instances.plan import Batch, Instances, Plan
+from koktok.instances.packing import Packed, arrow
+from koktok.instances.plan import InstanceBatch, Instances, Plan
 
 __all__ = ["SHARD_INSTANCES", "read_manifest", "write_instances"]
 
@@ -167,7 +167,7 @@ def _write_shard(path: Path, made: Instances, first: int, last: int) -> None:
             writer.close()
 
 
-def _record_batch(batch: Batch) -> Any:
+def _record_batch(batch: InstanceBatch) -> Any:
     pa = arrow()
     offsets = pa.array(batch.offsets.astype(np.int32))
     lists = {name: pa.ListArray.from_arrays(offsets, pa.array(flat)) for name, flat in batch.lists.items()}

@@ -32,12 +32,12 @@ from koktok.cli import app
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.formats.styles import restyle
 from koktok.instances import Instances, KoktokCollator, Masking, Packed, Plan, write_instances, write_packed
-from koktok.instances.borders import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, Lexicon, MarkedTexts
-from koktok.instances.documents import read
+from koktok.instances.borders import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, MarkedTexts, WordCuts
 from koktok.instances.layout import sentences_layout
 from koktok.instances.masking import IGNORED
-from koktok.instances.packed import Shard
+from koktok.instances.packing import PackedShard
 from koktok.instances.philox import moved
+from koktok.instances.reading import read
 from koktok.segment import Morpheme, Policy, Whitespace
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.vocab import Vocab
@@ -94,8 +94,8 @@ def loaded(folder: Path) -> Tokenizer:
     return Tokenizer.load(folder)
 
 
-def lexicon(segmenter: Any = None) -> Lexicon:
-    return Lexicon(segmenter or Syllables(), Policy.parse("morphemes"))
+def lexicon(segmenter: Any = None) -> WordCuts:
+    return WordCuts(segmenter or Syllables(), Policy.parse("morphemes"))
 
 
 def marked(tokenizer: Tokenizer, texts: list[str], segmenter: Any = None) -> list[list[tuple[str, int]]]:
@@ -510,7 +510,7 @@ def test_every_token_stands_in_one_instance(documents: list[list[int]], room: in
     starts = np.concatenate([[0], np.cumsum([len(sentences) for sentences in documents])])
     total = int(sizes.sum())
     borders = np.concatenate([[0], np.cumsum(sizes)])
-    shard = Shard(
+    shard = PackedShard(
         np.arange(total), np.zeros(total, np.uint8), borders, ends, starts, np.zeros(len(documents), np.uint16)
     )
     layout = sentences_layout(shard, room, across=across, between=1)

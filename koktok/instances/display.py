@@ -9,7 +9,7 @@ from typing import Any
 
 from koktok.errors import ArtifactError, visible
 from koktok.instances.masking import IGNORED
-from koktok.instances.packed import arrow
+from koktok.instances.packing import arrow
 from koktok.instances.write import read_manifest
 
 __all__ = ["Token", "rows_of", "tokens_of_row"]

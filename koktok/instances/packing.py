@@ -26,8 +26,8 @@ from koktok.bulk.arrays import id_type
 from koktok.bulk.shards import behind
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, resumable
-from koktok.instances.borders import Lexicon, MarkedTexts, is_imported
-from koktok.instances.documents import By, Document, Sentences, read
+from koktok.instances.borders import MarkedTexts, WordCuts, is_imported
+from koktok.instances.reading import By, Sentences, SplitDocument, read
 from koktok.text.sources import ReadReport, Source
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["SHARD_TOKENS", "Packed", "Shard", "arrow", "facts_of", "write_packed"]
+__all__ = ["SHARD_TOKENS", "Packed", "PackedShard", "arrow", "facts_of", "write_packed"]
 
 LAYOUT = 1
 """Version of the folder."""
@@ -62,7 +62,7 @@ def arrow() -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shard:
+class PackedShard:
     """Documents, mapped.
 
     Parameters
@@ -127,7 +127,7 @@ class Packed:
     def __len__(self) -> int:
         return len(self.manifest["shards"])
 
-    def shard(self, i: int) -> Shard:
+    def shard(self, i: int) -> PackedShard:
         """Documents of shard `i`, mapped."""
         pa = arrow()
         path = self.folder / f"{self.manifest['shards'][i]['name']}.arrow"
@@ -141,7 +141,7 @@ class Packed:
         sentences = columns["sentences"].offsets.to_numpy().astype(np.int64)
         ends = columns["sentences"].values.to_numpy() + np.repeat(documents[:-1], np.diff(sentences))
         ids, marks = columns["ids"].values.to_numpy(), columns["marks"].values.to_numpy()
-        return Shard(ids, marks, documents, ends.astype(np.int64), sentences, batch.column("source").to_numpy())
+        return PackedShard(ids, marks, documents, ends.astype(np.int64), sentences, batch.column("source").to_numpy())
 
     def digest(self) -> str:
         """First 16 hex digits of the SHA-256 over the digests of all shards."""
@@ -162,10 +162,10 @@ def write_packed(
     sources: Source | Sequence[Source],
     out: str | Path,
     *,
-    lexicon: Lexicon,
+    lexicon: WordCuts,
     documents: By = "auto",
     sentences: Sentences = "newline",
-    clean: Callable[[Iterator[Document]], Iterator[Document]] | None = None,
+    clean: Callable[[Iterator[SplitDocument]], Iterator[SplitDocument]] | None = None,
     cleaning: dict[str, Any] | None = None,
     shard_tokens: int = SHARD_TOKENS,
     threads: int | None = None,
@@ -181,10 +181,10 @@ def write_packed(
     sources : Source or sequence of Source
     out : str or Path
         A folder that is not there yet, or empty.
-    lexicon : Lexicon
+    lexicon : WordCuts
         Where morphemes begin.
     documents, sentences
-        As in `koktok.instances.documents.read`.
+        As in `koktok.instances.reading.read`.
     clean : callable, optional
         Documents to documents; `cleaning` says what it does, for the manifest.
     shard_tokens : int
@@ -303,7 +303,7 @@ def _ranges(ids: Sequence[int]) -> list[list[int]]:
     return found
 
 
-def _texts(documents: Iterator[Document], owners: array[int]) -> Iterator[list[str]]:
+def _texts(documents: Iterator[SplitDocument], owners: array[int]) -> Iterator[list[str]]:
     """Sentences as they stand in the running text, with nothing behind each document; notes the source of each."""
     batch: list[str] = []
     for source, sentences in documents:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 from koktok.errors import UsageError
 from koktok.text.sources import Progress, ReadReport, Source, read_documents
 
-__all__ = ["By", "Document", "Sentences", "read", "splitter"]
+__all__ = ["By", "Sentences", "SplitDocument", "read", "splitter"]
 
 By = Literal["auto", "blank", "file", "record"]
 """Where a document ends: at an empty line, with its file, with its record (a line of text, of JSON, of a table), or, for
@@ -25,7 +25,7 @@ _RECORDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _PACKED = (".gz", ".zst", ".xz", ".bz2")
 
 
-class Document(NamedTuple):
+class SplitDocument(NamedTuple):
     """Sentences that follow one another.
 
     Parameters
@@ -47,7 +47,7 @@ def read(
     sentences: Sentences = "newline",
     report: ReadReport | None = None,
     on_progress: Progress | None = None,
-) -> Iterator[Document]:
+) -> Iterator[SplitDocument]:
     r"""Yield the documents of sources, in their order; empty ones are none.
 
     Parameters
@@ -96,7 +96,7 @@ def read(
             for lines in _documents(records, _way(by, source, path.name)):
                 found = [part for line in lines for part in split(line)]
                 if found:
-                    yield Document(number, found)
+                    yield SplitDocument(number, found)
             done += one.bytes
             report.files += 1
             report.bytes += one.bytes
