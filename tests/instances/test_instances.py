@@ -245,7 +245,7 @@ def test_threads_change_no_byte_of_it(packed: Packed, bert: Tokenizer, tmp_path:
 SCRIPT = """
 import sys, time
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/instances"]
 from test_instances import MINI, Masking, Packed, Plan, Source, Tokenizer, lexicon, restyle, write_instances, write_packed
 from koktok.files import Checkpoint
 folder, packed, out, kills = sys.argv[2:]
