@@ -21,6 +21,8 @@ class Kind(StrEnum):
     """What `--kind` takes."""
 
     mlm = "mlm"
+    bert = "bert"
+    lm = "lm"
     packed = "packed"
 
 
@@ -32,6 +34,20 @@ class MaskUnit(StrEnum):
     morpheme = "morpheme"
     stem = "stem"
     span = "span"
+
+
+class PairsOf(StrEnum):
+    """What `--pairs` takes."""
+
+    next = "next"
+    order = "order"
+
+
+class PackBy(StrEnum):
+    """What `--pack` takes."""
+
+    chunks = "chunks"
+    best_fit = "best-fit"
 
 
 class By(StrEnum):
@@ -71,6 +87,9 @@ def instances(
     dynamic: Annotated[bool, typer.Option("--dynamic", help="Write no masks: KoktokCollator masks.")] = False,
     seed: Annotated[int, typer.Option(help="Of everything that is left to chance.")] = 0,
     across: Annotated[bool, typer.Option("--across", help="mlm: go on into the next document.")] = False,
+    pairs: Annotated[PairsOf, typer.Option(help="bert: next sentence, or sentence order.")] = PairsOf.next,
+    short: Annotated[float, typer.Option(help="bert: share of shorter pairs.")] = 0.1,
+    pack: Annotated[PackBy, typer.Option(help="lm: the stream cut at the length, or whole documents.")] = PackBy.chunks,
     documents: Annotated[By, typer.Option(help="Where a document ends.")] = By.auto,
     sentences: Annotated[Sentences, typer.Option(help="What a sentence is.")] = Sentences.newline,
     segmenter: Annotated[str, typer.Option(help="kiwi | mecab | whitespace (no morphemes).")] = "kiwi",
@@ -100,7 +119,9 @@ def instances(
     from koktok.progress import Talk, counted
 
     masking = _masking(mask.value, rate, epochs, masks, randoms, most, content)
-    plan = None if kind == Kind.packed else Plan(kind.value, length, seed, masking, across)  # type: ignore[arg-type]
+    plan = None
+    if kind != Kind.packed:
+        plan = Plan(kind.value, length, seed, masking, across, pairs.value, short, pack.value)  # type: ignore[arg-type]
     with Talk(quiet=quiet) as talk:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             made = Packed.open(text[0])

@@ -33,12 +33,15 @@ class Layout:
         Tokens of the shard.
     labels : ndarray of int8, shape (instances,), optional
         Of a pair: 1 where the second text does not follow the first.
+    closed : ndarray of bool, shape (segments,), optional
+        Whether the end token stands behind a segment; left out where the frame says what stands between.
     """
 
     starts: NDArray[np.int64]
     begins: NDArray[np.int32]
     ends: NDArray[np.int32]
     labels: NDArray[np.int8] | None = None
+    closed: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -183,7 +186,12 @@ def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: 
     segments = layout.starts[which + 1] - layout.starts[which]
     sizes = np.zeros(len(which), np.int64)
     _sizes(layout.starts, layout.begins, layout.ends, which, sizes)
-    sizes += len(frame.head) + len(frame.tail) + len(frame.between) * (segments - 1)
+    closed = np.zeros(0, np.bool_) if layout.closed is None else layout.closed
+    if layout.closed is None:
+        sizes += len(frame.head) + len(frame.tail) + len(frame.between) * (segments - 1)
+    else:
+        behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(closed)])
+        sizes += behind[layout.starts[which + 1]] - behind[layout.starts[which]]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     total = int(offsets[-1])
     found = Gathered(
@@ -195,7 +203,7 @@ def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: 
     )
     edges = [np.array(edge, np.int32) for edge in (frame.head, frame.between, frame.tail)]
     _gather(
-        shard.ids, shard.marks, layout.starts, layout.begins, layout.ends, which, *edges, frame.kinds[0], frame.kinds[1],
+        shard.ids, shard.marks, layout.starts, layout.begins, layout.ends, which, *edges, closed, frame.kinds[0], frame.kinds[1],
         found.ids, found.marks, found.kinds, found.segments, offsets,
     )  # fmt: skip
     return found
@@ -210,7 +218,7 @@ def _sizes(starts, begins, ends, which, sizes):  # type: ignore[no-untyped-def] 
 
 @njit(nogil=True, cache=True)
 def _gather(  # type: ignore[no-untyped-def]
-    ids, marks, starts, begins, ends, which, head, between, tail, first_kind, other_kind,
+    ids, marks, starts, begins, ends, which, head, between, tail, closed, first_kind, other_kind,
     out_ids, out_marks, kinds, segments, offsets,
 ):  # fmt: skip  # pragma: no cover - compiled
     for k in range(len(which)):
@@ -218,7 +226,7 @@ def _gather(  # type: ignore[no-untyped-def]
         first, last = starts[which[k]], starts[which[k] + 1]
         for segment in range(first, last):
             edge = head if segment == first else between
-            for i in edge:
+            for i in edge[: 0 if len(closed) else len(edge)]:
                 out_ids[at], out_marks[at] = i, 128
                 # What closes the first text is of the first kind.
                 kinds[at] = first_kind if segment <= first + 1 else other_kind
@@ -229,7 +237,10 @@ def _gather(  # type: ignore[no-untyped-def]
                 kinds[at] = first_kind if segment == first else other_kind
                 segments[at] = segment - first
                 at += 1
-        for i in tail:
+            if len(closed) and closed[segment]:
+                out_ids[at], out_marks[at], kinds[at], segments[at] = tail[0], 128, first_kind, segment - first
+                at += 1
+        for i in tail[: 0 if len(closed) else len(tail)]:
             out_ids[at], out_marks[at] = i, 128
             kinds[at] = first_kind if last <= first + 1 else other_kind
             segments[at] = max(last - first - 1, 0)

@@ -237,9 +237,7 @@ def write_packed(
         marked = MarkedTexts(tokenizer, lexicon)(batches, threads=threads)
         _write_shards(marked, notes, dtype, shard_tokens, owners, done)
         if not notes.parts:
-            raise InputError(
-                "the text holds no document: nothing is left of it", hint="koktok instances ... --clean none"
-            )
+            raise InputError("the text holds no document", hint="wc FILES")
         tokens = json.dumps(list(tokenizer.vocab.tokens), ensure_ascii=False)
         (notes.folder / "tokens.json").write_text(tokens, encoding="utf-8")
         return {f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")}

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from koktok.errors import UsageError
+from koktok.instances.bert import check_pairs, pairs_layout
 from koktok.instances.layout import Frame, Gathered, Layout, gather, sentences_layout
-from koktok.instances.masking import Masking
+from koktok.instances.lm import best_fit_layout, chunks_layout
+from koktok.instances.masking import IGNORED, Masking
 from koktok.instances.philox import moved
 
 if TYPE_CHECKING:
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["InstanceBatch", "Instances", "Kind", "Plan"]
 
-Kind = Literal["mlm"]
-STYLE = "koktok export TOKENIZER --to hf --style bert -o FOLDER, and FOLDER in its place"
+Kind = Literal["mlm", "bert", "lm"]
+Pairs = Literal["next", "order"]
+Pack = Literal["chunks", "best-fit"]
+STYLE = "koktok export TOKENIZER --to hf --style {} -o FOLDER, and FOLDER in its place"
 
 
 @dataclass(frozen=True)
@@ -35,14 +39,20 @@ class Plan:
 
     Parameters
     ----------
-    kind : {"mlm"}
+    kind : {"mlm", "bert", "lm"}
     length : int
         Most tokens of an instance, special ones counted.
     seed : int
     masking : Masking
-        For `mlm`.
+        For `mlm` and `bert`.
     across : bool
         Instances of `mlm` go on into the next document, with a separator between.
+    pairs : {"next", "order"}
+        `bert`: the second text is another document's in half of the cases, or both are exchanged.
+    short : float
+        `bert`: share of the pairs that are aimed shorter.
+    pack : {"chunks", "best-fit"}
+        `lm`: the stream of documents cut at every `length`, or documents where they leave the least room.
 
     Raises
     ------
@@ -55,10 +65,18 @@ class Plan:
     seed: int = 0
     masking: Masking = field(default_factory=Masking)
     across: bool = False
+    pairs: Pairs = "next"
+    short: float = 0.1
+    pack: Pack = "chunks"
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise UsageError(f"the kind `{self.kind}` is not known", hint=f"--kind {' | '.join(get_args(Kind))}")
+        for value, known, option in ((self.pairs, Pairs, "pairs"), (self.pack, Pack, "pack")):
+            if value not in get_args(known):
+                raise UsageError(f"`{value}` is no way of {option}", hint=f"--{option} {' | '.join(get_args(known))}")
+        if not 0 <= self.short <= 1:
+            raise UsageError(f"short = {self.short}; wanted a share from 0 to 1", hint="--short 0.1")
         if not 8 <= self.length <= 1 << 20:
             raise UsageError(f"length = {self.length}; wanted 8 to {1 << 20}", hint="--length 512")
         if not 0 <= self.seed < 1 << 64:
@@ -125,15 +143,22 @@ class Instances(Sequence[dict[str, Any]]):
     def __init__(self, packed: Packed, plan: Plan, epoch: int = 0, *, masked: bool = True) -> None:
         self.packed, self.plan, self.masked = packed, plan, masked
         self.roles: dict[str, int] = packed.manifest["roles"]
-        wanted = ["mask_token", "pad_token"]
+        wanted = {"mlm": ["mask_token"], "bert": ["cls_token", "sep_token", "mask_token"], "lm": ["eos_token"]}[
+            plan.kind
+        ]
         if missing := [role for role in wanted if role not in self.roles]:
             raise UsageError(
-                f"instances of kind {plan.kind} want a {missing[0]}, and the tokenizer has none", hint=STYLE
+                f"instances of kind {plan.kind} want a {missing[0]}, and the tokenizer has none",
+                hint=STYLE.format("gpt" if plan.kind == "lm" else "bert"),
             )
-        self.frame = Frame.of(packed.manifest["single"])
-        if not self.frame.between and "sep_token" in self.roles:
+        self.frame = Frame.of(packed.manifest["pair" if plan.kind == "bert" else "single"])
+        if plan.kind == "lm":
+            self.frame = Frame(tail=(self.roles["eos_token"],))
+        elif not self.frame.between and "sep_token" in self.roles:
             self.frame = replace(self.frame, between=(self.roles["sep_token"],))
         self._shards: dict[int, PackedShard] = {}
+        if plan.kind == "bert":
+            check_pairs(map(self._shard, range(len(packed))), order=plan.pairs == "order")
         self.set_epoch(epoch)
 
     def set_epoch(self, epoch: int) -> None:
@@ -184,7 +209,15 @@ class Instances(Sequence[dict[str, Any]]):
         return self._shards[i]
 
     def _layout(self, shard: PackedShard) -> Layout:
-        room = self.plan.length - self.frame.size(1)
+        plan = self.plan
+        if plan.kind == "lm":
+            return (best_fit_layout if plan.pack == "best-fit" else chunks_layout)(shard, plan.length)
+        if plan.kind == "bert":
+            room = plan.length - self.frame.size(2)
+            return pairs_layout(
+                shard, room, seed=plan.seed, epoch=self.epoch, order=plan.pairs == "order", short=plan.short
+            )
+        room = plan.length - self.frame.size(1)
         return sentences_layout(shard, room, across=self.plan.across, between=len(self.frame.between))
 
     def _values(self, layout: Layout, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -193,6 +226,8 @@ class Instances(Sequence[dict[str, Any]]):
 
     def _lists(self, found: Gathered) -> dict[str, NDArray[Any]]:
         types = {"token_type_ids": found.kinds} if self.frame.kinds[1] else {}
+        if self.plan.kind == "lm":
+            return _lm_lists(found)
         if not self.masked:
             return {"input_ids": found.ids, **types, "marks": found.marks}
         read, labels = self.plan.masking.apply(
@@ -205,6 +240,20 @@ class Instances(Sequence[dict[str, Any]]):
             epoch=self.epoch,
         )
         return {"input_ids": read, **types, "labels": labels}
+
+
+def _lm_lists(found: Gathered) -> dict[str, NDArray[Any]]:
+    """Ids; labels, none for the first token of a document, which nothing before it foretells; places in the document."""
+    segment = np.repeat(np.arange(len(found.offsets) - 1), np.diff(found.offsets)) << 32 | found.segments
+    fresh = np.concatenate([[True], segment[1:] != segment[:-1]])
+    at = np.arange(len(segment))
+    places = at - np.maximum.accumulate(np.where(fresh, at, 0))
+    return {
+        "input_ids": found.ids,
+        "labels": np.where(fresh, np.int32(IGNORED), found.ids),
+        "position_ids": places.astype(np.int32),
+        "document_ids": found.segments,
+    }
 
 
 def _in_order(parts: list[Gathered], order: NDArray[np.int64]) -> Gathered:

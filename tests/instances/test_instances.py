@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,10 @@ from koktok.cli import app
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.formats.styles import restyle
 from koktok.instances import Instances, KoktokCollator, Masking, Packed, Plan, write_instances, write_packed
+from koktok.instances.bert import pairs_layout
 from koktok.instances.borders import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, MarkedTexts, WordCuts
-from koktok.instances.layout import sentences_layout
+from koktok.instances.layout import Frame, gather, sentences_layout
+from koktok.instances.lm import best_fit_layout, chunks_layout
 from koktok.instances.masking import IGNORED
 from koktok.instances.packing import PackedShard
 from koktok.instances.philox import moved
@@ -688,3 +690,104 @@ def test_the_verb(folders: dict[str, Path], tmp_path: Path) -> None:
     assert other.exit_code == 0, other.output
     for wrong in (["--rate", "x"], ["--mask", "word"], ["--length", "3"]):
         assert runner.invoke(app, [*words, *wrong, "-o", str(tmp_path / "three")]).exit_code
+
+
+# --- Pairs and streams ------------------------------------------------------------------------------------------------
+
+
+def document_of(shard: PackedShard, begin: int, end: int) -> int:
+    k = int(np.searchsorted(shard.documents, begin, side="right")) - 1
+    assert end <= shard.documents[k + 1]
+    return k
+
+
+@pytest.mark.parametrize("order", [False, True])
+def test_pairs_are_berts(packed: Packed, order: bool) -> None:
+    labels, wide = [], 0
+    for k in range(len(packed)):
+        shard = packed.shard(k)
+        if (np.diff(shard.sentences) > 1).sum() < 2:
+            continue
+        for epoch in range(3):
+            layout = pairs_layout(shard, 61, seed=1, epoch=epoch, order=order, short=0.1)
+            assert layout.labels is not None
+            for i, (a0, a1, b0, b1) in enumerate(
+                zip(layout.begins[::2], layout.ends[::2], layout.begins[1::2], layout.ends[1::2], strict=True)
+            ):
+                assert a0 < a1
+                assert b0 < b1
+                assert a1 - a0 + b1 - b0 <= 61
+                wide += a1 - a0 + b1 - b0 == 61
+                a, b = document_of(shard, a0, a1), document_of(shard, b0, b1)
+                if order:
+                    assert a == b
+                    assert (b0 < a0) == layout.labels[i]
+                else:
+                    assert (a != b) == layout.labels[i]  # never from the same document
+                    assert a != b or a1 <= b0
+            labels += layout.labels.tolist()
+            again = pairs_layout(shard, 61, seed=1, epoch=epoch, order=order, short=0.1)
+            assert again.begins.tolist() == layout.begins.tolist()
+    assert len(labels) > 300
+    assert wide > 50
+    # As in BERT's own code a chunk of one sentence always gets another document's.
+    assert abs(np.mean(labels) - 0.5) < 0.12 if order else 0.4 < np.mean(labels) < 0.75
+
+
+def test_pairs_in_their_frame(packed: Packed) -> None:
+    cls, sep = (packed.manifest["roles"][f"{role}_token"] for role in ("cls", "sep"))
+    made = Instances(packed, Plan("bert", length=48, masking=Masking("token", rate=0.01)))
+    for row in made.batch(range(40)):
+        ids, kinds = row["input_ids"].tolist(), row["token_type_ids"].tolist()
+        assert (ids[0], ids[-1], ids.count(sep)) == (cls, sep, 2)
+        assert kinds == [0] * (ids.index(sep) + 1) + [1] * (len(ids) - ids.index(sep) - 1)
+        assert len(ids) <= 48
+        assert row["next_sentence_label"] in (0, 1)
+    with pytest.raises(UsageError, match="is no way of pairs"):
+        Plan("bert", pairs="both")  # type: ignore[arg-type]
+
+
+def test_pairs_want_sentences(bert: Tokenizer, tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.write_text("한 문장.\n\n두 문장.\n\n", encoding="utf-8")
+    packed = write_packed(bert, Source.of(text), tmp_path / "p", lexicon=lexicon())
+    with pytest.raises(InputError, match=r"(?s)no document has two sentences.*--sentences kiwi"):
+        Instances(packed, Plan("bert"))
+
+
+@pytest.mark.parametrize("pack", ["chunks", "best-fit"])
+@given(sizes=st.lists(st.integers(0, 25), min_size=1, max_size=12), length=st.integers(8, 12))
+def test_streams_hold_every_document_and_its_end(pack: str, sizes: list[int], length: int) -> None:
+    documents = np.concatenate([[0], np.cumsum(sizes)])
+    n = int(documents[-1])
+    none = np.zeros(0, np.int64)
+    shard = PackedShard(np.arange(n), np.zeros(n, np.uint8), documents, none, none, none)
+    layout = (chunks_layout if pack == "chunks" else best_fit_layout)(shard, length)
+    assert layout.closed is not None
+    found = gather(shard, layout, np.arange(len(layout)), Frame(tail=(999,)))
+    rows = [found.ids[a:b].tolist() for a, b in pairwise(found.offsets.tolist())]
+    assert all(0 < len(row) <= length for row in rows)
+    wanted = [[*range(documents[k], documents[k + 1]), 999] for k in range(len(sizes)) if sizes[k]]
+    if pack == "chunks":
+        assert [*chain(*rows)] == [*chain(*wanted)]
+        assert all(len(row) == length for row in rows[:-1])
+    else:
+        assert Counter([*chain(*rows)]) == Counter([*chain(*wanted)])
+        for document in wanted:  # cut only where it is longer than an instance
+            if len(document) <= length:
+                assert any(document == row[i : i + len(document)] for row in rows for i in range(len(row)))
+
+
+def test_rows_of_a_language_model(folders: dict[str, Path], tmp_path: Path) -> None:
+    gpt = restyle(Tokenizer.load(folders["unigram"]), "gpt")
+    text = tmp_path / "a.txt"
+    text.write_text(TEXT, encoding="utf-8")
+    packed = write_packed(gpt, Source.of(text), tmp_path / "p", lexicon=lexicon())
+    end = packed.manifest["roles"]["eos_token"]
+    for pack in ("chunks", "best-fit"):
+        for row in Instances(packed, Plan("lm", length=32, pack=pack)):  # type: ignore[arg-type]
+            ids, labels = row["input_ids"].tolist(), row["labels"].tolist()
+            fresh = [i for i, place in enumerate(row["position_ids"]) if place == 0]
+            assert [i for i, label in enumerate(labels) if label == IGNORED] == fresh
+            assert all(ids[i - 1] == end for i in fresh[1:])
+            assert row["document_ids"][fresh].tolist() == list(range(len(fresh)))
