@@ -199,8 +199,8 @@ def peers(mixed: Mixture, size: int) -> Iterator[tuple[str, Callable[[], Cutter]
 def ours(
     mixed: Mixture, size: int, presets: list[str], reserve: dict[str, float] | None, patterns: list[str]
 ) -> Iterator[tuple[str, Cutter, float]]:
-    from koktok.build import prepare
     from koktok.count import count_words
+    from koktok.count.prepared import prepare
     from koktok.segment import Policy, segment_counts
     from koktok.segment.kiwi import KiwiSegmenter
     from koktok.text.normalize import Normalizer

@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from koktok.build import train_tokenizer
 from koktok.files import write_file
+from koktok.pipeline import train
 from koktok.recipe import Recipe
 from koktok.text.sources import BLOCK, Source, held_block, read_lines
 
@@ -70,5 +70,5 @@ def tokenizer_of(text: Path, cache: Path, size: int, model: str) -> Path:
     folder = cache / f"{model}-{size}-{text.stem.removeprefix('train-')}"
     if not folder.exists():
         values = {"train": {"vocab_size": size, "model": model}, "holdout": 0.0}
-        train_tokenizer([Source.of(text)], Recipe.build(values), cache=cache / "analyses").tokenizer.save(folder)
+        train([Source.of(text)], Recipe.build(values), cache=cache / "analyses").tokenizer.save(folder)
     return folder

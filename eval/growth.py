@@ -42,7 +42,7 @@ loads a sample of a few million); the row with it is named so."""
 
 
 def koktok(file: Path, size: int, out: Path, cache: Path, mass: float, min_count: int) -> str:
-    from koktok.build import train_tokenizer
+    from koktok.pipeline import train
     from koktok.recipe import Recipe
     from koktok.text.sources import Source
 
@@ -52,7 +52,7 @@ def koktok(file: Path, size: int, out: Path, cache: Path, mass: float, min_count
         "segment": {"mass": mass},
         "holdout": 0.0,
     }
-    made = train_tokenizer([Source.of(file)], Recipe.build(values), cache=cache)
+    made = train([Source.of(file)], Recipe.build(values), cache=cache)
     made.tokenizer.save(out)
     stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in made.seconds.items())
     return f"{len(made.segmented):,} words trained on, {made.asked:,} analysed; {stages}; {'; '.join(made.notes)}"

@@ -114,10 +114,11 @@ def koktok(name: str, lines: list[str], size: int, folder: Path, **train: Any) -
     """Trained, saved, and loaded by transformers like any other tokenizer."""
     from transformers import AutoTokenizer, DataCollatorForLanguageModeling
 
-    from koktok import Recipe, train_tokenizer
+    from koktok import Recipe
+    from koktok.pipeline import road
 
     recipe = Recipe().changed(train={"vocab_size": size, **train}, holdout=0.0)
-    made = train_tokenizer(lines, recipe).tokenizer.save(folder / name.replace(" ", "-").replace(",", ""))
+    made = road.train(lines, recipe).tokenizer.save(folder / name.replace(" ", "-").replace(",", ""))
     auto = AutoTokenizer.from_pretrained(str(made))
 
     def encode(texts: list[str]) -> list[list[int]]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from eval import trainers
 from eval.machine import Told, machine
 from eval.texts import GOLDS
-from koktok.build import prepare
 from koktok.count import count_words
+from koktok.count.prepared import prepare
 from koktok.recipe import Recipe
 from koktok.segment import Policy, bare, segment_counts
 from koktok.segment.cache import CachedSegmenter

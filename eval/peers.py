@@ -102,11 +102,7 @@ def _source_of(peer: Peer) -> str:
     import koktok
 
     files = sorted(Path(koktok.__file__).parent.glob("**/*.py"))
-    kept = [
-        path
-        for path in files
-        if path.parts[-2] in ("text", "segment", "train") or path.name in ("build.py", "waist.py")
-    ]
+    kept = [path for path in files if path.parts[-2] in ("text", "segment", "train") or path.parts[-2] == "pipeline"]
     return hashlib.sha256(b"".join(path.read_bytes() for path in kept)).hexdigest()[:16]
 
 
@@ -194,10 +190,11 @@ def _kiwi_sw(lines: Sequence[str], size: int, folder: Path) -> str:
 
 
 def _koktok(lines: Sequence[str], size: int, folder: Path, **train: object) -> str:
-    from koktok import Recipe, train_tokenizer
+    from koktok import Recipe
+    from koktok.pipeline import road
 
     recipe = Recipe().changed(holdout=0.0, train={"vocab_size": size, **train})
-    train_tokenizer(lines, recipe).tokenizer.save(folder / "tokenizer")
+    road.train(lines, recipe).tokenizer.save(folder / "tokenizer")
     return f"koktok:{folder / 'tokenizer'}"
 
 

@@ -32,7 +32,15 @@ from koktok.text.pretokenize import Pattern
 from koktok.text.sources import MOST_WEIGHT
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
 
-__all__ = ["NormalizeRecipe", "PretokenizeRecipe", "Recipe", "SegmentRecipe", "SpecialRecipe", "TrainRecipe"]
+__all__ = [
+    "NormalizeRecipe",
+    "PretokenizeRecipe",
+    "Recipe",
+    "SegmentRecipe",
+    "SourceRecord",
+    "SpecialRecipe",
+    "TrainRecipe",
+]
 
 FORMAT: Literal[1] = 1
 """Version of the recipe; a folder of a newer version is refused, an older one is read for ever."""
@@ -256,7 +264,7 @@ class SpecialRecipe(_Section):
         return value
 
 
-class Source(_Section):
+class SourceRecord(_Section):
     """What one source of text was."""
 
     name: str
@@ -297,7 +305,7 @@ class Recipe(_Section):
     """
     holdout: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.05
     """Share of lines kept away from training, in blocks of 50 lines chosen by hash."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[SourceRecord, ...] = ()
     """What was trained on; filled in by the training."""
 
     @field_validator("jamo", mode="before")
@@ -514,7 +522,7 @@ class Recipe(_Section):
         return tomli_w.dumps(table)
 
     def changed(self, **changes: Any) -> Recipe:
-        """A copy with some values replaced, those of a section as a mapping; values of None change nothing.
+        """A copy with some values replaced, by name, or those of a section as a mapping; values of None change nothing.
 
         Another style takes the special tokens of the old one away; another target, or a preset, the old target.
 
@@ -527,7 +535,13 @@ class Recipe(_Section):
         --------
         >>> Recipe().changed(train={"vocab_size": 8000, "model": None}, holdout=0.1).train.vocab_size
         8000
+        >>> Recipe().changed(vocab_size=8000, digits="free").pretokenize.digits
+        'free'
         """
+        for name in changes.keys() & SECTION_OF.keys():
+            section = SECTION_OF[name]
+            changes = {**changes, section: {**_plain(changes.get(section)), name: changes[name]}}
+            del changes[name]
         values = self.model_dump(mode="json")
         train = _plain(changes.get("train"))
         if any(train.get(name) is not None for name in ("preset", *TARGETS)):
@@ -548,6 +562,15 @@ class Recipe(_Section):
             after = (values["special"]["style"], values["train"]["model"], values["special"]["chat_template"])
             values["train"]["specials"] = styles.changed(self.train.specials, before, after)
         return self.build(values)
+
+
+SECTION_OF: dict[str, str] = {
+    name: section
+    for section, field in Recipe.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, _Section)
+    for name in field.annotation.model_fields
+}
+"""Fields by their own name, which no two sections share, to the section that holds them."""
 
 
 def _check_special(token: str) -> None:
@@ -597,5 +620,5 @@ def _explained(error: ValidationError) -> RecipeError:
 
 
 def _keys() -> set[str]:
-    sections = (NormalizeRecipe, PretokenizeRecipe, SegmentRecipe, TrainRecipe, SpecialRecipe, Source)
+    sections = (NormalizeRecipe, PretokenizeRecipe, SegmentRecipe, TrainRecipe, SpecialRecipe, SourceRecord)
     return {key for section in sections for key in section.model_fields} | set(Recipe.model_fields)

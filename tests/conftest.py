@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from koktok.build import train_tokenizer
+from koktok.pipeline import train
 from koktok.recipe import Recipe
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.sources import Source, read_lines
@@ -116,7 +116,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         key = json.dumps(changes, sort_keys=True)
         if key not in made:
             recipe = Recipe().changed(**changes)
-            tokenizer = train_tokenizer([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], recipe).tokenizer
+            tokenizer = train([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], recipe).tokenizer
             made[key] = tokenizer.save(tmp_path_factory.mktemp("trained") / "tokenizer")
         return made[key]
 

@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 from conftest import MODELS
 
-from koktok import KoktokError, Recipe, Source, Tokenizer, train_tokenizer
+from koktok import KoktokError, Recipe, Tokenizer
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.foreign import import_tokenizer
+from koktok.pipeline import train
+from koktok.text.sources import Source
 from koktok.train.lattice import Dials
 from koktok.vocab import Vocab
 
@@ -75,8 +77,8 @@ VALUES = {
     "load": (lambda t, bad: type(t).load(bad), [*NO_PATH, "/none/such"]),
     "Tokenizer": (lambda t, bad: type(t)(*bad), [(None, None), (Recipe(), None), (Recipe(), "가"), ({}, Vocab.bpe("가", []))]),
     "Source.of": (lambda _, bad: Source.of(bad), [*NO_PATH[:-1], "/none/such"]),
-    "train_tokenizer": (lambda _, bad: train_tokenizer(bad, SMALL), [*NO_TEXTS, [], [""]]),
-    "recipe": (lambda _, bad: train_tokenizer(["가나다"], bad), [3, "recipe", {"train": 1}]),
+    "train": (lambda _, bad: train(bad, SMALL), [*NO_TEXTS, [], [""]]),
+    "recipe": (lambda _, bad: train(["가나다"], bad), [3, "recipe", {"train": 1}]),
     "Recipe.build": (
         lambda _, bad: Recipe.build(bad),
         [None, 3, "a", [1], {"x": 1}, {1: 2}, {"format": 2}, {"train": 3}, {"train": None}, {"special": 3},

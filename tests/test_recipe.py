@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from koktok.errors import RecipeError
-from koktok.recipe import Recipe, Source
+from koktok.recipe import Recipe, SourceRecord
 
 
 def test_toml_comes_back_as_it_went() -> None:
-    recipe = Recipe(sources=(Source(name="demo", weight=2.0, digest="ab"),)).changed(
+    recipe = Recipe(sources=(SourceRecord(name="demo", weight=2.0, digest="ab"),)).changed(
         train={"vocab_size": 1234, "specials": ("<unk>", "</s>")}, normalize={"repeats": 2}, jamo=True
     )
     assert Recipe.from_toml(recipe.to_toml()) == recipe

@@ -248,8 +248,8 @@ def segment(
     quiet: Quiet = False,
 ) -> None:
     """Show where words are cut: with `|` between the pieces, coloured on a terminal, or as TSV."""
-    from koktok.build import prepare
     from koktok.count import count_words
+    from koktok.count.prepared import prepare
     from koktok.progress import print_line, print_pieces
     from koktok.segment import Policy, segment_counts, segmenter_for
     from koktok.text.normalize import Normalizer

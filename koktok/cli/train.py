@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from koktok.cli.options import MOST_THREADS, Field, Paths, Quiet, RecipeFile, fraction, pairs, size_of, sources_of
 from koktok.errors import InputError
+
+if TYPE_CHECKING:
+    from koktok.pipeline.road import Options
+    from koktok.recipe import Recipe
+    from koktok.text.sources import Source
+
+CURVE = ("frontier.md", "frontier.json", "frontier.svg")
 
 MODELS = "unigram | unigram-em | bpe | bpe-bytes | wordpiece | wordpiece-bytes | word | syllable | jamo | ngram | morpheme. [unigram]"
 STYLE = "plain | bert | roberta | gpt | llama | t5: whose special tokens, roles and template. [plain]"
@@ -166,47 +176,71 @@ def train(
         holdout=holdout,
         sources=(),
     )
-    from koktok.files import check_folder
+    from koktok.cli import training_shown as shown
+    from koktok.files import check_file, check_folder
     from koktok.formats.folder import CARD, TOKENIZER
-    from koktok.waist import with_dictionary
+    from koktok.pipeline import road
+    from koktok.pipeline.baseline import compare as compare_with_peers
+    from koktok.pipeline.road import Options
+    from koktok.pipeline.user_dictionary import with_dictionary
+    from koktok.progress import Talk
+    from koktok.train.summary import summary
 
     chosen, dictionary = with_dictionary(chosen, user_dictionary or None)
-    check_folder(out, TOKENIZER, ("frontier.md", "frontier.json", "frontier.png") if frontier else (CARD,))
+    check_folder(out, TOKENIZER, CURVE if frontier else (CARD,))
     sources = sources_of(paths, field, weight or [], quiet=quiet)
-    from koktok import closing
-    from koktok.progress import Talk
-
     if dry_run:
-        closing.print_estimate(sources, chosen, threads)
+        shown.print_estimate(sources, chosen, threads)
         return
+    options = Options(dictionary, like, None if cache else False, lexicon, threads, measured=True)
     if frontier:
-        with Talk(quiet=quiet) as talk:
-            closing.run_frontier(
-                sources,
-                chosen,
-                out,
-                vocab_sizes=_sizes(sizes) if sizes else [chosen.train.vocab_size],
-                talk=talk,
-                user_dictionary=dictionary,
-                threads=threads,
-                cache=cache,
-                lexicon=lexicon,
-            )
+        _draw(sources, chosen, out, _sizes(sizes) if sizes else [chosen.train.vocab_size], options, quiet=quiet)
         return
+    if log is not None and log != "json":  # what is wrong with its place is better told now than behind the training
+        if not Path(log).absolute().parent.is_dir():
+            raise InputError(f"there is no folder for the log `{log}`", hint="--log json")
+        check_file(log, shown.is_log)
     with Talk(quiet=quiet) as talk:
-        closing.run(
-            sources,
-            chosen,
-            out,
-            talk=talk,
-            user_dictionary=dictionary,
-            like=like,
-            threads=threads,
-            cache=cache,
-            lexicon=lexicon,
-            compare=compare,
-            log=log,
-        )
+        made = road.train(sources, chosen, **vars(replace(options, tell=shown.announced(talk, chosen))))
+        talk("measure", 0, None)
+        if compare and not made.reading.pruned:
+            shown.tell_of_peer(made, talk)
+        compared = compare_with_peers(made, peer=compare)
+        made.save(out, compared.rows)
+    shown.print_training(made, compared, out)
+    for line in summary(made.log):
+        talk.note(line)
+    if log is not None:
+        shown.write_log(log, {**made.log, "stages_seconds": made.seconds, "digest": made.tokenizer.vocab.digest()})
+
+
+def _draw(
+    sources: Sequence[Source], recipe: Recipe, out: Path, sizes: list[int], options: Options, *, quiet: bool
+) -> None:
+    """The curve: a table and a plot on stdout; the same, a drawing and the recipe in the folder."""
+    import json
+
+    from koktok.files import write_folder
+    from koktok.formats.folder import MARK, TOKENIZER
+    from koktok.pipeline import curve
+    from koktok.progress import Talk, stdout, table
+    from koktok.report.frontier import COLUMNS, TITLE, cells, draw, plot, to_dict, to_markdown
+
+    with Talk(quiet=quiet) as talk:
+        rows, against = curve.train_frontier(sources, recipe, vocab_sizes=sizes, options=replace(options, tell=talk))
+    files: dict[str, str | bytes] = {
+        "frontier.md": to_markdown(rows, against),
+        "frontier.json": json.dumps(to_dict(rows, against), ensure_ascii=False, indent=2) + "\n",
+        "frontier.svg": draw(rows, against),
+        MARK: recipe.to_toml(),
+    }
+    write_folder(out, files, TOKENIZER)
+    if sys.stdout.isatty():
+        table(TITLE, COLUMNS, cells(rows, against))
+        print("★ no other point has both fewer tokens and a higher F1\n")
+    else:
+        print(to_markdown(rows, against))
+    stdout().print(plot(rows, against))
 
 
 def _required(name: str | None) -> str | list[str] | None:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from koktok.cluster.spark import ordered_parts, told_plainly
 from koktok.count.counting import read
 from koktok.errors import AnalyserError, InputError
+from koktok.pipeline.road import trained_on
 from koktok.recipe import Recipe
 from koktok.segment import Segmenter, bare, segmenter_for
 from koktok.segment.lexicon_file import Lexicon, write_lexicon
 from koktok.segment.packed import packed_rows
 from koktok.segment.workers import PATIENCE, supervised
 from koktok.text.sources import Source
-from koktok.waist import trained_on
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,7 @@ def words_to_analyse(text: Sequence[Source] | Iterable[Any], recipe: Recipe | No
     Parameters
     ----------
     text : sequence of Source, or lines
-        As `koktok.train_tokenizer` takes it; count files, where the text is large.
+        As `koktok.train` takes it; count files, where the text is large.
     recipe : Recipe, optional
 
     Raises

@@ -10,9 +10,9 @@ from koktok.formats.hf import why_not
 from koktok.special import NO_LIMIT
 
 if TYPE_CHECKING:
-    from koktok.build import Training
-    from koktok.closing import ClosingRow
+    from koktok.metrics.silver import SilverRow
     from koktok.special import Style
+    from koktok.tokenizer import Tokenizer
 
 __all__ = ["elsewhere", "model_card"]
 
@@ -105,19 +105,20 @@ Text that spells a special token is read as that token by transformers, unless `
 koktok reads it as text."""
 
 
-def model_card(training: Training, figures: Sequence[ClosingRow], licences: dict[str, str]) -> str:
+def model_card(
+    tokenizer: Tokenizer, figures: Sequence[SilverRow], licences: dict[str, str], *, words: int, held_out: bool
+) -> str:
     """The model card, Markdown with the front matter that model hubs read.
 
     Parameters
     ----------
-    training : Training
-    figures : sequence of ClosingRow
-        Rows of the closing table, ours first, and that of SentencePiece where it was trained beside.
+    tokenizer : Tokenizer
+    figures : sequence of SilverRow
+        Rows of the table at the end of a training, ours first; without any the card has no figures.
     licences : dict of str to str
         By name of source, as its recipe states it; sources without one are the user's own affair, and the card says so.
     """
-    tokenizer, signature = training.tokenizer, training.tokenizer.signature
-    recipe = tokenizer.recipe
+    recipe, signature = tokenizer.recipe, tokenizer.signature
     sources = "\n".join(
         f"| {source.name} | {source.weight:g} | {licences.get(source.name, 'not stated; text of the user')} "
         f"| `{source.digest[:16]}` |"
@@ -141,8 +142,21 @@ def model_card(training: Training, figures: Sequence[ClosingRow], licences: dict
         if any("SentencePiece" in row.name for row in figures)
         else ""
     )
-    where = "held-out lines" if training.reading.held.total else "the training text itself (nothing was held out)"
-    measured = training.reading.held.total or training.reading.train.total
+    where = "held-out lines" if held_out else "the training text itself (nothing was held out)"
+    shown = (
+        f"""
+## Figures
+
+Measured on {where}, {words:,} words{compared}. F1 is silver: how
+well the borders inside words meet the analyser's, between two syllables, and over all gaps.
+
+| tokenizer | ids | tokens per eojeol | F1 | F1, all gaps | unknown | byte fallback |
+|---|---|---|---|---|---|---|
+{rows}
+"""
+        if figures
+        else ""
+    )
     return f"""---
 language:
 - ko
@@ -178,13 +192,4 @@ No morphological analyser runs at this point. {LOSSLESS if tokenizer.lossless el
 Boundaries between morphemes: `{signature["segmenter"]}`, policy `{recipe.segment.policy}`. Kiwi and its model are LGPL
 software by bab2min, trained on the Sejong and Modu corpora among others; they taught where words are cut and are not part of
 this folder.
-
-## Figures
-
-Measured on {where}, {measured:,} words{compared}. F1 is silver: how
-well the borders inside words meet the analyser's, between two syllables, and over all gaps.
-
-| tokenizer | ids | tokens per eojeol | F1 | F1, all gaps | unknown | byte fallback |
-|---|---|---|---|---|---|---|
-{rows}
-"""
+{shown}"""

@@ -17,7 +17,7 @@ from koktok.foreign.base import Rows, Subject
 from koktok.metrics.tokens import Page, Tokens
 from koktok.segment.segmented import Kind, SegmentedCounts
 
-__all__ = ["Silver", "SilverFigures"]
+__all__ = ["Silver", "SilverFigures", "SilverRow"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,23 @@ class SilverFigures:
     recalls: Mapping[str, float] = field(default_factory=dict)
     unknown: float = 0.0
     byte_fallback: float = 0.0
+
+
+@dataclass(frozen=True)
+class SilverRow:
+    """A tokenizer in a table.
+
+    Parameters
+    ----------
+    name : str
+    size : int or None
+        Ids in the vocabulary.
+    figures : SilverFigures
+    """
+
+    name: str
+    size: int | None
+    figures: SilverFigures
 
 
 class Silver:

@@ -8,12 +8,13 @@ made a second time for a telephone, because letters of a drawing shrink with it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-__all__ = ["Bar", "Label", "Line", "Mark", "bars", "lines", "points", "stacked", "style_of", "ticks"]
+__all__ = ["Bar", "Label", "Line", "Mark", "alone", "bars", "lines", "points", "stacked", "style_of", "ticks"]
 
 Label = tuple[str, str]
 """The same words in English and in Korean."""
@@ -90,8 +91,16 @@ def ticks(low: float, high: float, wanted: int = 6) -> list[float]:
     return [round(i * step, 10) for i in range(first, last + 1)]
 
 
-def points(marks: Sequence[Mark], x_label: Label, y_label: Label, *, width: int = 900, height: int = 520) -> str:
-    """Points between two axes, each with its name, the front joined by steps.
+def points(
+    marks: Sequence[Mark],
+    x_label: Label,
+    y_label: Label,
+    *,
+    curves: Sequence[Line] | None = None,
+    width: int = 900,
+    height: int = 520,
+) -> str:
+    """Points between two axes, each with its name; the front is joined by steps, unless there are `curves` to draw instead.
 
     A name that finds no room beside its point stands farther off on a thin line; where there is none at all, its number does.
     """
@@ -113,7 +122,11 @@ def points(marks: Sequence[Mark], x_label: Label, y_label: Label, *, width: int 
     middle = top + (height - top - bottom) / 2
     found.append(_words(y_label, 12, middle, "axis", turned=True))
     front = sorted((m for m in marks if m.front), key=lambda m: (m.x, m.y))
-    if len(front) > 1:
+    for curve in curves or ():
+        path = "M" + "L".join(f"{px(x):.1f},{py(y):.1f}" for x, y in curve.values)
+        style = style_of(curve.number) if curve.number else "bound"
+        found.append(f'<path class="line {style}" d="{path}"><title>{escape(curve.name)}</title></path>')
+    if len(front) > 1 and curves is None:
         path = f"M{px(front[0].x):.1f},{py(front[0].y):.1f}"
         path += "".join(f"H{px(m.x):.1f}V{py(m.y):.1f}" for m in front[1:])
         found.append(f'<path class="front" d="{path}"/>')
@@ -265,6 +278,19 @@ def _spread(places: Sequence[float], gap: float, low: float, high: float) -> lis
         found[i] = min(found[i], edge)
         edge = found[i] - gap
     return found
+
+
+def alone(svg: str, style: str, legend: Sequence[tuple[str, str]] = ()) -> str:
+    """A drawing as a file of its own: with the name space, a style, and a legend of (class, words) at the lower right."""
+    width, height = (int(n) for n in re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)[0])
+    top = height - 64 - 18 * len(legend)
+    words = "".join(
+        f'<path class="line {name}" d="M{width - 340},{top + 18 * k - 4}h16"/>'
+        f'<text x="{width - 318}" y="{top + 18 * k}">{escape(text)}</text>'
+        for k, (name, text) in enumerate(legend)
+    )
+    head, _, body = svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).partition(">")
+    return f"{head}><style>{style}</style>{body.removesuffix('</svg>')}{words}</svg>\n"
 
 
 def _padded(values: Sequence[float], below: float, above: float) -> tuple[float, float]:

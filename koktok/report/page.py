@@ -197,7 +197,7 @@ def _notes(rows: Sequence[ReportRow]) -> list[tuple[str, str, str]]:
     return [(", ".join(numbers), note, korean_note(note)) for note, numbers in found.items()]
 
 
-def _scatter(report: Report, **size: int) -> str:
+def _scatter(report: Report, width: int = 900, height: int = 520) -> str:
     front, far = {row.number for row in on_front(report)}, outliers(report)
     marks = []
     for row in report.rows:
@@ -209,7 +209,9 @@ def _scatter(report: Report, **size: int) -> str:
             marks.append(Mark(row.number, row.name, x.value, y.value, best, _interval(x), _interval(y)))
     if not marks:
         return ""
-    return points(marks, ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1", "형태소 경계 F1"), **size)
+    return points(
+        marks, ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1", "형태소 경계 F1"), width=width, height=height
+    )
 
 
 def _domains(report: Report) -> list[tuple[str, str]]:

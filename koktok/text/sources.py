@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ __all__ = [
     "read_blocks",
     "read_documents",
     "read_lines",
+    "text_of",
 ]
 
 Progress = Callable[[int, int | None], None]
@@ -108,6 +110,65 @@ class Source:
         stems = ["stdin" if str(p) == "-" else Path(str(p).removeprefix("corpus:")).name.split(".")[0] for p in paths]
         files, skipped = _expanded(paths)
         return cls(name or "+".join(dict.fromkeys(stems)), tuple(files), weight, field, tuple(skipped))
+
+
+TRIED = 100
+"""Lines that are looked at to tell text from names of files."""
+
+
+def text_of(given: Any) -> Any:
+    """What a user gives as text: sources where paths came, or the lines as they are.
+
+    A path is a `Path`; a `str` is a line of text. Strings that are all names of files are taken for neither: nobody wants a
+    tokenizer of file names.
+
+    Parameters
+    ----------
+    given : Path, Source, a sequence of these, or iterable of str or mappings
+
+    Raises
+    ------
+    InputError
+        When it is a bare `str`, or the names of files as `str`.
+
+    Examples
+    --------
+    >>> text_of(Path("-"))[0].name, text_of(["나는 집에 간다."])
+    ('stdin', ['나는 집에 간다.'])
+    >>> text_of([__file__])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    koktok.errors.InputError: names of files came where text was wanted: ...
+    hint: pathlib.Path(...) for each file
+    """
+    if isinstance(given, Source | Path):
+        given = [given]
+    if isinstance(given, list | tuple) and any(isinstance(item, Source | Path) for item in given):
+        wrong = next((item for item in given if not isinstance(item, Source | Path)), None)
+        if wrong is not None:
+            raise InputError(f"{str(wrong)[:40]!r} came among paths, and is none", hint=f"Path({str(wrong)[:40]!r})")
+        return [item if isinstance(item, Source) else Source.of(item) for item in given]
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        return given  # whoever reads it says what is wrong
+    try:
+        lines = iter(given)
+    except TypeError:  # an array without dimensions says that it is iterable
+        return given
+    first = list(islice(lines, TRIED))
+    if first and all(isinstance(line, str) and _names_a_file(line) for line in first):
+        raise InputError(
+            f"names of files came where text was wanted: {first[0][:60]!r}", hint="pathlib.Path(...) for each file"
+        )
+    return given if isinstance(given, Sequence) else chain(first, lines)
+
+
+def _names_a_file(line: str) -> bool:
+    if line.startswith("corpus:"):
+        return " " not in line
+    try:
+        return 0 < len(line) < 4096 and Path(line).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:

@@ -83,7 +83,7 @@ class Tokenizer:
         if not isinstance(recipe, Recipe) or not isinstance(vocab, Vocab):
             raise UsageError(
                 f"a recipe and a vocabulary were wanted, not {type(recipe).__name__} and {type(vocab).__name__}",
-                hint="Tokenizer.load(FOLDER), or train_tokenizer(lines).tokenizer",
+                hint="Tokenizer.load(FOLDER), or koktok.train(lines).tokenizer",
             )
         self.recipe = recipe
         self.vocab = vocab

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from conftest import MINI
 
-from koktok import Source, Tokenizer
+from koktok import Tokenizer
 from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.special import ROLES
-from koktok.text.sources import read_documents
+from koktok.text.sources import Source, read_documents
 
 Trained = Callable[..., Path]
 FILES = sorted(MINI.glob("*.txt"))
@@ -82,7 +82,8 @@ def test_a_document_may_be_a_file(trained: Trained, source: Source, tmp_path: Pa
 
 SCRIPT = """
 import sys
-from koktok import Source, Tokenizer
+from koktok import Tokenizer
+from koktok.text.sources import Source
 from koktok.bulk import shards
 from pathlib import Path
 folder, out, slow, *paths = sys.argv[1:]

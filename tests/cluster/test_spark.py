@@ -18,9 +18,9 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import MINI
+from koktok.pipeline import train
 from typer.testing import CliRunner
 
-from koktok.build import train_tokenizer
 from koktok.cli import app
 from koktok.cluster.segment import analyse, segment_to_file, words_to_analyse
 from koktok.cluster.spark import JAVA, count_runs, count_to_files, count_words, read_text, session
@@ -284,7 +284,7 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
             return iter(())
 
     assert list(LexiconSegmenter(Nobody(), whole).packed(words)) == list(kiwi.packed(words))
-    made = train_tokenizer([Source.of(MINI / "verse.txt")], recipe, cache=tmp_path / "cache", lexicon=whole.file)
+    made = train([Source.of(MINI / "verse.txt")], recipe, cache=tmp_path / "cache", lexicon=whole.file)
     assert (made.asked, made.known) == (0, len(words))
     with pytest.raises(InputError, match="is no lexicon"):
         Lexicon.open(counted)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from conftest import MINI
+from koktok.pipeline import train
 from test_spark import NEWS, once, spark  # noqa: F401 - a fixture
 
 from koktok import Tokenizer
-from koktok.build import train_tokenizer
 from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.cluster.spark import read_text
 from koktok.errors import InputError, KoktokError, UsageError
@@ -33,7 +33,7 @@ Rows = Counter[tuple[int, ...]]
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 2000}, holdout=0.0)
-    made = train_tokenizer([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], recipe).tokenizer
+    made = train([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], recipe).tokenizer
     return made.save(tmp_path_factory.mktemp("for-spark") / "tokenizer")
 
 

@@ -21,12 +21,12 @@ from reference.lines import split_lines
 from strategies import korean_text
 from typer.testing import CliRunner
 
-from koktok.build import prepare
 from koktok.cli import app
 from koktok.count import count_words, counting, words_of
 from koktok.count.count_files import About, Counted, about, read_counts, write_counts
 from koktok.count.counting import Shard, Shards, parts, read
 from koktok.count.counts import summed
+from koktok.count.prepared import prepare
 from koktok.errors import InputError, UsageError
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern

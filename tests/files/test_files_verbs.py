@@ -21,13 +21,15 @@ from conftest import MINI, ROOT
 from test_files import fill_with_others, names, state
 from typer.testing import CliRunner
 
-from koktok import Source, Tokenizer, build
+from koktok import Tokenizer
 from koktok.bulk import shards
 from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.cli import app
 from koktok.count import count_files, counting
 from koktok.errors import InputError, UsageError
 from koktok.files import workplace
+from koktok.pipeline import curve
+from koktok.text.sources import Source
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and limits as Unix has them")
 
@@ -68,13 +70,13 @@ def words_of(verb: str, out: Path, trained: Trained) -> list[str]:
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("encode", "count")])
 def test_others_files_survive(verb: str, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, drawn = build.train_frontier, []
+    real, drawn = curve.train_frontier, []
 
     def once(*given: Any, **how: Any) -> Any:  # is slow enough
         drawn.append(drawn[0] if drawn else real(*given, **how))
         return drawn[0]
 
-    monkeypatch.setattr(build, "train_frontier", once)
+    monkeypatch.setattr(curve, "train_frontier", once)
     words = words_of(verb, tmp_path / "out", trained)
     works(*words)
     written = state(tmp_path / "out")

@@ -23,9 +23,10 @@ from sentencepiece import sentencepiece_model_pb2
 from strategies import korean_text
 
 import koktok.tokenizer.tokenizer
-from koktok import Recipe, Tokenizer, hangul, train_tokenizer
+from koktok import Recipe, Tokenizer, hangul
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
 from koktok.foreign import import_tokenizer
+from koktok.pipeline import train
 from koktok.vocab import WITH_UNKNOWN, Vocab, spell
 
 Trained = Callable[..., Path]
@@ -346,9 +347,9 @@ def test_text_cannot_reach_a_special_token_that_it_was_trained_on(model: str) ->
     values = {"model": model, "vocab_size": 5000, "specials": specials, "required": "none"}
     recipe = Recipe().changed(train=values, segment={"segmenter": "whitespace"}, holdout=0.0)
     try:
-        tokenizer = train_tokenizer(lines, recipe).tokenizer
+        tokenizer = train(lines, recipe).tokenizer
     except VocabSizeError as error:  # its hint is a size that works
-        tokenizer = train_tokenizer(lines, recipe.changed(train={"vocab_size": int(error.hint.split()[1])})).tokenizer
+        tokenizer = train(lines, recipe.changed(train={"vocab_size": int(error.hint.split()[1])})).tokenizer
     text = " ".join(specials) + "".join(specials)
     reached = set(tokenizer.encode(text).ids) & set(tokenizer.vocab.special_ids.values())
     assert reached <= ({tokenizer.vocab.unknown_id} if model == "word" else set())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from koktok import Recipe, Tokenizer, train_tokenizer
+from koktok import Recipe, Tokenizer
 from koktok.blocklist import Blocklist
 from koktok.errors import RecipeError
+from koktok.pipeline import road
 from koktok.segment.segmented import SegmentedCounts
 from koktok.train.wordpiece import train_wordpiece
 from koktok.vocab import unspell
@@ -31,7 +32,7 @@ def train(model: str, **more: object) -> Tokenizer:
     recipe = Recipe().changed(
         train=values, pretokenize={"digits": "free"}, segment={"segmenter": "whitespace"}, holdout=0.0
     )
-    return train_tokenizer(LINES, recipe, cache=False).tokenizer
+    return road.train(LINES, recipe, cache=False).tokenizer
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -81,7 +82,7 @@ def test_jamo_pieces_are_read_as_syllables() -> None:
         jamo=True,
         holdout=0.0,
     )
-    tokenizer = train_tokenizer(LINES, recipe, cache=False).tokenizer
+    tokenizer = road.train(LINES, recipe, cache=False).tokenizer
     assert not any("멍청" in tokenizer.decode([i]) for i in range(tokenizer.vocab.size))
 
 

@@ -8,12 +8,14 @@ from typing import get_args
 import pytest
 from conftest import MODELS
 
-from koktok import Recipe, train_tokenizer
+from koktok import Recipe
 from koktok.errors import VocabSizeError
+from koktok.pipeline import road
 from koktok.recipe import SPM_MODELS
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.text.pretokenize import Pattern
 from koktok.tokenizer.kinds import model_for
+from koktok.train import summary as summaries
 from koktok.train.dispatch import _ADAPTERS, Job, train
 from koktok.train.summary import account, summary
 from koktok.train.unigram_reserve import script_of
@@ -72,7 +74,7 @@ def test_the_sentencepiece_backend_has_an_account_too(model: str) -> None:
 
 
 def test_the_account_measures_the_most_frequent_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("koktok.train.summary.MEASURED", 2)
+    monkeypatch.setattr(summaries, "MEASURED", 2)
     found = account(COUNTS, Vocab.bpe(" 학교에서집은는산", []))
     assert (found["words_measured"], found["boundaries"]) == (2, {Kind.OTHER.label: {"n": 70, "swallowed": 0}})
 
@@ -93,6 +95,6 @@ def test_reserved_shares_reach_the_trainer() -> None:
     base = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 400}, holdout=0.0)
     shares = []
     for reserve in ({}, {"latin": 0.57}):
-        pieces = train_tokenizer(lines, base.changed(train={"reserve_script": reserve})).tokenizer.vocab.pieces
+        pieces = road.train(lines, base.changed(train={"reserve_script": reserve})).tokenizer.vocab.pieces
         shares.append(sum(script_of(piece) == "latin" for piece in pieces) / len(pieces))
     assert shares[0] < shares[1]

@@ -12,7 +12,7 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koktok import Recipe, Tokenizer, train_tokenizer
+from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.kinds import model_for
@@ -181,7 +181,7 @@ def complete(
         {"model": "wordpiece", "vocab_size": 370} if request.param else {"model": "wordpiece-bytes", "vocab_size": 540}
     )
     recipe = Recipe().changed(train=train, segment={"segmenter": "whitespace"}, jamo=request.param, holdout=0.0)
-    made = train_tokenizer(lines, recipe, cache=False).tokenizer
+    made = train(lines, recipe, cache=False).tokenizer
     folder = made.save(tmp_path_factory.mktemp("complete") / "tokenizer")
     return made, tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
 

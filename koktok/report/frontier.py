@@ -1,16 +1,14 @@
-"""The rows of the curve shown: a table, plain values for JSON, a scatter for the terminal, a drawing."""
+"""The curve of `koktok train --frontier` shown: a table, plain values for JSON, a scatter for the terminal, a drawing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib import import_module
-from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
-from koktok.frontier.curve import FrontierRow, Reference, on_front, ordered
+from koktok.errors import ArtifactError, InputError
+from koktok.pipeline.curve import FrontierRow, Reference, on_front, ordered
+from koktok.report.charts import Line, Mark, alone, points, style_of
 from koktok.train.unigram import PRESETS
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ __all__ = [
 TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)"
 FORMAT: Final = "koktok-frontier"
 VERSION: Final = 2
-DRAWINGS: Final = (".png", ".svg")
 OPTIONS: Final = {"keep": "--keep", "tokens": "--tokens-per-eojeol", "lam": "--lam", "mu": "--mu", "nu": "--nu"}
 
 
@@ -42,7 +39,7 @@ def flags(dials: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> from koktok.frontier import FRONTIER
+    >>> from koktok.pipeline.curve import FRONTIER
     >>> [flags(vars(point)) for point in FRONTIER[2:4]]
     ['--preset balanced', '--preset balanced --keep 0.6']
     """
@@ -276,100 +273,57 @@ def plot(rows: Sequence[FrontierRow], against: Reference | None = None, *, width
     return text
 
 
-COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-"""Okabe and Ito's, which colour-blind readers can tell apart; every size has a marker of its own besides."""
+STYLE: Final = """
+svg { background: #fff; font: 12px system-ui, sans-serif } text { fill: #222 } .ko { display: none }
+.grid, .leader { stroke: #ddd } .tick { fill: #666; font-size: 11px } .tick.x, .axis { text-anchor: middle } .tick.y { text-anchor: end }
+.mark { font-size: 11px } .dot { fill: #fff; stroke-width: 2 } .line { fill: none; stroke-width: 1.5 }
+.bound { stroke: #666; stroke-dasharray: 3 3 }
+"""
+INKS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+"""Okabe and Ito's, which colour-blind readers can tell apart."""
 
-MARKERS: Final = "os^Dv*"
 
-
-def draw(rows: Sequence[FrontierRow], path: str | Path, against: Reference | None = None) -> Path:
-    """Draw the curve into a file: a line a size, filled on the front, the points by name.
-
-    Labels are in English and names that are not ASCII are left out, because nobody knows which fonts there are.
+def draw(rows: Sequence[FrontierRow], against: Reference | None = None) -> str:
+    """The curve as SVG: a line a size, the points by name and filled on the front.
 
     Parameters
     ----------
     rows : sequence of FrontierRow
-    path : str or Path
-        Ends in .png or .svg.
     against : Reference, optional
         Adds the ceiling and the F1 of one token a character.
 
-    Returns
-    -------
-    Path
-        Where the drawing lies.
-
     Raises
     ------
-    UsageError
-        For another ending.
     InputError
-        When there are no rows, or the file cannot be written.
-    MissingExtraError
-        Without matplotlib.
+        When there are no rows.
 
     Examples
     --------
-    >>> draw([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, {})], "curve.txt")
-    Traceback (most recent call last):
-    ...
-    koktok.errors.UsageError: a drawing is a file *.png or *.svg; `curve.txt` came
-    hint: frontier.png
+    >>> draw([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, {})])[:39]
+    '<svg xmlns="http://www.w3.org/2000/svg"'
     """
-    path = Path(path)
-    kind = path.suffix.lower()
-    if kind not in DRAWINGS:
-        raise UsageError(f"a drawing is a file *{' or *'.join(DRAWINGS)}; `{path}` came", hint="frontier.png")
     left, right, bottom, top = _limits(rows, against)
-    right += 0.06 * (right - left)  # names stand to the right of their points
-    try:  # by name: what a type checker says shall not depend on an optional library
-        matplotlib: Any = import_module("matplotlib")
-        figures: Any = import_module("matplotlib.figure")
-        agg: Any = import_module("matplotlib.backends.backend_agg")
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot") from None
     rows = ordered(rows)
-    best = dict(zip(map(id, rows), on_front(rows), strict=True))
-    with matplotlib.rc_context({"svg.hashsalt": FORMAT, "text.usetex": False}):  # the same bytes for the same rows
-        figure = figures.Figure(figsize=(9, 6), layout="constrained")
-        agg.FigureCanvasAgg(figure)
-        axes = figure.add_subplot()
-        if against:
-            xs = [left + (right - left) * i / 400 for i in range(401)]
-            axes.plot(xs, list(map(against.ceiling, xs)), ":", color="0.4", label="ceiling of any tokenizer")
-            trivial = against.trivial
-            label = f"one token a character (F1 {trivial.f1:.3f} at {trivial.tokens_per_eojeol:.2f})"
-            axes.axhline(trivial.f1, linestyle="--", linewidth=1, color="0.4", label=label)
-        for i, (size, group) in enumerate(groupby(rows, key=lambda row: row.vocab_size)):
-            line = list(group)
-            colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-            xs, ys = [row.tokens_per_eojeol for row in line], [row.f1 for row in line]
-            axes.plot(xs, ys, marker=marker, markerfacecolor="white", color=colour, label=f"{size:,} ids")
-            front = [row for row in line if best[id(row)]]
-            where = [row.tokens_per_eojeol for row in front], [row.f1 for row in front]
-            axes.plot(*where, linestyle="none", marker=marker, color=colour)
-            named: list[FrontierRow] = []
-            # Names on top of each other can be read by nobody: one stands for its neighbours, a preset's before others.
-            for row in sorted(line, key=lambda row: row.name not in PRESETS):
-                apart = all(
-                    abs(row.tokens_per_eojeol - other.tokens_per_eojeol) > 0.02 * (right - left)
-                    or abs(row.f1 - other.f1) > 0.02 * (top - bottom)
-                    for other in named
-                )
-                if apart and row.name.isascii():
-                    named.append(row)
-                    spot = (row.tokens_per_eojeol, row.f1)
-                    options = {"fontsize": 7, "color": "0.3", "parse_math": False}
-                    axes.annotate(row.name, spot, xytext=(7, -7), textcoords="offset points", **options)
-        axes.set(xlim=(left, right), ylim=(bottom, top), xlabel="tokens per eojeol", ylabel="boundary F1 (silver)")
-        axes.set_title(
-            f"{TITLE}\nfilled: on the front (no other row beats it in size, tokens and F1 together)", fontsize=10
-        )
-        axes.grid(visible=True, linewidth=0.4)
-        axes.legend(loc="lower right", fontsize=8)
-        try:
-            figure.savefig(path, dpi=150, metadata={"Date": None} if kind == ".svg" else {"Software": None})
-        except OSError as error:
-            raise InputError(f"the drawing `{path}` cannot be written: {error}", hint="frontier.png") from error
-    return path
+    sizes = sorted({row.vocab_size for row in rows})
+    curves, legend, style = [], [], STYLE
+    for number, size in enumerate(sizes, start=1):
+        name, ink = style_of(number), INKS[(number - 1) % len(INKS)]
+        mine = f".{name.split()[0]}"
+        style += f"{mine} {{ stroke: {ink} }} .mark{mine} {{ stroke: none }} .dot.best{mine} {{ fill: {ink} }}\n"
+        here = [(row.tokens_per_eojeol, row.f1) for row in rows if row.vocab_size == size]
+        curves.append(Line(number, f"{size:,} ids", here))
+        legend.append((name, f"{size:,} ids; filled: on the front"))
+    if against:
+        xs = [left + (right - left) * k / 200 for k in range(201)]
+        bound = [(x, y) for x in xs if bottom <= (y := against.ceiling(x)) <= top]
+        trivial = against.trivial
+        words = f"one token a character (F1 {trivial.f1:.3f} at {trivial.tokens_per_eojeol:.2f})"
+        curves += [Line(0, "ceiling of any tokenizer", bound)] if bound else []
+        curves.append(Line(0, words, [(left, trivial.f1), (right, trivial.f1)]))
+        legend.append(("bound", f"the ceiling of any tokenizer, and {words}"))
+    marks = [
+        Mark(sizes.index(row.vocab_size) + 1, row.name, row.tokens_per_eojeol, row.f1, best)
+        for row, best in zip(rows, on_front(rows), strict=True)
+    ]
+    axes = ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1 (silver)", "형태소 경계 F1")
+    return alone(points(marks, *axes, curves=curves), style, legend)

@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 from conftest import MINI, MODELS, ROOT
 
-from koktok import Recipe, Source, Tokenizer, train_tokenizer
-from koktok.build import prepare, read
-from koktok.closing import PlainSentencePiece, our_row
+from koktok import Recipe, Tokenizer
 from koktok.count import Counts, count_words
+from koktok.count.counting import read
+from koktok.count.prepared import prepare
 from koktok.errors import InputError, VocabSizeError
 from koktok.metrics.silver import Silver
+from koktok.pipeline import train
+from koktok.pipeline.baseline import PlainSentencePiece, our_row
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
+from koktok.text.sources import Source
 
 Trained = Callable[..., Path]
 PLAIN = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 410}, holdout=0.0)
@@ -75,7 +78,7 @@ def test_the_signature_tells_what_was_read_and_who_ran(trained: Trained) -> None
 
 def test_special_and_reserved_tokens_come_last(tmp_path: Path) -> None:
     recipe = PLAIN.changed(train={"specials": ("<unk>", "[CLS]"), "reserved": 2})
-    vocab = train_tokenizer([write(tmp_path / "a.txt", TEXT)], recipe).tokenizer.vocab
+    vocab = train([write(tmp_path / "a.txt", TEXT)], recipe).tokenizer.vocab
     assert vocab.tokens[-4:] == ("<unk>", "[CLS]", "<|reserved_0|>", "<|reserved_1|>")
 
 
@@ -84,7 +87,7 @@ def test_digits_as_the_recipe_says(tmp_path: Path) -> None:
     pieces = {}
     for digits in ("single", "groups", "free"):
         recipe = PLAIN.changed(pretokenize={"digits": digits}, train={"model": "bpe", "vocab_size": 475})
-        tokenizer = train_tokenizer([source], recipe).tokenizer
+        tokenizer = train([source], recipe).tokenizer
         pieces[digits] = tokenizer.encode(" 1234567원").pieces
     assert pieces["single"] == [" 1", *"234567", "원"]
     assert pieces["groups"] == [" 1", "234", "567", "원"]
@@ -93,18 +96,18 @@ def test_digits_as_the_recipe_says(tmp_path: Path) -> None:
 
 def test_lines_and_records_are_text_too() -> None:
     lines = TEXT.splitlines()
-    one = train_tokenizer(lines, PLAIN).tokenizer
-    two = train_tokenizer(({"text": line} for line in lines), PLAIN).tokenizer
+    one = train(lines, PLAIN).tokenizer
+    two = train(({"text": line} for line in lines), PLAIN).tokenizer
     assert one.vocab == two.vocab
     assert [source.name for source in one.recipe.sources] == ["lines"] == [s.name for s in two.recipe.sources]
     with pytest.raises(InputError, match="bare `str` came where lines are wanted"):
-        train_tokenizer(TEXT, PLAIN)
+        train(TEXT, PLAIN)
 
 
 def test_progress_goes_on_from_source_to_source(tmp_path: Path) -> None:
     sources = [write(tmp_path / f"{name}.txt", TEXT) for name in "ab"]
     told: list[tuple[str, int, int | None]] = []
-    train_tokenizer(sources, PLAIN, tell=lambda *what: told.append(what))
+    train(sources, PLAIN, tell=lambda *what: told.append(what))
     reading = [(done, total) for stage, done, total in told if stage == "read"]
     size = 2 * len(TEXT.encode())
     assert reading[-1] == (size, size)
@@ -115,14 +118,14 @@ def test_progress_goes_on_from_source_to_source(tmp_path: Path) -> None:
 def test_required_syllables_are_pieces_where_there_is_room(tmp_path: Path) -> None:
     source = write(tmp_path / "a.txt", TEXT)
     recipe = PLAIN.changed(train={"required": "ks-x-1001", "vocab_size": 2714})
-    assert "뷔" in train_tokenizer([source], recipe).tokenizer.vocab.pieces
+    assert "뷔" in train([source], recipe).tokenizer.vocab.pieces
     with pytest.raises(VocabSizeError, match=r"2,4\d\d characters need a piece.*\nhint: --vocab-size 27\d\d or more"):
-        train_tokenizer([source], recipe.changed(train={"vocab_size": 2000}))
+        train([source], recipe.changed(train={"vocab_size": 2000}))
 
 
 def test_rare_words_are_left_out_when_asked(tmp_path: Path) -> None:
     source = write(tmp_path / "a.txt", TEXT + "쌍무지개 쌍무지개\n")
-    made = train_tokenizer([source], PLAIN.changed(train={"min_count": 2}))
+    made = train([source], PLAIN.changed(train={"min_count": 2}))
     assert "쌍무지개" not in made.segmented.words
     assert " 집에" in made.segmented.words
 
@@ -138,27 +141,27 @@ def test_rare_words_are_left_out_when_asked(tmp_path: Path) -> None:
 def test_sizes_that_cannot_be_name_one_that_can(tmp_path: Path, size: int, message: str) -> None:
     source = write(tmp_path / "a.txt", TEXT)
     with pytest.raises(VocabSizeError, match=message) as caught:
-        train_tokenizer([source], PLAIN.changed(train={"vocab_size": size}))
+        train([source], PLAIN.changed(train={"vocab_size": size}))
     possible = int(caught.value.hint.split()[1].rstrip(","))
-    assert train_tokenizer([source], PLAIN.changed(train={"vocab_size": possible})).tokenizer.vocab.size == possible
+    assert train([source], PLAIN.changed(train={"vocab_size": possible})).tokenizer.vocab.size == possible
 
 
 def test_text_without_a_word_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no word to train on"):
-        train_tokenizer([write(tmp_path / "a.txt", "\n\n\n")], PLAIN)
+        train([write(tmp_path / "a.txt", "\n\n\n")], PLAIN)
 
 
 def test_undecodable_lines_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(TEXT.encode() + b"\xff\xfe\n" + "너는 집에\n".encode())
-    made = train_tokenizer([Source.of(tmp_path / "a.txt")], PLAIN)
+    made = train([Source.of(tmp_path / "a.txt")], PLAIN)
     assert any("1 undecodable line" in note and "a.txt:46" in note for note in made.notes)
 
 
 def test_a_second_training_asks_nothing(tmp_path: Path) -> None:
     source = Source.of(MINI / "news.txt")
     recipe = Recipe().changed(train={"vocab_size": 1200})
-    first = train_tokenizer([source], recipe, cache=tmp_path)
-    again = train_tokenizer([source], recipe, cache=tmp_path)
+    first = train([source], recipe, cache=tmp_path)
+    again = train([source], recipe, cache=tmp_path)
     assert first.asked > 500
     assert again.asked == 0
     assert again.known == first.asked + first.known
@@ -179,10 +182,10 @@ def test_a_second_training_asks_nothing(tmp_path: Path) -> None:
 def test_the_same_bytes_in_any_process_with_any_threads(changes: str, tmp_path: Path) -> None:
     """Law 5."""
     code = (
-        "import sys; from koktok import *\n"
+        "import sys; from koktok import *; from koktok.text.sources import Source\n"
         f"recipe = Recipe().changed(**dict({changes})).changed(train={{'vocab_size': 1200}})\n"
         f"source = Source.of({str(MINI / 'news.txt')!r}, {str(MINI / 'essay.txt')!r}, name='x')\n"
-        "train_tokenizer([source], recipe, cache=False, threads=int(sys.argv[1])).tokenizer.save(sys.argv[2])"
+        "train([source], recipe, cache=False, threads=int(sys.argv[1])).tokenizer.save(sys.argv[2])"
     )
     for seed, threads in (("1", "1"), ("2", "2")):
         subprocess.run(

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from conftest import MINI
 
-from koktok import estimate as estimates
-from koktok import train_tokenizer, waist
 from koktok.count import count_words, sample
-from koktok.estimate import estimate
+from koktok.pipeline import estimate as estimates
+from koktok.pipeline import road, train
+from koktok.pipeline.estimate import estimate
 from koktok.recipe import Recipe
 from koktok.text.sources import Source
 
@@ -22,7 +22,7 @@ def test_a_look_at_everything_is_a_count(mini: list[str]) -> None:
     source = Source.of(*sorted(MINI.glob("*.txt")), name="mini")
     recipe = PLAIN.changed(holdout=0.0)
     found = estimate([source], recipe)
-    made = train_tokenizer([source], recipe)
+    made = train([source], recipe)
     assert (found.eojeols, found.distinct) == (made.reading.train.total, len(made.reading.train))
     assert (found.trained, found.counted) == (len(made.segmented), 1.0)
     assert (found.analysers, found.seconds) == (0, 0)
@@ -45,11 +45,11 @@ def test_a_look_at_a_part_grows_by_heaps_law(tmp_path: Path, monkeypatch: pytest
 def test_where_there_are_too_many_a_sample_is_expected(mini: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     source, recipe = Source.of(*sorted(MINI.glob("*.txt")), name="mini"), PLAIN.changed(holdout=0.0)
     monkeypatch.setattr(sample, "WHOLE", 500)
-    found, made = estimate([source], recipe), train_tokenizer([source], recipe)
+    found, made = estimate([source], recipe), train([source], recipe)
     assert len(made.segmented) <= found.trained < 0.7 * found.distinct
     assert len(made.segmented) == pytest.approx(found.trained, rel=0.05)
     every = recipe.changed(train={"min_count": 1})
-    assert estimate([source], every).trained == len(train_tokenizer([source], every).segmented) > found.trained
+    assert estimate([source], every).trained == len(train([source], every).segmented) > found.trained
 
 
 def test_the_comparison_is_trained_on_what_the_trainer_leaves_out(
@@ -59,18 +59,18 @@ def test_the_comparison_is_trained_on_what_the_trainer_leaves_out(
     text.write_text("나는 집에 간다.\n너는 집에 온다.\n" * 5 + "드물다\n흔찮다\n", encoding="utf-8")
     monkeypatch.setattr(sample, "WHOLE", 5)
     recipe = PLAIN.changed(holdout=0.0, train={"vocab_size": 380})
-    made = train_tokenizer([Source.of(text)], recipe)
+    made = train([Source.of(text)], recipe)
     whole = made.reading
     assert {"드물다", "흔찮다"} - set(made.segmented.words)
     assert not {"드물다", "흔찮다"} - whole.train.as_dict().keys()
     assert not whole.pruned
-    monkeypatch.setattr(waist, "PEER_WORDS", 5)
-    less = train_tokenizer([Source.of(text)], recipe).reading
+    monkeypatch.setattr(road, "PEER_WORDS", 5)
+    less = train([Source.of(text)], recipe).reading
     assert (len(less.train), less.train.total, less.pruned) == (5, whole.train.total, True)
 
 
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_text("나는 집에 간다.\n너는 집에 온다.\n" * 5 + "드물다\n", encoding="utf-8")
-    made = train_tokenizer([Source.of(text)], PLAIN.changed(holdout=0.0, train={"vocab_size": 380, "min_count": 2}))
+    made = train([Source.of(text)], PLAIN.changed(holdout=0.0, train={"vocab_size": 380, "min_count": 2}))
     assert made.notes == ["words that occur less than 2 times are not trained on: 1 word, 3.23 % of the running ones"]

@@ -1,4 +1,13 @@
-"""The rows of the curve: train many points and sizes from one count, measure each on held-out words, mark the front."""
+"""The curve tokens per eojeol against boundary F1: many settings of the dials and many sizes, trained from one count.
+
+This file adds: the choice by looking. One row a vocabulary, measured on held-out words; and which rows no other beats.
+Nothing here recommends anything.
+
+Two references keep the reader honest. Recall is free where many cuts are made, so the row of the *trivial* tokenizer
+(every character a token) stands beside the others. And with c cuts between syllables where the analyser has g, no
+tokenizer at all has more than F1 = 2 min(c, g) / (c + g): the *ceiling*. The gold is silver: an analyser's cuts, not
+people's, so an F1 near 1 says that the vocabulary repeats the analyser, not that it is right.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +15,32 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from koktok.count.prepared import prepare
 from koktok.errors import UsageError
 from koktok.foreign.base import Rows
 from koktok.foreign.spans import Spans
 from koktok.metrics.silver import Silver
+from koktok.pipeline.road import Options, cut_words, segment_text
+from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.kinds import model_for
-from koktok.train.dispatch import UNIGRAM_FLOORS, relaxed
+from koktok.train.dispatch import UNIGRAM_FLOORS, Job, relaxed
 from koktok.train.unigram import PRESETS, Point, Trained, train_unigrams
 
 if TYPE_CHECKING:
     from koktok.vocab import Vocab
 
-__all__ = ["FRONTIER", "FrontierRow", "Reference", "frontier", "measure", "on_front", "ordered", "reference"]
+__all__ = [
+    "FRONTIER",
+    "FrontierRow",
+    "Reference",
+    "frontier",
+    "measure",
+    "on_front",
+    "ordered",
+    "reference",
+    "train_frontier",
+]
 
 
 FRONTIER: Final[tuple[Point, ...]] = (
@@ -324,3 +346,48 @@ def on_front(rows: Sequence[FrontierRow]) -> list[bool]:
         marks[key] = not any(tokens <= key[1] and minus <= key[2] for _, tokens, minus in front)
         front += [key] * marks[key]
     return [marks[row.vocab_size, row.tokens_per_eojeol, -row.f1] for row in rows]
+
+
+def train_frontier(
+    text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: Options | None = None
+) -> tuple[list[FrontierRow], Reference]:
+    """Many settings and sizes of the default trainer from one count, measured on the held-out words.
+
+    Parameters
+    ----------
+    text
+        As `koktok.pipeline.road.train` takes it.
+    recipe : Recipe
+    vocab_sizes : sequence of int
+    options : Options, optional
+
+    Raises
+    ------
+    KoktokError
+        As `train`; UsageError also where the recipe holds nothing out, or wants another model or superwords.
+    """
+    options = options or Options()
+    if recipe.train.model != "unigram" or recipe.train.superwords:
+        raise UsageError("the curve is drawn for `unigram` without superwords", hint="--model unigram --superwords 0")
+    points = [recipe.changed(vocab_size=size) for size in sorted(vocab_sizes)]  # refuses impossible sizes
+    # The smallest size decides the alphabet, so that all sizes have the same.
+    recipe, made = segment_text(text, points[0], options, check=False)
+    raw = made.reading.held
+    if not raw.total:
+        raise UsageError("the curve is drawn on held-out words, and nothing was held out", hint="--holdout 0.05")
+    held = cut_words(prepare(raw, made.normalizer, made.pattern), recipe, made.segmenter, options.tell)
+    eojeols = sum(n for word, n in raw.items() if word.strip(" "))
+    job = Job(made.segmented, recipe, made.pattern)
+    rows = frontier(
+        made.segmented,
+        held,
+        held_eojeols=eojeols,
+        vocab_sizes=vocab_sizes,
+        required=job.alphabet(),
+        coverage=1e-9,  # the alphabet is decided
+        specials=recipe.special_tokens,
+        crosses=job.crosses,
+        threads=options.threads,
+        on_progress=options.tell,
+    )
+    return rows, reference(held, eojeols=eojeols)

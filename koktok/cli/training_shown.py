@@ -1,0 +1,196 @@
+"""What `koktok train` shows: the table at the end of a training, its log, and what a training would take."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from koktok.count.counting import Tell
+from koktok.files import write_file
+from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison
+from koktok.pipeline.estimate import ANALYSED, estimate
+from koktok.pipeline.road import Training
+from koktok.progress import SPACE, Talk, print_pieces, print_text, stderr, stdout, table
+from koktok.recipe import Recipe
+from koktok.text.sources import Source
+from koktok.tokenizer import Tokenizer
+
+__all__ = ["announced", "is_log", "print_estimate", "print_training", "tell_of_peer", "write_log"]
+
+MEANING = (
+    "Fewer tokens make text shorter. F1 is silver: how well the borders inside words meet the morphemes that the analyser (no "
+    "human) finds, between syllables, and over all gaps; josa and eomi are the shares of its borders before particles and "
+    "endings that are cut."
+)
+NO_BORDERS = "Fewer tokens make text shorter. Nobody cut the held-out words, so there is no boundary F1."
+"""One sentence under the table."""
+
+BOUND_TO = 0.95
+"""From so many boundaries kept on, nobody is told how to keep more."""
+
+
+def write_log(target: str, content: dict[str, Any]) -> None:
+    """A log as one line of JSON on stderr where `target` is "json", else into that file.
+
+    Raises
+    ------
+    UsageError, InputError
+        When there is a file that is no such log, or it cannot be written.
+    """
+    text = json.dumps(content, ensure_ascii=False)
+    if target == "json":
+        print(text, file=sys.stderr)
+        return
+    write_file(target, f"{text}\n".encode(), ours=is_log)
+
+
+def is_log(file: Path) -> bool:
+    """Whether a file is one that `write_log` wrote."""
+    try:
+        return bool({"stages_seconds", "digest"} <= json.loads(file.read_text(encoding="utf-8")).keys())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def announced(talk: Talk, recipe: Recipe) -> Tell:
+    """Progress that says of a long stage what it will be before it begins."""
+    announced: set[str] = set()
+
+    def tell(stage: str, done: int, total: int | None) -> None:
+        what = ""
+        if stage == "segment" and total and recipe.segment.segmenter != "whitespace":
+            what = (
+                f"asking {recipe.segment.segmenter} where {total:,} distinct words are cut: about "
+                f"{max(1, round(total / ANALYSED))} s for one process, less where some were analysed before"
+            )
+        elif stage == "train":
+            what = (
+                f"training {recipe.train.model} with {recipe.train.vocab_size:,} ids (once after an installation some 20 s "
+                "more, for code is compiled)"
+            )
+        talk(stage, done, total)
+        if what and stage not in announced:
+            announced.add(stage)
+            talk.note(what)
+
+    return tell
+
+
+def print_training(
+    made: Training,
+    compared: Comparison,
+    out: Path,
+) -> None:
+    """Table, sentences and signature on stdout, notes on stderr."""
+    rows, silver, plain = compared.rows, compared.silver, compared.peer
+    held = made.reading.held.total
+    unit = "words" if made.reading.runs is None else "sentences"
+    where = f"{held:,} held-out {unit}" if held else "the training words: nothing was held out"
+    unknown = any(row.figures.unknown for row in rows)
+    columns = ("tokenizer", "tokens/eojeol", "F1", "F1 all", "josa", "eomi", "bytes", *(["unk"] if unknown else []))
+    cells = []
+    for row in rows:
+        found = row.figures
+        recalls = [found.recalls.get(kind) for kind in ("josa", "eomi")]
+        scores = (found.f1 if silver.borders else None, found.f1_all if silver.borders else None, *recalls)
+        shares = [
+            f"{share:.2%}" for share in ([found.byte_fallback, found.unknown] if unknown else [found.byte_fallback])
+        ]
+        shown = ["–" if score is None else f"{score:.3f}" for score in scores]
+        cells.append((row.name, f"{found.tokens_per_eojeol:.3f}", *shown, *shares))
+    console = stdout()
+    console.print()
+    table(f"{made.tokenizer.vocab.size:,} ids each, measured on {where}", columns, cells)
+    console.print()
+    beside = "" if plain is None else f" {plain.name}: on the same words, with its own defaults."
+    print_text((MEANING if silver.borders else NO_BORDERS) + beside)
+    if compared.refused:
+        print_text(f"SentencePiece, its defaults: not run: {compared.refused}")
+    if made.reading.samples:
+        console.print()
+        print_text(f"Held-out lines{', with SentencePiece below' if plain else ''}; {SPACE} is a space:")
+    for line in made.reading.samples:
+        console.print()
+        print_pieces(_shown(made.tokenizer, line))
+        if plain:
+            print_pieces(plain.pieces(line))
+    console.print()
+    for line in (f"{out}: {made.tokenizer.vocab.kind}, {made.tokenizer.vocab.size:,} ids", *_next(made, out)):
+        print_text(line)
+    talk = stderr()
+    for note in made.notes:
+        talk.print(note, markup=False)
+    stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in made.seconds.items())
+    talk.print(
+        f"{stages}; analysed {made.asked:,} words, {made.known:,} from the cache; peak memory {_peak(made.analyser_peak)}"
+    )
+    talk.print(f"signature: {made.tokenizer.vocab.digest()}", markup=False)
+
+
+def _next(made: Training, out: Path) -> Iterator[str]:
+    """What was asked for and given, and what a user may type next."""
+    folder, options = shlex.quote(str(out)), made.tokenizer.recipe.train
+    dials = made.log.get("dials")
+    if dials:
+        yield f"kept {dials['kept']:.1%} of the morpheme boundaries in the training text"
+        if not dials.get("met", True):
+            yield (
+                f"{dials['asked']:g} was asked for: this is as near as this text comes to it with "
+                f"{options.vocab_size:,} ids"
+            )
+    if dials and dials["kept"] < BOUND_TO:
+        more = min(0.95, round(dials["kept"] + 0.15, 2))
+        yield f"for truer cuts and more tokens: --keep {more:g}, or --preset aligned; --frontier draws the curve"
+    yield "next:"
+    yield f"  koktok encode {folder} FILE --as pieces"
+    yield f"  koktok verify {folder} FILE"
+
+
+def _shown(tokenizer: Tokenizer, line: str) -> list[str]:
+    """The pieces of a line as people read them: spelled bytes as the text they stand for."""
+    encoding = tokenizer.encode(line)
+    spelled = tokenizer.vocab.kind in ("bpe-bytes", "wordpiece-bytes")
+    return [tokenizer.decode([i]) for i in encoding.ids] if spelled else encoding.pieces
+
+
+def _peak(analysers: int) -> str:
+    """Peak resident memory of this process, and of the analyser's beside it."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return "not known"
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    own = f"{peak / (1 << 30 if sys.platform == 'darwin' else 1 << 20):.2f} GiB"
+    return f"{own}, analyser processes {analysers / (1 << 30):.2f} GiB" if analysers else own
+
+
+def print_estimate(sources: Sequence[Source], recipe: Recipe, threads: int | None = None) -> None:
+    """What a training would do and cost, see `koktok.estimate`."""
+    found = estimate(sources, recipe, threads=threads)
+    how = "counted" if found.counted == 1 else f"from {found.counted:.1%} of the text, by Heaps' law"
+    files = [(source.name, sum(file.stat().st_size for file in source.paths if file.is_file())) for source in sources]
+    rows = [(name, f"{size:,} bytes") for name, size in files]
+    rows += [
+        (f"eojeols ({how})", f"{found.eojeols:,}"),
+        ("distinct words", f"{found.distinct:,}"),
+        ("distinct words to train on", f"{found.trained:,}"),
+        ("analysis, nothing cached, about", f"{found.seconds:,.0f} s in {found.analysers} processes"),
+        ("memory, about", f"{found.memory / (1 << 30):.1f} GiB, and 0.35 GiB for each process of the analyser"),
+        ("model, ids", f"{recipe.train.model}, {recipe.train.vocab_size:,}"),
+        ("segmenter, policy", f"{recipe.segment.segmenter}, {recipe.segment.policy}"),
+    ]
+    table("Nothing was trained (--dry-run)", ("what", "how much"), rows)
+
+
+def tell_of_peer(made: Training, talk: Talk) -> None:
+    """What the comparison with SentencePiece will take."""
+    words = len(made.reading.train)
+    talk.note(
+        f"training SentencePiece on the same {words:,} distinct words, to compare with: about "
+        f"{max(1, round(words * SECONDS_A_WORD))} s (--no-compare leaves it out)"
+    )
+    talk("compare", 0, None)

@@ -1,0 +1,160 @@
+"""A training beside its baselines: plain SentencePiece of the same size on the same words, and one token a syllable.
+
+This file adds: an honest yardstick. All are measured by `koktok.metrics.silver` on the words of the held-out lines, cut by
+the analyser; SentencePiece is trained with its own defaults on the very words that ours was trained on. It solves words one
+by one, as ours does, so distinct words weighted by their counts give the same figure as the whole text.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any, Final
+
+from koktok.count import Counts
+from koktok.errors import VocabSizeError
+from koktok.foreign.koktok_adapter import Own
+from koktok.foreign.sentencepiece_adapter import SentencePiece
+from koktok.foreign.trivial import open_trivial
+from koktok.metrics.silver import Silver, SilverRow
+from koktok.pipeline.road import PEER_WORDS, Training
+from koktok.recipe import Recipe
+from koktok.tokenizer import Tokenizer
+
+__all__ = ["SECONDS_A_WORD", "Comparison", "PlainSentencePiece", "compare", "our_row"]
+
+SECONDS_A_WORD: Final = 5e-5
+"""Of SentencePiece's Unigram, for each distinct word."""
+
+THREADS: Final = 4
+"""Of SentencePiece's trainer; fixed, because its Unigram gives other pieces for another number."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The table at the end of a training.
+
+    Parameters
+    ----------
+    rows : tuple of SilverRow
+        Ours first.
+    silver : Silver
+        What they were measured on.
+    peer : PlainSentencePiece, optional
+    refused : str
+        Why there is no peer; nothing where none was asked for.
+    """
+
+    rows: tuple[SilverRow, ...]
+    silver: Silver
+    peer: PlainSentencePiece | None = None
+    refused: str = ""
+
+
+def compare(training: Training, *, peer: bool = True) -> Comparison:
+    """Measure a training on its held-out text, and its baselines.
+
+    Parameters
+    ----------
+    training : Training
+        Made with `measured=True`.
+    peer : bool
+        Train SentencePiece on the same words.
+    """
+    assert training.silver is not None, "the held-out text was not cut"
+    silver, recipe = Silver(training.silver), training.tokenizer.recipe
+    ours = our_row(name_of(recipe), training.tokenizer, silver)
+    syllables = SilverRow("one token a syllable", None, silver.figures(open_trivial("syllables")))
+    if not peer:
+        return Comparison((ours, syllables), silver)
+    if training.reading.pruned:
+        return Comparison(
+            (ours, syllables),
+            silver,
+            refused=f"the text has more than {PEER_WORDS:,} distinct words, which take it too long",
+        )
+    options = recipe.train
+    try:
+        plain = PlainSentencePiece(
+            training.reading.train,
+            model="bpe" if options.model in ("bpe", "bpe-bytes") else "unigram",
+            vocab_size=options.vocab_size,
+            character_coverage=options.character_coverage,
+        )
+    except VocabSizeError as error:
+        return Comparison((ours, syllables), silver, refused=error.message)
+    return Comparison((ours, plain.row(silver), syllables), silver, plain)
+
+
+def our_row(name: str, tokenizer: Tokenizer, silver: Silver) -> SilverRow:
+    """The row of a koktok tokenizer; bytes are pieces of characters, whatever they are spelled with."""
+    subject = Own("", name, tokenizer)
+    rows = subject.encode(silver.texts)
+    fragments = frozenset(tokenizer.vocab.fragment_ids)
+    return SilverRow(name, tokenizer.vocab.size, silver.score(rows, unknown=subject.unknown_ids, bytes_=fragments))
+
+
+class PlainSentencePiece:
+    """SentencePiece with its defaults (nmt_nfkc, dummy prefix, split by white space, script and number), byte fallback on.
+
+    Parameters
+    ----------
+    words : Counts
+        Raw words; their leading spaces are dropped, SentencePiece puts its own prefix.
+    model : "unigram" or "bpe"
+    vocab_size : int
+    character_coverage : float
+
+    Raises
+    ------
+    VocabSizeError
+        When it cannot train that size on these words.
+    """
+
+    def __init__(self, words: Counts, *, model: str, vocab_size: int, character_coverage: float) -> None:
+        import sentencepiece
+
+        written = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=(f"{w.strip(' ')}\t{n}" for w, n in words.items() if w.strip(" ") and "\t" not in w),
+                model_writer=written,
+                input_format="tsv",
+                model_type=model,
+                vocab_size=vocab_size,
+                character_coverage=character_coverage,
+                byte_fallback=True,
+                max_sentence_length=1 << 20,
+                num_threads=THREADS,
+                minloglevel=4,
+            )
+        except (RuntimeError, OSError, ValueError) as error:
+            raise VocabSizeError(str(error).strip().splitlines()[-1][-200:]) from error
+        self.name = f"SentencePiece {'BPE' if model == 'bpe' else 'Unigram'}"
+        self.subject = SentencePiece("", self.name, written.getvalue())
+        self.processor: Any = self.subject.processor
+
+    def row(self, silver: Silver) -> SilverRow:
+        """Its row of the table."""
+        return SilverRow(self.name, len(self.processor), silver.figures(self.subject))
+
+    def pieces(self, text: str) -> list[str]:
+        """The text cut as it cuts it, the prefix shown as a space."""
+        return [piece.replace("▁", " ") for piece in self.processor.encode(text, out_type=str)]
+
+
+def name_of(recipe: Recipe) -> str:
+    """What our row is called: the model, and what was asked of it.
+
+    Examples
+    --------
+    >>> from koktok import Recipe
+    >>> [name_of(Recipe().changed(train=train)) for train in ({}, {"keep": 0.8}, {"model": "bpe"})]
+    ['koktok balanced', 'koktok keep 0.8', 'koktok bpe']
+    """
+    options = recipe.train
+    if options.model != "unigram" or options.backend != "koktok":
+        return f"koktok {options.model}"
+    if options.keep is not None:
+        return f"koktok keep {options.keep:g}"
+    return f"koktok {options.preset}" if options.tokens_per_eojeol is None and options.nu is None else "koktok"

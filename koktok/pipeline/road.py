@@ -1,0 +1,495 @@
+r"""The road: text → counts → words with cuts → vocabulary → tokenizer → folder. `train` walks it, in the order of this file.
+
+| stage | from | to | by |
+|---|---|---|---|
+| read | files, lines | `Reading`: raw words with counts, held-out ones apart | `koktok.count` |
+| prepare | raw words | normal pretokens with counts, a sample where there are too many | `koktok.text`, `koktok.count` |
+| segment | pretokens | `SegmentedCounts`: the same with an analyser's cuts | `koktok.segment` |
+| train | cut pretokens | `Vocab`, and the log of its making | `koktok.train` |
+| save | tokenizer | a folder with a model card | `koktok.formats` |
+
+Nothing here prints: `Options.tell` is told how far a stage is, and `Training.notes` holds what a user should know.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from koktok.count import Counts, words_of
+from koktok.count.counting import Reading, Tell, read, silent
+from koktok.count.prepared import prepare, prepare_runs, words_in
+from koktok.count.sample import enough, sampled, weights
+from koktok.errors import CorpusError, UsageError
+from koktok.formats.card import model_card
+from koktok.formats.folder import CARD
+from koktok.metrics.silver import SilverRow
+from koktok.pipeline.user_dictionary import with_dictionary
+from koktok.recipe import Recipe, SourceRecord
+from koktok.segment import Policy, Segmenter, segment_counts
+from koktok.segment.cache import CachedSegmenter
+from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter
+from koktok.segment.segmented import Cut, SegmentedCounts
+from koktok.segment.workers import Workers, supervised
+from koktok.special import STYLES, fill
+from koktok.text.corpora import find
+from koktok.text.normalize import Normalizer
+from koktok.text.pretokenize import Pattern
+from koktok.text.sources import text_of
+from koktok.tokenizer import Tokenizer
+from koktok.train.dispatch import Job, Learnt, check_counts
+from koktok.train.dispatch import train as train_pieces
+from koktok.train.spm import tokens_per_eojeol
+from koktok.train.superwords import segment_runs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Options", "Prepared", "Training", "segment_text", "train", "trained_on"]
+
+PEER_WORDS = 3_000_000
+"""To here raw words are kept whole for the closing table's SentencePiece, which must not be trained on less than the text
+has: on 77 MB without the words that came once it had 1.902 tokens per eojeol in place of 1.807. Of more a sample is kept."""
+
+MEASURED = 100_000
+"""Distinct held-out texts that are analysed to measure on, at most; ten seconds of Kiwi."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a training runs, where the recipe says what comes out.
+
+    Parameters
+    ----------
+    user_dictionary : str, optional
+        Path of a dictionary for Kiwi; its name and digest go into the recipe. A recipe that names one wants that file.
+    like : str or Path, optional
+        A SentencePiece model: as many tokens as it makes of the training words become the recipe's `tokens_per_eojeol`.
+    cache : Path, False or None
+        Folder of the analyses; False asks the analyser anew, None takes the user's cache folder.
+    lexicon : str or Path, optional
+        Words that were analysed elsewhere (`koktok.cluster.segment`); they are looked up before the cache.
+    threads : int, optional
+        Threads of the analyser; the result does not depend on it.
+    tell : callable
+        Progress: stage, done, total.
+    measured : bool
+        Cut the held-out text as well, to measure on (`koktok.metrics.silver`).
+    """
+
+    user_dictionary: str | None = None
+    like: str | Path | None = None
+    cache: Path | bool | None = None
+    lexicon: str | Path | None = None
+    threads: int | None = None
+    tell: Tell = silent
+    measured: bool = False
+
+
+@dataclass
+class Training:
+    """What `train` returns: the tokenizer and everything worth telling about its making.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+    reading : Reading
+    segmented : SegmentedCounts
+        What was trained on.
+    seconds : dict of str to float
+        Wall time by stage.
+    asked, known : int
+        Words that the analyser was asked about, and words that the cache knew.
+    notes : list of str
+        What the user should know.
+    log : dict
+        What the trainer did (candidates, rounds or merges, pieces by length and shape, boundaries swallowed), in plain
+        values that JSON can write.
+    analyser_peak : int
+        Bytes that the analyser's processes had at most, together.
+    silver : SegmentedCounts, optional
+        Held-out texts with the analyser's cuts (the training words where nothing was held out), if they were asked for.
+    """
+
+    tokenizer: Tokenizer
+    reading: Reading
+    segmented: SegmentedCounts
+    seconds: dict[str, float] = field(default_factory=dict)
+    asked: int = 0
+    known: int = 0
+    notes: list[str] = field(default_factory=list)
+    log: dict[str, Any] = field(default_factory=dict)
+    analyser_peak: int = 0
+    silver: SegmentedCounts | None = None
+
+    def save(self, folder: str | Path, figures: Sequence[SilverRow] = ()) -> Path:
+        """Write the tokenizer with its model card, which shows these figures; see `Tokenizer.save`."""
+        held = self.reading.held.total
+        licences = _licences(self.tokenizer.recipe.sources)
+        card = model_card(
+            self.tokenizer, figures, licences, words=held or self.reading.train.total, held_out=bool(held)
+        )
+        return self.tokenizer.save(folder, extra={CARD: card})
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that stands before a trainer.
+
+    Parameters
+    ----------
+    reading : Reading
+    counts : Counts
+        Normalized pre-tokens, those that are trained on.
+    segmented : SegmentedCounts
+        The same with their cuts.
+    runs : SegmentedCounts or None
+        The second table, runs of eojeols, where superwords are wanted.
+    run_documents : ndarray of uint64, optional
+        Documents that hold each run.
+    normalizer : Normalizer
+    pattern : Pattern
+        What no piece may cross.
+    segmenter : Segmenter
+    seconds : dict of str to float
+        Wall time by stage.
+    notes : list of str
+        What was left out, and why.
+    analyser_peak : int
+        Bytes that the analyser's processes had at most, together.
+    eojeols : float
+        Running whitespace words behind `counts`.
+    silver : SegmentedCounts, optional
+        Held-out texts with the analyser's cuts, where they were asked for.
+    """
+
+    reading: Reading
+    counts: Counts
+    segmented: SegmentedCounts
+    runs: SegmentedCounts | None
+    run_documents: NDArray[np.uint64] | None
+    normalizer: Normalizer
+    pattern: Pattern
+    segmenter: Segmenter
+    seconds: dict[str, float]
+    notes: list[str]
+    analyser_peak: int
+    eojeols: float
+    silver: SegmentedCounts | None
+
+
+# ── the road ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def train(
+    text: Any,
+    recipe: Recipe | None = None,
+    *,
+    user_dictionary: str | None = None,
+    like: str | Path | None = None,
+    cache: Path | bool | None = None,
+    lexicon: str | Path | None = None,
+    threads: int | None = None,
+    tell: Tell = silent,
+    measured: bool = False,
+    **fields: Any,
+) -> Training:
+    r"""Text to a tokenizer.
+
+    Parameters
+    ----------
+    text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
+        Files, folders, globs and corpora (`Path("corpus:demo")`), or lines that are there already.
+    recipe : Recipe, optional
+        Every default where there is none.
+    user_dictionary, like, cache, lexicon, threads, tell, measured : optional
+        As in `Options`.
+    **fields
+        Fields of the recipe by name, in place of what it says: `vocab_size=8000, model="bpe"`.
+
+    Returns
+    -------
+    Training
+        `.tokenizer` encodes, `.save(folder)` writes it.
+
+    Raises
+    ------
+    KoktokError
+        Whatever a stage has to say; nothing was written by then but the cache of analyses.
+
+    Examples
+    --------
+    >>> lines = ["나는 집에 간다.", "너는 집에 온다."] * 5
+    >>> made = train(lines, segmenter="whitespace", vocab_size=380, holdout=0.0)
+    >>> made.tokenizer.decode(made.tokenizer.encode("너는 집에 간다.").ids)
+    '너는 집에 간다.'
+    """
+    recipe = Recipe() if recipe is None else recipe
+    if not isinstance(recipe, Recipe):
+        raise UsageError(f"a {type(recipe).__name__} came where a recipe was wanted", hint="Recipe.build(values)")
+    options = Options(user_dictionary, like, cache, lexicon, threads, tell, measured)
+    recipe = recipe.changed(**fields) if fields else recipe
+    if like is not None:
+        recipe.changed(train={"tokens_per_eojeol": 1.0})  # or the model has no such target, which is better told now
+    recipe, prepared = segment_text(text, recipe, options)
+    with timed(prepared.seconds, "train"):
+        recipe, learnt = _learn(prepared, recipe, options)
+    return _made(prepared, recipe, learnt)
+
+
+def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = True) -> tuple[Recipe, Prepared]:
+    """Text to words with cuts: the first three stages. The recipe comes back with its user dictionary named.
+
+    With `check` a size that the words cannot give is refused before they are analysed.
+    """
+    recipe, dictionary = with_dictionary(recipe, options.user_dictionary)
+    if recipe.spelled and recipe.segment.mass < 1:
+        raise UsageError("in jamo every word is analysed", hint="--segment-mass 1")
+    seconds: dict[str, float] = {}
+    tell, notes = options.tell, list[str]()
+
+    with timed(seconds, "read"):
+        reading = read(
+            text_of(text), holdout=recipe.holdout, runs=recipe.train.superwords > 0, threads=options.threads, tell=tell
+        )
+
+    with timed(seconds, "normalize"):
+        tell("normalize", 0, None)
+        normalizer, pattern = recipe.normalizer, recipe.pattern
+        counts, runs, whole = trained_on(reading, recipe, notes)
+        if len(reading.train) > PEER_WORDS:
+            reading = replace(reading, train=sampled(reading.train, PEER_WORDS), pruned=True)
+    if check:
+        check_counts(counts.at_least(1), recipe)
+
+    workers = supervised(recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads)
+    segmenter: Segmenter = workers
+    if options.cache is not False and recipe.segment.segmenter != "whitespace":
+        segmenter = CachedSegmenter(segmenter, options.cache if isinstance(options.cache, Path) else None)
+    if options.lexicon is not None:
+        segmenter = LexiconSegmenter(segmenter, Lexicon.open(options.lexicon))
+    with timed(seconds, "segment"):
+        tell("segment", 0, len(counts))
+        cut = cut_words(counts, recipe, segmenter, tell)
+        cut_runs = None if runs is None else segment_runs(runs, cut)
+        raw = reading.held if reading.held.total else reading.train
+        policy = Policy.parse(recipe.segment.policy)
+        held = cut_texts(raw, normalizer, segmenter, policy) if options.measured else None
+    peak = 0
+    if isinstance(workers, Workers):
+        workers.close()  # each has 375 MB of dictionary, which the trainer may want
+        notes += workers.notes()
+        peak = workers.peak
+    counts, cut = counts.at_least(1), cut.where(cut.n > 0)
+    return recipe, Prepared(
+        reading=reading,
+        counts=counts,
+        segmented=cut,
+        runs=cut_runs,
+        run_documents=None if runs is None else runs.documents,
+        normalizer=normalizer,
+        pattern=pattern,
+        segmenter=segmenter,
+        seconds=seconds,
+        notes=notes,
+        analyser_peak=peak,
+        eojeols=reading.eojeols * counts.total / whole,
+        silver=held,
+    )
+
+
+def _learn(prepared: Prepared, recipe: Recipe, options: Options) -> tuple[Recipe, Learnt]:
+    """Words with cuts to a vocabulary, by the trainer that the recipe names; the recipe with what `like` says."""
+    tell = options.tell
+    if options.like is not None:
+        tell("like", 0, None)
+        wanted = tokens_per_eojeol(options.like, prepared.reading.train)
+        recipe = recipe.changed(train={"tokens_per_eojeol": round(wanted, 4)})
+    tell("train", 0, None)
+    job = Job(
+        prepared.segmented,
+        recipe,
+        prepared.pattern,
+        options.threads,
+        lambda done, total: tell("train", done, total),
+        prepared.runs,
+        run_documents=prepared.run_documents,
+        eojeols=prepared.eojeols,
+    )
+    return recipe, train_pieces(job)
+
+
+def _made(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
+    """The tokenizer with its recipe and signature, and what a user should know."""
+    reading, segmented = prepared.reading, prepared.segmented
+    digests = reading.report.digests
+    records = tuple(
+        SourceRecord(name=name, weight=weight, digest=digests[name]) for name, weight in reading.weights.items()
+    )
+    held = recipe.holdout if reading.holdout is None else reading.holdout
+    signed = recipe.model_copy(update={"sources": records, "holdout": held})
+    signature = {
+        "koktok": version("koktok"),
+        "segmenter": prepared.segmenter.signature(),
+        "trainer": _trainer(recipe),
+        "normalizer": prepared.normalizer.signature(),
+        "counts": prepared.counts.digest(),
+        "segmented": segmented.digest(),
+        "lines": reading.report.lines,
+        "eojeols": reading.eojeols,
+        **({"dials": learnt.log["dials"]} if "dials" in learnt.log else {}),
+    }
+    notes = list(prepared.notes)
+    if recipe.train.superwords:
+        notes.append(
+            "superwords cross spaces: not for question answering and named entities, whose spans end inside them"
+        )
+    if reading.report.bad_lines:
+        bad, places = reading.report.bad_lines, ", ".join(reading.report.bad_places)
+        notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {places}")
+    if empty := reading.report.empty_files:
+        notes.append(f"{len(empty)} file{'s' * (len(empty) > 1)} without text: {', '.join(empty[:5])}")
+    asked, known = len(segmented), 0
+    segmenter = prepared.segmenter
+    if isinstance(segmenter, LexiconSegmenter):
+        known, segmenter = segmenter.known, segmenter.inner
+        asked -= known
+    if isinstance(segmenter, CachedSegmenter):
+        asked, known = segmenter.asked, known + segmenter.known
+    vocab = fill(learnt.vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)
+    tokenizer = Tokenizer(signed, vocab, signature)
+    return Training(
+        tokenizer,
+        reading,
+        segmented,
+        prepared.seconds,
+        asked,
+        known,
+        notes,
+        learnt.log,
+        prepared.analyser_peak,
+        prepared.silver,
+    )
+
+
+# ── what the stages ask ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def trained_on(reading: Reading, recipe: Recipe, notes: list[str]) -> tuple[Counts, Counts | None, int]:
+    """The words that are trained on, and the runs; words that only the runs have come with `n` 0.
+
+    Returns
+    -------
+    Counts, Counts or None, int
+        Normalized pre-tokens, runs where superwords are wanted, and the running pre-tokens of the text. What was left out goes
+        to `notes`.
+    """
+    normalizer, pattern = recipe.normalizer, recipe.pattern
+    counts = prepare(reading.train, normalizer, pattern.within_words)
+    whole = counts.total
+    counts, dropped = counts.pruned(recipe.train.min_count)
+    runs = None if reading.runs is None else prepare_runs(reading.runs, normalizer, pattern, counts.words)
+    if dropped.words:
+        notes.append(f"words that occur less than {recipe.train.min_count} times are not trained on: {dropped}")
+    if not recipe.train.min_count:
+        distinct = len(counts)
+        counts, runs = thinned(counts, runs)
+        if counts.seen is not None:
+            n = int((counts.n > 0).sum())
+            notes.append(
+                f"{n:,} of {distinct:,} distinct words are trained on, the rare ones as a sample of their kind"
+            )
+    return counts, runs, whole
+
+
+def thinned(counts: Counts, runs: Counts | None) -> tuple[Counts, Counts | None]:
+    """The words that are trained on where nobody says, and the runs; words that only the runs have come with `n` 0."""
+    n = weights(counts.n, enough(len(counts)))
+    kept = n > 0
+    if runs is not None:
+        runs = sampled(runs, enough(len(runs)))
+        kept[words_in(runs, counts.words)[1]] = True
+    if bool((n == counts.n).all()):
+        return counts, runs
+    return Counts(tuple(counts.column.filter(kept)), n[kept], seen=counts.n[kept]), runs
+
+
+def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) -> SegmentedCounts:
+    """The cuts that a recipe asks for."""
+    return segment_counts(
+        counts,
+        segmenter,
+        Policy.parse(recipe.segment.policy),
+        as_jamo=recipe.spelled,
+        mass=recipe.segment.mass,
+        on_progress=lambda done, n: tell("segment", done, n),
+    )
+
+
+def cut_texts(raw: Counts, normalizer: Normalizer, segmenter: Segmenter, policy: Policy) -> SegmentedCounts:
+    """Counted words or sentences, normalized, with the analyser's cuts of their words, in syllables.
+
+    Of more than `MEASURED` distinct texts a sample stands for all of them (`koktok.count.sample`).
+
+    Parameters
+    ----------
+    raw : Counts
+        As they stand in the text.
+    normalizer, segmenter, policy
+        As the tokenizer was trained with.
+
+    Examples
+    --------
+    >>> from koktok.segment import Whitespace
+    >>> cut_texts(Counts.from_mapping({" 집에 간다": 2}), Normalizer(), Whitespace(), Policy.parse("morphemes"))
+    SegmentedCounts(words=1, cuts=0, total=2)
+    """
+    texts: Counter[str] = Counter()
+    for text, n in sampled(raw, MEASURED).items():
+        texts[normalizer(text)] += n
+    words: Counter[str] = Counter()
+    for text, n in texts.items():
+        for word in words_of(text):
+            words[word] += n
+    cut = segment_counts(Counts.from_mapping(words), segmenter, policy)
+    number = {word: i for i, word in enumerate(cut.words)}
+    items = []
+    for text, n in texts.items():
+        at = 0
+        cuts: list[Cut] = []
+        for word in words_of(text):
+            cuts += [boundary._replace(offset=at + boundary.offset) for boundary in cut.cuts(number[word])]
+            at += len(word)
+        items.append((text, cuts, n))
+    return SegmentedCounts.from_items(items)
+
+
+@contextmanager
+def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Note the wall time of a stage."""
+    begun = time.perf_counter()
+    yield
+    seconds[stage] = round(time.perf_counter() - begun, 2)
+
+
+def _trainer(recipe: Recipe) -> str:
+    """Name and version of whoever chose the pieces."""
+    if recipe.train.backend == "spm":
+        return f"sentencepiece:{version('sentencepiece')}"
+    return f"koktok.{recipe.train.model}:{version('koktok')}"
+
+
+def _licences(sources: Iterable[SourceRecord]) -> dict[str, str]:
+    """Licences of the sources that are known corpora."""
+    known = {}
+    for source in sources:
+        with suppress(CorpusError):  # most sources are no corpora, and a broken recipe must not cost a training
+            known[source.name] = find(source.name).licence
+    return known

@@ -1,0 +1,65 @@
+"""The public names: what each takes, what is refused, and that a room of the same name never hides one."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+from conftest import MINI
+
+import koktok
+from koktok.errors import InputError, UsageError
+from koktok.recipe import SECTION_OF, Recipe
+
+SMALL = {"segmenter": "whitespace", "vocab_size": 900, "holdout": 0.0, "required": "none", "character_coverage": 0.9}
+
+
+def test_a_room_does_not_hide_a_name() -> None:
+    for room in ("koktok.train.unigram", "koktok.verify.checks"):
+        importlib.import_module(room)
+    assert callable(koktok.train)
+    assert callable(koktok.verify)
+    from koktok.train import dispatch
+
+    assert dispatch.__name__ == "koktok.train.dispatch"
+
+
+def test_train_load_verify_evaluate(tmp_path: Path) -> None:
+    made = koktok.train(MINI / "news.txt", **SMALL)
+    folder = made.save(tmp_path / "mine")
+    assert koktok.load(folder) == made.tokenizer
+    again = koktok.train([MINI / "news.txt"], Recipe().changed(**SMALL))
+    assert again.tokenizer.digest() == made.tokenizer.digest()
+    assert "| tokenizer | ids |" not in (folder / "README.md").read_text("utf-8")
+    assert koktok.verify(folder, ["나는 집에 간다."]).passed
+    scores = koktok.evaluate([made.tokenizer, folder, "syllables"], MINI / "news.txt", resamples=0)
+    figures = [one.values["fertility"].value for one in scores.values()]
+    assert len(figures) == 3
+    assert figures[0] == figures[1] < figures[2]
+
+
+def test_names_of_files_are_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("나는 집에 간다.\n", encoding="utf-8")
+    for wrong in ([str(file)], (str(file), str(file)), iter([str(file)]), ["corpus:mini"]):
+        with pytest.raises(InputError, match="names of files came where text was wanted"):
+            koktok.train(wrong, **SMALL)
+    with pytest.raises(InputError, match="among paths"):
+        koktok.train([file, "나는 집에 간다."], **SMALL)
+    with pytest.raises(InputError):
+        koktok.train(str(file), **SMALL)
+    with pytest.raises(UsageError, match="no tokenizer"):
+        koktok.evaluate([], file)
+
+
+def test_fields_have_one_name_each() -> None:
+    sections = [field.annotation for name, field in Recipe.model_fields.items() if name in set(SECTION_OF.values())]
+    assert len(SECTION_OF) == sum(len(section.model_fields) for section in sections)
+    assert not set(SECTION_OF) & set(Recipe.model_fields)
+
+
+@pytest.mark.parametrize(("former", "instead"), [("train_tokenizer", "koktok.train"), ("Source", "Path")])
+def test_former_names_work_and_warn(former: str, instead: str) -> None:
+    with pytest.warns(DeprecationWarning, match=instead):
+        assert getattr(koktok, former)
