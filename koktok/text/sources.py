@@ -15,7 +15,6 @@ import shlex
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -112,63 +111,33 @@ class Source:
         return cls(name or "+".join(dict.fromkeys(stems)), tuple(files), weight, field, tuple(skipped))
 
 
-TRIED = 100
-"""Lines that are looked at to tell text from names of files."""
-
-
 def text_of(given: Any) -> Any:
-    """What a user gives as text: sources where paths came, or the lines as they are.
+    """What a user gives as text: sources where paths came, anything else as it is.
 
-    A path is a `Path`; a `str` is a line of text. Strings that are all names of files are taken for neither: nobody wants a
-    tokenizer of file names.
+    A path is a `Path`; a `str` is a line of text, and the names of files as `str` are refused where lines are read.
 
     Parameters
     ----------
-    given : Path, Source, a sequence of these, or iterable of str or mappings
+    given : Path, Source, a sequence of these, or lines as `lines_of` takes them
 
     Raises
     ------
     InputError
-        When it is a bare `str`, or the names of files as `str`.
+        When a list holds paths and something else.
 
     Examples
     --------
     >>> text_of(Path("-"))[0].name, text_of(["나는 집에 간다."])
     ('stdin', ['나는 집에 간다.'])
-    >>> text_of([__file__])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    koktok.errors.InputError: names of files came where text was wanted: ...
-    hint: pathlib.Path(...) for each file
     """
     if isinstance(given, Source | Path):
         given = [given]
-    if isinstance(given, list | tuple) and any(isinstance(item, Source | Path) for item in given):
-        wrong = next((item for item in given if not isinstance(item, Source | Path)), None)
-        if wrong is not None:
-            raise InputError(f"{str(wrong)[:40]!r} came among paths, and is none", hint=f"Path({str(wrong)[:40]!r})")
-        return [item if isinstance(item, Source) else Source.of(item) for item in given]
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        return given  # whoever reads it says what is wrong
-    try:
-        lines = iter(given)
-    except TypeError:  # an array without dimensions says that it is iterable
+    if not isinstance(given, list | tuple) or not any(isinstance(item, Source | Path) for item in given):
         return given
-    first = list(islice(lines, TRIED))
-    if first and all(isinstance(line, str) and _names_a_file(line) for line in first):
-        raise InputError(
-            f"names of files came where text was wanted: {first[0][:60]!r}", hint="pathlib.Path(...) for each file"
-        )
-    return given if isinstance(given, Sequence) else chain(first, lines)
-
-
-def _names_a_file(line: str) -> bool:
-    if line.startswith("corpus:"):
-        return " " not in line
-    try:
-        return 0 < len(line) < 4096 and Path(line).is_file()
-    except (OSError, ValueError):
-        return False
+    for item in given:
+        if not isinstance(item, Source | Path):
+            raise InputError(f"{str(item)[:40]!r} came among paths, and is none", hint=f"Path({str(item)[:40]!r})")
+    return [item if isinstance(item, Source) else Source.of(item) for item in given]
 
 
 def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
@@ -469,7 +438,8 @@ def _looks_like_a_path(line: str) -> bool:
     """Whether somebody who wrote this meant a file: one that is there, or a name that ends as files of text do."""
     if len(line) > 255 or not line or line != line.strip() or "\0" in line:
         return False
-    return Path(line).is_file() or (" " not in line and line.lower().endswith(EXTENSIONS))
+    named = " " not in line and (line.lower().endswith(EXTENSIONS) or line.startswith("corpus:"))
+    return named or Path(line).is_file()
 
 
 def _batches_of_items(items: Iterable[Any], field: str | None, name: str, report: ReadReport) -> Iterator[list[str]]:
@@ -479,7 +449,7 @@ def _batches_of_items(items: Iterable[Any], field: str | None, name: str, report
         text = item if isinstance(item, str) else pick(item, field, f"item {number}")
         if number == 1 and isinstance(item, str) and _looks_like_a_path(item):
             raise InputError(
-                f"`{item}` came as a line of text, and is the name of a file", hint=f"[Source.of({item!r})] reads files"
+                f"`{item}` came as a line of text, and is the name of a file", hint=f"pathlib.Path({item!r})"
             )
         text = (text or "").replace("\r\n", "\n")
         try:

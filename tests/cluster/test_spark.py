@@ -18,7 +18,6 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import MINI
-from koktok.pipeline import train
 from typer.testing import CliRunner
 
 from koktok.cli import app
@@ -26,6 +25,7 @@ from koktok.cluster.segment import analyse, segment_to_file, words_to_analyse
 from koktok.cluster.spark import JAVA, count_runs, count_to_files, count_words, read_text, session
 from koktok.count.count_files import about, runs_file
 from koktok.errors import AnalyserError, InputError, UsageError
+from koktok.pipeline import train
 from koktok.recipe import Recipe
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter, analyses, write_lexicon

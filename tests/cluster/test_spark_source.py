@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from conftest import MINI
-from koktok.pipeline import train
 from test_spark import NEWS, once, spark  # noqa: F401 - a fixture
 
 from koktok import Tokenizer
 from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.cluster.spark import read_text
 from koktok.errors import InputError, KoktokError, UsageError
+from koktok.pipeline import train
 from koktok.recipe import Recipe
 from koktok.text.sources import Source, read_lines
 

@@ -27,7 +27,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from koktok import Recipe, Source, Tokenizer, load
+from koktok import Recipe, Tokenizer, load
 from koktok.cli import app
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.formats.styles import restyle
@@ -42,6 +42,7 @@ from koktok.instances.philox import moved
 from koktok.instances.reading import read
 from koktok.segment import Morpheme, Policy, Whitespace
 from koktok.segment.kiwi import KiwiSegmenter
+from koktok.text.sources import Source
 from koktok.vocab import Vocab
 
 runner = CliRunner()
