@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import MINI
+from conftest import koktok as run
 
 import koktok
 from koktok.errors import InputError, UsageError
@@ -63,3 +64,10 @@ def test_fields_have_one_name_each() -> None:
 def test_former_names_work_and_warn(former: str, instead: str) -> None:
     with pytest.warns(DeprecationWarning, match=instead):
         assert getattr(koktok, former)
+
+
+def test_the_options_of_train_stand_in_groups() -> None:
+    shown = run("train", "--help").stdout
+    heads = [line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert heads == ["Arguments:", "Output:", "Options:", "Model:", "Korean:", "Data:", "Special tokens:"]
+    assert shown.index("Korean:") < shown.index("--segmenter") < shown.index("Data:")

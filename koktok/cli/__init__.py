@@ -17,6 +17,7 @@ from koktok.cli.export import export, import_
 from koktok.cli.instances import instances
 from koktok.cli.interrupt import heard
 from koktok.cli.metrics import metrics
+from koktok.cli.options import Grouped
 from koktok.cli.playground import playground
 from koktok.cli.text import decode, encode, normalize, segment
 from koktok.cli.train import train
@@ -51,7 +52,7 @@ for verb in (
     verify,
     export,
 ):
-    app.command()(verb)
+    app.command(cls=Grouped)(verb)
 app.command("import")(import_)
 app.add_typer(corpus_app, name="corpus")
 

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from koktok.errors import UsageError, visible
 
@@ -34,6 +35,22 @@ MOST_THREADS = 1024
 """More than any machine has cores; every analyser's thread is a process."""
 
 T = TypeVar("T")
+
+
+class Grouped(TyperCommand):
+    """A command whose options stand in groups in its `--help`: those with a `rich_help_panel` under that heading."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the groups, in the order in which their first options come."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            heading = "Arguments" if param.param_type_name == "argument" else getattr(param, "rich_help_panel", None)
+            if record is not None:
+                groups.setdefault(heading or "Options", []).append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
 
 def pairs(

@@ -37,90 +37,164 @@ FRONTIER = (
 )
 
 
+DATA, MODEL, KOREAN, SPECIAL, OUTPUT = "Data", "Model", "Korean", "Special tokens", "Output"
+"""The groups of options in `--help`."""
+
+
 def train(
     paths: Paths,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", show_default=False)] = Path(
-        "koktok-tokenizer"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder to write.", show_default=False, rich_help_panel=OUTPUT)
+    ] = Path("koktok-tokenizer"),
     recipe: RecipeFile = None,
     vocab_size: Annotated[
         int | None,
-        typer.Option(parser=size_of, metavar="N", help="All ids: bytes, pieces, specials; 32k is 32000. [32000]"),
+        typer.Option(
+            parser=size_of,
+            metavar="N",
+            help="All ids: bytes, pieces, specials; 32k is 32000. [32000]",
+            rich_help_panel=MODEL,
+        ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help=MODELS)] = None,
-    preset: Annotated[str | None, typer.Option(help="short | balanced | aligned. [balanced]")] = None,
+    model: Annotated[str | None, typer.Option(help=MODELS, rich_help_panel=MODEL)] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="short | balanced | aligned. [balanced]", rich_help_panel=MODEL)
+    ] = None,
     keep: Annotated[
         float | None,
-        typer.Option(help="Share of the morpheme boundaries that stay token borders, e.g. 0.8. [the preset's]"),
+        typer.Option(
+            help="Share of the morpheme boundaries that stay token borders, e.g. 0.8. [the preset's]",
+            rich_help_panel=MODEL,
+        ),
     ] = None,
-    tokens_per_eojeol: Annotated[float | None, typer.Option(help="As many tokens as this, e.g. 1.8.")] = None,
-    like: Annotated[Path | None, typer.Option(help="As many tokens as this SentencePiece model.")] = None,
-    lam: Annotated[float | None, typer.Option(help="Cost of a token.")] = None,
-    mu: Annotated[float | None, typer.Option(help="Cost of a cut inside a morpheme.")] = None,
-    nu: Annotated[float | None, typer.Option(help="Cost of a boundary swallowed by a piece.")] = None,
+    tokens_per_eojeol: Annotated[
+        float | None, typer.Option(help="As many tokens as this, e.g. 1.8.", rich_help_panel=MODEL)
+    ] = None,
+    like: Annotated[
+        Path | None, typer.Option(help="As many tokens as this SentencePiece model.", rich_help_panel=MODEL)
+    ] = None,
+    lam: Annotated[float | None, typer.Option(help="Cost of a token.", rich_help_panel=MODEL)] = None,
+    mu: Annotated[float | None, typer.Option(help="Cost of a cut inside a morpheme.", rich_help_panel=MODEL)] = None,
+    nu: Annotated[
+        float | None, typer.Option(help="Cost of a boundary swallowed by a piece.", rich_help_panel=MODEL)
+    ] = None,
     superwords: Annotated[
-        float | None, typer.Option(help="At most this share of pieces crosses spaces; not for QA and NER. [0]")
+        float | None,
+        typer.Option(
+            help="At most this share of pieces crosses spaces; not for QA and NER. [0]", rich_help_panel=MODEL
+        ),
     ] = None,
     inner_superwords: Annotated[
-        bool | None, typer.Option("--inner-superwords", help="Superwords may swallow cuts inside words.")
+        bool | None,
+        typer.Option("--inner-superwords", help="Superwords may swallow cuts inside words.", rich_help_panel=MODEL),
     ] = None,
-    blocklist: Annotated[Path | None, typer.Option(help="File: words that no piece may hold, one a line.")] = None,
+    blocklist: Annotated[
+        Path | None, typer.Option(help="File: words that no piece may hold, one a line.", rich_help_panel=MODEL)
+    ] = None,
     personal_data: Annotated[
-        str | None, typer.Option(help="drop | keep: pieces that look like telephone numbers and the like. [drop]")
+        str | None,
+        typer.Option(
+            help="drop | keep: pieces that look like telephone numbers and the like. [drop]", rich_help_panel=MODEL
+        ),
     ] = None,
     junk: Annotated[
-        str | None, typer.Option(help="drop | keep: pieces of web addresses, runs of one character. [drop]")
+        str | None,
+        typer.Option(help="drop | keep: pieces of web addresses, runs of one character. [drop]", rich_help_panel=MODEL),
     ] = None,
     coverage: Annotated[
-        float | None, typer.Option(help="Share of the running characters that get a piece. [0.9995]")
+        float | None,
+        typer.Option(help="Share of the running characters that get a piece. [0.9995]", rich_help_panel=MODEL),
     ] = None,
-    require: Annotated[str | None, typer.Option(help=REQUIRE)] = None,
+    require: Annotated[str | None, typer.Option(help=REQUIRE, rich_help_panel=MODEL)] = None,
     reserve_script: Annotated[
-        list[str] | None, typer.Option(help="SCRIPT=SHARE of the pieces, e.g. latin=0.3.")
+        list[str] | None, typer.Option(help="SCRIPT=SHARE of the pieces, e.g. latin=0.3.", rich_help_panel=MODEL)
     ] = None,
-    share: Annotated[float | None, typer.Option(help="BPE: share of merges inside morphemes. [0.8]")] = None,
-    backend: Annotated[str | None, typer.Option(help="koktok | spm: whose trainer. [koktok]")] = None,
-    segmenter: Annotated[str | None, typer.Option(help="kiwi | mecab | whitespace. [kiwi]")] = None,
+    share: Annotated[
+        float | None, typer.Option(help="BPE: share of merges inside morphemes. [0.8]", rich_help_panel=MODEL)
+    ] = None,
+    backend: Annotated[
+        str | None, typer.Option(help="koktok | spm: whose trainer. [koktok]", rich_help_panel=MODEL)
+    ] = None,
+    segmenter: Annotated[
+        str | None, typer.Option(help="kiwi | mecab | whitespace. [kiwi]", rich_help_panel=KOREAN)
+    ] = None,
     policy: Annotated[
-        str | None, typer.Option(help="Which boundaries count, e.g. morphemes, josa, j,e,vcp,xsv.")
+        str | None,
+        typer.Option(help="Which boundaries count, e.g. morphemes, josa, j,e,vcp,xsv.", rich_help_panel=KOREAN),
     ] = None,
     segment_mass: Annotated[
-        float | None, typer.Option(help="Analyse words that cover this share of the text; endings tell the rest. [1]")
+        float | None,
+        typer.Option(
+            help="Analyse words that cover this share of the text; endings tell the rest. [1]", rich_help_panel=KOREAN
+        ),
     ] = None,
     user_dictionary: Annotated[
-        str | None, typer.Option(help="Dictionary for Kiwi: form TAB tag TAB score. [that of --recipe]")
+        str | None,
+        typer.Option(help="Dictionary for Kiwi: form TAB tag TAB score. [that of --recipe]", rich_help_panel=KOREAN),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="eojeol | scripts. [eojeol]")] = None,
-    digits: Annotated[str | None, typer.Option(help="single | groups | free. [single]")] = None,
-    jamo: Annotated[bool | None, typer.Option("--jamo", help="Train on conjoining jamo.")] = None,
+    split: Annotated[str | None, typer.Option(help="eojeol | scripts. [eojeol]", rich_help_panel=KOREAN)] = None,
+    digits: Annotated[str | None, typer.Option(help="single | groups | free. [single]", rich_help_panel=KOREAN)] = None,
+    jamo: Annotated[
+        bool | None, typer.Option("--jamo", help="Train on conjoining jamo.", rich_help_panel=KOREAN)
+    ] = None,
     jamo_fallback: Annotated[
-        bool, typer.Option("--jamo-fallback", help="Syllables whole; jamo only for those without a piece.")
+        bool,
+        typer.Option(
+            "--jamo-fallback", help="Syllables whole; jamo only for those without a piece.", rich_help_panel=KOREAN
+        ),
     ] = False,
     min_count: Annotated[
         int | None,
-        typer.Option(help="Rarer words are not trained on. [all count, of much text the rare ones by a sample]"),
+        typer.Option(
+            help="Rarer words are not trained on. [all count, of much text the rare ones by a sample]",
+            rich_help_panel=DATA,
+        ),
     ] = None,
-    specials: Annotated[str | None, typer.Option(help="Special tokens, separated by commas.")] = None,
-    reserved: Annotated[int | None, typer.Option(help="Slots kept free for later. [0]")] = None,
-    style: Annotated[str | None, typer.Option(help=STYLE)] = None,
-    template: Annotated[str | None, typer.Option(help=TEMPLATE)] = None,
-    chat_template: Annotated[str | None, typer.Option(help=CHAT)] = None,
-    model_max_length: Annotated[int | None, typer.Option(help="Longest input in tokens. [the style's]")] = None,
-    padding_side: Annotated[str | None, typer.Option(help="left | right. [the style's]")] = None,
-    pad_to_multiple: Annotated[int | None, typer.Option(help="Reserved slots up to a multiple, e.g. 64. [1]")] = None,
-    weight: Annotated[list[str] | None, typer.Option(help="NAME=W: counts of that source times W.")] = None,
+    specials: Annotated[
+        str | None, typer.Option(help="Special tokens, separated by commas.", rich_help_panel=SPECIAL)
+    ] = None,
+    reserved: Annotated[
+        int | None, typer.Option(help="Slots kept free for later. [0]", rich_help_panel=SPECIAL)
+    ] = None,
+    style: Annotated[str | None, typer.Option(help=STYLE, rich_help_panel=SPECIAL)] = None,
+    template: Annotated[str | None, typer.Option(help=TEMPLATE, rich_help_panel=SPECIAL)] = None,
+    chat_template: Annotated[str | None, typer.Option(help=CHAT, rich_help_panel=SPECIAL)] = None,
+    model_max_length: Annotated[
+        int | None, typer.Option(help="Longest input in tokens. [the style's]", rich_help_panel=SPECIAL)
+    ] = None,
+    padding_side: Annotated[
+        str | None, typer.Option(help="left | right. [the style's]", rich_help_panel=SPECIAL)
+    ] = None,
+    pad_to_multiple: Annotated[
+        int | None, typer.Option(help="Reserved slots up to a multiple, e.g. 64. [1]", rich_help_panel=SPECIAL)
+    ] = None,
+    weight: Annotated[
+        list[str] | None, typer.Option(help="NAME=W: counts of that source times W.", rich_help_panel=DATA)
+    ] = None,
     field: Field = None,
-    holdout: Annotated[float | None, typer.Option(help="Share of lines kept for the closing table. [0.05]")] = None,
+    holdout: Annotated[
+        float | None, typer.Option(help="Share of lines kept for the closing table. [0.05]", rich_help_panel=DATA)
+    ] = None,
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of the analyser. [all]")] = None,
     cache: Annotated[bool, typer.Option(help="Keep analyses for the next training.")] = True,
     lexicon: Annotated[
-        Path | None, typer.Option(help="Words that were analysed elsewhere: Parquet, see the guide to many machines.")
+        Path | None,
+        typer.Option(
+            help="Words that were analysed elsewhere: Parquet, see the guide to many machines.", rich_help_panel=KOREAN
+        ),
     ] = None,
-    compare: Annotated[bool, typer.Option(help="Train plain SentencePiece beside it.")] = True,
-    frontier: Annotated[bool, typer.Option("--frontier", help=FRONTIER)] = False,
-    sizes: Annotated[str | None, typer.Option(help="Sizes for --frontier, separated by commas. [--vocab-size]")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and cost.")] = False,
-    log: Annotated[str | None, typer.Option(help="File for the trainer's log (JSON); `json` for stderr.")] = None,
+    compare: Annotated[bool, typer.Option(help="Train plain SentencePiece beside it.", rich_help_panel=OUTPUT)] = True,
+    frontier: Annotated[bool, typer.Option("--frontier", help=FRONTIER, rich_help_panel=OUTPUT)] = False,
+    sizes: Annotated[
+        str | None,
+        typer.Option(help="Sizes for --frontier, separated by commas. [--vocab-size]", rich_help_panel=OUTPUT),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done and cost.", rich_help_panel=OUTPUT)
+    ] = False,
+    log: Annotated[
+        str | None, typer.Option(help="File for the trainer's log (JSON); `json` for stderr.", rich_help_panel=OUTPUT)
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Train a tokenizer on Korean text and write its folder."""

@@ -320,7 +320,7 @@ def draw(rows: Sequence[FrontierRow], against: Reference | None = None) -> str:
         words = f"one token a character (F1 {trivial.f1:.3f} at {trivial.tokens_per_eojeol:.2f})"
         curves += [Line(0, "ceiling of any tokenizer", bound)] if bound else []
         curves.append(Line(0, words, [(left, trivial.f1), (right, trivial.f1)]))
-        legend.append(("bound", f"the ceiling of any tokenizer, and {words}"))
+        legend += [("bound", "the ceiling of any tokenizer"), ("bound", words)]
     marks = [
         Mark(sizes.index(row.vocab_size) + 1, row.name, row.tokens_per_eojeol, row.f1, best)
         for row, best in zip(rows, on_front(rows), strict=True)
