@@ -28,6 +28,7 @@ from koktok import special as styles
 from koktok.errors import ArtifactError, KoktokError, RecipeError, did_you_mean
 from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
+from koktok.text.patterns import Published, PublishedPattern
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import MOST_WEIGHT
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
@@ -112,6 +113,8 @@ class PretokenizeRecipe(_Section):
     """`eojeol` cuts at white space only; `scripts` also between Hangul, Latin, digits, Han, kana and symbols."""
     digits: Literal["free", "single", "groups"] = "single"
     """Digits one by one, in groups of three from the right, or like any other character."""
+    pattern: Literal["koktok", Published] = "koktok"
+    """`bpe-bytes`: a published pattern in place of these two, letter for letter, because fast runtimes know no other."""
 
 
 class SegmentRecipe(_Section):
@@ -361,6 +364,22 @@ class Recipe(_Section):
         return self
 
     @model_validator(mode="after")
+    def _published_pattern_is_possible(self) -> Recipe:
+        chosen = self.pretokenize
+        if chosen.pattern == "koktok":
+            return self
+        name = f"the pattern {chosen.pattern}"
+        if self.train.model != "bpe-bytes":
+            raise RecipeError(f"{name} is for byte-level BPE, not for {self.train.model}", hint="--model bpe-bytes")
+        if self.train.superwords:
+            raise RecipeError(f"{name} cuts at every space, so there are no superwords", hint="--superwords 0")
+        if (chosen.split, chosen.digits) != ("eojeol", "single"):
+            raise RecipeError(
+                f"{name} says by itself where words and digits are cut", hint="--split and --digits left out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _superwords_are_possible(self) -> Recipe:
         fits = self.train.model in WIDE_MODELS and self.train.backend == "koktok" and not self.spelled
         if self.train.superwords and not fits:
@@ -440,6 +459,8 @@ class Recipe(_Section):
     def pattern(self) -> Pattern:
         """What cuts text into pretokens; superwords cross spaces, see `Pattern.within_words`."""
         chosen = self.pretokenize
+        if chosen.pattern != "koktok":
+            return PublishedPattern(name=chosen.pattern)
         return Pattern(split=chosen.split, digits=chosen.digits, superwords=self.train.superwords > 0)
 
     @classmethod
@@ -524,7 +545,8 @@ class Recipe(_Section):
     def changed(self, **changes: Any) -> Recipe:
         """A copy with some values replaced, by name, or those of a section as a mapping; values of None change nothing.
 
-        Another style takes the special tokens of the old one away; another target, or a preset, the old target.
+        Another style takes the special tokens of the old one away; another target, or a preset, the old target; a published
+        pattern the fold of zero-width characters, where `normalize` does not come with it.
 
         Raises
         ------
@@ -551,6 +573,9 @@ class Recipe(_Section):
                 values[key] |= {name: value for name, value in change.items() if value is not None}
             elif change is not None:
                 values[key] = change
+        published = _plain(changes.get("pretokenize")).get("pattern") not in (None, "koktok")
+        if published and "normalize" not in changes and isinstance(values["normalize"], dict):
+            values["normalize"]["zero_width"] = False  # whoever knows the pattern knows NFC, and no fold before it
         segment, asked = values["segment"], _plain(changes.get("segment"))
         if isinstance(segment, dict) and segment.get("segmenter") != "kiwi" and "user_dictionary" not in asked:
             segment |= {"user_dictionary": "", "user_dictionary_sha256": ""}  # it was Kiwi's

@@ -183,6 +183,8 @@ class Encoder:
                 data, texts.begins, texts.ends, state, self._marks, self._cuts, self._grouped,
                 begins, ends, plain, closes,
             )  # fmt: skip
+            if not self.pattern.by_neighbours:
+                plain[:found] = False  # a unit may be several pretokens
             heads, jobs, places = table.look_up(data, begins[:found], ends[:found])
             solved = self._solve(data, begins, ends, plain, jobs)
             table.keep(places, *solved)

@@ -115,6 +115,10 @@ def cuts_of(pattern: Pattern) -> NDArray[np.bool_]:
     }
     one_of[REST] = "("
     cuts = np.zeros(256, np.bool_)
+    if not pattern.by_neighbours:
+        space = _NAMES.index("space")
+        cuts[[16 * i + space for i, name in enumerate(_NAMES) if name not in ("newline", "space", "blank")]] = True
+        return cuts
     for i, before in enumerate(_NAMES):
         for j, after in enumerate(_NAMES):
             cuts[16 * i + j] = bool(pattern.cuts(one_of[before] + one_of[after]))

@@ -180,7 +180,7 @@ def _tiktoken(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
         write_folder(out, files(replace(tokenizer.engine.ranks, name=name)), EXPORT)
         return []
     ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
-    write_folder(out, files(ranks, tokenizer.normalizer.signature()), EXPORT)
+    write_folder(out, files(ranks, tokenizer.normalizer.signature(), tokenizer.pattern.javascript), EXPORT)
     return ["tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
 
 

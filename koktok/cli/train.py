@@ -134,6 +134,12 @@ def train(
     ] = None,
     split: Annotated[str | None, typer.Option(help="eojeol | scripts. [eojeol]", rich_help_panel=KOREAN)] = None,
     digits: Annotated[str | None, typer.Option(help="single | groups | free. [single]", rich_help_panel=KOREAN)] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            help="koktok, or for bpe-bytes gpt2 | llama3 | qwen2 | o200k | cl100k. [koktok]", rich_help_panel=KOREAN
+        ),
+    ] = None,
     jamo: Annotated[
         bool | None, typer.Option("--jamo", help="Train on conjoining jamo.", rich_help_panel=KOREAN)
     ] = None,
@@ -206,7 +212,7 @@ def train(
     without = {"user_dictionary": "", "user_dictionary_sha256": ""} if user_dictionary == "" else {}
     chosen = base.changed(
         segment={"segmenter": segmenter, "policy": policy, "mass": segment_mass, **without},
-        pretokenize={"split": split, "digits": digits},
+        pretokenize={"split": split, "digits": digits, "pattern": pattern},
         train={
             "vocab_size": vocab_size,
             "model": model,

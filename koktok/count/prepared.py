@@ -137,6 +137,8 @@ def untouched(normalizer: Normalizer, pattern: Pattern) -> str:
     There are none where syllables themselves are not safe. Pairs tell, because a cut depends on nothing but the two
     characters beside it; what looks further (groups of digits, repeated signs) shows in a run of forty.
     """
+    if not pattern.by_neighbours:
+        return ""
     every = "".join(chr(code) * 10 for code in SYLLABLES)
     if normalizer(every) != every or pattern.pretokenize(every) != [every]:
         return ""

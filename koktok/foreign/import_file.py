@@ -19,26 +19,17 @@ from koktok.foreign.ours import own_json, own_model
 from koktok.formats.folder import MARK
 from koktok.formats.tiktoken import SPEC, Ranks, ranks_from_text
 from koktok.formats.tiktoken import load as load_ranks
+from koktok.text.patterns import PUBLISHED, TIKTOKEN
 from koktok.tokenizer import Tokenizer
 from koktok.vocab import check_sparse
 
 __all__ = ["PATTERNS", "import_tokenizer", "load"]
 
-_GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
-_CL100K = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
-_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
-_O200K = (
-    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    rf"|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-_LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-
 PATTERNS: Final[Mapping[str, tuple[str, Mapping[str, int]]]] = {
-    "gpt2": (_GPT2, {"<|endoftext|>": 50256}),
-    "p50k_base": (_GPT2, {"<|endoftext|>": 50256}),
+    "gpt2": (TIKTOKEN["gpt2"], {"<|endoftext|>": 50256}),
+    "p50k_base": (TIKTOKEN["gpt2"], {"<|endoftext|>": 50256}),
     "cl100k_base": (
-        _CL100K,
+        TIKTOKEN["cl100k"],
         {
             "<|endoftext|>": 100257,
             "<|fim_prefix|>": 100258,
@@ -47,9 +38,9 @@ PATTERNS: Final[Mapping[str, tuple[str, Mapping[str, int]]]] = {
             "<|endofprompt|>": 100276,
         },
     ),
-    "o200k_base": (_O200K, {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
-    "llama3": (_LLAMA3, {}),
-    "qwen2": (_LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}"), {}),
+    "o200k_base": (PUBLISHED["o200k"], {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
+    "llama3": (PUBLISHED["llama3"], {}),
+    "qwen2": (PUBLISHED["qwen2"], {}),
 }
 """By name, what a ranks file does not hold: its pattern and special tokens, as tiktoken and the models' authors give them."""
 

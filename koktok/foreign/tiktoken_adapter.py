@@ -14,28 +14,19 @@ from typing import Final
 from koktok.errors import InputError, MissingExtraError, UsageError
 from koktok.foreign.base import Rows, Subject
 from koktok.foreign.engines import asking
-from koktok.foreign.import_file import PATTERNS as THEIRS
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
+from koktok.text.patterns import PUBLISHED, TIKTOKEN
 from koktok.vocab import check_sparse
 
 __all__ = ["PATTERNS", "Tiktoken", "open_tekken", "open_tiktoken"]
 
-_LLAMA3: Final = THEIRS["llama3"][0]
-
 PATTERNS: Final[dict[str, str]] = {
     # As cl100k_base was published first. What tiktoken has today keeps a line break and the spaces behind it together at the
     # end of a text; on lines, which hold no line break, the two are the same, and digests of reports hold this one.
-    "cl100k": _LLAMA3,
-    "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    "llama3": _LLAMA3,
-    "llama4": THEIRS["o200k_base"][0],
-    "o200k": THEIRS["o200k_base"][0],
-    "qwen2": THEIRS["qwen2"][0],
-    "qwen3.5": (
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
-        r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    ),
+    **PUBLISHED,
+    "gpt2": TIKTOKEN["gpt2 before 0.8"],
+    "llama4": PUBLISHED["o200k"],
 }
 """Patterns by the vocabulary that made them known; a rank file does not hold its own."""
 

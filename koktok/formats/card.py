@@ -30,7 +30,7 @@ word; nothing is unknown.""",
 """What kinds that are not lossless lose."""
 
 
-def elsewhere(kind: str, *, superwords: bool, jamo: bool) -> list[str]:
+def elsewhere(kind: str, *, superwords: bool, jamo: bool, pattern: str = "koktok") -> list[str]:
     """What other libraries and tasks do not do with a vocabulary of this kind, and the way round; a sentence each.
 
     Examples
@@ -65,6 +65,17 @@ def elsewhere(kind: str, *, superwords: bool, jamo: bool) -> list[str]:
             "Pieces of conjoining jamo are not for JavaScript and not for constrained generation (llguidance, xgrammar), "
             "which see jamo where the text has syllables; `DecodeStream` of tokenizers stops with an error, "
             "`Tokenizer.stream` of koktok does not."
+        )
+    if pattern != "koktok":
+        cpp = "" if pattern == "o200k" else ", llama.cpp (`koktok export --to gguf`)"
+        found.append(
+            f"The pattern is that of {pattern}, letter for letter: gigatoken, snaptokens, fastokens{cpp} and other runtimes "
+            "that know patterns by name load this folder."
+        )
+    elif kind == "bpe-bytes":
+        found.append(
+            "gigatoken, snaptokens and llama.cpp know published patterns only, and refuse koktok's own: train with "
+            "`--pattern llama3` for these; fastokens and kitoken take both."
         )
     return found
 
@@ -130,7 +141,12 @@ def model_card(
         for row in figures
     )
     foreign = why_not(tokenizer.vocab)
-    limits = elsewhere(tokenizer.vocab.kind, superwords=bool(recipe.train.superwords), jamo=recipe.spelled)
+    limits = elsewhere(
+        tokenizer.vocab.kind,
+        superwords=bool(recipe.train.superwords),
+        jamo=recipe.spelled,
+        pattern=recipe.pretokenize.pattern,
+    )
     if not sentencepiece.why_not(tokenizer.vocab, tokenizer.pattern):
         less = "; ".join(sentencepiece.differences(tokenizer.normalizer))
         limits.append(

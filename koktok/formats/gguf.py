@@ -20,7 +20,8 @@ from koktok.files import write_file
 from koktok.formats.hf import ROLES
 from koktok.formats.sentencepiece import charsmap, differences
 from koktok.text.normalize import JamoNormalizer
-from koktok.vocab import Vocab
+from koktok.text.patterns import PUBLISHED
+from koktok.vocab import Vocab, splits
 
 if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
@@ -45,18 +46,15 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
 ESCAPED = "▁"
 
-_LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-
 PATTERNS = {
-    (_GPT2, False): "gpt-2",
-    (_LLAMA3, False): "smaug-bpe",
-    (_LLAMA3, True): "llama-bpe",
-    (_LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}"), False): "qwen2",
+    (PUBLISHED["gpt2"], False): "gpt-2",
+    (PUBLISHED["llama3"], False): "smaug-bpe",
+    (PUBLISHED["llama3"], True): "llama-bpe",
+    (PUBLISHED["qwen2"], False): "qwen2",
 }
 """Patterns that llama.cpp knows: (regular expression, whether a whole word that is a piece is taken unjoined) to name."""
 
-PATTERNS_OF_BYTE_LEVEL = _GPT2
+PATTERNS_OF_BYTE_LEVEL = PUBLISHED["gpt2"]
 """What a ByteLevel pre-tokenizer of Hugging Face cuts by itself."""
 
 
@@ -124,8 +122,11 @@ def why_not(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> str:
     if jamo:
         return "its pieces are spelled in conjoining jamo, and llama.cpp cannot put syllables together again"
     if vocab.kind == "bpe-bytes":
+        if (pattern.regex, False) in PATTERNS:
+            return ""
         return (
-            "llama.cpp runs byte-level BPE only behind patterns that are built into it, and koktok's is none of them; "
+            "llama.cpp runs byte-level BPE only behind patterns that are built into it, and this is none of them "
+            "(--pattern gpt2, llama3, cl100k and qwen2 are); "
             "BPE over characters (--model bpe) runs there with the same ids, byte fallback included"
         )
     if vocab.kind not in ("unigram", "bpe", "syllable"):
@@ -167,6 +168,16 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer) -> Table:
         for role, names in ROLES.items()
     }
     roles = {role: i for role, i in roles.items() if i >= 0}
+    if vocab.kind == "bpe-bytes":
+        return Table(
+            model="gpt2",
+            pre=PATTERNS[pattern.regex, False],
+            tokens=vocab.tokens,
+            scores=(),
+            types=(NORMAL,) * len(vocab.pieces) + (CONTROL,) * len(vocab.specials),
+            roles=dict(sorted(roles.items())),
+            merges=tuple(" ".join(pair) for pair in splits(vocab.pieces)),
+        )
     # Where a role has no token, llama.cpp takes a fixed id for it, which is a byte here.
     roles.setdefault("bos", roles["eos"])
     roles.setdefault("pad", roles["eos"])

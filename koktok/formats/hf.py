@@ -118,6 +118,8 @@ def why_not(vocab: Vocab) -> str:
 def _pre_tokenizer(vocab: Vocab, pattern: Pattern) -> dict[str, Any]:
     """Our pattern, and behind it what the model wants to be done with a pretoken."""
     steps = [pattern.to_hf()]
+    if steps[0]["type"] == "ByteLevel":  # which does both
+        return steps[0]
     if vocab.guard:
         steps.append({"type": "Split", "pattern": {"Regex": vocab.guard}, "behavior": "Isolated", "invert": False})
     if vocab.bytewise:

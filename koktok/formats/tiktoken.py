@@ -188,7 +188,7 @@ def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool
     return Ranks(name, pattern.regex, ranks, dict(vocab.special_ids))
 
 
-def files(ranks: Ranks, normalizer: str = "") -> dict[str, str]:
+def files(ranks: Ranks, normalizer: str = "", javascript: str = "") -> dict[str, str]:
     """The files of an export: NAME.tiktoken, and tiktoken.json with everything else.
 
     Parameters
@@ -196,6 +196,8 @@ def files(ranks: Ranks, normalizer: str = "") -> dict[str, str]:
     ranks : Ranks
     normalizer : str
         Signature of what normalizes text before, for the reader; tiktoken has no place for it.
+    javascript : str
+        The pattern as js-tiktoken can read it, which goes beside the other as `pat_str_js`.
     """
     spec = {
         "format": FORMAT,
@@ -207,6 +209,8 @@ def files(ranks: Ranks, normalizer: str = "") -> dict[str, str]:
         "n_vocab": len(ranks.ranks) + len(ranks.specials),
         "normalizer": normalizer,
     }
+    if javascript:
+        spec["pat_str_js"] = javascript
     return {f"{ranks.name}.tiktoken": ranks.text(), SPEC: json.dumps(spec, ensure_ascii=False, indent=1) + "\n"}
 
 

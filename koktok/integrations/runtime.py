@@ -67,7 +67,8 @@ def settings_of(tokenizer: Tokenizer) -> dict[str, Any]:
         When no cut inside a word is possible for this kind of vocabulary.
     """
     kind = tokenizer.vocab.kind
-    reason = why_not(tokenizer.vocab)
+    published = not tokenizer.pattern.by_neighbours
+    reason = why_not(tokenizer.vocab) or ("a published pattern cuts where no analyser is asked" if published else "")
     if kind in ("wordpiece", "word"):
         reason = f"a {kind} vocabulary spells a piece after a cut as the beginning of a new word, and decodes to one"
     if reason:

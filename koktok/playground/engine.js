@@ -129,7 +129,9 @@ class Normalizer {
 
 /** Where text is cut into pretokens: a matrix of character classes, each cut told by its two neighbours. */
 class Pattern {
-  constructor({ classes, follows, digits, grouped }) {
+  constructor({ classes, follows, digits, grouped, regex }) {
+    this.regex = regex ? new RegExp(regex, "gu") : null; // a published pattern
+    if (regex) return;
     this.follows = follows; // follows[a][b] is "1" where a character of class b goes on with one of class a
     this.digits = grouped ? digits : -1;
     this.grouped = grouped; // digits further than this from the end of their number stand alone
@@ -141,6 +143,10 @@ class Pattern {
 
   /** Ends of the pretokens of an array of characters. */
   ends(chars) {
+    if (this.regex) {
+      let end = 0;
+      return (chars.join("").match(this.regex) ?? []).map((part) => (end += Array.from(part).length));
+    }
     const classes = chars.map((char) => this.table[char.codePointAt(0)]);
     const found = [];
     for (let i = 1; i < chars.length; i++) {

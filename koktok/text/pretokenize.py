@@ -113,6 +113,11 @@ class Pattern:
         return self.digits != "groups"
 
     @property
+    def by_neighbours(self) -> bool:
+        """True where classes of neighbours, and the digits of a number, tell every cut: for all patterns of koktok's own."""
+        return True
+
+    @property
     def within_words(self) -> Pattern:
         """The same without superwords: every space cuts."""
         return replace(self, superwords=False)
@@ -152,6 +157,19 @@ class Pattern:
         """Give the "pre_tokenizer" node of a tokenizer.json that cuts alike."""
         return {"type": "Split", "pattern": {"Regex": self.regex}, "behavior": "Isolated", "invert": False}
 
+    @property
+    def javascript(self) -> str:
+        r"""The pattern for `new RegExp(…, "ug")`, which has no possessive quantifiers; they only save looking back.
+
+        Every repeated run is followed by what the run cannot hold, so that looking back finds no other way.
+
+        Examples
+        --------
+        >>> "++" in Pattern().javascript, "*+" in Pattern().javascript
+        (False, False)
+        """
+        return self.regex.replace("++", "+").replace("*+", "*")
+
     def rules(self) -> dict[str, Any]:
         """Give the pattern as plain data, for an engine in another language.
 
@@ -171,7 +189,7 @@ class Pattern:
         """
         names = [*CLASSES, REST]
         return {
-            "classes": [list(_code_points(ranges)) for ranges in CLASSES.values()],
+            "classes": _ranges_of_classes(),
             "follows": ["".join("01"[not _cut(a, b, self)] for b in names) for a in names],
             "digits": names.index("digit"),
             "grouped": GROUPED if self.digits == "groups" else 0,
@@ -225,10 +243,11 @@ def _script(name: str) -> str:
 
 
 @lru_cache
-def _code_points(ranges: str) -> tuple[int, ...]:
-    """First and last code points of the ranges of a class."""
+def _ranges_of_classes() -> list[list[int]]:
+    """First and last code points of the ranges of each class, in the order of `CLASSES`."""
     everything = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
-    return tuple(ord(char) for run in re.findall(f"[{ranges}]+", everything) for char in (run[0], run[-1]))
+    runs = (re.findall(f"[{ranges}]+", everything) for ranges in CLASSES.values())
+    return [[ord(char) for run in found for char in (run[0], run[-1])] for found in runs]
 
 
 def _class(names: set[str]) -> str:

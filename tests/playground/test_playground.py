@@ -19,7 +19,7 @@ from conftest import ROOT
 from hypothesis import given
 from strategies import korean_text
 
-from koktok import Tokenizer
+from koktok import Recipe, Tokenizer
 from koktok.cli import app
 from koktok.errors import UsageError
 from koktok.foreign.import_file import import_tokenizer
@@ -150,6 +150,15 @@ def test_any_text(name: str, node: Engine, tmp_path: Path) -> None:
         same(node, tokenizer, [text])
 
     check()
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "qwen2", "o200k"])
+def test_published_patterns(name: str, node: Engine, mini: list[str], tmp_path: Path) -> None:
+    made = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / "v1-bpe-bytes", tmp_path))
+    recipe = Recipe().changed(train={"model": "bpe-bytes"}, pretokenize={"pattern": name})
+    tokenizer = Tokenizer(recipe, made.vocab)
+    node.ask("load", [payload(tokenizer), tables()])
+    same(node, tokenizer, [*tricky_lines(), "I'll I'LL we've DON'T itſ ABCdef aB", *mini[::3]])
 
 
 def test_n_best_and_replay(node: Engine, tmp_path: Path) -> None:

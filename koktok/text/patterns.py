@@ -1,0 +1,172 @@
+r"""Patterns that other vocabularies made known, letter for letter as they were published, and `PublishedPattern`, which cuts by one.
+
+This file adds: names. Fast runtimes (gigatoken, snaptokens, fastokens, llama.cpp) have no general engine for regular
+expressions; they know these, and stop at any other. `\p{L}` and its like are those of the engine that runs them, so a letter
+younger than its Unicode may be cut elsewhere by another; koktok lets the library `tokenizers` cut, whose ids are the yardstick.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, Final, Literal, get_args
+
+from koktok.errors import InputError
+from koktok.text.pretokenize import Pattern
+
+__all__ = ["PUBLISHED", "TIKTOKEN", "Published", "PublishedPattern"]
+
+Published = Literal["gpt2", "llama3", "qwen2", "o200k", "cl100k"]
+
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+_LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_O200K = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    rf"|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+PUBLISHED: Final[dict[str, str]] = {
+    "gpt2": _GPT2,
+    "llama3": _LLAMA3,
+    "qwen2": _LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}"),
+    "qwen3.5": (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
+        r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+    "o200k": _O200K,
+    "cl100k": _LLAMA3,  # Meta took it over letter for letter
+}
+"""By the vocabulary that made them known, as they were first published."""
+
+TIKTOKEN: Final[dict[str, str]] = {
+    "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
+    "gpt2 before 0.8": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    "cl100k": (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+    ),
+}
+"""As tiktoken spells them today, for less looking back. Only for tiktoken: `$` is the end of a line to Oniguruma."""
+
+_WHITE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPattern(Pattern):
+    """A published pattern, by name.
+
+    Law: ``"".join(p.pretokenize(x)) == x`` for every str, and the parts are those of `tokenizers`.
+
+    Attributes
+    ----------
+    name : {"gpt2", "llama3", "qwen2", "o200k", "cl100k"}
+        It alone decides; `split`, `digits` and `superwords` say nothing.
+
+    Raises
+    ------
+    InputError
+        For a name that is none of these.
+
+    Examples
+    --------
+    >>> PublishedPattern(name="llama3").pretokenize("API를 1234번, I'm")
+    ['API를', ' ', '123', '4', '번', ',', ' I', "'m"]
+    """
+
+    name: str = "llama3"
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(Published):
+            raise InputError(
+                f"`pattern` is {self.name!r}; wanted: koktok, {', '.join(get_args(Published))}",
+                hint='pattern = "llama3"',
+            )
+
+    @property
+    def bigram(self) -> bool:
+        """Never: letters on both sides of an apostrophe are read together."""
+        return False
+
+    @property
+    def by_neighbours(self) -> bool:
+        """Never; but a space behind anything but white space begins a pretoken in all of them."""
+        return False
+
+    @property
+    def within_words(self) -> Pattern:
+        """Itself: it knows no superwords."""
+        return self
+
+    @property
+    def regex(self) -> str:
+        """The pattern as it was published."""
+        return PUBLISHED[self.name]
+
+    def pretokenize(self, text: str) -> list[str]:
+        """Cut `text`; the parts join back to it exactly."""
+        return [part for part, _ in _splitter(self.name).pre_tokenize_str(text)]
+
+    def cuts(self, text: str) -> list[int]:
+        """Offsets inside `text` where a pretoken ends and the next begins.
+
+        Examples
+        --------
+        >>> PublishedPattern(name="gpt2").cuts("12개.")
+        [2, 3]
+        """
+        return list(accumulate(map(len, self.pretokenize(text))))[:-1]
+
+    def crosses(self, piece: str) -> bool:
+        """True where `piece` is cut when it stands alone."""
+        return len(self.pretokenize(piece)) > 1
+
+    def to_hf(self) -> dict[str, Any]:
+        """Give the node by which tokenizer.json has this pattern; GPT-2's is a part of ByteLevel."""
+        if self.name == "gpt2":
+            return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
+        return {"type": "Split", "pattern": {"Regex": self.regex}, "behavior": "Isolated", "invert": False}
+
+    @property
+    def javascript(self) -> str:
+        r"""The pattern for `new RegExp(…, "ug")`, which has no `(?i:…)` everywhere and another `\s`.
+
+        Examples
+        --------
+        >>> PublishedPattern(name="gpt2").javascript[:19]
+        "'s|'t|'re|'ve|'m|'l"
+        """
+        folded = r"(?:'[sSſ]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
+        regex = self.regex.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)", folded)
+        inside = re.sub(r"\[[^]]*]", lambda m: m[0].replace(r"\s", _WHITE), regex)
+        return inside.replace(r"\s", f"[{_WHITE}]").replace(r"\S", f"[^{_WHITE}]")
+
+    def rules(self) -> dict[str, Any]:
+        """Give the pattern as plain data: the expression for JavaScript.
+
+        Examples
+        --------
+        >>> [*PublishedPattern().rules()]
+        ['regex']
+        """
+        return {"regex": self.javascript}
+
+    def signature(self) -> str:
+        """Give its name, as one line.
+
+        Examples
+        --------
+        >>> PublishedPattern(name="o200k").signature()
+        'published:o200k|v:1'
+        """
+        return f"published:{self.name}|v:1"
+
+
+@lru_cache
+def _splitter(name: str) -> Any:
+    from tokenizers import Regex
+    from tokenizers.pre_tokenizers import Split
+
+    return Split(Regex(PUBLISHED[name]), "isolated")

@@ -1,0 +1,158 @@
+"""Published patterns: letter for letter, and the same ids in every library that knows them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import regex
+import tokenizers
+from hypothesis import given
+from llama_cpp import llama_cpp_ids
+from strategies import korean_text
+
+from koktok import Recipe, Tokenizer
+from koktok.bulk.units import cuts_of
+from koktok.errors import InputError, RecipeError
+from koktok.formats import gguf
+from koktok.formats.card import elsewhere
+from koktok.formats.tiktoken import ranks_of
+from koktok.text.normalize import Normalizer
+from koktok.text.patterns import PUBLISHED, TIKTOKEN, Published, PublishedPattern
+from koktok.text.pretokenize import Pattern
+from koktok.verify import verify
+from koktok.verify.probes import tricky_lines
+from koktok.vocab import unspell
+
+NAMES = get_args(Published)
+
+
+def _published(name: str) -> PublishedPattern:
+    return PublishedPattern(name=name)
+
+
+@pytest.fixture(scope="module")
+def learnt(trained: Callable[..., Path]) -> Path:
+    """A folder that was trained behind a published pattern."""
+    return trained(train={"model": "bpe-bytes", "vocab_size": 900}, pretokenize={"pattern": "llama3"})
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def folder(request: pytest.FixtureRequest, learnt: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same pieces behind each pattern."""
+    tokenizer = Tokenizer.load(learnt)
+    recipe = tokenizer.recipe.changed(pretokenize={"pattern": request.param})
+    return Tokenizer(recipe, tokenizer.vocab).save(tmp_path_factory.mktemp("published") / request.param)
+
+
+@given(korean_text())
+def test_parts_are_those_of_the_expression(text: str) -> None:
+    normal = Normalizer()(text)
+    for name in NAMES:
+        pattern = PublishedPattern(name=name)
+        parts = pattern.pretokenize(normal)
+        assert "".join(parts) == normal
+        assert [0, *pattern.cuts(normal)] == ([sum(map(len, parts[:i])) for i in range(len(parts))] or [0])
+        if normal.isascii() or normal.isalpha():  # of rare characters two engines may have tables of two years
+            assert parts == regex.findall(PUBLISHED[name], normal)
+
+
+def test_tiktokens_spelling_cuts_lines_alike(mini: list[str]) -> None:
+    for line in mini:
+        assert regex.findall(TIKTOKEN["gpt2"], line) == PublishedPattern(name="gpt2").pretokenize(line)
+        assert regex.findall(TIKTOKEN["cl100k"], line) == PublishedPattern(name="cl100k").pretokenize(line)
+
+
+def test_hugging_face_and_bulk_give_the_same_ids(folder: Path, mini: list[str]) -> None:
+    tokenizer, theirs = Tokenizer.load(folder), tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    assert tokenizer.recipe.normalize.zero_width is False
+    lines = [*tricky_lines(), *mini[::2], *("\n".join(mini[i : i + 5]) for i in range(0, 200, 20))]
+    rows = [tokenizer.encode(line).ids for line in lines]
+    assert [encoding.ids for encoding in theirs.encode_batch(lines, add_special_tokens=False)] == rows
+    assert [ids.tolist() for ids in tokenizer.encode_ids(lines)] == rows
+    assert [tokenizer.decode(ids) for ids in rows] == [tokenizer.normalize(line) for line in lines]
+
+
+@pytest.mark.slow
+def test_a_folder_is_proven(folder: Path, mini: list[str]) -> None:
+    found = verify(folder, mini[::10], sample=60)
+    assert found.passed, [f for f in found.findings if f.outcome == "fail"]
+
+
+def test_the_counts_are_cut_by_it(learnt: Path) -> None:
+    tokenizer = Tokenizer.load(learnt)
+    for piece in map(unspell, tokenizer.vocab.pieces):
+        if "\ufffd" not in piece and "'" not in piece:
+            assert not tokenizer.pattern.crosses(piece), piece
+
+
+def test_tiktoken_gives_the_same_ids(folder: Path, mini: list[str]) -> None:
+    pytest.importorskip("tiktoken")
+    tokenizer = Tokenizer.load(folder)
+    encoding = ranks_of(tokenizer.vocab, tokenizer.pattern).encoding()
+    for line in mini[::3]:
+        assert encoding.encode_ordinary(tokenizer.normalize(line)) == tokenizer.encode(line).ids
+
+
+@pytest.mark.parametrize("pattern", [Pattern(split="scripts", digits="groups"), Pattern(), *map(_published, NAMES)])
+def test_javascript_reads_it(pattern: Pattern, mini: list[str]) -> None:
+    if not shutil.which("node"):
+        pytest.skip("node is not installed")
+    lines = [*map(Normalizer(), tricky_lines()), "I'll I'LL we've DON'T ABCdef 1234567890", *mini[::2]]
+    script = (
+        "const [p, lines] = JSON.parse(require('fs').readFileSync(0, 'utf-8')); const r = new RegExp(p, 'ug');"
+        "console.log(JSON.stringify(lines.map((line) => line.match(r) ?? [])))"
+    )
+    asked = json.dumps([pattern.javascript, lines])
+    done = subprocess.run(["node", "-e", script], input=asked, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [pattern.pretokenize(line) for line in lines]
+
+
+def test_llama_cpp_gives_the_same_ids(folder: Path, mini: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("gguf")
+    tokenizer = Tokenizer.load(folder)
+    if tokenizer.pattern.regex not in [expression for expression, _ in gguf.PATTERNS]:
+        assert "none of them" in gguf.why_not(tokenizer.vocab, tokenizer.pattern)
+        return
+    table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
+    lines = [tokenizer.normalize(line) for line in mini[::3]]
+    found = llama_cpp_ids(gguf.write(table, tmp_path / "a.gguf"), lines)
+    assert found == [tokenizer.encode(line).ids for line in lines]
+
+
+def test_spaces_behind_words_are_safe_cuts() -> None:
+    safe = cuts_of(PublishedPattern(name="o200k"))
+    assert safe.any()
+    for char in "가a1.!漢カ\u0301":
+        for name in NAMES:
+            for rest in ("", " ", "\n", " 나", "\n 나"):
+                both = PublishedPattern(name=name).pretokenize(f"나{char} {rest}나")
+                assert len(f"나{char}") in [sum(map(len, both[:i])) for i in range(len(both))]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"train": {"model": "unigram"}}, "for byte-level BPE, not for unigram"),
+        ({"train": {"model": "bpe-bytes", "superwords": 0.2}}, "no superwords"),
+        ({"train": {"model": "bpe-bytes"}, "pretokenize": {"digits": "groups"}}, "says by itself where"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(changes: dict[str, dict[str, object]], said: str) -> None:
+    changes["pretokenize"] = {"pattern": "llama3"} | changes.get("pretokenize", {})
+    with pytest.raises(RecipeError, match=said):
+        Recipe().changed(**changes)
+    with pytest.raises(InputError, match="wanted: koktok, gpt2"):
+        PublishedPattern(name="llama4")
+
+
+def test_the_card_says_who_knows_it() -> None:
+    known = elsewhere("bpe-bytes", superwords=False, jamo=False, pattern="llama3")
+    assert any("gigatoken" in line and "llama.cpp" in line for line in known)
+    other = elsewhere("bpe-bytes", superwords=False, jamo=False)
+    assert any("--pattern" in line for line in other)
