@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok import Recipe, Source, train_tokenizer
+from koktok.progress import counted
 from koktok.text.sources import read_lines
 from koktok.verify.probes import tricky_lines
 from koktok.verify.runtimes import RuntimeResult, runtime_results
@@ -83,7 +84,7 @@ def table(rows: dict[str, list[RuntimeResult]]) -> str:
 
 def shown(result: RuntimeResult) -> str:
     if result.outcome == "differs":
-        return f"{result.wrong:,} lines differ"
+        return f"{counted(result.wrong, 'line')} other"
     return "yes" if result.outcome == "same ids" else result.outcome
 
 
