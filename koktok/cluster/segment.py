@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koktok.cluster.spark import ordered_parts, told_plainly
+from koktok.cluster.spark import ordered_parts, told_plainly, uri_of
 from koktok.count.counting import read
 from koktok.errors import AnalyserError, InputError
 from koktok.pipeline.road import trained_on
@@ -96,6 +96,7 @@ def segment_to_file(
         When something cannot be read or written.
     """
     import pyarrow as pa
+    from pyspark import StorageLevel
     from pyspark.sql import functions as f
 
     recipe = recipe or Recipe()
@@ -122,11 +123,12 @@ def segment_to_file(
                 hint="leave the lexicon out, or install that version",
             )
         failed = f.col("word").isin(list(stored.quarantined)) if stored.quarantined else f.lit(False)
-        table = spark.read.parquet(Path(lexicon).absolute().as_uri())
+        table = spark.read.parquet(uri_of(lexicon))
         known = table.filter(~failed).select("word", "row", f.lit(None).cast("string").alias("failure"))
         words = words.join(known.select("word"), "word", "left_anti")
     words = words.repartition(partitions, "word") if partitions else words.repartition("word")
-    rows = words.mapInArrow(analysed, _ANALYSED)
+    # Kept, because sorting looks at its rows twice.
+    rows = words.mapInArrow(analysed, _ANALYSED).persist(StorageLevel.DISK_ONLY)
     quarantined: dict[str, str] = {}
 
     def parts() -> Iterator[Any]:
@@ -134,8 +136,11 @@ def segment_to_file(
             quarantined.update(part.drop_nulls("failure").select("word", "failure").iter_rows())
             yield part.select("word", "row")
 
-    with told_plainly():
-        return write_lexicon(Path(out), parts(), signature, quarantined)
+    try:
+        with told_plainly():
+            return write_lexicon(Path(out), parts(), signature, quarantined)
+    finally:
+        rows.unpersist()
 
 
 def analyse(

@@ -60,7 +60,7 @@ def session(master: str | None = None, *, name: str = "koktok", **options: str) 
     name : str
         Of the application, for Spark's own pages.
     **options : str
-        Settings of Spark, with `_` for `.`, where no file or command line has set them.
+        Settings of Spark, `**{"spark.sql.shuffle.partitions": "200"}`, where no file or command line has set them.
 
     Raises
     ------
@@ -167,8 +167,7 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 
-    uri = path if re.match(r"[a-z][a-z0-9+.-]+:", path) else Path(path).absolute().as_uri()
-    uri = uri.replace("%2A", "*").replace("%3F", "?").replace("%5B", "[").replace("%5D", "]")
+    uri = uri_of(path)
     suffix = re.search(r"\.([a-z]+)(?:\.gz|\.bz2|\.zst)?$", path.lower())
     kinds = [kind for kind, endings in _PACKED.items() if suffix and suffix[1] in endings]
     if suffix and suffix[1] in ("csv", "tsv", "json", "html", "xz"):
@@ -201,6 +200,17 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
         yield kind, table.select(column.cast("binary").alias(TEXT))
     if not found:
         raise InputError(f"there is no file at `{path}` that koktok reads on Spark (.txt .md .jsonl .ndjson .parquet)")
+
+
+def uri_of(path: str | Path) -> str:
+    """A path as Spark wants it: a local one with its scheme, its characters as they are; a URI as it is.
+
+    Examples
+    --------
+    >>> uri_of("s3a://bucket/crawl/"), uri_of("/글/a b*.txt")
+    ('s3a://bucket/crawl/', 'file:///글/a b*.txt')
+    """
+    return str(path) if re.match(r"[a-z][a-z0-9+.-]+:", str(path)) else f"file://{Path(path).absolute()}"
 
 
 def as_text(df: DataFrame, column: str, source: str | None) -> DataFrame:

@@ -9,6 +9,7 @@ Spark starts another), stuck (for ever, until somebody kills the driver).
 
 from __future__ import annotations
 
+import shutil
 import sys
 import warnings
 from collections.abc import Callable
@@ -52,6 +53,8 @@ def harmed(how: str, marks: Path) -> Callable[[Any], Any]:
 def main() -> None:
     warnings.simplefilter("ignore")
     master, how, folder, marks, out, *files = sys.argv[1:]
+    import pyspark
+
     from koktok.cluster.source import register
     from koktok.cluster.spark import count_to_files, read_text, session
 
@@ -76,6 +79,10 @@ def main() -> None:
     written = text.write.format("koktok").option("tokenizer", folder).option("shardBytes", "4000").mode("overwrite")
     written.save(f"{out}/ids")
     count_to_files(text, f"{out}/counts.parquet", holdout=0.2)
+    # A cluster of processes keeps what its executors said beside Spark itself.
+    said = Path(pyspark.__file__).parent / "work" / spark.sparkContext.applicationId
+    spark.stop()
+    shutil.rmtree(said, ignore_errors=True)
 
 
 if __name__ == "__main__":

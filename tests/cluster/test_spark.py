@@ -103,7 +103,7 @@ def test_the_files_are_those_of_one_machine(spark: Any, tmp_path: Path, partitio
 @pytest.mark.slow
 def test_lines_records_and_columns_follow_the_rules_of_one_machine(spark: Any, tmp_path: Path) -> None:
     """A byte order mark, both line ends, an empty line, bad bytes, a line of 1 MB without a space, a last line without end."""
-    folder = tmp_path / "text"
+    folder = tmp_path / "우리 글"
     folder.mkdir()
     huge = "가나다" * 120_000
     lines = b"\xef\xbb\xbf\xec\xa7\x91\r\n\n \xff\x85 b\n" + huge.encode() + b"\n\xe2\x80\xa8a b  \nend"
