@@ -13,8 +13,9 @@ import os
 import re
 import shutil
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -36,6 +37,9 @@ JAVA = "apt-get install openjdk-17-jre-headless"
 """How Debian gets what Spark runs on; Java 21 does as well."""
 
 _COUNTED = "kind tinyint, source string, word string, n bigint, documents bigint, held bigint"
+_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
+"""Set to 16 MB where nobody has set it: a batch is 10,000 rows, which of books are gigabytes."""
+
 _SHARE_OF_BAD = 0.3
 """More bad lines than that, and what was read is no text; of a file `koktok.text.records` says so by its bytes."""
 
@@ -60,7 +64,7 @@ def session(master: str | None = None, *, name: str = "koktok", **options: str) 
     name : str
         Of the application, for Spark's own pages.
     **options : str
-        Settings of Spark, `**{"spark.sql.shuffle.partitions": "200"}`, where no file or command line has set them.
+        Settings of Spark, `**{"spark.sql.shuffle.partitions": "200"}`.
 
     Raises
     ------
@@ -70,7 +74,7 @@ def session(master: str | None = None, *, name: str = "koktok", **options: str) 
         Without Java.
     """
     try:
-        from pyspark import SparkConf
+        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError:
         raise MissingExtraError("pyspark", "spark") from None
@@ -78,25 +82,24 @@ def session(master: str | None = None, *, name: str = "koktok", **options: str) 
         return running
     if "SPARK_REMOTE" not in os.environ and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         raise InputError("Spark wants Java 17 or 21, and there is none here", hint=JAVA)
-    conf = SparkConf()
-    settings = {"spark.app.name": name, **_SETTINGS, **options}
+    builder = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false")
+    for key, value in options.items():
+        builder = builder.config(key, value)
     if master is not None:
-        settings["spark.master"] = master
+        builder = builder.master(master)
         if master.startswith("local"):  # the workers are this Python's, not the one that the shell finds
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    for key, value in settings.items():
-        if key == "spark.master" or not conf.contains(key):
-            conf.set(key, value)
+    # It is Arrow that is used, and not pandas.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     with told_plainly():
-        return SparkSession.builder.config(conf=conf).getOrCreate()
-
-
-_SETTINGS = {
-    # A batch that a task holds: as many rows as are usual, but no gigabyte where the documents are books.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
-}
+        spark = builder.getOrCreate()
+    with suppress(PySparkException):  # a remote session has no context
+        conf = spark.sparkContext.getConf()
+        if not conf.contains("spark.log.level"):
+            spark.sparkContext.setLogLevel("ERROR")
+        if not conf.contains(_BATCH):
+            spark.conf.set(_BATCH, str(16 << 20))
+    return spark
 
 
 @contextmanager
