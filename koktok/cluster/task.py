@@ -122,10 +122,10 @@ def documents_of(
         By source; filled in.
     """
     for batch in batches:
-        sources, kinds, texts = (batch.column(name).to_pylist() for name in ("source", "kind", TEXT))
+        texts = batch.column(TEXT).to_pylist()
         begin = 0
-        for (source, kind), rows in groupby(zip(sources, kinds, strict=True)):
-            end = begin + sum(1 for _ in rows)
+        for (source, kind), rows in _runs_of(batch.column("source"), batch.column("kind")):
+            end = begin + rows
             report = reports.setdefault(source, ReadReport())
             try:
                 found = given_records(texts[begin:end], kind, field, report, source)
@@ -135,6 +135,15 @@ def documents_of(
             begin = end
             if found:
                 yield source, found
+
+
+def _runs_of(sources: pa.Array, kinds: pa.Array) -> Iterator[tuple[tuple[str, Kind], int]]:
+    """Sources and kinds of consecutive rows, and how many these are; of most batches there is one."""
+    if len(sources) and len(sources.unique()) == len(kinds.unique()) == 1:
+        yield (sources[0].as_py(), kinds[0].as_py()), len(sources)
+        return
+    for key, rows in groupby(zip(sources.to_pylist(), kinds.to_pylist(), strict=True)):
+        yield key, sum(1 for _ in rows)
 
 
 def _tell_which(texts: Sequence[bytes | None], kind: Kind, field: str | None, source: str) -> None:

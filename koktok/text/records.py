@@ -293,7 +293,7 @@ def given_records(
     file = _File(Path(name), "skip", report, Meter([], None))
     if kind == "column":
         return _column_texts(file, 1, values)
-    lines = _decoded(b"".join([b"%b\n" % (value or b"") for value in values]))
+    lines = _decoded(b"\n".join([*(value or b"" for value in values), b""]))
     return _json_texts(file, 1, *lines, field) if kind == "jsonl" else _plain_texts(file, 1, *lines, field)
 
 

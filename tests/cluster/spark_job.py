@@ -3,8 +3,7 @@
     python tests/cluster/spark_job.py MASTER HOW TOKENIZER MARKS OUT FILE...
 
 Writes the token files OUT/ids and the count OUT/counts.parquet of some files of text, in six partitions. HOW says what goes
-wrong, once in each of some partitions: nothing, executor (its process is killed), slow (the first attempt takes so long that
-Spark starts another), stuck (for ever, until somebody kills the driver).
+wrong, once in each of some partitions: nothing, executor (its process is killed), stuck (for ever, until somebody kills the driver).
 """
 
 from __future__ import annotations
@@ -42,8 +41,6 @@ def harmed(how: str, marks: Path) -> Callable[[Any], Any]:
             if how == "executor" and context.partitionId() == 1:
                 daemon = int(Path(f"/proc/{os.getppid()}/stat").read_text().rsplit(")", 1)[1].split()[1])
                 os.kill(daemon, signal.SIGKILL)
-            if how == "slow" and context.partitionId() % 2:
-                time.sleep(30)
             if how == "stuck" and context.partitionId() >= 3:
                 time.sleep(600)
 
@@ -67,10 +64,6 @@ def main() -> None:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
             "spark.executor.memory": "512m",
-            "spark.speculation": "true" if how == "slow" else "false",
-            "spark.speculation.quantile": "0.3",
-            "spark.speculation.multiplier": "1.5",
-            "spark.speculation.minTaskRuntime": "1s",
         },
     )
     register(spark)
