@@ -23,6 +23,7 @@ class Kind(StrEnum):
     mlm = "mlm"
     bert = "bert"
     lm = "lm"
+    t5 = "t5"
     packed = "packed"
 
 

@@ -48,7 +48,11 @@ def tokens_of_row(folder: str | Path, row: dict[str, Any]) -> list[Token]:
     manifest = read_manifest(folder)
     names = json.loads((Path(folder) / "tokens.json").read_text(encoding="utf-8"))
     special, mask = set(manifest["specials"]), manifest["roles"].get("mask_token")
-    labels = row.get("labels") or [IGNORED] * len(row["input_ids"])
+    labels = row.get("labels") or []
+    target: list[int] = []
+    if len(labels) != len(row["input_ids"]) or manifest["plan"]["kind"] in ("lm", "t5"):
+        target = labels if manifest["plan"]["kind"] == "t5" else []
+        labels = [IGNORED] * len(row["input_ids"])
 
     def name(i: int) -> str:
         return visible(names[i].replace(" ", "▁"))
@@ -63,4 +67,6 @@ def tokens_of_row(folder: str | Path, row: dict[str, Any]) -> list[Token]:
             found.append((f"{name(i)}=", "kept"))
         else:
             found.append((f"{name(i)}←{name(label)}", "random"))
-    return found
+    return (
+        found + [("→", "special")] * bool(target) + [(name(i), "special" if i in special else "mask") for i in target]
+    )

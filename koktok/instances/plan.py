@@ -19,6 +19,7 @@ from koktok.instances.layout import Frame, Gathered, Layout, gather, sentences_l
 from koktok.instances.lm import best_fit_layout, chunks_layout
 from koktok.instances.masking import IGNORED, Masking
 from koktok.instances.philox import moved
+from koktok.instances.t5 import corrupt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,10 +28,19 @@ if TYPE_CHECKING:
 
 __all__ = ["InstanceBatch", "Instances", "Kind", "Plan"]
 
-Kind = Literal["mlm", "bert", "lm"]
+Kind = Literal["mlm", "bert", "lm", "t5"]
 Pairs = Literal["next", "order"]
 Pack = Literal["chunks", "best-fit"]
 STYLE = "koktok export TOKENIZER --to hf --style {} -o FOLDER, and FOLDER in its place"
+
+
+WANTED: dict[Kind, list[str]] = {
+    "mlm": ["mask_token"],
+    "bert": ["cls_token", "sep_token", "mask_token"],
+    "lm": ["eos_token"],
+    "t5": ["eos_token"],
+}
+"""The special tokens that a kind cannot do without."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +49,12 @@ class Plan:
 
     Parameters
     ----------
-    kind : {"mlm", "bert", "lm"}
+    kind : {"mlm", "bert", "lm", "t5"}
     length : int
         Most tokens of an instance, special ones counted.
     seed : int
     masking : Masking
-        For `mlm` and `bert`.
+        For `mlm`, `bert` and `t5`.
     across : bool
         Instances of `mlm` go on into the next document, with a separator between.
     pairs : {"next", "order"}
@@ -106,11 +116,14 @@ class InstanceBatch:
         A value a token.
     values : dict of str to ndarray
         A value an instance.
+    others : dict of str to (ndarray, ndarray)
+        Lists of another length, with offsets of their own.
     """
 
     offsets: NDArray[np.int64]
     lists: dict[str, NDArray[Any]]
     values: dict[str, NDArray[Any]]
+    others: dict[str, tuple[NDArray[Any], NDArray[np.int64]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -118,9 +131,9 @@ class InstanceBatch:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for k in range(len(self)):
             part = slice(self.offsets[k], self.offsets[k + 1])
-            yield {name: flat[part] for name, flat in self.lists.items()} | {
-                name: column[k].item() for name, column in self.values.items()
-            }
+            row: dict[str, Any] = {name: flat[part] for name, flat in self.lists.items()}
+            row |= {name: flat[offsets[k] : offsets[k + 1]] for name, (flat, offsets) in self.others.items()}
+            yield row | {name: column[k].item() for name, column in self.values.items()}
 
 
 class Instances(Sequence[dict[str, Any]]):
@@ -143,13 +156,17 @@ class Instances(Sequence[dict[str, Any]]):
     def __init__(self, packed: Packed, plan: Plan, epoch: int = 0, *, masked: bool = True) -> None:
         self.packed, self.plan, self.masked = packed, plan, masked
         self.roles: dict[str, int] = packed.manifest["roles"]
-        wanted = {"mlm": ["mask_token"], "bert": ["cls_token", "sep_token", "mask_token"], "lm": ["eos_token"]}[
-            plan.kind
-        ]
+        wanted = WANTED[plan.kind]
         if missing := [role for role in wanted if role not in self.roles]:
             raise UsageError(
                 f"instances of kind {plan.kind} want a {missing[0]}, and the tokenizer has none",
-                hint=STYLE.format("gpt" if plan.kind == "lm" else "bert"),
+                hint=STYLE.format({"lm": "gpt", "t5": "t5"}.get(plan.kind, "bert")),
+            )
+        if plan.kind == "t5" and not packed.manifest["sentinels"]:
+            raise UsageError("span corruption wants sentinels (<extra_id_0> ...)", hint=STYLE.format("t5"))
+        if plan.kind == "t5" and not masked:
+            raise UsageError(
+                "spans are written with their sentinels", hint="leave out --dynamic, and write more --epochs"
             )
         self.frame = Frame.of(packed.manifest["pair" if plan.kind == "bert" else "single"])
         if plan.kind == "lm":
@@ -198,10 +215,17 @@ class Instances(Sequence[dict[str, Any]]):
             parts.append(gather(self._shard(int(shard)), self._layouts[shard], mine, self.frame))
             values.append(self._values(self._layouts[shard], mine))
         found = _in_order(parts, order)
-        lists = self._lists(found)
+        lists: dict[str, NDArray[Any]] = {}
+        others: dict[str, tuple[NDArray[Any], NDArray[np.int64]]] = {}
+        offsets = found.offsets
+        if self.plan.kind == "t5":
+            lists["input_ids"], offsets, *target = self._corrupted(found)
+            others["labels"] = (target[0], target[1])
+        else:
+            lists = self._lists(found)
         single = {name: np.concatenate([part[name] for part in values]) for name in values[0]}
         back = np.argsort(order, kind="stable")
-        return InstanceBatch(found.offsets, lists, {name: column[back] for name, column in single.items()})
+        return InstanceBatch(offsets, lists, {name: column[back] for name, column in single.items()}, others)
 
     def _shard(self, i: int) -> PackedShard:
         if i not in self._shards:
@@ -223,6 +247,11 @@ class Instances(Sequence[dict[str, Any]]):
     def _values(self, layout: Layout, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """What is one a instance."""
         return {} if layout.labels is None else {"next_sentence_label": layout.labels[which].astype(np.int64)}
+
+    def _corrupted(self, found: Gathered) -> tuple[NDArray[Any], ...]:
+        chosen = self.plan.masking.choose(found.ids, found.marks, found.offsets, seed=self.plan.seed, epoch=self.epoch)
+        sentinels = np.array(self.packed.manifest["sentinels"], np.int32)
+        return corrupt(found.ids, chosen, found.offsets, sentinels=sentinels, end=self.roles["eos_token"])
 
     def _lists(self, found: Gathered) -> dict[str, NDArray[Any]]:
         types = {"token_type_ids": found.kinds} if self.frame.kinds[1] else {}

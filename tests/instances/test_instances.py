@@ -792,3 +792,34 @@ def test_rows_of_a_language_model(folders: dict[str, Path], tmp_path: Path) -> N
             assert [i for i, label in enumerate(labels) if label == IGNORED] == fresh
             assert all(ids[i - 1] == end for i in fresh[1:])
             assert row["document_ids"][fresh].tolist() == list(range(len(fresh)))
+
+
+def test_spans_become_sentinels(folders: dict[str, Path], tmp_path: Path) -> None:
+    t5 = restyle(Tokenizer.load(folders["unigram"]), "t5")
+    text = tmp_path / "a.txt"
+    text.write_text(TEXT * 5, encoding="utf-8")
+    packed = write_packed(t5, Source.of(text), tmp_path / "p", lexicon=lexicon())
+    first, end = packed.manifest["sentinels"][0], packed.manifest["roles"]["eos_token"]
+    assert t5.vocab.tokens[first] == "<extra_id_0>"
+    plan = Plan("t5", length=64, masking=Masking("span", rate=0.3))
+    raw = Instances(packed, plan)._layouts
+    wanted = sorted(tuple(packed.shard(0).ids[b:e].tolist()) for b, e in zip(raw[0].begins, raw[0].ends, strict=True))
+    found = []
+    for row in Instances(packed, plan):
+        ids, labels = row["input_ids"].tolist(), row["labels"].tolist()
+        assert labels[-1] == end
+        spans: dict[int, list[int]] = {}
+        for i in labels[:-1]:
+            if i in packed.manifest["sentinels"]:
+                spans[i] = []
+            else:
+                spans[[*spans][-1]].append(i)
+        assert [*spans] == packed.manifest["sentinels"][: len(spans)]
+        found.append(tuple(chain(*(spans.get(i, [i]) for i in ids if i != end))))
+    assert sorted(found) == wanted
+    write_instances(packed, plan, tmp_path / "out")
+    rows = [row for path in (tmp_path / "out").glob("*.arrow") for row in pa.ipc.open_file(path).read_all().to_pylist()]
+    assert rows == columns(Instances(packed, plan))
+    gpt = write_packed(restyle(t5, "gpt"), Source.of(text), tmp_path / "q", lexicon=lexicon())
+    with pytest.raises(UsageError, match=r"(?s)wants sentinels.*--style t5"):
+        Instances(gpt, plan)
