@@ -25,13 +25,14 @@ from typing import Any
 
 import numpy as np
 
-from koktok import Source, load
+from koktok import load
 from koktok.instances import Instances, Masking, Packed, Plan, write_instances, write_packed
 from koktok.instances.borders import EOJEOL, MORPHEME, SPECIAL, SYMBOL, WordCuts
 from koktok.instances.masking import IGNORED
 from koktok.segment import Policy, Segmenter, Whitespace
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
+from koktok.text.sources import Source
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
