@@ -33,6 +33,7 @@ ROOMS = [
     "bulk",
     "formats",
     "foreign",
+    "extend",
     "cluster",
     "integrations",
     "instances",

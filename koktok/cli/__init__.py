@@ -14,6 +14,7 @@ from koktok.cli.corpus import corpus_app
 from koktok.cli.count import count
 from koktok.cli.examine import diff, doctor, report
 from koktok.cli.export import export, import_
+from koktok.cli.extend import extend
 from koktok.cli.instances import instances
 from koktok.cli.interrupt import heard
 from koktok.cli.metrics import metrics
@@ -39,6 +40,7 @@ app = typer.Typer(
 for verb in (
     count,
     train,
+    extend,
     instances,
     encode,
     decode,

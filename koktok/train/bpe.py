@@ -26,7 +26,7 @@ from koktok.train.pairs import Joiner
 from koktok.train.superwords import SuperwordPolicy
 from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, Vocab, spell, unspell
 
-__all__ = ["BpeResult", "Learner", "Stage", "curriculum", "parts_of", "train_bpe"]
+__all__ = ["BpeResult", "Learner", "Queue", "Stage", "curriculum", "parts_of", "train_bpe"]
 
 Ties = Literal["pair", "hf", "spm"]
 
@@ -88,7 +88,7 @@ class BpeResult:
     log: tuple[dict[str, Any], ...]
 
 
-class _Queue:
+class Queue:
     """The most frequent pair first; ties by the key of the pair.
 
     Holds only pairs with counts of at least a threshold, which falls when they have run out. Counts of old pairs only
@@ -243,7 +243,7 @@ class Learner:
             piece = pieces[left] + pieces[right]
             return len(piece), piece.replace(" ", FORBIDDEN)
 
-        queue = _Queue(joiner, key, fits, lowest)
+        queue = Queue(joiner, key, fits, lowest)
         first = last = refused = 0
         while len(self.merges) < until and (pair := queue.pop()) is not None:
             left, right = int(lefts[pair]), int(rights[pair])

@@ -12,9 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from koktok.errors import ArtifactError, UsageError
+from koktok.extend.write import is_extension
 from koktok.foreign.imported import load_folder
 from koktok.tokenizer import Tokenizer
 from koktok.verify.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf
+from koktok.verify.extension import verify_extension
 from koktok.verify.finding import CheckResult, Loss, Tally, Verification
 from koktok.verify.folders import saving, specials, specials_of_format
 from koktok.verify.formats import HuggingFace, Unopened, ggufs, open_formats
@@ -44,7 +46,7 @@ def verify(
     Parameters
     ----------
     folder : str or Path
-        A saved tokenizer.
+        A saved tokenizer, or an extension (`koktok extend`); then `exports` are bases that it must extend.
     lines : iterable of str
         The user's text; `TRICKY` lines of our own are always checked besides. Each distinct line is looked at once.
     exports : iterable of str or Path
@@ -76,6 +78,8 @@ def verify(
     (True, 1)
     """
     place = Path(folder)
+    if is_extension(place):
+        return verify_extension(place, lines, exports=exports, tell=tell)
     try:
         tokenizer = load_folder(place)
     except ArtifactError as error:

@@ -1,0 +1,419 @@
+"""The tokenizer that is extended: what it is made of, whichever library wrote it.
+
+This file adds: one view. tokenizer.json, SentencePiece models, tiktoken ranks and tekken files are read by `koktok.foreign`; here
+each is a kind (bytes, characters with byte fallback, or Unigram), strings by id, an order in which pieces are made, and the
+ids that are taken or kept free. What the laws of an extension cannot hold for is refused, with the reason.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.foreign import PACKAGES, PATTERNS, ImportedTokenizer, hf_files, import_tokenizer
+from koktok.foreign.tiktoken_adapter import PATTERNS as OF_PACKAGES
+from koktok.formats.folder import files_of
+from koktok.formats.tiktoken import Ranks, ranks_from_text
+from koktok.formats.tiktoken import files as files_of_ranks
+from koktok.hangul import SYLLABLE
+from koktok.vocab import BYTE_OF, BYTE_PIECES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["HANGUL_BYTES", "SPACE", "Base", "base_of", "holds_hangul", "of_ranks", "open_base", "runner_of"]
+
+Kind = Literal["bytes", "chars", "unigram"]
+
+SPACE = "▁"
+"""How SentencePiece spells a space."""
+
+HANGUL_BYTES = re.compile(
+    rb"[\xEB\xEC]|\xEA[\xB0-\xBF]|\xED[\x80-\x9E]|\xE3(?:\x85[\x80-\xBF]|\x84[\xB1-\xBF]|\x86[\x80-\x8E])"
+)
+"""Byte sequences that only Hangul has in UTF-8: syllables (U+AC00 to U+D7A3) are EA B0 80 to ED 9E A3, and EB and EC begin
+nothing else, nor do EA with B0 to BF and ED with 80 to 9E behind it; compatibility letters (U+3131 to U+318E) are E3 84 B1 to
+E3 86 8E. A byte that begins a character never continues one, so no text without Hangul holds any of these."""
+
+_HANGUL = re.compile(f"[{SYLLABLE}\u3131-\u318e]")
+
+_FREE = re.compile(
+    r"<?\|?\[?(?:reserved|unused|extra|special|dummy)(?:_?(?:special)?_?(?:token|id))?[_-]?\d+\|?\]?>?", re.I
+)
+"""Names under which bases keep ids free: <|reserved_special_token_7|>, <unused7>, [unused7], <SPECIAL_7>, <|reserved_200013|>."""
+
+
+def holds_hangul(piece: bytes) -> bool:
+    r"""Whether a piece holds a byte sequence that only Hangul has.
+
+    Examples
+    --------
+    >>> [holds_hangul(piece) for piece in ("가".encode(), b"\xea\xb0", b"\xb0\x80", "漢".encode(), "ㅋ".encode())]
+    [True, True, False, False, True]
+    """
+    return HANGUL_BYTES.search(piece) is not None
+
+
+@dataclass(frozen=True)
+class Base:
+    """A tokenizer that can be extended.
+
+    Parameters
+    ----------
+    name : str
+        What the user called it.
+    kind : {"bytes", "chars", "unigram"}
+        Byte-level BPE, BPE over characters, or Unigram.
+    definition : dict
+        tokenizer.json.
+    files : mapping of str to bytes
+        What came, by name of the file.
+    ranks : Ranks, optional
+        Where it came as tiktoken ranks.
+    notes : list of str
+        What the user should know of it.
+    """
+
+    name: str
+    kind: Kind
+    definition: dict[str, Any]
+    files: Mapping[str, bytes]
+    ranks: Ranks | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The model's node."""
+        found: dict[str, Any] = self.definition["model"]
+        return found
+
+    @cached_property
+    def runner(self) -> Any:
+        """The definition in the library `tokenizers`; what spells a special token is text."""
+        return runner_of(self.definition)
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Id of each piece of the model."""
+        rows = self.model["vocab"]
+        return {row[0]: i for i, row in enumerate(rows)} if isinstance(rows, list) else dict(rows)
+
+    @cached_property
+    def added(self) -> dict[int, str]:
+        """Added tokens, those that only tokenizer_config.json knows among them."""
+        found = {int(row["id"]): str(row["content"]) for row in self.definition.get("added_tokens") or ()}
+        for i, row in (self.config.get("added_tokens_decoder") or {}).items():
+            found.setdefault(int(i), str(row["content"]))
+        return found
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """tokenizer_config.json, where one came."""
+        found = json.loads(self.files.get("tokenizer_config.json", b"{}"))
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def size(self) -> int:
+        """The first id behind all that are taken."""
+        return max([*self.ids.values(), *self.added]) + 1
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """The string of every id, '' where there is none."""
+        found = [""] * self.size
+        for token, i in (*self.ids.items(), *((token, i) for i, token in self.added.items())):
+            found[i] = token
+        return found
+
+    @cached_property
+    def strings(self) -> list[bytes]:
+        """What each id writes, spaces as the model spells them; b"" for special tokens, bytes of fallback and holes."""
+        found = [b""] * self.size
+        hidden = set(self.added.values()) | (set() if self.kind == "bytes" else set(BYTE_PIECES))
+        for token, i in self.ids.items():
+            if token not in hidden:
+                found[i] = self.written(token)
+        return found
+
+    def written(self, token: str) -> bytes:
+        """The bytes that a token of the model spells."""
+        if self.kind != "bytes":
+            return token.encode()
+        return bytes(BYTE_OF[char] for char in token) if all(char in BYTE_OF for char in token) else b""
+
+    def spelled(self, piece: bytes) -> str:
+        """The token of the model that spells these bytes.
+
+        Raises
+        ------
+        UnicodeDecodeError
+            For half a character in a model of characters.
+        """
+        from koktok.vocab import BYTE_CHARS
+
+        return "".join(BYTE_CHARS[byte] for byte in piece) if self.kind == "bytes" else piece.decode()
+
+    @cached_property
+    def space(self) -> bytes:
+        """How a space at the head of a piece is written: koktok's own vocabularies have real ones, SentencePiece's ▁."""
+        steps = [self.definition.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")]
+        named = SPACE in json.dumps(steps, ensure_ascii=False) or any("Metaspace" in json.dumps(step) for step in steps)
+        return SPACE.encode() if self.kind != "bytes" and named else b" "
+
+    @cached_property
+    def merges(self) -> list[tuple[str, str]]:
+        """The model's merges in their order; none of a Unigram."""
+        rows = self.model.get("merges") or ()
+        return [tuple(row.split(" ", 1)) if isinstance(row, str) else (row[0], row[1]) for row in rows]  # type: ignore[misc]
+
+    @cached_property
+    def order(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rank by id (-1 where nothing is joined to it), and pairs of ids that join to Hangul, as `left << 32 | right`."""
+        ranks, pairs = np.full(self.size, -1, np.int64), []
+        ids, strings = self.ids, self.strings
+        for rank, (left, right) in enumerate(self.merges):
+            i = ids.get(left + right)
+            if i is None or left not in ids or right not in ids:
+                raise ArtifactError(
+                    f"`{self.name}` has the merge {left!r} {right!r}, and not all three pieces", hint="fetch it again"
+                )
+            if ranks[i] < 0:
+                ranks[i] = rank
+            if holds_hangul(strings[i]):
+                pairs.append(ids[left] << 32 | ids[right])
+        return ranks, np.unique(np.array(pairs, np.int64))
+
+    @cached_property
+    def prefixes(self) -> bool:
+        """Whether the base puts a space before a text itself."""
+        found = self.runner.encode("가", add_special_tokens=False)
+        return b"".join(self.strings[i] for i in found.ids[:1]).startswith(self.space)
+
+    @cached_property
+    def unknown(self) -> int:
+        """The id of the unknown token, or -1."""
+        found = self.model.get("unk_id", self.ids.get(str(self.model.get("unk_token"))))
+        return -1 if found is None else int(found)
+
+    @cached_property
+    def learning(self) -> Base:
+        """The base, with bytes to fall back on where it has none: then every character of a text is told."""
+        if self.kind != "unigram" or self.model.get("byte_fallback"):
+            return self
+        lowest = min(row[1] for row in self.model["vocab"])
+        rows = [*self.model["vocab"], *([piece, lowest] for piece in BYTE_PIECES if piece not in self.ids)]
+        changed = {**self.model, "vocab": rows, "byte_fallback": True}
+        return replace(self, definition={**self.definition, "model": changed})
+
+    @cached_property
+    def free(self) -> list[int]:
+        """Ids that the base keeps free, ascending."""
+        return sorted(i for i, token in enumerate(self.tokens) if token and _FREE.fullmatch(token))
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Ids of each line, by the library `tokenizers`, without special tokens."""
+        return [list(found.ids) for found in self.runner.encode_batch_fast(list(lines), add_special_tokens=False)]
+
+
+def runner_of(definition: Mapping[str, Any] | str) -> Any:
+    """A tokenizer.json in the library `tokenizers`, every special token read as text.
+
+    Raises
+    ------
+    ArtifactError
+        When the library refuses it.
+    """
+    import tokenizers
+
+    text = definition if isinstance(definition, str) else json.dumps(definition, ensure_ascii=False)
+    try:
+        loaded = tokenizers.Tokenizer.from_str(text)
+    except Exception as error:  # the library raises nothing narrower
+        raise ArtifactError(f"the tokenizers library cannot read this tokenizer.json: {error}") from None
+    loaded.no_padding()
+    loaded.no_truncation()
+    loaded.encode_special_tokens = True
+    return loaded
+
+
+def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[str, int] | None = None) -> Base:
+    """Read the tokenizer that is to be extended.
+
+    Parameters
+    ----------
+    reference : str
+        A tokenizer.json or its folder, a SentencePiece model, tiktoken ranks, or `package:NAME` of `koktok report`.
+    pattern : str, optional
+        For ranks: a name, or a regular expression.
+    specials : mapping of str to int, optional
+        For ranks: special tokens with their ids.
+
+    Raises
+    ------
+    ArtifactError
+        When the file is damaged, or of a kind that cannot be extended: WordPiece, a model without bytes, a normalizer that
+        takes syllables apart, a pattern that cuts between any two of them.
+    UsageError
+        When ranks come without a pattern.
+    """
+    base = _read(reference, pattern, specials)
+    _check(base)
+    return base
+
+
+def _read(reference: str, pattern: str | None, specials: Mapping[str, int] | None) -> Base:
+    if reference.startswith("package:"):
+        return _of_package(reference)
+    tokenizer = import_tokenizer(reference, pattern=pattern, specials=specials)
+    if isinstance(tokenizer, ImportedTokenizer):
+        files, whole = tokenizer.engine.files(), hf_files(tokenizer)
+        ranks = getattr(tokenizer.engine, "ranks", None)
+    else:
+        every = files_of(tokenizer.recipe, tokenizer.vocab, tokenizer.signature)
+        files = whole = {name: data for name, data in every.items() if name.startswith(("tok", "spec", "gen"))}
+        ranks = None
+    return base_of(reference, whole, files, ranks)
+
+
+def base_of(
+    reference: str,
+    whole: Mapping[str, str | bytes],
+    files: Mapping[str, str | bytes] | None = None,
+    ranks: Ranks | None = None,
+) -> Base:
+    """A base of the files of a Hugging Face folder, and of others that came beside; nothing is refused but the kind."""
+    files = whole if files is None else files
+    definition = json.loads(whole["tokenizer.json"])
+    kept = {name: data.encode() if isinstance(data, str) else data for name, data in {**files, **whole}.items()}
+    return Base(reference, _kind(reference, definition), definition, kept, ranks)
+
+
+def _of_package(reference: str) -> Base:
+    name = reference.removeprefix("package:")
+    if name not in PACKAGES:
+        raise UsageError(f"no package is known for `{name}`; known: {', '.join(sorted(PACKAGES))}")
+    for carried in PACKAGES[name]:
+        module = importlib.util.find_spec(carried.module)
+        places = module.submodule_search_locations if module else None
+        path = next((file for place in places or () if (file := Path(place) / carried.path).is_file()), None)
+        kind, _, pattern = carried.kind.partition("#")
+        if path is None or kind not in ("hf", "sp", "tekken", "tiktoken"):
+            continue
+        if kind in ("hf", "sp"):
+            return _read(str(path), None, None)
+        ranks = (
+            _tekken(path)
+            if kind == "tekken"
+            else Ranks(
+                name,
+                OF_PACKAGES[pattern],
+                ranks_from_text(path.read_text(encoding="utf-8"), str(path)),
+                dict(PATTERNS[name][1]) if name in PATTERNS else {},
+            )
+        )
+        return of_ranks(ranks, reference)
+    raise InputError(
+        f"`{reference}` is carried by {PACKAGES[name][0].distribution}, which is not installed",
+        hint=PACKAGES[name][0].install,
+    )
+
+
+def _tekken(path: Path) -> Ranks:
+    form = json.loads(path.read_text(encoding="utf-8"))
+    config = form["config"]
+    controls = int(config["default_num_special_tokens"])
+    kept = form["vocab"][: int(config["default_vocab_size"]) - controls]
+    ranks = {base64.b64decode(row["token_bytes"]): int(row["rank"]) + controls for row in kept}
+    named = {int(row["rank"]): str(row["token_str"]) for row in form.get("special_tokens") or ()}
+    return Ranks(path.stem, config["pattern"], ranks, {named.get(i, f"<SPECIAL_{i}>"): i for i in range(controls)})
+
+
+def of_ranks(ranks: Ranks, name: str = "ranks") -> Base:
+    """The base that tiktoken ranks are."""
+    from koktok.foreign.engines import TiktokenEngine
+
+    engine = TiktokenEngine(ranks)
+    return base_of(name, hf_files(ImportedTokenizer(engine)), files_of_ranks(ranks), ranks)
+
+
+def _nodes(node: Any) -> list[dict[str, Any]]:
+    """A node of a tokenizer.json and all that it is made of."""
+    if not isinstance(node, dict):
+        return []
+    inside = [*node.get("normalizers", ()), *node.get("pretokenizers", ()), *node.get("decoders", ())]
+    return [node, *(more for part in inside for more in _nodes(part))]
+
+
+def _kind(name: str, definition: Mapping[str, Any]) -> Kind:
+    model = definition["model"]
+    kind = model.get("type")
+    if kind == "Unigram":
+        return "unigram"
+    if kind != "BPE":
+        raise ArtifactError(
+            f"`{name}` is a {kind} model; byte-level BPE, BPE with byte fallback and Unigram can be extended",
+            hint="koktok train --model wordpiece makes a new vocabulary",
+        )
+    if model.get("dropout") or model.get("continuing_subword_prefix") or model.get("end_of_word_suffix"):
+        raise ArtifactError(
+            f"`{name}` drops merges by chance, or marks the inside of words: no extension can be proven of it"
+        )
+    level = {node.get("type") for node in _nodes(definition.get("pre_tokenizer"))}
+    level |= {node.get("type") for node in _nodes(definition.get("normalizer"))}
+    if "ByteLevel" in level:
+        return "bytes"
+    if not model.get("byte_fallback"):
+        raise ArtifactError(
+            f"`{name}` is BPE without bytes to fall back on: characters without a piece are lost, before an extension and after it",
+            hint="a base with byte fallback, or koktok train",
+        )
+    return "chars"
+
+
+_TRIED = "대한민국의 학교에서는 책을 읽습니다"
+
+
+def _check(base: Base) -> None:
+    """Refuse what no extension helps, and note what the user should know."""
+    steps = {str(node.get("type")) for node in _nodes(base.definition.get("normalizer"))}
+    normalizer = base.runner.normalizer
+    normal = normalizer.normalize_str(_TRIED) if normalizer else _TRIED
+    if not _HANGUL.search(normal):
+        raise ArtifactError(
+            f"the normalizer of `{base.name}` ({', '.join(sorted(steps))}) takes syllables apart, so that no piece of syllables "
+            "can ever match",
+            hint="a base that composes (NFC), or leaves text as it is",
+        )
+    changed = normalizer.normalize_str("Ａ가 ABC ①") if normalizer else "Ａ가 ABC ①"
+    if "A" not in changed and "a" in changed:
+        base.notes.append("the base lower-cases text before it cuts it; the extension learns from lower-cased text")
+    elif "①" not in changed:
+        base.notes.append(
+            "the base folds compatibility characters (NFKC) before it cuts text: Hangul in half width or circles too"
+        )
+    if len(base.runner.encode(_TRIED, add_special_tokens=False).ids) == 0:
+        raise ArtifactError(f"`{base.name}` makes no tokens of Korean text at all")
+    words = (
+        base.runner.pre_tokenizer.pre_tokenize_str(normal)
+        if base.runner.pre_tokenizer
+        else [(normal, (0, len(normal)))]
+    )
+    if all(len(_HANGUL.findall(normal[a:b])) < 2 for _, (a, b) in words):
+        raise ArtifactError(
+            f"the pattern of `{base.name}` cuts between any two syllables, so that no piece can hold two",
+            hint="the pattern is the floor of every extension; another base is needed",
+        )
+    if base.kind == "unigram" and not base.model.get("byte_fallback"):
+        base.notes.append(
+            "the base has no bytes to fall back on: characters that neither it nor the extension has stay unknown"
+        )

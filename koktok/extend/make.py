@@ -1,0 +1,188 @@
+"""A base and text in, the folder of an extension out: the one place that knows all steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
+from koktok.count.counting import Tell, read, silent
+from koktok.errors import ArtifactError, UsageError
+from koktok.extend.base_tokenizer import Base, base_of, open_base
+from koktok.extend.cost_card import CostModel, card
+from koktok.extend.embeddings import METHODS, model_of, npz
+from koktok.extend.laws import proof
+from koktok.extend.learn import NU, SizePoint, learn, learn_kept, prepare
+from koktok.extend.write import EXTENSION, FOLDER, Extension, extended, files_of
+from koktok.files import check_folder, write_folder
+from koktok.segment.cache import CachedSegmenter
+from koktok.segment.workers import Workers, supervised
+from koktok.text.sources import Source
+
+__all__ = ["Made", "extend_tokenizer"]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What `extend_tokenizer` wrote.
+
+    Parameters
+    ----------
+    extension : Extension
+    points : tuple of SizePoint
+        The base, then each size.
+    looked : int
+        How many single facts the proof looked at.
+    notes : tuple of str
+    folder : Path
+    """
+
+    extension: Extension
+    points: tuple[SizePoint, ...]
+    looked: int
+    notes: tuple[str, ...]
+    folder: Path
+
+
+def extend_tokenizer(
+    reference: str | Base,
+    text: Sequence[Source] | Iterable[Any],
+    out: str | Path,
+    *,
+    add: int,
+    fill: str | None = None,
+    keep: float | None = None,
+    nu: float = NU,
+    sizes: Sequence[int] = (),
+    init: str = "mean",
+    policy: str = "morphemes",
+    segmenter: str = "kiwi",
+    user_dictionary: str | None = None,
+    blocklist: Blocklist | None = None,
+    min_count: int = 2,
+    holdout: float = 0.05,
+    pad_to: int = 1,
+    pattern: str | None = None,
+    specials: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    cache: Path | bool | None = None,
+    tell: Tell = silent,
+) -> Made:
+    """Learn Korean pieces for a tokenizer, prove the extension, and write its folder.
+
+    Parameters
+    ----------
+    reference : str or Base
+        See `open_base`.
+    text : sequence of Source, or iterable of str or of mappings with a field `text`
+    out : str or Path
+    add : int
+        New pieces.
+    fill : str, optional
+        `reserved`, `unused` or a file: slots to take in place of ids behind all others.
+    keep : float, optional
+        Share of the borders of morphemes that stay borders of tokens; finds `nu`.
+    nu : float
+        What swallowing such a border costs a join, as a share of what it saves.
+    sizes : sequence of int
+        More sizes to tell of, from the same run.
+    init : str
+        One of `METHODS`, for init.npz.
+    policy, segmenter, user_dictionary, threads, cache
+        As in `koktok.train_tokenizer`.
+    blocklist : Blocklist, optional
+        What no piece may hold; by default what looks like personal data.
+    min_count : int
+        A piece saves at least so many tokens; rarer words are not learnt from.
+    holdout : float
+        Share of the lines that figures are told on.
+    pad_to : int
+        Where the model's matrices grow, to a multiple of this.
+    pattern, specials
+        For tiktoken ranks.
+    tell : callable
+        Progress.
+
+    Raises
+    ------
+    KoktokError
+        Whatever a step has to say; nothing is written then.
+    """
+    if init not in METHODS:
+        raise UsageError(f"`--init {init}` is not known", hint=f"--init {' | '.join(METHODS)}")
+    check_folder(out, FOLDER)
+    base = reference if isinstance(reference, Base) else open_base(reference, pattern=pattern, specials=specials)
+    reading = read(text, holdout=holdout, threads=threads, tell=tell)
+    workers = supervised(segmenter, user_dictionary=user_dictionary, processes=threads)
+    asked = (
+        workers
+        if cache is False or segmenter == "whitespace"
+        else CachedSegmenter(workers, cache if isinstance(cache, Path) else None)
+    )
+    try:
+        counted = prepare(base, reading, asked, policy=policy, min_count=min_count, tell=tell)
+    finally:
+        if isinstance(workers, Workers):
+            workers.close()
+    blocked = Blocklist(personal=PERSONAL_DEFAULT) if blocklist is None else blocklist
+    chosen: dict[str, Any] = {"blocked": blocked, "sizes": sizes, "min_count": min_count, "tell": tell}
+    learnt = (
+        learn(base, counted, add, penalty=nu, **chosen)
+        if keep is None
+        else learn_kept(base, counted, add, keep, **chosen)
+    )
+    log = {
+        "nu": learnt.penalty,
+        "policy": policy,
+        "segmenter": asked.signature(),
+        "blocklist": blocked.digest(),
+        "min_count": min_count,
+        "counts": reading.train.digest(),
+        "pad_to": pad_to,
+        "frontier": [{**point.__dict__, "f1": point.f1} for point in learnt.points],
+    }
+    extension = extended(base, learnt, add, fill=fill, log=log)
+    tell("write", 0, None)
+    files = files_of(extension)
+    told = json.loads(files[EXTENSION])
+    looked = _proven(base, base_of(str(out), files), told)
+    notes = [*base.notes, *_notes(extension, counted.left_out)]
+    files["init.npz"] = npz(told, init)
+    model = model_of(base.name)
+    held = counted.held_words > 0
+    files["README.md"] = card(
+        extension, learnt.points, held=held, model=CostModel(*model) if model else None, notes=notes
+    ).encode()
+    folder = write_folder(out, files, FOLDER)
+    return Made(extension, learnt.points, looked, tuple(notes), folder)
+
+
+def _proven(base: Base, new: Base, told: Mapping[str, Any]) -> int:
+    """Nothing is written that is not proven."""
+    looked = 0
+    for said in proof(base, new, told):
+        looked += 1
+        if not said.holds:
+            raise ArtifactError(
+                f"this extension would break a law ({said.law}): {said.wrong}; nothing was written",
+                hint="tell us of it, with the base",
+            )
+    return looked
+
+
+def _notes(extension: Extension, left_out: int) -> list[str]:
+    base, notes = extension.base, []
+    if base.kind == "unigram":
+        notes.append(
+            "Unigram: that no text gets longer is likely, and no theorem; `koktok verify` counts it on your text"
+        )
+    if extension.holes:
+        notes.append(f"{extension.holes:,} ids below {extension.size:,} have no token; llama.cpp wants them padded")
+    if not extension.filled and base.added and max(base.added) + 1 == base.size:
+        notes.append(f"new ids begin behind the special tokens, at {base.size:,}")
+    if left_out:
+        notes.append(f"{left_out:,} running words that the base's normalizer changes were not learnt from")
+    return notes

@@ -1,0 +1,416 @@
+"""Where the new ids go, and the files of an extended tokenizer.
+
+This file adds: places. `append` puts new ids behind everything that is taken; `fill` takes slots that the base keeps free, so
+that the model's matrices keep their shape. Nothing else moves: tokenizer.json gets the new pieces and all their splits as
+merges (the Llama-3 converter writes them so, too), behind all old ones; a SentencePiece model gets scores below all old
+ones; tiktoken gets ranks, which are ids. extension.json says what is new, and what was there before, so that the base can be
+made from the folder again (`restored`) and compared with its digest.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.extend.base_tokenizer import SPACE, Base, holds_hangul
+from koktok.extend.learn import Piece, PieceList
+from koktok.files import Product
+from koktok.formats.tiktoken import Ranks
+from koktok.formats.tiktoken import files as files_of_ranks
+
+__all__ = [
+    "EXTENSION",
+    "FOLDER",
+    "Extension",
+    "digest_of",
+    "extended",
+    "is_extension",
+    "read_extension",
+    "restored",
+    "slots_of",
+]
+
+EXTENSION: Final = "extension.json"
+"""The file that makes a folder an extension."""
+
+FORMAT: Final = 1
+
+FOLDER: Final = Product(
+    "extension.sha256", "extension", frozenset({EXTENSION, "tokenizer.json", "tokenizer_config.json", "README.md"})
+)
+"""The folder of an extension."""
+
+_BONUS: Final = 2.0**-6
+"""What a new piece of a Unigram scores over the old ones that it joins, for each token that it saves."""
+
+
+@dataclass(frozen=True)
+class Extension:
+    """A base with new pieces.
+
+    Parameters
+    ----------
+    base : Base
+    pieces : tuple of Piece
+    ids : tuple of int
+        In parallel, ascending.
+    filled : dict of int to str
+        Slots that were taken, with the names they had.
+    log : dict
+        How the pieces were found, for extension.json.
+    """
+
+    base: Base
+    pieces: tuple[Piece, ...]
+    ids: tuple[int, ...]
+    filled: Mapping[int, str] = field(default_factory=dict)
+    log: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The first id behind all that are taken."""
+        return max(self.base.size, *(i + 1 for i in self.ids)) if self.ids else self.base.size
+
+    @property
+    def holes(self) -> int:
+        """Ids below `size` that nothing has."""
+        taken = {i for i, token in enumerate(self.base.tokens) if token} | set(self.ids)
+        return self.size - len(taken)
+
+
+def slots_of(base: Base, fill: str) -> list[int]:
+    """The ids that an extension may take, ascending.
+
+    Parameters
+    ----------
+    base : Base
+    fill : str
+        `reserved` or `unused` for what the names of the base's tokens tell, or a file with a token or an id a line.
+
+    Raises
+    ------
+    UsageError
+        When there are none, or a line is no token of the base.
+    InputError
+        When the file cannot be read.
+    """
+    if fill in ("reserved", "unused"):
+        if not base.free:
+            raise UsageError(
+                f"`{base.name}` keeps no ids free that their names tell", hint="--fill FILE, or no --fill to append"
+            )
+        return base.free
+    try:
+        lines = Path(fill).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the list of slots `{fill}` cannot be read: {error}", hint="--fill reserved | unused | FILE"
+        ) from error
+    by_name = {token: i for i, token in enumerate(base.tokens) if token}
+    found = set()
+    for line in filter(None, map(str.strip, lines)):
+        i = by_name.get(line, int(line) if line.isascii() and line.isdecimal() else -1)
+        if not 0 <= i < base.size:
+            raise UsageError(
+                f"`{line}` of `{fill}` is no token of `{base.name}`, nor an id of one", hint="a token or an id a line"
+            )
+        found.add(i)
+    return sorted(found)
+
+
+def extended(
+    base: Base, learnt: PieceList, size: int, *, fill: str | None = None, log: Mapping[str, Any] | None = None
+) -> Extension:
+    """The first `size` pieces in their places.
+
+    Raises
+    ------
+    UsageError
+        When there are fewer slots than pieces.
+    ArtifactError
+        When slots lie below old ranks of tiktoken, where a new piece would be joined before old ones.
+    """
+    pieces = learnt.pieces[:size]
+    if fill is None:
+        return Extension(base, pieces, tuple(range(base.size, base.size + len(pieces))), log=log or {})
+    slots = slots_of(base, fill)
+    if len(slots) < len(pieces):
+        raise UsageError(
+            f"{len(pieces):,} new pieces were wanted, and `{base.name}` has {len(slots):,} slots for them",
+            hint=f"--add {len(slots)}, or no --fill to append",
+        )
+    ids = tuple(slots[: len(pieces)])
+    if base.ranks is not None and ids[0] < max(base.ranks.ranks.values()):
+        raise ArtifactError(
+            "slots below old ranks: in tiktoken an id is a rank, so such pieces would be joined before old ones",
+            hint="no --fill, to append",
+        )
+    return Extension(base, pieces, ids, {i: base.tokens[i] for i in ids}, log or {})
+
+
+def splits(piece: bytes, have: Mapping[bytes, int]) -> list[tuple[bytes, bytes]]:
+    """Every pair of pieces that joins to this one, the longest left part first.
+
+    Of two splits that overlap in a text ("다니" "다" "니다") the leftmost is then joined first, as by libraries that go by rank.
+    """
+    return [(piece[:k], piece[k:]) for k in range(len(piece) - 1, 0, -1) if piece[:k] in have and piece[k:] in have]
+
+
+def merges_of(extension: Extension) -> list[list[str]]:
+    """Old merges in their order, new splits of old pieces beside them, then all splits of the new pieces."""
+    base = extension.base
+    new = {piece.string: i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
+    have = {string: i for i, string in enumerate(base.strings) if string and i not in extension.filled} | new
+    late: dict[str, list[list[str]]] = {}
+    ranks, _ = base.order
+    for i, string in enumerate(base.strings):
+        if ranks[i] >= 0 and holds_hangul(string):
+            pairs = [(a, b) for a, b in splits(string, have) if a in new or b in new]
+            if pairs:
+                late[base.tokens[i]] = [[base.spelled(a), base.spelled(b)] for a, b in pairs]
+    last: dict[str, int] = {left + right: k for k, (left, right) in enumerate(base.merges) if left + right in late}
+    found: list[list[str]] = []
+    for k, (left, right) in enumerate(base.merges):
+        found.append([left, right])
+        if late and last.get(left + right) == k:
+            found += late[left + right]
+    for piece in new:
+        found += [[base.spelled(a), base.spelled(b)] for a, b in splits(piece, have)]
+    return found
+
+
+def definition_of(extension: Extension) -> dict[str, Any]:
+    """tokenizer.json of the extension."""
+    base = extension.base
+    found = copy.deepcopy({name: node for name, node in base.definition.items() if name != "model"})
+    model = {name: node for name, node in base.model.items() if name not in ("vocab", "merges")}
+    gone = set(extension.filled.values())
+    rows = [row for row in found.get("added_tokens") or () if row["content"] not in gone]
+    known = {row["content"] for row in rows}
+    for i, token in sorted(base.added.items()):
+        if token not in known and token not in gone:
+            rows.append(_row(base, i, token))
+    found["added_tokens"] = sorted(rows, key=lambda row: row["id"])
+    spelled = {base.spelled(piece.string): i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
+    if base.kind == "unigram":
+        model["vocab"] = _scored(extension)
+    else:
+        # Added tokens stand in the table, too: else the library would number them on from its end.
+        pinned = {token: i for i, token in base.added.items() if token not in gone}
+        table = {token: i for token, i in base.ids.items() if token not in gone} | pinned | spelled
+        model["vocab"] = dict(sorted(table.items(), key=lambda row: row[1]))
+        model["merges"] = merges_of(extension)
+    return {**found, "model": model}
+
+
+def _row(base: Base, i: int, token: str) -> dict[str, Any]:
+    """An added token as tokenizer_config.json has it."""
+    flags = base.config.get("added_tokens_decoder", {}).get(str(i), {})
+    names = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    return {"id": i, "content": token, **{name: bool(flags.get(name, name == "special")) for name in names}}
+
+
+def _scored(extension: Extension) -> list[list[Any]]:
+    """Rows of a Unigram: a new piece scores what the best old way to write it does, and a little more."""
+    base = extension.base
+    rows = [list(row) for row in base.model["vocab"]]
+    scores = [row[1] for row in rows]
+    lowest = min(scores)
+    size = extension.size
+    rows += [[f"<koktok_hole_{i}>", lowest] for i in range(len(rows), size)]
+    for i, token in base.added.items():
+        if i >= len(scores):
+            rows[i] = [token, lowest]
+    bound = lowest if _may_be_unknown(base) else float("-inf")
+    for piece, i in zip(extension.pieces, extension.ids, strict=True):
+        old = sum(scores[j] for j in piece.ids)
+        score = max(bound, round((old + _BONUS * (len(piece.ids) - 1)) * 2**12) / 2**12)
+        rows[i] = [base.spelled(piece.string), min(score, -_BONUS)]
+    return rows
+
+
+def _may_be_unknown(base: Base) -> bool:
+    """Whether a character of some piece has no piece of its own: then what is unknown competes with pieces, by the lowest score."""
+    return any(char not in base.ids for token in base.ids for char in token)
+
+
+def config_of(extension: Extension) -> bytes:
+    """tokenizer_config.json: transformers takes the tokenizer.json as it is, whatever class the base names."""
+    base = extension.base
+    gone = set(extension.filled.values())
+    found = {name: value for name, value in base.config.items() if name not in ("auto_map", "tokenizer_file")}
+    found["tokenizer_class"] = "PreTrainedTokenizerFast"
+    if isinstance(found.get("added_tokens_decoder"), dict):
+        found["added_tokens_decoder"] = {
+            i: row for i, row in found["added_tokens_decoder"].items() if row.get("content") not in gone
+        }
+    for name in ("additional_special_tokens", "extra_special_tokens"):
+        if isinstance(found.get(name), list):
+            found[name] = [
+                token
+                for token in found[name]
+                if (token.get("content") if isinstance(token, dict) else token) not in gone
+            ]
+    found.setdefault("clean_up_tokenization_spaces", False)
+    return (json.dumps(found, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def files_of(extension: Extension) -> dict[str, bytes]:
+    """Everything of the folder but the card and rows for embeddings."""
+    base = extension.base
+    definition = definition_of(extension)
+    kept = ("special_tokens_map.json", "chat_template.jinja", "generation_config.json")
+    files = {name: data for name, data in base.files.items() if name in kept}
+    files["tokenizer.json"] = (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode()
+    files["tokenizer_config.json"] = config_of(extension)
+    if "tokenizer.model" in base.files:
+        files["tokenizer.model"] = _model_of(extension)
+    if base.ranks is not None:
+        more = {piece.string: i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
+        specials = {token: i for token, i in base.ranks.specials.items() if i not in extension.filled}
+        ranks = Ranks("extended", base.ranks.pattern, {**base.ranks.ranks, **more}, specials)
+        files |= {name: text.encode() for name, text in files_of_ranks(ranks).items()}
+    files[EXTENSION] = _told(extension)
+    return files
+
+
+def _model_of(extension: Extension) -> bytes:
+    """The SentencePiece model: pieces behind the others, or in their slots, with scores below all old ones."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    base = extension.base
+    proto = sentencepiece_model_pb2.ModelProto.FromString(base.files["tokenizer.model"])
+    kinds = type(proto).SentencePiece
+    lowest = min(row.score for row in proto.pieces if row.type == kinds.NORMAL)
+    scored = _scored(extension) if base.kind == "unigram" else None
+    while len(proto.pieces) < extension.size:
+        proto.pieces.add(piece=f"<koktok_hole_{len(proto.pieces)}>", score=0.0, type=kinds.UNUSED)
+    for rank, (piece, i) in enumerate(zip(extension.pieces, extension.ids, strict=True), start=1):
+        row = proto.pieces[i]
+        row.piece, row.type = base.spelled(piece.string), kinds.NORMAL
+        row.score = scored[i][1] if scored else lowest - rank
+    proto.trainer_spec.vocab_size = len(proto.pieces)
+    return bytes(proto.SerializeToString())
+
+
+def digest_of(definition: Mapping[str, Any]) -> str:
+    """SHA-256 of what a tokenizer.json says, however it is written."""
+    plain = copy.copy(dict(definition))
+    model = dict(plain["model"])
+    if "merges" in model:
+        model["merges"] = [row.split(" ", 1) if isinstance(row, str) else list(row) for row in model["merges"]]
+    text = json.dumps({**plain, "model": model}, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _told(extension: Extension) -> bytes:
+    base = extension.base
+    rows = base.definition.get("added_tokens") or []
+    inside = {row["content"] for row in rows}
+    pinned = [
+        token for token in base.added.values() if token not in base.ids and token not in extension.filled.values()
+    ]
+    content = {
+        "format": FORMAT,
+        "koktok": version("koktok"),
+        "base": {
+            "name": Path(base.name).name,
+            "kind": base.kind,
+            "size": base.size,
+            "rows": len(base.ids),
+            "sha256": digest_of(base.definition),
+            "hangul": [i for i, string in enumerate(base.strings) if holds_hangul(string)],
+        },
+        "mode": "fill" if extension.filled else "append",
+        "size": extension.size,
+        "holes": extension.holes,
+        "undo": {
+            "added_tokens": [row for row in rows if int(row["id"]) in extension.filled],
+            "vocab": {token: i for i, token in extension.filled.items() if base.ids.get(token) == i},
+            "pinned": pinned,
+            "config_only": [token for token in base.added.values() if token not in inside],
+        },
+        **extension.log,
+        "pieces": [
+            {
+                "id": i,
+                "token": base.spelled(piece.string),
+                "text": _text_of(piece.string),
+                "base": list(piece.ids),
+                "lengths": [_length(base, i) for i in piece.ids],
+                "merge": [base.spelled(part) for part in piece.pair] if piece.pair else None,
+                "saved": piece.count,
+            }
+            for piece, i in zip(extension.pieces, extension.ids, strict=True)
+        ],
+    }
+    return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _length(base: Base, i: int) -> float:
+    """Characters of an old token, a part of one by its bytes."""
+    string = base.strings[i].replace(base.space, b" ")
+    whole = string.decode(errors="ignore")
+    return round(len(whole) + (len(string) - len(whole.encode())) / 3, 3) or 1 / 3
+
+
+def _text_of(piece: bytes) -> str | None:
+    """What a piece writes, or None for half a character."""
+    try:
+        return piece.decode().replace(SPACE, " ")
+    except UnicodeDecodeError:
+        return None
+
+
+def is_extension(folder: str | Path) -> bool:
+    """Whether a folder is one that `koktok extend` wrote."""
+    return (Path(folder) / EXTENSION).is_file()
+
+
+def read_extension(folder: str | Path) -> dict[str, Any]:
+    """extension.json of a folder.
+
+    Raises
+    ------
+    ArtifactError
+        When there is none, or it is damaged, or of a newer format.
+    """
+    file = Path(folder) / EXTENSION
+    try:
+        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        newer = content["format"] != FORMAT
+        rows = [(int(row["id"]), str(row["token"]), [int(i) for i in row["base"]]) for row in content["pieces"]]
+        sound = bool(content["base"]["sha256"]) and len({i for i, _, _ in rows}) == len(rows)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(
+            f"`{folder}` is no extension: {type(error).__name__}: {error}",
+            hint="koktok extend BASE TEXT --add 8192 --out FOLDER",
+        ) from error
+    if newer or not sound:
+        raise ArtifactError(f"`{file}` is of a newer format, or damaged", hint="pip install -U koktok")
+    return content
+
+
+def restored(definition: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """The base's tokenizer.json, from that of the extension: what is new is taken out, what was taken is put back."""
+    undo, model = told["undo"], dict(definition["model"])
+    new = {row["token"] for row in told["pieces"]}
+    if isinstance(model["vocab"], list):
+        model["vocab"] = model["vocab"][: int(told["base"].get("rows", len(model["vocab"])))]
+    else:
+        gone = new | set(undo["pinned"])
+        model["vocab"] = {token: i for token, i in model["vocab"].items() if token not in gone} | undo["vocab"]
+        model["merges"] = [row for row in model["merges"] if not new & {row[0], row[1], row[0] + row[1]}]
+    rows = [row for row in definition.get("added_tokens") or () if row["content"] not in undo["config_only"]]
+    return {
+        **definition,
+        "added_tokens": sorted([*rows, *undo["added_tokens"]], key=lambda row: row["id"]),
+        "model": model,
+    }

@@ -1,0 +1,152 @@
+"""The folder of an extension: law 13 from its definition and on text, and the libraries that read it.
+
+The base is made from the folder again: without what extension.json calls new it must have the digest that is noted there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from koktok.errors import ArtifactError, KoktokError
+from koktok.extend import laws
+from koktok.extend.base_tokenizer import Base, base_of, holds_hangul, open_base
+from koktok.extend.write import digest_of, read_extension, restored
+from koktok.formats.tiktoken import SPEC, Ranks, load
+from koktok.verify.finding import CheckResult, Tally, Verification
+from koktok.verify.probes import tricky_lines
+
+__all__ = ["verify_extension"]
+
+RANDOM = 10_000
+"""Random strings that are looked at besides the text."""
+
+_BATCH = 1000
+
+Ids = Callable[[Sequence[str]], list[list[int]]]
+
+
+def verify_extension(
+    folder: Path,
+    lines: Iterable[str],
+    *,
+    exports: Iterable[str | Path] = (),
+    tell: Callable[[str, int, int], None] | None = None,
+) -> Verification:
+    """Everything about an extension; `exports` are bases that it must be an extension of."""
+    try:
+        told = read_extension(folder)
+        files = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix in (".json", ".model")}
+        new = base_of(str(folder), files)
+        base = base_of(told["base"]["name"], {**files, "tokenizer.json": _json(restored(new.definition, told))})
+    except (KoktokError, OSError, KeyError, ValueError) as error:
+        why = error.message if isinstance(error, KoktokError) else f"{type(error).__name__}: {error}"
+        return Verification(
+            str(folder), findings=(CheckResult("loads", "fail", 1, 1, "the folder loads", examples=(why,)),)
+        )
+    tallies: dict[str, Tally] = {}
+    _see(tallies, laws.proof(base, new, told))
+    for export in exports:
+        tally = tallies.setdefault(f"base: {export}", Tally(f"base: {export}", "it is the base that was extended"))
+        try:
+            tally.see(
+                digest_of(open_base(str(export)).definition) == told["base"]["sha256"], "{} is another", str(export)
+            )
+        except KoktokError as error:
+            tally.see(False, "{}", error.message)
+    texts = list(dict.fromkeys(lines))
+    looked = [*texts, *tricky_lines(), *_random_strings(RANDOM)]
+    libraries = [
+        (name, Tally(f"ids: {name}", "the same ids, where the base's are"), old, now)
+        for name, old, now in _libraries(folder, told)
+    ]
+    for first in range(0, len(looked), _BATCH):
+        batch = looked[first : first + _BATCH]
+        _see(tallies, laws.on_text(base, new, batch))
+        for _, tally, old, now in libraries:
+            before, after = base.encode(batch), new.encode(batch)
+            for line, ours, theirs, a, b in zip(batch, after, now(batch), before, old(batch), strict=True):
+                if a == b:
+                    tally.see(ours == theirs, "{}: {} and {}", line, ours, theirs)
+        if tell is not None:
+            tell("verify", min(first + _BATCH, len(looked)), len(looked))
+    every = [*tallies.values(), *(tally for _, tally, _, _ in libraries)]
+    findings = [_allowed(tally, base) for tally in every]
+    shown = f"{told['base']['name']} (sha256 {told['base']['sha256'][:16]}) with {len(told['pieces']):,} new pieces"
+    return Verification(
+        str(folder),
+        shown,
+        len(texts),
+        sum(map(len, texts)),
+        (CheckResult("loads", "pass", 1, 0, "the folder loads"), *findings),
+    )
+
+
+def _json(definition: dict[str, Any]) -> bytes:
+    import json
+
+    return json.dumps(definition, ensure_ascii=False).encode()
+
+
+def _see(tallies: dict[str, Tally], said: Iterable[laws.Said]) -> None:
+    for one in said:
+        tallies.setdefault(one.law, Tally(one.law)).see(one.holds, "{}", one.wrong)
+
+
+def _allowed(tally: Tally, base: Base) -> CheckResult:
+    """A Unigram promises nothing about lengths: what was counted there is a note."""
+    if base.kind != "unigram" or tally.check != laws.LONGER or not tally.wrong:
+        return tally.finding()
+    note = f"{tally.wrong:,} lines are longer; for a Unigram that is no law"
+    return CheckResult(tally.check, "pass", tally.looked, tally.wrong, tally.said, note, tuple(tally.examples))
+
+
+def _libraries(folder: Path, told: dict[str, Any]) -> Iterator[tuple[str, Ids, Ids]]:
+    """Libraries besides Hugging Face's, before the extension and after it."""
+    added = {int(row["id"]) for row in told["pieces"]}
+    if (folder / SPEC).is_file():
+        try:
+            ranks = load(folder)
+            kept = {piece: i for piece, i in ranks.ranks.items() if i not in added}
+            old, now = Ranks("base", ranks.pattern, kept, {}).encoding(), ranks.encoding()
+        except (ArtifactError, ImportError):
+            return
+        yield (
+            "tiktoken",
+            lambda batch: old.encode_ordinary_batch(list(batch)),
+            lambda batch: now.encode_ordinary_batch(list(batch)),
+        )
+    file = folder / "tokenizer.model"
+    if file.is_file():
+        import sentencepiece
+        from sentencepiece import sentencepiece_model_pb2
+
+        proto = sentencepiece_model_pb2.ModelProto.FromString(file.read_bytes())
+        after = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
+        for i in added:
+            proto.pieces[i].piece, proto.pieces[i].type = f"<koktok_{i}>", type(proto).SentencePiece.UNUSED
+        before = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
+        yield "sentencepiece", lambda batch: before.encode(list(batch)), lambda batch: after.encode(list(batch))
+
+
+def _random_strings(n: int) -> Iterator[str]:
+    """Strings of any characters without Hangul, the same every time."""
+    chance = random.Random(13)
+    blocks = [
+        (0x20, 0x7F),
+        (0xA0, 0x250),
+        (0x370, 0x530),
+        (0x900, 0xE00),
+        (0x3000, 0x3131),
+        (0x4E00, 0xA000),
+        (0x1F300, 0x1FA00),
+    ]
+    blocks += [(0xD7B0, 0xD7FC), (0xA000, 0xAC00), (0xE000, 0xF900), (0x10000, 0x10200)]
+    while n:
+        low, high = chance.choice(blocks)
+        text = "".join(chr(chance.randrange(low, high)) for _ in range(chance.randint(1, 12)))
+        if not holds_hangul(text.encode()):
+            yield text
+            n -= 1

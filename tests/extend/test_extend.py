@@ -1,0 +1,431 @@
+"""Extension of an existing vocabulary (law 13): tiny bases made here, every library, the proof, and rows for embeddings."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from conftest import MINI
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
+
+from koktok import Recipe, Tokenizer
+from koktok.cli import app
+from koktok.count.counting import read
+from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
+from koktok.extend import laws, learn, write
+from koktok.extend.base_tokenizer import Base, base_of, holds_hangul, of_ranks, open_base
+from koktok.foreign import PATTERNS
+from koktok.formats.tiktoken import Ranks, load
+from koktok.segment import Morpheme, Whitespace
+from koktok.vocab import BYTE_CHARS, BYTE_OF, Vocab
+
+ENDINGS = ("에서는", "습니다", "에서", "까지", "는", "은", "이", "가", "을", "를", "에", "다", "고")
+LINES = [line for file in sorted(MINI.glob("*.txt")) for line in file.read_text(encoding="utf-8").splitlines() if line]
+ENGLISH = [
+    "The quick brown fox jumps over the lazy dog.",
+    "def f(x):\n    return x + 1",
+    "你好,世界 😀👍🏽",
+    "a  b\t\tc 3.14",
+]
+
+
+class Suffixes:
+    """A segmenter that needs no dictionary: what a word ends in is its ending."""
+
+    def signature(self) -> str:
+        return "suffixes"
+
+    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+        for word in words:
+            end = next((end for end in ENDINGS if word.endswith(end) and len(word) > len(end)), "")
+            n = len(word) - len(end)
+            yield (Morpheme(0, n, "NNG"), Morpheme(n, len(word), "JKB")) if end else (Morpheme(0, n, "NNG"),)
+
+
+def byte_level(
+    pattern: str = "llama3", *, size: int = 420, specials: tuple[str, ...] = ("<|end|>",)
+) -> tokenizers.Tokenizer:
+    """Byte-level BPE that has seen much English and little Korean."""
+    made = tokenizers.Tokenizer(models.BPE())
+    split = pre_tokenizers.Split(
+        Regex(PATTERNS[pattern][0].replace("++", "+").replace("?+", "?").replace("*+", "*")), "isolated"
+    )
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=[], initial_alphabet=list(BYTE_CHARS), show_progress=False
+    )
+    made.train_from_iterator([*ENGLISH * 5, *LINES[:60]], trainer)
+    made.add_special_tokens(list(specials))
+    return made
+
+
+def saved(made: tokenizers.Tokenizer, folder: Path, **beside: Any) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    made.save(str(folder / "tokenizer.json"))
+    for name, content in beside.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return str(folder)
+
+
+def ranked() -> Base:
+    """Ranks as tiktoken has them, of the same kind."""
+    rows = byte_level(size=400, specials=()).get_vocab()
+    # tiktoken's ids are ranks, so a piece stands behind what it is made of: the trainer's order.
+    order = sorted(rows, key=rows.__getitem__)
+    ranks = {bytes(BYTE_OF[char] for char in piece): i for i, piece in enumerate(order)}
+    return of_ranks(Ranks("tiny", PATTERNS["llama3"][0], ranks, {"<|end|>": 400, "<|pad|>": 405}), "tiny")
+
+
+def learnt(base: Base, add: int, segmenter: Any = None, **options: Any) -> tuple[learn.PieceList, learn.BaseText]:
+    text = learn.prepare(base, read(LINES, holdout=0.1), segmenter or Suffixes())
+    return learn.learn(base, text, add, **options), text
+
+
+def made_of(
+    base: Base, add: int = 120, fill: str | None = None, **options: Any
+) -> tuple[write.Extension, Base, dict[str, bytes]]:
+    extension = write.extended(base, learnt(base, add, **options)[0], add, fill=fill)
+    files = write.files_of(extension)
+    return extension, base_of("new", files), files
+
+
+def refuted(base: Base, new: Base, told: Any) -> list[laws.Said]:
+    return [said for said in laws.proof(base, new, told) if not said.holds]
+
+
+@pytest.fixture(scope="module")
+def tiny() -> tuple[write.Extension, Base, dict[str, bytes]]:
+    return made_of(ranked(), 160)
+
+
+def test_a_run_is_what_run_time_does() -> None:
+    base = ranked()
+    found, text = learnt(base, 150, sizes=[50])
+    reading = read(LINES, holdout=0.1)
+    for point in found.points[1:]:
+        new = base_of("new", write.files_of(write.extended(base, found, point.size)))
+        for counts, tokens, words in (
+            (reading.train, point.tokens, text.words),
+            (reading.held, point.held_tokens, text.held_words),
+        ):
+            rows = new.encode(counts.words)
+            real = sum(len(row) * n for row, n in zip(rows, counts.n.tolist(), strict=True))
+            assert real == round(tokens * words)
+
+
+def test_every_beginning_of_the_list_is_the_shorter_list() -> None:
+    base = ranked()
+    assert learnt(base, 40)[0].pieces == learnt(base, 90)[0].pieces[:40]
+
+
+def test_libraries_agree_and_the_laws_hold(
+    tiny: tuple[write.Extension, Base, dict[str, bytes]], tmp_path: Path
+) -> None:
+    extension, new, files = tiny
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    encoding = load(tmp_path).encoding()
+    lines = [*LINES, *ENGLISH, "ㅋㅋㅋㅋㅋㅋ 하하하하", "쌘돌이 퉜다 API는 3개"]
+    assert new.encode(lines) == encoding.encode_ordinary_batch(lines)
+    assert refuted(extension.base, new, json.loads(files["extension.json"])) == []
+    said = list(laws.on_text(extension.base, new, lines))
+    assert all(one.holds for one in said)
+    assert sum(map(len, new.encode(LINES))) < 0.8 * sum(map(len, extension.base.encode(LINES)))
+
+
+@given(st.text(alphabet=st.sampled_from("학교에서는대한민국 abc1!ㅋㅠ가쌘\n漢😀"), max_size=40))
+def test_no_text_is_longer_and_libraries_agree(text: str) -> None:
+    extension, new, encoding = _tiny()
+    before, after = extension.base.encode([text])[0], new.encode([text])[0]
+    assert len(after) <= len(before)
+    assert after == encoding.encode_ordinary(text)
+    if not holds_hangul(text.encode()):
+        assert after == before
+
+
+@given(st.binary(max_size=24))
+def test_bytes_without_hangul_keep_their_ids(data: bytes) -> None:
+    extension, _, encoding = _tiny()
+    if not holds_hangul(data):
+        old = extension.base.ranks.encoding()
+        assert encoding._encode_bytes(data) == old._encode_bytes(data)
+
+
+_KEPT: list[Any] = []
+
+
+def _tiny() -> Any:
+    if not _KEPT:
+        extension, new, _ = made_of(ranked(), 160)
+        ranks = Ranks(
+            "new",
+            extension.base.ranks.pattern,
+            {new.written(t): i for t, i in new.ids.items() if i not in new.added},
+            {},
+        )
+        _KEPT.append((extension, new, ranks.encoding()))
+    return _KEPT[0]
+
+
+def test_borders_of_morphemes_decide_what_comes_first() -> None:
+    base = ranked()
+    points = {nu: learnt(base, 120, penalty=nu)[0].points[-1] for nu in (0.0, 1.0, 4.0)}
+    assert points[0.0].recall < points[1.0].recall <= points[4.0].recall
+    assert points[0.0].tokens < points[1.0].tokens <= points[4.0].tokens
+    text = learnt(base, 1)[1]
+    wish = (points[0.0].recall + points[1.0].recall) / 2
+    kept = learn.learn_kept(base, text, 120, wish)
+    assert abs(kept.points[-1].recall - wish) <= 0.01
+
+
+def test_llama_3_emits_whole_words_and_its_reserved_slots_can_be_filled(tmp_path: Path) -> None:
+    names = ("<|begin_of_text|>", *(f"<|reserved_special_token_{i}|>" for i in range(100)), "<|eot_id|>")
+    content = json.loads(byte_level(specials=names).to_str())
+    content["model"]["ignore_merges"] = True
+    base = open_base(saved(tokenizers.Tokenizer.from_str(json.dumps(content)), tmp_path))
+    assert len(base.free) == 100
+    for fill in (None, "reserved"):
+        _, new, files = made_of(base, 80, fill)
+        told = json.loads(files["extension.json"])
+        assert refuted(base, new, told) == []
+        assert all(said.holds for said in laws.on_text(base, new, [*LINES, *ENGLISH, *names]))
+        assert new.size == (base.size if fill else base.size + 80)
+        assert {new.runner.token_to_id(token) for token in ("<|begin_of_text|>", "<|eot_id|>")} == {420, 521}
+    with pytest.raises(UsageError, match=r"101 new pieces were wanted, and .* has 100 slots"):
+        write.extended(base, learnt(base, 101)[0], 101, fill="reserved")
+
+
+def test_qwen_ids_that_only_the_config_knows_stay_free(tmp_path: Path) -> None:
+    beside = {
+        "added_tokens_decoder": {"421": {"content": "<|im_start|>", "special": True}, "424": {"content": "<tool>"}}
+    }
+    base = open_base(saved(byte_level("qwen2"), tmp_path, tokenizer_config=beside))
+    extension, new, files = made_of(base, 30)
+    assert (base.size, extension.ids[0], extension.holes) == (425, 425, 2)
+    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    assert new.runner.token_to_id("<tool>") == 424
+    transformers = pytest.importorskip("transformers")
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    loaded = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert [loaded(line)["input_ids"] for line in LINES[:50]] == new.encode(LINES[:50])
+    assert loaded.convert_tokens_to_ids(["<|im_start|>", "<tool>"]) == [421, 424]
+
+
+def _broken(files: dict[str, bytes], change: Callable[[dict[str, Any]], None]) -> Base:
+    content = json.loads(files["tokenizer.json"])
+    change(content["model"])
+    return base_of("broken", {**files, "tokenizer.json": json.dumps(content).encode()})
+
+
+def test_the_proof_refutes(tiny: tuple[write.Extension, Base, dict[str, bytes]]) -> None:
+    extension, new, files = tiny
+    base, told = extension.base, json.loads(files["extension.json"])
+
+    def laws_of(other: Base, said: Any = told) -> set[str]:
+        return {one.law for one in refuted(base, other, said)}
+
+    def front(model: dict[str, Any]) -> None:
+        model["merges"].insert(0, model["merges"].pop())
+
+    def latin(model: dict[str, Any]) -> None:
+        model["merges"].append(["q", "z"])
+        model["vocab"]["qz"] = 9999
+
+    def swapped(model: dict[str, Any]) -> None:
+        model["vocab"]["a"], model["vocab"]["b"] = model["vocab"]["b"], model["vocab"]["a"]
+
+    assert laws.MERGES in laws_of(_broken(files, front))
+    assert {laws.MERGES, laws.OLD_IDS} <= laws_of(_broken(files, latin))
+    assert laws.OLD_IDS in laws_of(_broken(files, swapped))
+    for token in ("ĠAPI", "Ģê°", "°Ģ", "ê°Ģa", "1ê°Ģ"):
+        other = copy.deepcopy(told)
+        other["pieces"][0]["token"] = token
+        assert laws.SHAPE in laws_of(new, other)
+
+
+def test_no_piece_is_refused_by_the_laws_or_the_user() -> None:
+    from koktok.blocklist import Blocklist
+
+    base = ranked()
+    free = learnt(base, 150)[0].pieces
+    word = max((piece.string.decode(errors="ignore").strip() for piece in free), key=len)
+    pieces = learnt(base, 150, blocked=Blocklist([word]))[0].pieces
+    assert not any(word.encode() in piece.string for piece in pieces)
+    assert any(word.encode() in piece.string for piece in free)
+    with pytest.raises(
+        VocabSizeError, match=r"50,000 new pieces were wanted, and the text gives only [\d,]+ that save"
+    ):
+        learnt(base, 50_000)
+
+
+def _spm(folder: Path, kind: str, *, fallback: bool = True) -> str:
+    import sentencepiece
+
+    text = folder / "text.txt"
+    text.write_text("\n".join([*ENGLISH[:1] * 400, *LINES[:30]]), encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(text),
+        model_prefix=str(folder / "spm"),
+        model_type=kind,
+        vocab_size=600 if fallback else 400,
+        byte_fallback=fallback,
+        character_coverage=0.98,
+        hard_vocab_limit=False,
+        user_defined_symbols=[f"<unused{i}>" for i in range(20)],
+        normalization_rule_name="identity" if kind == "bpe" else "nmt_nfkc",
+        minloglevel=2,
+    )
+    return str(folder / "spm.model")
+
+
+@pytest.mark.parametrize("fill", [None, "unused"])
+def test_sentencepiece_bpe(tmp_path: Path, fill: str | None) -> None:
+    import sentencepiece
+
+    base = open_base(_spm(tmp_path, "bpe"))
+    assert base.kind == "chars"
+    add = 20 if fill else 150
+    extension, new, files = made_of(base, add, fill)
+    assert any(len(piece.string.decode().strip("▁")) == 1 for piece in extension.pieces) or fill
+    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    assert all(said.holds for said in laws.on_text(base, new, [*LINES, *ENGLISH]))
+    library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
+    old = sentencepiece.SentencePieceProcessor(model_proto=base.files["tokenizer.model"])
+    agreed = [line for line in LINES if old.encode(line) == base.encode([line])[0]]
+    assert len(agreed) > 0.95 * len(LINES)
+    assert [library.encode(line) for line in agreed] == new.encode(agreed)
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+def test_unigram(tmp_path: Path, fallback: bool) -> None:
+    import sentencepiece
+
+    base = open_base(_spm(tmp_path, "unigram", fallback=fallback))
+    assert base.kind == "unigram"
+    _, new, files = made_of(base, 60)
+    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    said = list(laws.on_text(base, new, [*LINES, *ENGLISH, "ſ ﬁ 你"]))
+    assert all(one.holds for one in said if one.law == laws.UNCHANGED)
+    assert sum(not one.holds for one in said) <= len(LINES) // 100
+    before, after = base.encode(LINES), new.encode(LINES)
+    if fallback:
+        assert sum(map(len, after)) < 0.95 * sum(map(len, before))
+    else:  # what was lost is found: that takes tokens
+        assert sum(row.count(base.unknown) for row in after) < 0.9 * sum(row.count(base.unknown) for row in before)
+    library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
+    rows = new.encode(LINES)
+    assert sum(library.encode(line) == row for line, row in zip(LINES, rows, strict=True)) > 0.98 * len(LINES)
+
+
+# ── bad input ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_bases_that_cannot_be_extended(tmp_path: Path) -> None:
+    def refused(made: tokenizers.Tokenizer, message: str) -> None:
+        with pytest.raises(ArtifactError, match=message):
+            open_base(saved(made, tmp_path / "bad"))
+
+    chars = tokenizers.Tokenizer(models.BPE({"a": 0, "<unk>": 1}, [], unk_token="<unk>"))
+    refused(chars, "without bytes to fall back on")
+    refused(tokenizers.Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")), "is a WordPiece model")
+    apart = byte_level()
+    apart.normalizer = tokenizers.normalizers.NFD()
+    refused(apart, "takes syllables apart")
+    single = byte_level()
+    single.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex("[가-힣]"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    refused(single, "cuts between any two syllables")
+    lower = byte_level()
+    lower.normalizer = tokenizers.normalizers.Lowercase()
+    assert "lower-cases" in open_base(saved(lower, tmp_path / "lower")).notes[0]
+
+
+def test_no_hangul_no_sizes_no_slots(tmp_path: Path) -> None:
+    base = ranked()
+    with pytest.raises(InputError, match="no Hangul in the text"):
+        learn.prepare(base, read(["only English here"], holdout=0), Whitespace())
+    with pytest.raises(UsageError, match="sizes from 1 to 5"):
+        learnt(base, 5, sizes=[9])
+    with pytest.raises(UsageError, match="keeps no ids free"):
+        write.slots_of(base, "reserved")
+    slots = tmp_path / "slots.txt"
+    slots.write_text("<|pad|>\n<nothing>\n")
+    with pytest.raises(UsageError, match=r"`<nothing>` of .* is no token"):
+        write.slots_of(base, str(slots))
+    slots.write_text("0\n1\n")
+    with pytest.raises(ArtifactError, match="in tiktoken an id is a rank"):
+        write.extended(base, learnt(base, 2)[0], 2, fill=str(slots))
+    with pytest.raises(ArtifactError, match="is no extension"):
+        write.read_extension(tmp_path)
+
+
+def test_the_verb_and_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = saved(byte_level(), tmp_path / "base")
+    out = tmp_path / "out"
+    words = ["extend", base, *map(str, sorted(MINI.glob("*.txt"))), "--frontier", "20,60", "-o", str(out)]
+    app(words, standalone_mode=False)
+    shown = capsys.readouterr()
+    assert "+60" in shown.out
+    assert "facts of law 13 proven" in shown.err
+    told = write.read_extension(out)
+    assert [len(told["pieces"]), told["frontier"][1]["size"]] == [60, 20]
+    assert "bits per byte" in (out / "README.md").read_text(encoding="utf-8")
+    first = {file.name: file.read_bytes() for file in out.iterdir()}
+    app([*words, "-q"], standalone_mode=False)
+    assert first == {file.name: file.read_bytes() for file in out.iterdir()}
+    (out / "tokenizer.json").write_text("mine")
+    with pytest.raises(UsageError, match="was not written by koktok"):
+        app([*words, "-q"], standalone_mode=False)
+
+
+def test_verify_proves_a_folder_and_refutes_a_harmed_one(tmp_path: Path) -> None:
+    from koktok.verify import verify
+
+    _, _, files = made_of(ranked(), 60)
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    report = verify(tmp_path, LINES[:200])
+    assert report.passed
+    looked = {finding.check: finding.looked for finding in report.findings}
+    assert looked["ids: tiktoken"] >= 10_000
+    assert looked[laws.UNCHANGED] >= 10_000
+    content = json.loads(files["tokenizer.json"])
+    content["model"]["merges"].append(["t", "h"])
+    content["model"]["vocab"].setdefault("th", 9999)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    failed = {finding.check for finding in verify(tmp_path, LINES[:20]).findings if finding.outcome == "fail"}
+    assert laws.MERGES in failed
+    (tmp_path / "extension.json").write_text("{}")
+    assert not verify(tmp_path).passed
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_koktoks_own_vocabularies_can_be_extended(tmp_path: Path, kind: str) -> None:
+    chars = sorted({char for line in LINES[:100] for char in line})
+    recipe = Recipe().changed(train={"model": kind})
+    specials = recipe.special_tokens
+    made = (
+        Vocab.bpe(chars, [], specials=specials)
+        if kind == "bpe"
+        else Vocab.unigram(dict.fromkeys(chars, -5.0), specials=specials)
+    )
+    base = open_base(str(Tokenizer(recipe, made).save(tmp_path / "ours")))
+    _, new, files = made_of(base, 40)
+    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    assert all(said.holds for said in laws.on_text(base, new, [*LINES[:300], *ENGLISH]))
+    assert sum(map(len, new.encode(LINES))) < 0.97 * sum(map(len, base.encode(LINES)))
