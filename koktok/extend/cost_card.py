@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from koktok.extend.extension_files import Extension
 from koktok.extend.learn import SizePoint
-from koktok.extend.write import Extension
 
 __all__ = ["LEAST_EXPOSURE", "CostModel", "card", "frontier_rows"]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 import numpy as np
 
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.extend.write import FOLDER, read_extension
+from koktok.extend.extension_files import FOLDER, read_extension
 from koktok.files import Product, check_folder, write_folder
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from koktok.extend.base_tokenizer import Base, holds_hangul
-from koktok.extend.write import digest_of, restored
+from koktok.extend.extension_files import digest_of, restored
 from koktok.hangul import SYLLABLES
 
 __all__ = ["Said", "on_text", "proof"]

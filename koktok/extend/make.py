@@ -14,9 +14,9 @@ from koktok.errors import ArtifactError, UsageError
 from koktok.extend.base_tokenizer import Base, base_of, open_base
 from koktok.extend.cost_card import CostModel, card
 from koktok.extend.embeddings import METHODS, model_of, npz
+from koktok.extend.extension_files import EXTENSION, FOLDER, Extension, extended, files_of
 from koktok.extend.laws import proof
 from koktok.extend.learn import NU, SizePoint, learn, learn_kept, prepare
-from koktok.extend.write import EXTENSION, FOLDER, Extension, extended, files_of
 from koktok.files import check_folder, write_folder
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, supervised

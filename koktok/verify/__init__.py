@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.extend.write import is_extension
+from koktok.extend.extension_files import is_extension
 from koktok.foreign.imported import load_folder
 from koktok.tokenizer import Tokenizer
 from koktok.verify.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf

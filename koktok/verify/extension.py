@@ -13,7 +13,7 @@ from typing import Any
 from koktok.errors import ArtifactError, KoktokError
 from koktok.extend import laws
 from koktok.extend.base_tokenizer import Base, base_of, holds_hangul, open_base
-from koktok.extend.write import digest_of, read_extension, restored
+from koktok.extend.extension_files import digest_of, read_extension, restored
 from koktok.formats.tiktoken import SPEC, Ranks, load
 from koktok.verify.finding import CheckResult, Tally, Verification
 from koktok.verify.probes import tricky_lines

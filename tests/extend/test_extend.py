@@ -19,7 +19,8 @@ from koktok import Recipe, Tokenizer
 from koktok.cli import app
 from koktok.count.counting import read
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
-from koktok.extend import laws, learn, write
+from koktok.extend import extension_files as write
+from koktok.extend import laws, learn
 from koktok.extend.base_tokenizer import Base, base_of, holds_hangul, of_ranks, open_base
 from koktok.foreign import PATTERNS
 from koktok.formats.tiktoken import Ranks, load

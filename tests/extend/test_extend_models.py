@@ -12,7 +12,7 @@ import pytest
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extend import embeddings
 from koktok.extend.embeddings import apply_extension, npz, weights_of
-from koktok.extend.write import EXTENSION
+from koktok.extend.extension_files import EXTENSION
 
 NUMPY = {"F32": "<f4", "F16": "<f2"}
 PIECES = [
