@@ -122,7 +122,7 @@ def test_ids_are_those_of_encode(folders: dict[str, Path], kind: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "wordpiece" not in kind])
+@pytest.mark.parametrize("kind", ["unigram", "superwords", "bpe-bytes"])
 @given(text=strategies.korean_text())
 def test_eojeols_begin_behind_white_space(folders: dict[str, Path], kind: str, text: str) -> None:
     tokenizer = loaded(folders[kind])
@@ -273,7 +273,7 @@ def test_after_a_kill_it_is_the_same(stage: str, packed: Packed, folders: dict[s
     out = tmp_path / "out"
     given = "-" if stage == "packed" else str(packed.folder)
     words = [sys.executable, "-c", SCRIPT, str(ROOT / "tests"), str(folders["unigram"]), given, str(out)]
-    for kills in (1, 3):
+    for kills in (2,):
         run = subprocess.Popen([*words, str(kills)], stdout=subprocess.PIPE, text=True)
         assert run.stdout is not None
         assert run.stdout.readline() == "now\n"
