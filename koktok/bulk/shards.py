@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -43,7 +43,7 @@ from koktok.special import special_tokens
 from koktok.text.sources import ReadReport, Source, read_blocks, read_documents
 
 if TYPE_CHECKING:
-    from koktok.vocab import Vocab
+    from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 __all__ = ["Documents", "Format", "TokenFiles", "behind", "write_token_files"]
 
@@ -128,22 +128,8 @@ class TokenFiles:
                 return TokenArray(column.values.to_numpy(), column.offsets.to_numpy())
 
 
-class Tokenizes(Protocol):
-    """What token files are made with: `koktok.Tokenizer`, or another with a vocabulary that encodes in bulk."""
-
-    @property
-    def vocab(self) -> Vocab:
-        """Its size, digest and special tokens."""
-        ...
-
-    @property
-    def bulk_encoder(self) -> Any:
-        """Its `stream` gives batches of texts with their ids."""
-        ...
-
-
 def write_token_files(
-    tokenizer: Tokenizes,
+    tokenizer: AnyTokenizer,
     sources: Source | Sequence[Source],
     out: str | Path,
     *,

@@ -14,6 +14,7 @@ from koktok.cli.train import CHAT, STYLE, TEMPLATE
 from koktok.errors import UsageError
 
 if TYPE_CHECKING:
+    from koktok.foreign import ImportedTokenizer
     from koktok.tokenizer import Tokenizer
 
 
@@ -100,7 +101,7 @@ def export(
     print(out)
 
 
-def _hf(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
+def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
     from koktok.files import write_folder
     from koktok.foreign import ImportedTokenizer, hf_files
     from koktok.foreign.conversion import agreement
@@ -128,7 +129,7 @@ def _hf(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
     return []
 
 
-def _hf_kiwi(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
+def _hf_kiwi(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
     from koktok.foreign import ImportedTokenizer
     from koktok.formats.styles import chat_template_of, restyle
     from koktok.integrations.runtime import save_with_kiwi
@@ -145,20 +146,20 @@ def _hf_kiwi(tokenizer: Tokenizer, out: Path, looks: dict[str, Any]) -> list[str
     ]
 
 
-def _spm(tokenizer: Tokenizer, out: Path, user_defined: list[str]) -> list[str]:
+def _spm(tokenizer: Tokenizer | ImportedTokenizer, out: Path, user_defined: list[str]) -> list[str]:
     from koktok.files import write_file
     from koktok.foreign import ImportedTokenizer
-    from koktok.foreign.engines import SentencePieceEngine
+    from koktok.foreign.sentencepiece_adapter import SentencePiece
     from koktok.formats.sentencepiece import differences, may_be_ours, model_proto
 
     if isinstance(tokenizer, ImportedTokenizer):
-        if not isinstance(tokenizer.engine, SentencePieceEngine):
+        if not isinstance(tokenizer.adapter, SentencePiece):
             raise UsageError(
-                f"this was imported from what {tokenizer.engine.library} runs, and is no SentencePiece model"
+                f"this was imported from what {tokenizer.adapter.library} runs, and is no SentencePiece model"
             )
         if user_defined:
             raise UsageError("`--user-defined` is for koktok's own tokenizers")
-        whole = tokenizer.engine.data
+        whole = tokenizer.adapter.data
         write_file(out, whole, ours=lambda file: may_be_ours(file) or file.read_bytes() == whole)
         return []
     data = model_proto(tokenizer.vocab, tokenizer.pattern, normalizer=tokenizer.normalizer, user_defined=user_defined)
@@ -166,25 +167,25 @@ def _spm(tokenizer: Tokenizer, out: Path, user_defined: list[str]) -> list[str]:
     return [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
 
 
-def _tiktoken(tokenizer: Tokenizer, out: Path, name: str) -> list[str]:
+def _tiktoken(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str) -> list[str]:
     from dataclasses import replace
 
     from koktok.files import write_folder
     from koktok.foreign import ImportedTokenizer
-    from koktok.foreign.engines import TiktokenEngine
+    from koktok.foreign.tiktoken_adapter import Tiktoken
     from koktok.formats.tiktoken import EXPORT, files, ranks_of
 
     if isinstance(tokenizer, ImportedTokenizer):
-        if not isinstance(tokenizer.engine, TiktokenEngine):
-            raise UsageError(f"this was imported from what {tokenizer.engine.library} runs, and has no ranks")
-        write_folder(out, files(replace(tokenizer.engine.ranks, name=name)), EXPORT)
+        if not isinstance(tokenizer.adapter, Tiktoken):
+            raise UsageError(f"this was imported from what {tokenizer.adapter.library} runs, and has no ranks")
+        write_folder(out, files(replace(tokenizer.adapter.ranks, name=name)), EXPORT)
         return []
     ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
     write_folder(out, files(ranks, tokenizer.normalizer.signature(), tokenizer.pattern.javascript), EXPORT)
     return ["tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
 
 
-def _gguf(tokenizer: Tokenizer, out: Path, name: str, into: Path | None) -> list[str]:
+def _gguf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, into: Path | None) -> list[str]:
     from koktok.foreign import ImportedTokenizer, gguf_table
     from koktok.formats import gguf
 
@@ -233,7 +234,7 @@ def import_(
     if quiet:
         pass
     elif isinstance(tokenizer, ImportedTokenizer):
-        print(f"kept as it is, run by {tokenizer.engine.library}; {tokenizer.vocab.size:,} ids", file=sys.stderr)
+        print(f"kept as it is, run by {tokenizer.adapter.library}; {tokenizer.vocab.size:,} ids", file=sys.stderr)
         print(f"{tokenizer.exact} of {len(PROBES)} hard texts come back as they were", file=sys.stderr)
         if tokenizer.reachable:
             named = ", ".join(tokenizer.reachable[:5])

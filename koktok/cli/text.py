@@ -25,7 +25,7 @@ from koktok.cli.options import (
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
 class Format(StrEnum):
@@ -131,7 +131,7 @@ def encode(
 
 
 def _write_token_files(
-    tokenizer: Tokenizer,
+    tokenizer: AnyTokenizer,
     paths: list[str],
     field: str | None,
     out: Path,

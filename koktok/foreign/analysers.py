@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from koktok.errors import InputError, MissingExtraError
-from koktok.foreign.base import Subject
+from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.trivial import OpenVocabulary
 
 __all__ = ["ANALYSERS", "mecab_spans", "mecab_version"]
@@ -50,7 +50,7 @@ def mecab_spans() -> Callable[[str], list[tuple[int, int]]]:
     return cut
 
 
-def _open_mecab() -> Subject:
+def _open_mecab() -> ForeignTokenizer:
     cut = mecab_spans()
     libraries = {name: version(name) for name in ("python-mecab-ko", "python-mecab-ko-dic")}
     return OpenVocabulary(
@@ -63,7 +63,7 @@ def _open_mecab() -> Subject:
     )
 
 
-def _open_pecab() -> Subject:
+def _open_pecab() -> ForeignTokenizer:
     try:
         from pecab import PeCab
     except ImportError as error:
@@ -99,13 +99,13 @@ def _open_pecab() -> Subject:
     )
 
 
-def _open_kiwi() -> Subject:
+def _open_kiwi() -> ForeignTokenizer:
     from koktok.foreign.kiwi_adapter import open_kiwi
 
     return open_kiwi()
 
 
-ANALYSERS: Final[dict[str, Callable[[], Subject]]] = {
+ANALYSERS: Final[dict[str, Callable[[], ForeignTokenizer]]] = {
     "kiwi": _open_kiwi,
     "mecab-ko": _open_mecab,
     "pecab": _open_pecab,

@@ -1,19 +1,30 @@
-"""A tokenizer under measurement: lines in, ids and spans out, whatever the library behind it."""
+"""`ForeignTokenizer`: a tokenizer of any library behind one interface: lines in, ids and spans out.
+
+This file adds: whose ids they are. A foreign definition is run by the library that it was written for, from the bytes
+that were given, and not by a rebuilding of ours: then its ids are that library's by construction, for whoever asks.
+Nothing of a file is ever executed.
+"""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Row", "Rows", "Subject"]
+from koktok.errors import InputError, KoktokError, UsageError
+
+__all__ = ["ForeignTokenizer", "Found", "Row", "Rows", "Subject", "asking"]
 
 Ints = npt.NDArray[np.int64]
+
+Found = tuple[list[int], list[tuple[int, int]]]
+"""Ids of a text, and in parallel half-open code points of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +105,42 @@ def running(lengths: Sequence[int] | Ints) -> Ints:
     return found
 
 
-class Subject(ABC):
-    """A tokenizer under measurement.
+class asking:  # noqa: N801 - used as a statement
+    """A context in which whatever a library raises becomes an error of ours; panics of Rust are no `Exception`.
+
+    Examples
+    --------
+    >>> with asking("tokenizers"):
+    ...     raise BaseException("a panic")
+    Traceback (most recent call last):
+        ...
+    koktok.errors.InputError: the library tokenizers fails on this text: BaseException: a panic
+    hint: the definition is at fault: import it again, from a source that you trust
+    """
+
+    def __init__(self, library: str) -> None:
+        self.library = library
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        """Say it in our words."""
+        if error is None or isinstance(
+            error, KoktokError | KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError
+        ):
+            return
+        raise InputError(
+            f"the library {self.library} fails on this text: {type(error).__name__}: {error}",
+            hint="the definition is at fault: import it again, from a source that you trust",
+        ) from None
+
+
+class ForeignTokenizer(ABC):
+    """A tokenizer of any library; an adapter a library is a subclass.
+
+    What an adapter must have is `encode` and `token_bytes`. What else a library can do (decode, find special tokens,
+    normalize, be kept in a folder) it overrides; what is left has a default that follows from those two, or an error.
 
     Parameters
     ----------
@@ -106,7 +151,7 @@ class Subject(ABC):
     size : int or None
         All ids, special ones included; None for an open vocabulary (analysers).
     digest : str
-        16 hex digits over the vocabulary, or over the version of what stands in its place.
+        16 hex digits over all that decides the ids: the definition, or the version of what stands in its place.
     libraries : dict
         Name to version.
     notes : tuple of str
@@ -116,7 +161,10 @@ class Subject(ABC):
         bytes); control tokens.
     """
 
-    analyser = False
+    library: ClassVar[str] = ""
+    """The package that runs it."""
+
+    analyser: ClassVar[bool] = False
     """True where ids are made on the fly, so that only their equality means something."""
 
     def __init__(
@@ -132,7 +180,7 @@ class Subject(ABC):
         byte_ids: Collection[int] = (),
         special_ids: Collection[int] = (),
     ) -> None:
-        self.spec: Final = spec
+        self.spec = spec
         self.name = name
         self.size: Final = size
         self.digest: Final = digest
@@ -145,17 +193,87 @@ class Subject(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.spec!r}, size={self.size}, digest={self.digest})"
 
+    # --- What every adapter has ---------------------------------------------------------------------------------------
+
     @abstractmethod
     def encode(self, lines: Sequence[str]) -> Rows:
-        """The tokens of each line, without tokens for its beginning and end."""
+        """The tokens of each line; what spells a special token is text, and none are put around it.
 
-    def decode(self, ids: Sequence[int]) -> str | None:  # noqa: ARG002
+        Raises
+        ------
+        InputError
+            When the library fails on a line.
+        """
+
+    @abstractmethod
+    def token_bytes(self, i: int) -> bytes | None:
+        """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
+
+    # --- What a library may do besides --------------------------------------------------------------------------------
+
+    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids that `encode` gives, without spans."""
+        return [row.ids.tolist() for row in self.encode(lines)]
+
+    def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:  # noqa: ARG002
+        """The same where special tokens that a line spells are read as such; None where the library cannot."""
+        return None
+
+    def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
+        """What the library gives to who asks for nothing: some read special tokens that a text spells."""
+        return self.ids(lines)
+
+    def read(self, text: str) -> Found:
+        """One text, with the offsets that the library itself gives, where it gives any."""
+        row = self.encode([text])[0]
+        return row.ids.tolist(), [(a, b) for a, b in row.spans.tolist()]
+
+    def read_with_specials(self, text: str, *, template: bool = False) -> Found | None:  # noqa: ARG002
+        """`read` with special tokens found as the library finds them; None where it has no way of its own.
+
+        Parameters
+        ----------
+        text : str
+        template : bool
+            Put around it what the definition wants there.
+
+        Raises
+        ------
+        UsageError
+            When it has no template.
+        """
+        if template:
+            raise UsageError(
+                f"a tokenizer that {self.library or self.name} runs has no template of special tokens",
+                hint="add them yourself",
+            )
+        return None
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:  # noqa: ARG002
         """The text of ids; None where this tokenizer has no decoder."""
         return None
 
-    def token_bytes(self, i: int) -> bytes | None:
-        """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
-        raise NotImplementedError
+    def decode_batch(self, rows: Sequence[Sequence[int]]) -> list[str] | None:
+        """The text of each row of ids; None where this tokenizer has no decoder."""
+        texts = [text for text in map(self.decode, rows) if text is not None]
+        return texts if len(texts) == len(rows) else None
+
+    def normalize(self, text: str) -> str:
+        """The text as the model reads it, as far as the library tells."""
+        return text
+
+    def files(self) -> dict[str, str | bytes]:
+        """The definition, as files of a folder that `koktok.load` reads.
+
+        Raises
+        ------
+        UsageError
+            When it is not to be had.
+        """
+        raise UsageError(
+            f"`{self.spec}` cannot be kept in a folder: what {self.library or self.name} runs is not in one file",
+            hint=f"koktok report {self.spec}",
+        )
 
     def unigram(self) -> dict[str, float] | None:
         """Text of each piece to its log-probability, where the model is a Unigram; None where it is not."""
@@ -165,8 +283,10 @@ class Subject(ABC):
         """What a Unigram model reads one by one: by default words, each with the space before it."""
         return re.findall(r"\s*\S+|\s+$", line)
 
+    # --- The table of tokens ------------------------------------------------------------------------------------------
+
     def piece(self, i: int) -> str:
-        """The id as its vocabulary spells it."""
+        """The id as its vocabulary spells it; '' for one that it does not use."""
         written = self.token_bytes(i)
         return "" if written is None else written.decode("utf-8", errors="replace")
 
@@ -174,3 +294,27 @@ class Subject(ABC):
         """The id for display: its text, with U+FFFD for a broken character."""
         written = self.token_bytes(i)
         return self.piece(i) if written is None else written.decode("utf-8", errors="replace")
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """`piece` of every id."""
+        return tuple(map(self.piece, range(self.size or 0)))
+
+    @cached_property
+    def specials(self) -> Mapping[str, int]:
+        """Special tokens and the unknown one, by their spelling: what text reaches only when it is allowed to."""
+        return {self.tokens[i]: i for i in sorted(self.special_ids | self.unknown_ids)}
+
+    @cached_property
+    def fragments(self) -> frozenset[int]:
+        """Ids of single bytes that are a part of a character."""
+        alone = (i for i in range(self.size or 0) if len(found := self.token_bytes(i) or b"") == 1 and found >= b"\x80")
+        return self.byte_ids.union(alone)
+
+    @property
+    def unknown(self) -> int | None:
+        """The id of the unknown token."""
+        return min(self.unknown_ids, default=None)
+
+
+Subject = ForeignTokenizer  # its name until version 0.1, for the rooms that still have it

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from koktok.errors import ArtifactError, InputError
-from koktok.foreign.engines import HfEngine, SentencePieceEngine, TiktokenEngine
+from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.imported import ImportedTokenizer
+from koktok.foreign.sentencepiece_adapter import SentencePiece
+from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.foreign.trial import PROBES
 from koktok.formats import gguf
 from koktok.special import NO_LIMIT, ROLES
@@ -31,19 +33,21 @@ def hf_files(tokenizer: ImportedTokenizer) -> dict[str, str | bytes]:
     ArtifactError
         When the tokenizers library has no nodes for it.
     """
-    engine = tokenizer.engine
-    if isinstance(engine, HfEngine):
-        files = engine.files()
+    adapter = tokenizer.adapter
+    if isinstance(adapter, HuggingFace):
+        files = adapter.files()
     else:
-        if isinstance(engine, SentencePieceEngine):
-            content = _from_sentencepiece(engine)
-        elif isinstance(engine, TiktokenEngine):
-            content = _from_ranks(engine)
+        if isinstance(adapter, SentencePiece):
+            content = _from_sentencepiece(adapter)
+        elif isinstance(adapter, Tiktoken):
+            content = _from_ranks(adapter)
         else:
-            raise ArtifactError(f"koktok has no tokenizer.json for what {engine.library} runs")
+            raise ArtifactError(f"koktok has no tokenizer.json for what {adapter.library} runs")
         files = {"tokenizer.json": json.dumps(content, ensure_ascii=False, indent=2) + "\n"}
     if "tokenizer_config.json" not in files:
-        found = {role: next((name for name in names if name in engine.specials), None) for role, names in ROLES.items()}
+        found = {
+            role: next((name for name in names if name in adapter.specials), None) for role, names in ROLES.items()
+        }
         config = {
             **{role: name for role, name in found.items() if name},
             "clean_up_tokenization_spaces": False,
@@ -57,11 +61,11 @@ def hf_files(tokenizer: ImportedTokenizer) -> dict[str, str | bytes]:
 def agreement(tokenizer: ImportedTokenizer, files: Mapping[str, str | bytes]) -> list[str]:
     """The hard texts (`PROBES`) to which the tokenizer.json of `files` gives other ids than `tokenizer` does."""
     text = files["tokenizer.json"]
-    other = HfEngine(text if isinstance(text, str) else text.decode("utf-8"))
+    other = HuggingFace(text if isinstance(text, str) else text.decode("utf-8"))
 
     def same(probe: str) -> bool:
         try:
-            return other.encode(probe)[0] == tokenizer.encode(probe).ids
+            return other.read(probe)[0] == tokenizer.encode(probe).ids
         except InputError:  # one of the libraries refuses it
             return False
 
@@ -80,8 +84,8 @@ def _whole(**nodes: Any) -> dict[str, Any]:
     return {"version": "1.0", "truncation": None, "padding": None, **{name: nodes.get(name) for name in order}}
 
 
-def _from_sentencepiece(engine: SentencePieceEngine) -> dict[str, Any]:
-    proto = engine.proto
+def _from_sentencepiece(adapter: SentencePiece) -> dict[str, Any]:
+    proto = adapter.proto
     trainer, spec, kinds = proto.trainer_spec, proto.normalizer_spec, type(proto).SentencePiece
     if trainer.model_type not in (trainer.UNIGRAM, trainer.BPE) or trainer.treat_whitespace_as_suffix:
         raise ArtifactError("koktok makes no tokenizer.json of word or character models, nor of spaces as suffixes")
@@ -108,7 +112,7 @@ def _from_sentencepiece(engine: SentencePieceEngine) -> dict[str, Any]:
         # Hugging Face finds every row in text, SentencePiece only normal ones: the others get the lowest score there is.
         model: dict[str, Any] = {
             "type": "Unigram",
-            "unk_id": engine.unknown,
+            "unk_id": adapter.unknown,
             "vocab": [[row.piece, scores.get(row.piece, lowest)] for row in proto.pieces],
             "byte_fallback": trainer.byte_fallback,
         }
@@ -116,7 +120,7 @@ def _from_sentencepiece(engine: SentencePieceEngine) -> dict[str, Any]:
         model = {
             "type": "BPE",
             "dropout": None,
-            "unk_token": engine.tokens[engine.unknown or 0],
+            "unk_token": adapter.tokens[adapter.unknown or 0],
             "continuing_subword_prefix": None,
             "end_of_word_suffix": None,
             "fuse_unk": True,
@@ -127,16 +131,16 @@ def _from_sentencepiece(engine: SentencePieceEngine) -> dict[str, Any]:
         }
     user_defined = {row.piece: i for i, row in enumerate(proto.pieces) if row.type == kinds.USER_DEFINED}
     return _whole(
-        added_tokens=_added(engine.specials, user_defined),
+        added_tokens=_added(adapter.specials, user_defined),
         normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
         decoder={"type": "Sequence", "decoders": decoders},
         model=model,
     )
 
 
-def _from_ranks(engine: TiktokenEngine) -> dict[str, Any]:
-    ranks = engine.ranks
-    spelled = {engine.tokens[i]: i for i in sorted(ranks.ranks.values())}
+def _from_ranks(adapter: Tiktoken) -> dict[str, Any]:
+    ranks = adapter.ranks
+    spelled = {adapter.tokens[i]: i for i in sorted(ranks.ranks.values())}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
     # Oniguruma takes the plus of \p{N}{1,3}+ for "again and again", where others take it for "never give back".
     regex = re.sub(r"(\{\d+(?:,\d*)?\})\+", r"\1", ranks.pattern)
@@ -169,26 +173,26 @@ def gguf_table(tokenizer: ImportedTokenizer) -> gguf.Table:
     ArtifactError
         When it has none; says what is missing.
     """
-    engine = tokenizer.engine
-    if isinstance(engine, SentencePieceEngine):
-        return _gguf_of_sentencepiece(engine)
-    if isinstance(engine, HfEngine):
-        return _gguf_of_json(engine)
+    adapter = tokenizer.adapter
+    if isinstance(adapter, SentencePiece):
+        return _gguf_of_sentencepiece(adapter)
+    if isinstance(adapter, HuggingFace):
+        return _gguf_of_json(adapter)
     raise ArtifactError(
-        f"no GGUF: koktok makes none of what {engine.library} runs",
+        f"no GGUF: koktok makes none of what {adapter.library} runs",
         hint="koktok export FOLDER --to hf, then koktok import that",
     )
 
 
-def _gguf_of_sentencepiece(engine: SentencePieceEngine) -> gguf.Table:
-    proto = engine.proto
+def _gguf_of_sentencepiece(adapter: SentencePiece) -> gguf.Table:
+    proto = adapter.proto
     trainer, spec = proto.trainer_spec, proto.normalizer_spec
     if trainer.model_type not in (trainer.UNIGRAM, trainer.BPE) or trainer.treat_whitespace_as_suffix:
         raise ArtifactError("no GGUF: llama.cpp runs unigram and BPE models with spaces as prefixes only")
     unigram = trainer.model_type == trainer.UNIGRAM
     if not unigram and not trainer.byte_fallback:
         raise ArtifactError("no GGUF: llama.cpp's BPE over characters wants byte pieces, and this model has none")
-    tokens = engine.tokens
+    tokens = adapter.tokens
     types = tuple(row.type for row in proto.pieces)
     symbols = [token for token, kind in zip(tokens, types, strict=True) if kind == gguf.USER_DEFINED]
     beyond = next((token for token in symbols if not token.isascii()), None)
@@ -216,8 +220,8 @@ def _gguf_of_sentencepiece(engine: SentencePieceEngine) -> gguf.Table:
     )
 
 
-def _gguf_of_json(engine: HfEngine) -> gguf.Table:
-    model, node = engine.content["model"], engine.content.get("pre_tokenizer") or {}
+def _gguf_of_json(adapter: HuggingFace) -> gguf.Table:
+    model, node = adapter.content["model"], adapter.content.get("pre_tokenizer") or {}
     parts = node.get("pretokenizers", [node])
     kinds = [part.get("type") for part in parts]
     if model.get("type") != "BPE" or kinds not in (["ByteLevel"], ["Split", "ByteLevel"]):
@@ -235,21 +239,21 @@ def _gguf_of_json(engine: HfEngine) -> gguf.Table:
             f"no GGUF: llama.cpp knows no pattern `{regex[:60]}…` by name",
             hint=f"known are those of {', '.join(sorted(set(gguf.PATTERNS.values())))}",
         )
-    added = {token["id"]: bool(token["special"]) for token in engine.content.get("added_tokens", ())}
+    added = {token["id"]: bool(token["special"]) for token in adapter.content.get("added_tokens", ())}
     kind_of = {True: gguf.CONTROL, False: gguf.USER_DEFINED}
     roles = {
-        role.removesuffix("_token"): engine.specials[name]
+        role.removesuffix("_token"): adapter.specials[name]
         for role, names in ROLES.items()
-        if (name := next((name for name in names if name in engine.specials), None)) is not None
+        if (name := next((name for name in names if name in adapter.specials), None)) is not None
     }
     return gguf.Table(
         model="gpt2",
         pre=pre,
-        tokens=tuple(token or f"[PAD{i}]" for i, token in enumerate(engine.tokens)),
+        tokens=tuple(token or f"[PAD{i}]" for i, token in enumerate(adapter.tokens)),
         scores=(),
         types=tuple(
             kind_of[added[i]] if i in added else gguf.NORMAL if token else gguf.UNUSED
-            for i, token in enumerate(engine.tokens)
+            for i, token in enumerate(adapter.tokens)
         ),
         roles=roles,
         merges=tuple(pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]),

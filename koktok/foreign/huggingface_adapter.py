@@ -1,178 +1,277 @@
-"""`hf:` and `wordpiece:`, by the tokenizers library."""
+"""`hf:`, `wordpiece:` and `gpt2:`, by the tokenizers library."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from koktok.errors import ArtifactError, InputError
-from koktok.foreign.base import Rows, Subject
-from koktok.foreign.engines import asking
+from koktok.errors import ArtifactError
+from koktok.foreign.base import ForeignTokenizer, Found, Rows, asking
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
+from koktok.formats.hf import parsed, utf8
+from koktok.formats.vocab_files import gpt2_json, wordpiece_json
 from koktok.hangul import has_syllable, is_conjoining
 from koktok.vocab import BYTE_OF, check_sparse
 
-__all__ = ["HuggingFace", "open_hf", "open_wordpiece"]
+__all__ = ["HuggingFace", "open_gpt2", "open_hf", "open_wordpiece"]
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
+BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
+"""What is kept with a tokenizer.json for other readers."""
 
-class HuggingFace(Subject):
+
+class HuggingFace(ForeignTokenizer):
     """A tokenizer.json.
 
     Parameters
     ----------
-    spec, name, notes
-        As in `Subject`.
     text : str
-        The JSON.
+        The JSON; padding and truncation are switched off.
+    beside : mapping of str to bytes
+        Files that belong to it for other readers (tokenizer_config.json ...).
+    spec, name, notes
+        As in `ForeignTokenizer`; `spec` is what errors call it.
+    proven : bool
+        It was tried before, see `koktok.foreign.trial`.
+
+    Raises
+    ------
+    ArtifactError
+        When the library cannot read it.
     """
 
-    def __init__(self, spec: str, name: str, text: str, *, notes: Sequence[str] = ()) -> None:
-        from tokenizers import Tokenizer
+    library: ClassVar[str] = "tokenizers"
 
-        try:
-            form = json.loads(text)
-            prove("tokenizers", text, where=spec, content=form if isinstance(form, dict) else {})
-            self.tokenizer = Tokenizer.from_str(text)
-        except ArtifactError:
-            raise
-        except Exception as error:  # the library raises plain Exception
-            raise InputError(f"`{spec}` is no tokenizer that `tokenizers` can read: {error}") from error
-        self.tokenizer.no_truncation()
-        self.tokenizer.no_padding()
-        ids: dict[str, int] = self.tokenizer.get_vocab(with_added_tokens=True)
+    def __init__(
+        self,
+        text: str,
+        beside: Mapping[str, bytes] | None = None,
+        *,
+        spec: str = "tokenizer.json",
+        name: str = "tokenizer",
+        notes: Sequence[str] = (),
+        proven: bool = False,
+    ) -> None:
+        self.text = text
+        self.beside = dict(beside or {})
+        form = parsed(text, spec)
+        model = form.get("model") if isinstance(form, dict) else None
+        if not isinstance(model, dict):
+            raise ArtifactError(f"`{spec}` is no tokenizer.json: it has no model")
+        if not proven:
+            prove(self.library, text, where=spec, content=form)
+        self._spec = spec
+        self._strict = self._load()
+        self._strict.encode_special_tokens = True
+        ids: dict[str, int] = self._strict.get_vocab(with_added_tokens=True)
         check_sparse(ids.values(), spec)
-        size = max(ids.values(), default=-1) + 1
-        self._pieces = [""] * size
+        pieces = [""] * (max(ids.values(), default=-1) + 1)
         for piece, i in ids.items():
-            self._pieces[i] = piece
-        added = {token["id"]: token for token in form.get("added_tokens") or []}
-        specials = {i for i, token in added.items() if token.get("special")}
-        unknown = form["model"].get("unk_token") or form["model"].get("unk_id")
-        found = ids.get(unknown) if isinstance(unknown, str) else unknown
-        unknown_ids = {found} if isinstance(found, int) and found < size else set()
-        steps = set(_kinds(form.get("decoder")))
-        falls_back = bool(form["model"].get("byte_fallback")) or "ByteFallback" in steps
-        if falls_back:  # then a byte piece may stand where the format asks for an unknown one; no text makes it unknown
-            unknown_ids = {i for i in unknown_ids if not BYTE.fullmatch(self._pieces[i])}
-        self._spaced = "WordPiece" not in steps and form["model"].get("type") != "WordPiece"
-        bare = form["model"].get("continuing_subword_prefix") or ""
-        suffix = form["model"].get("end_of_word_suffix") or ""
-        levels = steps | set(_kinds(form.get("pre_tokenizer")))
-        bytes_of = BYTE_OF if "ByteLevel" in levels else None
-        metaspace = "Metaspace" in levels or "▁" in json.dumps(
-            [form.get("decoder"), form.get("normalizer")], ensure_ascii=False
-        )
-        self._table: list[bytes] = []
-        byte_ids = set()
-        for i, piece in enumerate(self._pieces):
-            if i in specials or i in unknown_ids:
-                self._table.append(b"")
-            elif i in added:
-                self._table.append(added[i]["content"].encode())
-            elif falls_back and (found := BYTE.fullmatch(piece)):
-                self._table.append(bytes([int(found[1], 16)]))
-                byte_ids.add(i)
-            elif bytes_of is not None and all(c in bytes_of for c in piece):
-                self._table.append(bytes(bytes_of[c] for c in piece))
-            else:
-                text_of = piece.removeprefix(bare) if bare else piece
-                text_of = text_of.removesuffix(suffix) if suffix else text_of
-                self._table.append((text_of.replace("▁", " ") if metaspace else text_of).encode())
+            pieces[i] = piece
+        self._pieces = pieces
+        unknown = model.get("unk_token") or model.get("unk_id")
+        at = ids.get(unknown) if isinstance(unknown, str) else unknown
+        unknown_ids = {at} if isinstance(at, int) and at < len(pieces) else set()
+        self._falls_back = bool(model.get("byte_fallback")) or "ByteFallback" in _types(form.get("decoder"))
+        byte_ids = {i for i, piece in enumerate(pieces) if BYTE.fullmatch(piece)} if self._falls_back else set()
+        unknown_ids -= byte_ids  # a byte piece may stand where the format asks for an unknown one
+        self._special = {
+            token.content: i for i, token in sorted(self._strict.get_added_tokens_decoder().items()) if token.special
+        }
         super().__init__(
             spec,
             name,
-            size=size,
+            size=len(pieces),
             digest=hashlib.sha256(text.encode()).hexdigest()[:16],
             libraries={"tokenizers": version("tokenizers")},
             notes=notes,
             unknown_ids=unknown_ids,
             byte_ids=byte_ids,
-            special_ids=specials - unknown_ids,
+            special_ids=set(self._special.values()) - unknown_ids,
         )
-        self._silent = specials | unknown_ids
-        self._bytes = ByteTable(self._table)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        again = partial(HuggingFace, spec=self.spec, name=self.name, notes=self.notes, proven=True)
+        return again, (self.text, self.beside)
+
+    def _load(self) -> Any:
+        import tokenizers
+
+        try:
+            loaded = tokenizers.Tokenizer.from_str(self.text)
+        except BaseException as error:
+            # Rust panics reach Python as an exception that is no `Exception`.
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            raise ArtifactError(
+                f"the tokenizers library cannot read this tokenizer.json (`{self._spec}`): {error}",
+                hint="pip install -U tokenizers, if it was written by a newer one",
+            ) from None
+        loaded.no_padding()
+        loaded.no_truncation()
+        return loaded
+
+    @cached_property
+    def _open(self) -> Any:
+        """A second one that finds special tokens in text: the switch belongs to the object, and threads share it."""
+        return self._load()
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """The JSON."""
+        return dict(parsed(self.text, self.spec))
+
+    @cached_property
+    def _bytes(self) -> ByteTable:
+        form = self.content
+        model, steps = form["model"], _types(form.get("decoder"))
+        bare = model.get("continuing_subword_prefix") or ""
+        suffix = model.get("end_of_word_suffix") or ""
+        bytes_of = BYTE_OF if "ByteLevel" in {*steps, *_types(form.get("pre_tokenizer"))} else None
+        metaspace = "Metaspace" in {*steps, *_types(form.get("pre_tokenizer"))} or "▁" in str(
+            [form.get("decoder"), form.get("normalizer")]
+        )
+        added = {token["id"]: token["content"] for token in form.get("added_tokens") or []}
+        silent = {*self._special.values(), *self.unknown_ids}
+        table: list[bytes] = []
+        for i, piece in enumerate(self._pieces):
+            if i in silent:
+                table.append(b"")
+            elif i in added:
+                table.append(added[i].encode())
+            elif i in self.byte_ids:
+                table.append(bytes([int(piece[3:5], 16)]))
+            elif bytes_of is not None and all(c in bytes_of for c in piece):
+                table.append(bytes(bytes_of[c] for c in piece))
+            else:
+                text = piece.removeprefix(bare) if bare else piece
+                text = text.removesuffix(suffix) if suffix else text
+                table.append((text.replace("▁", " ") if metaspace else text).encode())
+        return ByteTable(table)
+
+    @cached_property
+    def _spaced(self) -> bool:
+        """Whether pieces hold white space."""
+        return "WordPiece" not in {*_types(self.content.get("decoder")), self.content["model"].get("type")}
 
     def encode(self, lines: Sequence[str]) -> Rows:
-        """As `Subject.encode`."""
-        with asking("tokenizers"):
-            found = self.tokenizer.encode_batch(list(lines), add_special_tokens=False)
+        """As `ForeignTokenizer.encode`."""
+        with asking(self.library):
+            found = self._strict.encode_batch(list(lines), add_special_tokens=False)
 
         def offsets(which: list[int]) -> list[Spans]:
             return [found[k].offsets for k in which]
 
         return rows_by_bytes(lines, [e.ids for e in found], self._bytes, offsets, spaced=self._spaced)
 
-    def decode(self, ids: Sequence[int]) -> str | None:
-        """As `Subject.decode`."""
-        with asking("tokenizers"):
-            return str(self.tokenizer.decode([int(i) for i in ids], skip_special_tokens=False))
+    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+        """As `ForeignTokenizer.ids`, on all cores."""
+        with asking(self.library):
+            return [row.ids for row in self._strict.encode_batch_fast(list(lines), add_special_tokens=False)]
+
+    def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:
+        """As `ForeignTokenizer.ids_with_specials`."""
+        return self.ids_by_default(lines)
+
+    def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
+        """As `ForeignTokenizer.ids_by_default`; special tokens that a line spells are read."""
+        with asking(self.library):
+            return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=False)]
+
+    def offsets(self, lines: Sequence[str]) -> list[Spans]:
+        """The offsets that the library itself gives."""
+        with asking(self.library):
+            return [row.offsets for row in self._strict.encode_batch(list(lines), add_special_tokens=False)]
+
+    def read(self, text: str) -> Found:
+        """As `ForeignTokenizer.read`."""
+        with asking(self.library):
+            found = self._strict.encode(text, add_special_tokens=False)
+        return list(found.ids), list(found.offsets)
+
+    def read_with_specials(self, text: str, *, template: bool = False) -> Found | None:
+        """As `ForeignTokenizer.read_with_specials`."""
+        with asking(self.library):
+            found = self._open.encode(text, add_special_tokens=template)
+        return list(found.ids), list(found.offsets)
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+        """As `ForeignTokenizer.decode`."""
+        with asking(self.library):
+            return str(self._strict.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
+
+    def decode_batch(self, rows: Sequence[Sequence[int]]) -> list[str] | None:
+        """As `ForeignTokenizer.decode_batch`, on all cores."""
+        with asking(self.library):
+            return list(self._strict.decode_batch([list(row) for row in rows], skip_special_tokens=False))
+
+    def normalize(self, text: str) -> str:
+        """As `ForeignTokenizer.normalize`."""
+        with asking(self.library):
+            return str(self._strict.normalizer.normalize_str(text)) if self._strict.normalizer else text
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `Subject.token_bytes`."""
-        return None if i in self._silent else self._table[i]
+        """As `ForeignTokenizer.token_bytes`."""
+        return None if i in self.special_ids or i in self.unknown_ids else self._bytes.written[i]
 
     def piece(self, i: int) -> str:
-        """As `Subject.piece`."""
+        """As `ForeignTokenizer.piece`."""
         return self._pieces[i]
 
+    def id_of(self, token: str) -> int | None:
+        """The id that the library gives to a piece or an added token."""
+        found = self._strict.token_to_id(token)
+        return int(found) if found is not None else None
 
-def _kinds(part: Any) -> list[str]:
+    @cached_property
+    def specials(self) -> Mapping[str, int]:
+        """Added tokens that are marked as special."""
+        return self._special
+
+    def files(self) -> dict[str, str | bytes]:
+        """tokenizer.json as it came, and what stood beside it."""
+        return {"tokenizer.json": self.text, **self.beside}
+
+
+def _types(part: Any) -> Collection[str]:
     """The `type` of every step in a part of a tokenizer.json."""
     if isinstance(part, dict):
-        own = [part["type"]] if isinstance(part.get("type"), str) else []
-        return own + [kind for value in part.values() for kind in _kinds(value)]
-    return [kind for item in part for kind in _kinds(item)] if isinstance(part, list) else []
+        own = {part["type"]} if isinstance(part.get("type"), str) else set()
+        return own.union(*map(_types, part.values()))
+    return set().union(*map(_types, part)) if isinstance(part, list) else set()
 
 
-def open_hf(spec: str, path: Path) -> Subject:
-    """A tokenizer.json, or the folder that holds one."""
-    if path.is_dir():
-        inside = [path / name for name in ("tokenizer.json", "model.json") if (path / name).is_file()]
-        if not inside:
-            raise InputError(f"`{path}` holds no tokenizer.json", hint=f"hf:{path}/tokenizer.json")
-        path = inside[0]
+def _beside(path: Path) -> dict[str, bytes]:
+    return {name: (path.parent / name).read_bytes() for name in BESIDE if (path.parent / name).is_file()}
+
+
+def open_hf(spec: str, path: Path) -> HuggingFace:
+    """A tokenizer.json."""
     name = path.stem if path.stem not in ("tokenizer", "model") else path.resolve().parent.name
-    return HuggingFace(spec, name, path.read_text(encoding="utf-8"))
+    return HuggingFace(utf8(path), _beside(path), spec=spec, name=name)
 
 
-def open_wordpiece(spec: str, path: Path) -> Subject:
-    """A vocab.txt of BERT, cased; jamo vocabularies get decomposed input."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+def open_gpt2(spec: str, path: Path) -> HuggingFace:
+    """A vocab.json with the merges.txt beside it."""
+    return HuggingFace(gpt2_json(path), _beside(path), spec=spec, name=path.resolve().parent.name)
 
-    from koktok.foreign.rewriting import Adapted, decomposed
 
-    path = path / "vocab.txt" if path.is_dir() else path
-    pieces = path.read_text(encoding="utf-8").split("\n")
-    unknown = next((p for p in ("[UNK]", "<unk>") if p in pieces), None)
-    if unknown is None:
-        raise InputError(f"`{path}` holds neither [UNK] nor <unk>, so it is no WordPiece vocabulary")
-    words = [p for p in pieces if p and not (p[0] in "[<" and p[-1] in "]>")]
-    if max(map(len, words), default=0) == 1:  # KoCharELECTRA: a list of characters, not of word pieces
-        from koktok.foreign.lists import open_plain
-
-        return open_plain(spec, path, "char")
-    jamo = sum(any(map(is_conjoining, piece)) for piece in pieces)
-    whole = sum(map(has_syllable, pieces))
-    vocab = {piece: i for i, piece in enumerate(pieces) if piece}
-    bert = Tokenizer(models.WordPiece(vocab, unk_token=unknown))
-    bert.normalizer = normalizers.BertNormalizer(strip_accents=False, lowercase=False)
-    bert.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    bert.decoder = decoders.WordPiece(prefix="##")
-    control = [
-        p for p in pieces if re.fullmatch(r"\[(PAD|UNK|CLS|SEP|MASK|BOS|EOS|unused\d+)\]|<(pad|unk|s|/s|mask)>", p)
-    ]
-    bert.add_special_tokens([p for p in control if "unused" not in p])
+def open_wordpiece(spec: str, path: Path, *, lowercase: bool | None = None) -> HuggingFace:
+    """A vocab.txt of BERT."""
+    text = wordpiece_json(path, lowercase=lowercase)
     name = path.resolve().parent.name if path.stem == "vocab" else path.stem
-    notes = ["WordPiece, cased: spaces are lost, and a word with an unknown character is one unknown token"]
-    inner = HuggingFace(spec, name, bert.to_str(), notes=notes)
-    if jamo > whole:
-        return Adapted(inner, decomposed, note="input NFKD (conjoining jamo)")
-    return inner
+    notes = ["WordPiece: spaces are lost, and a word with an unknown character is one unknown token"]
+    return HuggingFace(text, _beside(path), spec=spec, name=name, notes=notes)
+
+
+def reads_jamo(tokenizer: HuggingFace) -> bool:
+    """True where more pieces are spelled in conjoining jamo than in syllables, so that text must be decomposed first."""
+    jamo = sum(any(map(is_conjoining, piece)) for piece in tokenizer.tokens)
+    return jamo > sum(map(has_syllable, tokenizer.tokens))

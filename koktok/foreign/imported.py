@@ -1,4 +1,4 @@
-"""`ImportedTokenizer`: a foreign tokenizer with the interface of ours.
+"""`ImportedTokenizer`: a foreign tokenizer with the calls of ours, and the folder that keeps it.
 
 This file adds: keeping. The definition stays the data that it was, in a folder with a koktok.toml that says what it is,
 which library runs it, and its digest; `koktok.load` reads it back. What a round trip through it costs is measured,
@@ -8,105 +8,103 @@ not believed: `lossless` is what `decode(encode(x))` did to a list of hard texts
 from __future__ import annotations
 
 import hashlib
-import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files import path_of, read_settled, write_folder
-from koktok.foreign.engines import Engine, HfEngine, SentencePieceEngine, TiktokenEngine
+from koktok.foreign.base import ForeignTokenizer
+from koktok.foreign.huggingface_adapter import HuggingFace
+from koktok.foreign.sentencepiece_adapter import SentencePiece
+from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.foreign.trial import PROBES
 from koktok.formats.folder import MARK, TOKENIZER, folder_of, is_imported, read_folder, with_extra
 from koktok.formats.tiktoken import load as load_ranks
-from koktok.special import special_tokens, style_for
+from koktok.special import cut_at, style_for
 from koktok.tokenizer import Tokenizer
+from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
 from koktok.tokenizer.decoding import checked_ids
 from koktok.tokenizer.encoding import Encoding
-from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
     from koktok.bulk import TokenArray
 
-__all__ = ["PROBES", "ForeignVocab", "ImportedTokenizer", "load_folder", "load_imported"]
+__all__ = ["PROBES", "ImportedTokenizer", "ImportedVocab", "load_folder", "load_imported"]
 
 FORMAT = 1
 """Version of the layout of an imported folder."""
 
 
-class ForeignVocab(Vocab):
-    """The tokens of a foreign tokenizer by id, in the place of a `Vocab`; none of a vocabulary's rules hold for it.
+class ImportedVocab:
+    """The table of a foreign tokenizer's tokens; none of the rules of a `koktok.vocab.Vocab` hold for it.
 
     Parameters
     ----------
-    engine : Engine
+    adapter : ForeignTokenizer
     """
 
-    def __init__(self, engine: Engine) -> None:
-        for name, value in {
-            "kind": "imported",
-            "pieces": tuple(token for token in engine.tokens if token not in engine.specials),
-            "scores": (),
-            "specials": tuple(engine.specials),
-            "byte_fallback": False,
-            "_engine": engine,
-        }.items():
-            object.__setattr__(self, name, value)
-
-    _engine: Engine
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._engine,)
+    def __init__(self, adapter: ForeignTokenizer) -> None:
+        self._adapter = adapter
 
     @property
     def size(self) -> int:
         """All ids, up to the largest."""
-        return len(self._engine.tokens)
+        return self._adapter.size or 0
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The string of every id."""
+        return self._adapter.tokens
 
     @cached_property
     def ids(self) -> dict[str, int]:
         """Piece to id, without special tokens."""
-        specials = set(self._engine.specials.values())
-        return {token: i for i, token in enumerate(self._engine.tokens) if i not in specials and token}
-
-    @cached_property
-    def special_ids(self) -> dict[str, int]:
-        """Special token to id; they may stand anywhere."""
-        return dict(self._engine.specials)
-
-    @cached_property
-    def tokens(self) -> tuple[str, ...]:
-        """The string of every id."""
-        return self._engine.tokens
+        specials = set(self._adapter.specials.values())
+        return {token: i for i, token in enumerate(self.tokens) if i not in specials and token}
 
     @property
-    def unknown_id(self) -> int:
-        """The id of the unknown token."""
-        if self._engine.unknown is None:
-            raise KeyError("this tokenizer has no unknown token")
-        return self._engine.unknown
+    def special_ids(self) -> Mapping[str, int]:
+        """Special token to id; they may stand anywhere."""
+        return self._adapter.specials
+
+    @property
+    def specials(self) -> tuple[str, ...]:
+        """Special tokens, by id."""
+        return tuple(self._adapter.specials)
 
     @cached_property
+    def token_ids(self) -> Mapping[str, int]:
+        """Token to id, special ones included."""
+        return {**self.ids, **self._adapter.specials}
+
+    @property
     def fragment_ids(self) -> frozenset[int]:
         """Ids of single bytes that are a part of a character."""
-        return self._engine.fragments
+        return self._adapter.fragments
 
     def digest(self) -> str:
-        """First 16 hex digits of the SHA-256 over the files that define it."""
-        return digest_of(self._engine.files())[:16]
+        """First 16 hex digits of the SHA-256 over all that decides its ids."""
+        return self._adapter.digest
 
 
-class ImportedTokenizer(Tokenizer):
-    """A foreign tokenizer, run by its own library; see `import_tokenizer`.
+class ImportedTokenizer(AnyTokenizer):
+    """A foreign tokenizer with the calls of `koktok.Tokenizer`, run by its own library; see `import_tokenizer`.
 
     Parameters
     ----------
-    engine : Engine
+    adapter : ForeignTokenizer
+        With a vocabulary and a decoder.
     signature : mapping, optional
         Where it came from.
+
+    Raises
+    ------
+    UsageError
+        When the adapter is that of an analyser, whose ids are made on the fly.
 
     Notes
     -----
@@ -114,22 +112,28 @@ class ImportedTokenizer(Tokenizer):
     them: asking for one is an error. Offsets are those that its library gives; Hugging Face's are short behind a normalizer that composes.
     """
 
-    def __init__(self, engine: Engine, signature: Mapping[str, Any] | None = None) -> None:
-        self.engine = engine
-        self.vocab = ForeignVocab(engine)
+    vocab: ImportedVocab
+
+    def __init__(self, adapter: ForeignTokenizer, signature: Mapping[str, Any] | None = None) -> None:
+        if adapter.size is None:
+            raise UsageError(
+                f"`{adapter.spec}` has no vocabulary: its ids are made as text comes",
+                hint=f"koktok report {adapter.spec}",
+            )
+        self.adapter = adapter
+        self.vocab = ImportedVocab(adapter)
         self.signature = dict(signature or {})
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("recipe", "style", "normalizer", "pattern", "words", "model"):
             raise _NoStageError(
-                f"an imported tokenizer has no `{name}` of koktok's: the library {self.engine.library} runs it whole"
+                f"an imported tokenizer has no `{name}` of koktok's: the library {self.adapter.library} runs it whole"
+            )
+        if name in ("sample", "n_best", "stream"):
+            raise _NoStageError(
+                f"`{name}` is for koktok's own tokenizers", hint=f"ask the library {self.adapter.library}"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    @property
-    def style(self) -> NoReturn:
-        """None of koktok's: the error says so."""
-        self.__getattr__("style")
 
     @property
     def roles(self) -> Mapping[str, str]:
@@ -137,14 +141,14 @@ class ImportedTokenizer(Tokenizer):
         return style_for("plain", self.vocab.specials).roles
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.engine, self.signature)
+        return type(self), (self.adapter, self.signature)
 
-    @cached_property
-    def _digest(self) -> str:
-        return hashlib.sha256(f"{self.engine.library}\0{self.vocab.digest()}".encode()).hexdigest()[:16]
+    def digest(self) -> str:
+        """First 16 hex digits of the SHA-256 over all that decides what a text becomes, and ids become."""
+        return hashlib.sha256(f"{self.adapter.library}\0{self.vocab.digest()}".encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
-        return f"ImportedTokenizer({self.engine.library}, size={self.vocab.size}, digest={self.vocab.digest()})"
+        return f"ImportedTokenizer({self.adapter.library}, size={self.vocab.size}, digest={self.vocab.digest()})"
 
     @cached_property
     def exact(self) -> int:
@@ -168,19 +172,19 @@ class ImportedTokenizer(Tokenizer):
         found = []
         for token, i in self.vocab.special_ids.items():
             with suppress(InputError):  # what the library refuses reaches nothing
-                if i != self.engine.unknown and i in self.engine.encode(f"가{token}나")[0]:
+                if i != self.adapter.unknown and i in self.adapter.read(f"가{token}나")[0]:
                     found.append(token)
         return tuple(found)
 
     def normalize(self, text: str) -> str:
         """What the library's normalizer makes of the text."""
-        return self.engine.normalize(_checked(text))
+        return self.adapter.normalize(_checked(text))
 
     def encode(
         self,
         text: str,
         *,
-        allowed_special: Collection[str] | Literal["all"] = (),
+        allowed_special: Allowed = (),
         superwords: bool = True,
         add_special_tokens: bool = False,
     ) -> Encoding:
@@ -208,31 +212,42 @@ class ImportedTokenizer(Tokenizer):
         if not superwords:
             raise UsageError("`superwords=False` is for koktok's own tokenizers")
         if (isinstance(allowed_special, str) and allowed_special == "all") or add_special_tokens:
-            whole = self.engine.encode_all(text, template=add_special_tokens)
+            whole = self.adapter.read_with_specials(text, template=add_special_tokens)
             if whole is not None:
                 return self._encoding(*whole)
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
-        for start, part, special in self._cut(text, allowed_special):
+        for start, end, special in cut_at(text, allowed_special, self.vocab.special_ids):
             if special:
-                ids.append(self.vocab.special_ids[part])
-                offsets.append((start, start + len(part)))
+                ids.append(self.vocab.special_ids[special])
+                offsets.append((start, end))
             else:
-                more, spans = self.engine.encode(part)
+                more, spans = self.adapter.read(text[start:end])
                 ids += more
                 offsets += [(start + a, start + b) for a, b in spans]
         return self._encoding(ids, offsets)
 
-    def encode_ids(self, texts: Any, *, add_special_tokens: bool = False, **options: Any) -> TokenArray:
+    def encode_ids(
+        self,
+        texts: Any,
+        *,
+        threads: int | None = None,
+        dtype: Any = None,
+        add_special_tokens: bool = False,
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+        allowed_special: Allowed = (),
+    ) -> TokenArray:
         """Ids of many texts in one flat array, each as `encode` gives them; see `Tokenizer.encode_ids`.
 
         Parameters
         ----------
-        texts : iterable of str, or pyarrow.Array or ChunkedArray of strings
-        add_special_tokens : bool
-            As in `encode`; `before` and `after` stand outside.
-        **options
-            Those of `Tokenizer.encode_ids`; any number of threads is one.
+        texts, dtype, allowed_special, add_special_tokens
+            As in `Tokenizer.encode_ids`.
+        before, after : sequence of str
+            They stand outside of what `add_special_tokens` puts around a text.
+        threads : int, optional
+            How many the library takes is its own affair.
 
         Raises
         ------
@@ -243,8 +258,15 @@ class ImportedTokenizer(Tokenizer):
         """
         from koktok.foreign.imported_batch import LibraryEncoder
 
-        encoder = LibraryEncoder(self, add_special_tokens=add_special_tokens)
-        return self._ids_by(encoder, texts, **options)
+        return self._ids_by(
+            LibraryEncoder(self, add_special_tokens=add_special_tokens),
+            texts,
+            before=before,
+            after=after,
+            threads=threads,
+            dtype=dtype,
+            allowed_special=allowed_special,
+        )
 
     @cached_property
     def bulk_encoder(self) -> Any:
@@ -266,24 +288,17 @@ class ImportedTokenizer(Tokenizer):
         ------
         InputError
             When an id is outside the vocabulary.
+        UsageError
+            When the library has no decoder.
         """
         kept = checked_ids(ids, self.vocab.size)
         unused = next((i for i in kept if not self.vocab.tokens[i]), None)
         if unused is not None:
             raise InputError(f"the id {unused} is that of no token")
-        return self.engine.decode(kept, skip_special_tokens=skip_special_tokens)
-
-    def sample(self, *_: Any, **__: Any) -> NoReturn:
-        """Not for imported tokenizers."""
-        raise UsageError("samples are for koktok's own tokenizers", hint=f"ask the library {self.engine.library}")
-
-    def n_best(self, *_: Any, **__: Any) -> NoReturn:
-        """Not for imported tokenizers."""
-        raise UsageError("n-best is for koktok's own tokenizers", hint=f"ask the library {self.engine.library}")
-
-    def stream(self, *_: Any, **__: Any) -> NoReturn:
-        """Not for imported tokenizers."""
-        raise UsageError("streams are for koktok's own tokenizers", hint="tokenizers.decoders.DecodeStream")
+        text = self.adapter.decode(kept, skip_special_tokens=skip_special_tokens)
+        if text is None:
+            raise UsageError(f"what runs `{self.adapter.spec}` has no decoder")
+        return text
 
     def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
         """Write a folder that `koktok.load` reads: the definition as it came, and koktok.toml.
@@ -294,14 +309,21 @@ class ImportedTokenizer(Tokenizer):
             A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
         extra : mapping, optional
             More files for the folder.
+
+        Raises
+        ------
+        UsageError
+            As `Tokenizer.save`; and when the definition is not in one file.
+        InputError
+            As `Tokenizer.save`.
         """
         import tomli_w
 
-        files = self.engine.files()
+        files = self.adapter.files()
         table = {
             "format": FORMAT,
             "kind": "imported",
-            "library": self.engine.library,
+            "library": self.adapter.library,
             "files": sorted(files),
             "sha256": digest_of(files),
             "probes": len(PROBES),
@@ -310,19 +332,9 @@ class ImportedTokenizer(Tokenizer):
         mark = tomli_w.dumps({"imported": table, "signature": self.signature})
         return write_folder(path, with_extra({MARK: mark, **files}, extra), TOKENIZER)
 
-    def _cut(self, text: str, allowed: Collection[str] | Literal["all"]) -> list[tuple[int, str, bool]]:
-        """The text cut at allowed special tokens, longest first: (start, part, whether it is a special token)."""
-        specials = self.vocab.special_ids
-        whole = isinstance(allowed, str) and allowed == "all"
-        names = list(specials) if whole else special_tokens(allowed, specials, "allowed_special")
-        if not names:
-            return [(0, text, False)]
-        parts, start = [], 0
-        for part in re.split(f"({'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})", text):
-            if part:
-                parts.append((start, part, part in names))
-            start += len(part)
-        return parts
+    def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
+        tokens = self.vocab.tokens
+        return Encoding(ids, [tokens[i] for i in ids], offsets)
 
 
 class _NoStageError(UsageError, AttributeError):
@@ -340,7 +352,7 @@ def digest_of(files: Mapping[str, str | bytes]) -> str:
     return found.hexdigest()
 
 
-def load_folder(path: str | Path) -> Tokenizer:
+def load_folder(path: str | Path) -> Tokenizer | ImportedTokenizer:
     """The tokenizer of a folder that koktok wrote, trained or imported.
 
     Raises
@@ -350,7 +362,7 @@ def load_folder(path: str | Path) -> Tokenizer:
     """
     folder = folder_of(path_of(path))
 
-    def read() -> Tokenizer:
+    def read() -> Tokenizer | ImportedTokenizer:
         return load_imported(folder) if is_imported(folder) else Tokenizer(*read_folder(folder))
 
     return read_settled(folder, TOKENIZER, read)
@@ -380,31 +392,24 @@ def load_imported(folder: str | Path) -> ImportedTokenizer:
         raise ArtifactError(f"`{place}` has format {table['format']!r}; this koktok reads {FORMAT}", hint=again)
     if digest_of(contents) != digest:
         raise ArtifactError(f"the files of `{place}` are not those that {MARK} was written with", hint=again)
-    engine: Engine
+    adapter: ForeignTokenizer
+    spec, name = str(place), place.resolve().name
     if library == "tokenizers":
         beside = {name: data for name, data in contents.items() if name != "tokenizer.json"}
-        engine = HfEngine(contents["tokenizer.json"].decode("utf-8"), beside, where=str(place))
+        adapter = HuggingFace(contents["tokenizer.json"].decode("utf-8"), beside, spec=spec, name=name)
     elif library == "sentencepiece":
-        engine = SentencePieceEngine(contents["tokenizer.model"], where=str(place))
+        adapter = SentencePiece(contents["tokenizer.model"], spec=spec, name=name)
     elif library == "tiktoken":
-        engine = TiktokenEngine(load_ranks(place), where=str(place))
+        adapter = Tiktoken(load_ranks(place), spec=spec, name=name)
     else:
         raise ArtifactError(f"`{place}` wants the library {library!r}, which this koktok does not know", hint=again)
-    return ImportedTokenizer(engine, toml.get("signature"))
+    return ImportedTokenizer(adapter, toml.get("signature"))
 
 
 def _checked(text: str) -> str:
-    if not isinstance(text, str):
-        raise InputError(
-            f"`encode` got {type(text).__name__} where one `str` was wanted",
-            hint="text.decode('utf-8')"
-            if isinstance(text, bytes | bytearray)
-            else "tokenizer.encode_batch(texts) for many"
-            if isinstance(text, Iterable)
-            else "",
-        )
+    """`text`, if it is one that UTF-8 can hold; libraries fail at others in ways of their own."""
     try:
-        text.encode()
+        checked_text(text).encode()
     except UnicodeEncodeError as error:
         raise InputError(
             f"a lone surrogate U+{ord(text[error.start]):04X} came at character {error.start}; wanted: text that UTF-8 "

@@ -1,4 +1,4 @@
-"""Many texts through a foreign library: the interface of `koktok.bulk`, one text after the other.
+"""Many texts through a foreign library: the interface of `koktok.bulk`, as the library has it.
 
 This file adds: nothing of our own between the texts and the library. Its ids are those of `encode`, and its texts those
 of `decode`, at the library's speed; what comes out has the shape that everything in bulk has.
@@ -6,9 +6,9 @@ of `decode`, at the library's speed; what comes out has the shape that everythin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,26 +17,11 @@ from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import Texts
 
 if TYPE_CHECKING:
-    from koktok.tokenizer.encoding import Encoding
-    from koktok.vocab import Vocab
+    from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer
 
 __all__ = ["LibraryDecoder", "LibraryEncoder"]
 
 _BATCH, _DOCUMENTS = 1 << 21, 1 << 14
-
-
-class OneByOne(Protocol):
-    """A tokenizer that takes one text after the other."""
-
-    vocab: Vocab
-
-    def encode(self, text: str, *, allowed_special: Any, add_special_tokens: bool) -> Encoding:
-        """As `ImportedTokenizer.encode`."""
-        ...
-
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str:
-        """As `ImportedTokenizer.decode`."""
-        ...
 
 
 class LibraryEncoder:
@@ -49,7 +34,7 @@ class LibraryEncoder:
         Put the library's own template around every text.
     """
 
-    def __init__(self, tokenizer: OneByOne, *, add_special_tokens: bool = False) -> None:
+    def __init__(self, tokenizer: AnyTokenizer, *, add_special_tokens: bool = False) -> None:
         self.tokenizer = tokenizer
         self.add_special_tokens = add_special_tokens
 
@@ -64,7 +49,7 @@ class LibraryEncoder:
         *,
         threads: int | None = None,
         dtype: Any = None,
-        allowed_special: Collection[str] | Literal["all"] = (),
+        allowed_special: Allowed = (),
         before: Sequence[int] = (),
         after: Sequence[int] = (),
     ) -> Iterator[tuple[Texts, TokenArray]]:
@@ -89,7 +74,7 @@ class LibraryDecoder:
     tokenizer : ImportedTokenizer
     """
 
-    def __init__(self, tokenizer: OneByOne) -> None:
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
         self.tokenizer = tokenizer
 
     def __call__(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from koktok.errors import AnalyserError, InputError
-from koktok.foreign.base import Rows, Subject
+from koktok.errors import AnalyserError, ArtifactError
+from koktok.foreign.base import ForeignTokenizer, Rows
 from koktok.foreign.trial import prove
 from koktok.foreign.trivial import OpenVocabulary
+from koktok.formats.hf import parsed, utf8
 
 __all__ = ["KiwiSubwords", "open_kiwi", "open_kiwi_sw"]
 
@@ -21,7 +21,7 @@ def _versions() -> dict[str, str]:
     return {"kiwipiepy": version("kiwipiepy"), "kiwipiepy_model": version("kiwipiepy_model")}
 
 
-def open_kiwi() -> Subject:
+def open_kiwi() -> ForeignTokenizer:
     """Morphemes of Kiwi, read in whole sentences; a fused syllable holds two tokens with one span."""
     from kiwipiepy import Kiwi
 
@@ -51,16 +51,18 @@ def _within(spans: Any, length: int) -> list[tuple[int, int]]:
     ]
 
 
-class KiwiSubwords(Subject):
+class KiwiSubwords(ForeignTokenizer):
     """A vocabulary of Kiwi's SwTokenizer.
 
     Parameters
     ----------
     spec, name
-        As in `Subject`.
+        As in `ForeignTokenizer`.
     path : Path
         Its tokenizer.json, which the tokenizers library cannot read.
     """
+
+    library: ClassVar[str] = "kiwipiepy"
 
     def __init__(self, spec: str, name: str, path: Path) -> None:
         from kiwipiepy.sw_tokenizer import SwTokenizer
@@ -69,7 +71,7 @@ class KiwiSubwords(Subject):
         try:
             self.tokenizer: Any = SwTokenizer(str(path))
         except Exception as error:
-            raise InputError(f"`{path}` is no SwTokenizer vocabulary: {error}") from error
+            raise ArtifactError(f"`{path}` is no SwTokenizer vocabulary: {error}") from error
         vocab: dict[str, int] = self.tokenizer.vocab
         self._pieces = [""] * (max(vocab.values()) + 1)
         for piece, i in vocab.items():
@@ -91,17 +93,18 @@ class KiwiSubwords(Subject):
         )
 
     def encode(self, lines: Sequence[str]) -> Rows:
-        """As `Subject.encode`."""
+        """As `ForeignTokenizer.encode`."""
         found = list(self.tokenizer.encode(iter(lines), return_offsets=True))
         spans = [_within(spans, len(line)) for (_, spans), line in zip(found, lines, strict=True)]
         return Rows.of([ids.tolist() for ids, _ in found], spans, lines)
 
-    def decode(self, ids: Sequence[int]) -> str | None:
-        """As `Subject.decode`."""
-        return str(self.tokenizer.decode([int(i) for i in ids]))
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+        """As `ForeignTokenizer.decode`."""
+        left_out = self.special_ids if skip_special_tokens else frozenset()
+        return str(self.tokenizer.decode([int(i) for i in ids if i not in left_out]))
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `Subject.token_bytes`: the form without its tag."""
+        """As `ForeignTokenizer.token_bytes`: the form without its tag."""
         if i in self.byte_ids:
             return bytes([int(self._pieces[i][3:5], 16)])
         if i in self.special_ids or i in self._unknown or not self._pieces[i]:
@@ -112,16 +115,12 @@ class KiwiSubwords(Subject):
         )
 
     def piece(self, i: int) -> str:
-        """As `Subject.piece`."""
+        """As `ForeignTokenizer.piece`."""
         return self._pieces[i]
 
 
-def open_kiwi_sw(spec: str, path: Path) -> Subject:
-    """The file of a SwTokenizer, or its folder."""
-    path = path / "tokenizer.json" if path.is_dir() else path
-    try:  # Kiwi ends the whole process on what is no JSON
-        json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"`{path}` is no SwTokenizer vocabulary: {error}") from error
+def open_kiwi_sw(spec: str, path: Path) -> KiwiSubwords:
+    """The file of a SwTokenizer."""
+    parsed(utf8(path), str(path))  # Kiwi ends the whole process on what is no JSON
     name = path.resolve().parent.name if path.stem == "tokenizer" else path.stem
     return KiwiSubwords(spec, name, path)

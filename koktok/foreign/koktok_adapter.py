@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import ClassVar
 
-from koktok.foreign.base import Rows, Subject
-from koktok.foreign.imported import load_folder
+from koktok.foreign.base import ForeignTokenizer, Rows
+from koktok.foreign.imported import ImportedTokenizer, load_folder
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.tokenizer import Tokenizer
 
 __all__ = ["Own", "open_own"]
 
 
-class Own(Subject):
+class Own(ForeignTokenizer):
     """A `koktok.Tokenizer`.
 
     Parameters
     ----------
     spec, name
-        As in `Subject`.
+        As in `ForeignTokenizer`.
     tokenizer : Tokenizer
     """
+
+    library: ClassVar[str] = "koktok"
 
     def __init__(self, spec: str, name: str, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
@@ -45,7 +48,7 @@ class Own(Subject):
         self._bytes = ByteTable(self._table)
 
     def encode(self, lines: Sequence[str]) -> Rows:
-        """As `Subject.encode`."""
+        """As `ForeignTokenizer.encode`."""
         ids = [row.tolist() for row in self.tokenizer.encode_ids(list(lines))]
 
         def offsets(which: list[int]) -> list[Spans]:
@@ -53,30 +56,36 @@ class Own(Subject):
 
         return rows_by_bytes(lines, ids, self._bytes, offsets, spaced=self._spaced)
 
-    def decode(self, ids: Sequence[int]) -> str | None:
-        """As `Subject.decode`."""
-        return self.tokenizer.decode(list(ids))
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+        """As `ForeignTokenizer.decode`."""
+        return self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `Subject.token_bytes`."""
+        """As `ForeignTokenizer.token_bytes`."""
         return None if i in self.special_ids or i in self.unknown_ids else self._table[i]
 
     def piece(self, i: int) -> str:
-        """As `Subject.piece`."""
+        """As `ForeignTokenizer.piece`."""
         return self.tokenizer.vocab.tokens[i]
 
     def unigram(self) -> dict[str, float] | None:
-        """As `Subject.unigram`; None for jamo, whose pieces are no text of the line."""
+        """As `ForeignTokenizer.unigram`; None for jamo, whose pieces are no text of the line."""
         vocab = self.tokenizer.vocab
         if vocab.kind != "unigram" or self.tokenizer.recipe.jamo:
             return None
         return dict(zip(vocab.pieces, vocab.scores, strict=True))
 
     def words(self, line: str) -> list[str]:
-        """As `Subject.words`: pretokens."""
+        """As `ForeignTokenizer.words`: pretokens."""
         return list(self.tokenizer.pattern.pretokenize(self.tokenizer.normalize(line)))
 
 
-def open_own(spec: str, path: Path) -> Subject:
-    """A folder with a koktok.toml."""
-    return Own(spec, path.resolve().name, load_folder(path))
+def open_own(spec: str, path: Path) -> ForeignTokenizer:
+    """A folder with a koktok.toml; what was imported is run by its own adapter."""
+    name = path.resolve().name
+    tokenizer = load_folder(path)
+    if isinstance(tokenizer, ImportedTokenizer):
+        adapter = tokenizer.adapter
+        adapter.spec, adapter.name = spec, name
+        return adapter
+    return Own(spec, name, tokenizer)

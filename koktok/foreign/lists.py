@@ -7,21 +7,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from koktok import hangul
-from koktok.errors import InputError
-from koktok.foreign.base import Rows, Subject
+from koktok.errors import ArtifactError, InputError
+from koktok.foreign.base import ForeignTokenizer, Rows
 
 __all__ = ["Plain", "open_plain"]
 
 SPACES = ("▃", "▁", " ")
 
 
-class Plain(Subject):
+class Plain(ForeignTokenizer):
     """Units looked up in a list.
 
     Parameters
     ----------
     spec, name, digest, libraries, notes
-        As in `Subject`.
+        As in `ForeignTokenizer`.
     pieces : sequence of str
         By id.
     cut : callable
@@ -43,7 +43,7 @@ class Plain(Subject):
         self._ids = {piece: i for i, piece in enumerate(pieces)}
         unknown = next((self._ids[p] for p in ("[UNK]", "<unk>") if p in self._ids), None)
         if unknown is None:
-            raise InputError(f"`{spec}` has neither [UNK] nor <unk> in its list")
+            raise ArtifactError(f"`{spec}` has neither [UNK] nor <unk> in its list")
         control = {i for i, p in enumerate(pieces) if p.startswith("[") and p.endswith("]") and len(p) > 2}
         super().__init__(
             spec,
@@ -58,25 +58,24 @@ class Plain(Subject):
         self._unknown, self._cut = unknown, cut
 
     def encode(self, lines: Sequence[str]) -> Rows:
-        """As `Subject.encode`."""
+        """As `ForeignTokenizer.encode`."""
         units = [self._cut(line) for line in lines]
         ids = [[self._ids.get(unit, self._unknown) for _, _, unit in row] for row in units]
         return Rows.of(ids, [[(a, b) for a, b, _ in row] for row in units], lines)
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `Subject.token_bytes`."""
+        """As `ForeignTokenizer.token_bytes`."""
         if i == self._unknown or i in self.special_ids:
             return None
         return b" " if self._pieces[i] in SPACES else self._pieces[i].encode()
 
     def piece(self, i: int) -> str:
-        """As `Subject.piece`."""
+        """As `ForeignTokenizer.piece`."""
         return self._pieces[i]
 
 
-def open_plain(spec: str, path: Path, unit: str) -> Subject:
+def open_plain(spec: str, path: Path, unit: str) -> ForeignTokenizer:
     """A file with one piece a line (what stands after a tab is ignored); `unit` is char, jamo or mecab, or guessed."""
-    path = path / "tok.vocab" if path.is_dir() else path
     raw = path.read_bytes()
     pieces = [line.split("\t")[0] for line in raw.decode("utf-8").splitlines() if line.split("\t")[0]]
     words = [p for p in pieces if not (p.startswith("[") and p.endswith("]"))]

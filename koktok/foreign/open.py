@@ -1,40 +1,42 @@
-"""From the words of a spec to a `Subject`; each library is loaded only when its kind is asked for."""
+"""From the words of a reference to a `ForeignTokenizer`; each library is loaded only when its kind is asked for."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-from koktok.errors import InputError, KoktokError, UsageError
+from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.foreign.analysers import ANALYSERS
-from koktok.foreign.base import Subject
+from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.trivial import TRIVIAL
+from koktok.formats.detect import Definition, detect
 
-__all__ = ["KINDS", "open_spec", "parse_spec"]
+__all__ = ["KINDS", "open_definition", "open_spec", "parse_spec"]
 
 KINDS: Final[dict[str, str]] = {
-    "koktok": "koktok:DIR, a folder that koktok trained",
+    "koktok": "koktok:DIR, a folder that koktok wrote",
     "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
     "sp": "sp:FILE.model, a SentencePiece model",
-    "wordpiece": "wordpiece:vocab.txt, a cased BERT vocabulary",
+    "wordpiece": "wordpiece:vocab.txt, a BERT vocabulary",
+    "gpt2": "gpt2:vocab.json, with its merges.txt beside it",
     "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
     "tekken": "tekken:FILE.json, Mistral's ranks",
     "kiwi-sw": "kiwi-sw:FILE, a vocabulary of Kiwi's SwTokenizer",
     "plain": "plain:FILE#UNIT, a list of characters, jamo or MeCab morphemes (char, jamo, mecab)",
     "package": "package:NAME, a vocabulary that an installed package carries (o200k_base, llama3, ...)",
 }
-"""Each kind of spec, with its line of help. Without a colon: analysers, trivial rows, or a path that is guessed."""
+"""Each kind of reference, with its line of help. Without a colon: analysers, trivial rows, or a path, which is looked at."""
 
 
 def parse_spec(text: str) -> tuple[str, str]:
-    """The kind of a spec and what it names; a bare path is guessed from what lies there.
+    """The kind of a reference and what it names; what lies at a bare path is told by its content.
 
     Raises
     ------
     UsageError
         When the kind is not known.
-    InputError
-        When a bare path does not exist or cannot be guessed.
+    ArtifactError
+        When nothing lies at a bare path that koktok reads.
 
     Examples
     --------
@@ -50,46 +52,16 @@ def parse_spec(text: str) -> tuple[str, str]:
         return "analyser", text
     if text in TRIVIAL:
         return "trivial", text
-    bare, _, pattern = text.partition("#")
-    path = Path(bare)
-    if bare and path.is_dir():
-        for name, found in (
-            ("koktok.toml", "koktok"),
-            ("tokenizer.json", "hf"),
-            ("tokenizer.model", "sp"),
-            ("tiktoken.json", "tiktoken"),
-            ("vocab.txt", "wordpiece"),
-            ("tok.vocab", "plain"),
-        ):
-            if (path / name).is_file() and not (found == "plain" and list(path.glob("*.model"))):
-                return (_json_kind(path / name), text) if found == "hf" else (found, text)
-        if list(path.glob("*.model")):
-            return "sp", text
-        if (path / "model.json").is_file():
-            return "hf", text
-        raise InputError(f"the folder `{text}` holds no tokenizer that is known", hint=", ".join(KINDS.values()))
-    if path.is_file():
-        if path.suffix == ".json":
-            return _json_kind(path), text
-        if path.suffix == ".tiktoken" or pattern:
-            return "tiktoken", text
-        return {".model": "sp", ".txt": "wordpiece", ".vocab": "plain"}.get(path.suffix, "tiktoken"), text
+    path = Path(text.partition("#")[0])
+    if path.parts and path.exists():
+        return detect(path).kind, text
     known = ", ".join([*KINDS, *ANALYSERS, *TRIVIAL])
     what = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
     raise UsageError(f"{what}; wanted a path or one of {known}", hint="hf:path/to/tokenizer.json")
 
 
-def _json_kind(path: Path) -> str:
-    """Which library a JSON file is for, by its own keys."""
-    with path.open("rb") as file:
-        head = file.read(4096)
-    if b'"token_bytes"' in head:
-        return "tekken"
-    return "kiwi-sw" if b'"simple_tag"' in head or b'"integrate_allomorph"' in head else "hf"
-
-
-def open_spec(text: str) -> Subject:
-    """The tokenizer that a spec names.
+def open_spec(text: str) -> ForeignTokenizer:
+    """The tokenizer that a reference names.
 
     Parameters
     ----------
@@ -115,44 +87,94 @@ def open_spec(text: str) -> Subject:
     if kind == "package":
         from koktok.foreign.packages import open_package
 
-        return open_package(text, rest)
+        return open_package(text, rest, open_definition)
     where, _, option = rest.partition("#") if kind in ("tiktoken", "plain") else (rest, "", "")
     path = Path(where)
     if not path.exists():
         raise InputError(f"`{text}`: there is no file or folder `{where}`")
+    if path.is_dir():
+        return open_definition(detect(path, kind), text, option)
+    return open_definition(Definition(kind, path), text, option)  # type: ignore[arg-type]
+
+
+def open_definition(found: Definition, spec: str, option: str = "") -> ForeignTokenizer:
+    """The tokenizer of a file, as the library runs it that it was written for.
+
+    Parameters
+    ----------
+    found : Definition
+    spec : str
+        What errors and reports call it.
+    option : str
+        The pattern of ranks, the unit of a list.
+
+    Raises
+    ------
+    KoktokError
+        When it cannot run here, or is damaged.
+    """
     try:
-        return _open(text, kind, path, option)
+        return _opened(found, spec, option)
     except KoktokError:
         raise
     except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"`{text}` cannot be read: {type(error).__name__}: {error}") from error
+        raise ArtifactError(f"`{spec}` cannot be read: {type(error).__name__}: {error}") from error
 
 
-def _open(text: str, kind: str, path: Path, option: str) -> Subject:
-    if kind == "koktok":
-        from koktok.foreign.koktok_adapter import open_own
+def _opened(found: Definition, spec: str, option: str) -> ForeignTokenizer:
+    path = found.path
+    match found.kind:
+        case "koktok":
+            from koktok.foreign.koktok_adapter import open_own
 
-        return open_own(text, path)
-    if kind == "hf":
-        from koktok.foreign.huggingface_adapter import open_hf
+            return open_own(spec, path)
+        case "hf":
+            from koktok.foreign.huggingface_adapter import open_hf
 
-        return open_hf(text, path)
-    if kind == "wordpiece":
-        from koktok.foreign.huggingface_adapter import open_wordpiece
+            return open_hf(spec, path)
+        case "gpt2":
+            from koktok.foreign.huggingface_adapter import open_gpt2
 
-        return open_wordpiece(text, path)
-    if kind == "sp":
-        from koktok.foreign.sentencepiece_adapter import open_sp
+            return open_gpt2(spec, path)
+        case "wordpiece":
+            from koktok.foreign.huggingface_adapter import open_wordpiece, reads_jamo
+            from koktok.foreign.rewriting import Adapted, decomposed
 
-        return open_sp(text, path)
-    if kind == "kiwi-sw":
-        from koktok.foreign.kiwi_adapter import open_kiwi_sw
+            bert = open_wordpiece(spec, path)
+            return Adapted(bert, decomposed, note="input NFKD (conjoining jamo)") if reads_jamo(bert) else bert
+        case "sp":
+            from koktok.foreign.sentencepiece_adapter import mecab_mark, open_sp
 
-        return open_kiwi_sw(text, path)
-    if kind == "plain":
-        from koktok.foreign.lists import open_plain
+            model = open_sp(spec, path)
+            mark = mecab_mark(model)
+            return _behind_mecab(model, mark) if mark else model
+        case "kiwi-sw":
+            from koktok.foreign.kiwi_adapter import open_kiwi_sw
 
-        return open_plain(text, path, option)
-    from koktok.foreign.tiktoken_adapter import open_tekken, open_tiktoken
+            return open_kiwi_sw(spec, path)
+        case "plain":
+            from koktok.foreign.lists import open_plain
 
-    return open_tekken(text, path) if kind == "tekken" else open_tiktoken(text, path, option)
+            return open_plain(spec, path, option)
+        case "tekken":
+            from koktok.foreign.tiktoken_adapter import open_tekken
+
+            return open_tekken(spec, path)
+        case "tiktoken":
+            from koktok.foreign.tiktoken_adapter import open_tiktoken
+
+            return open_tiktoken(spec, path, option)
+
+
+def _behind_mecab(model: ForeignTokenizer, mark: str) -> ForeignTokenizer:
+    """A model that was trained on MeCab's output, with it as its input."""
+    from koktok.foreign.analysers import mecab_spans, mecab_version
+    from koktok.foreign.rewriting import Adapted, marked_morphemes
+
+    return Adapted(
+        model,
+        marked_morphemes(mecab_spans(), mark),
+        note=f"input segmented by MeCab-ko {mecab_version()}, spaces as {mark}, which are tokens",
+        undo=lambda text: text.replace(" ", "").replace(mark, " "),
+        libraries={"python-mecab-ko": mecab_version()},
+    )

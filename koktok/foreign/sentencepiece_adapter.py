@@ -4,126 +4,188 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, ClassVar
 
-from koktok.errors import InputError, KoktokError
-from koktok.foreign.base import Rows, Subject
-from koktok.foreign.engines import asking
+from koktok.errors import ArtifactError
+from koktok.foreign.base import ForeignTokenizer, Found, Rows, asking
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
 
-__all__ = ["SentencePiece", "open_sp"]
+__all__ = ["SentencePiece", "mecab_mark", "open_sp"]
 
 MARK = "▃"
 """How the vocabularies trained on MeCab's output write the spaces of the text."""
 
+_HINT = "a SentencePiece model is the .model file of spm_train"
 
-class SentencePiece(Subject):
+
+class SentencePiece(ForeignTokenizer):
     """A tokenizer.model.
 
     Parameters
     ----------
-    spec, name, notes
-        As in `Subject`.
-    model : bytes
-        The file.
+    data : bytes
+        The serialized ModelProto.
+    spec, name, notes, proven
+        As in `koktok.foreign.huggingface_adapter.HuggingFace`.
+
+    Raises
+    ------
+    ArtifactError
+        When it is no model, cut short, or the library refuses it.
     """
 
-    def __init__(self, spec: str, name: str, model: bytes, *, notes: Sequence[str] = ()) -> None:
+    library: ClassVar[str] = "sentencepiece"
+
+    def __init__(
+        self,
+        data: bytes,
+        *,
+        spec: str = "tokenizer.model",
+        name: str = "tokenizer",
+        notes: Sequence[str] = (),
+        proven: bool = False,
+    ) -> None:
         import sentencepiece
+        from google.protobuf.message import DecodeError
         from sentencepiece import sentencepiece_model_pb2
 
+        self.data = data
         try:
-            form = sentencepiece_model_pb2.ModelProto.FromString(model)
-            if not form.pieces:  # the library takes an empty file for a model
-                raise InputError(f"`{spec}` is no SentencePiece model: it holds no piece")
-            prove("sentencepiece", model, where=spec)
-            self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        except KoktokError:
-            raise
-        except Exception as error:
-            raise InputError(f"`{spec}` is no SentencePiece model: {error}") from error
-        space = " " if not form.normalizer_spec.escape_whitespaces else "▁"
-        self._pieces = [piece.piece for piece in form.pieces]
-        kinds = [piece.type for piece in form.pieces]
-        of_kind = {kind: {i for i, k in enumerate(kinds) if k == kind} for kind in (2, 3, 5, 6)}
-        self._silent = of_kind[2] | of_kind[3] | of_kind[5]
-        self._table = [
-            b""
-            if i in self._silent
-            else bytes([int(piece[3:5], 16)])
-            if i in of_kind[6]
-            else piece.replace(space, " ").encode()
-            for i, piece in enumerate(self._pieces)
-        ]
-        self._bytes = ByteTable(self._table)
-        self._scores = [piece.score for piece in form.pieces] if form.trainer_spec.model_type == 1 else []
-        rule = form.normalizer_spec.name
+            self.proto = sentencepiece_model_pb2.ModelProto.FromString(data)
+        except DecodeError as error:
+            raise ArtifactError(f"`{spec}` is no SentencePiece model: {error}", hint=_HINT) from error
+        whole = self.proto.HasField("trainer_spec") and self.proto.HasField("normalizer_spec")
+        if not self.proto.pieces or not whole:  # the library takes an empty file for a model
+            raise ArtifactError(f"`{spec}` is no SentencePiece model, or it is cut short", hint=_HINT)
+        if not proven:
+            prove(self.library, data, where=spec)
+        sentencepiece.set_min_log_level(2)
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+        except (RuntimeError, OSError, ValueError) as error:
+            why = str(error).strip()
+            raise ArtifactError(f"sentencepiece refuses this model (`{spec}`): {why}", hint=_HINT) from error
+        self._pieces = [row.piece for row in self.proto.pieces]
+        kinds = type(self.proto).SentencePiece
+        of_type: dict[int, set[int]] = {}
+        for i, row in enumerate(self.proto.pieces):
+            of_type.setdefault(row.type, set()).add(i)
+        self._silent = of_type.get(kinds.CONTROL, set()) | of_type.get(kinds.UNUSED, set())
+        rule = self.proto.normalizer_spec.name
         more = [f"normalizes by {rule}"] if rule != "identity" else []
-        if form.normalizer_spec.remove_extra_whitespaces:
+        if self.proto.normalizer_spec.remove_extra_whitespaces:
             more.append("drops repeated spaces")
         super().__init__(
             spec,
             name,
             size=len(self._pieces),
-            digest=hashlib.sha256(model).hexdigest()[:16],
+            digest=hashlib.sha256(data).hexdigest()[:16],
             libraries={"sentencepiece": version("sentencepiece")},
-            notes=[*notes, *more],
-            unknown_ids=of_kind[2],
-            byte_ids=of_kind[6],
-            special_ids=of_kind[3],
+            notes=[*notes, *(note for note in more if note not in notes)],
+            unknown_ids=of_type.get(kinds.UNKNOWN, set()),
+            byte_ids=of_type.get(kinds.BYTE, set()),
+            special_ids=of_type.get(kinds.CONTROL, set()),
+        )
+        self._silent |= self.unknown_ids
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(SentencePiece, spec=self.spec, name=self.name, notes=self.notes, proven=True), (self.data,)
+
+    @property
+    def own_normalizer(self) -> bool:
+        """Whether it normalizes at all."""
+        return str(self._processor.normalize("\ufeff")) != "\ufeff"
+
+    @cached_property
+    def _bytes(self) -> ByteTable:
+        space = " " if not self.proto.normalizer_spec.escape_whitespaces else "▁"
+        return ByteTable(
+            [
+                b""
+                if i in self._silent
+                else bytes([int(piece[3:5], 16)])
+                if i in self.byte_ids
+                else piece.replace(space, " ").encode()
+                for i, piece in enumerate(self._pieces)
+            ]
         )
 
     def encode(self, lines: Sequence[str]) -> Rows:
-        """As `Subject.encode`."""
-        with asking("sentencepiece"):
-            ids = self.processor.encode(list(lines), return_type=int)
+        """As `ForeignTokenizer.encode`."""
 
         def offsets(which: list[int]) -> list[Spans]:
-            return [self.processor.encode(lines[k], return_type="offset_mapping")["offsets"] for k in which]
+            return [self.read(lines[k])[1] for k in which]
 
-        return rows_by_bytes(lines, ids, self._bytes, offsets)
+        return rows_by_bytes(lines, self.ids(lines), self._bytes, offsets)
 
-    def decode(self, ids: Sequence[int]) -> str | None:
-        """As `Subject.decode`."""
-        return str(self.processor.decode([int(i) for i in ids]))
+    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+        """As `ForeignTokenizer.ids`."""
+        with asking(self.library):
+            return list(self._processor.encode(list(lines), return_type=int))
+
+    def read(self, text: str) -> Found:
+        """As `ForeignTokenizer.read`."""
+        with asking(self.library):
+            found = self._processor.encode(text, return_type="offset_mapping")
+        return list(found["ids"]), [(int(a), int(b)) for a, b in found["offsets"]]
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+        """As `ForeignTokenizer.decode`; the library is silent about control symbols, so they are put between its parts."""
+        given = [int(i) for i in ids]
+        if skip_special_tokens or not self.special_ids.intersection(given):
+            unknown = self.unknown_ids if skip_special_tokens else frozenset()
+            return str(self._processor.decode([i for i in given if i not in unknown]))
+        parts: list[str] = []
+        run: list[int] = []
+        for i in (*given, -1):
+            if i != -1 and i not in self.special_ids:
+                run.append(i)
+                continue
+            if run:
+                parts.append(str(self._processor.decode(run)))
+                run = []
+            parts.append("" if i == -1 else self._pieces[i])
+        return "".join(parts)
+
+    def normalize(self, text: str) -> str:
+        """As `ForeignTokenizer.normalize`, spaces as spaces."""
+        normal = str(self._processor.normalize(text))
+        spec = self.proto.normalizer_spec
+        if not spec.escape_whitespaces:
+            return normal
+        return normal.replace("▁", " ").removeprefix(" " if spec.add_dummy_prefix else "")
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `Subject.token_bytes`."""
-        return None if i in self._silent else self._table[i]
+        """As `ForeignTokenizer.token_bytes`."""
+        return None if i in self._silent else self._bytes.written[i]
 
     def piece(self, i: int) -> str:
-        """As `Subject.piece`."""
+        """As `ForeignTokenizer.piece`."""
         return str(self._pieces[i])
 
+    def files(self) -> dict[str, str | bytes]:
+        """The model as it came."""
+        return {"tokenizer.model": self.data}
+
     def unigram(self) -> dict[str, float] | None:
-        """As `Subject.unigram`."""
-        pairs = zip(self._table, self._scores, strict=False)
-        return {text.decode("utf-8", "ignore"): score for text, score in pairs if text} or None
+        """As `ForeignTokenizer.unigram`."""
+        trainer = self.proto.trainer_spec
+        if trainer.model_type != trainer.UNIGRAM:
+            return None
+        pairs = zip(self._bytes.written, self.proto.pieces, strict=True)
+        return {text.decode("utf-8", "ignore"): row.score for text, row in pairs if text} or None
 
 
-def open_sp(spec: str, path: Path) -> Subject:
-    """A .model file, or the folder that holds one; models trained on MeCab's output get it as input."""
-    if path.is_dir():
-        inside = sorted(path.glob("*.model"))
-        if not inside:
-            raise InputError(f"`{path}` holds no .model file", hint=f"sp:{path}/tokenizer.model")
-        path = inside[0]
+def open_sp(spec: str, path: Path) -> SentencePiece:
+    """A .model file."""
     name = path.resolve().parent.name if path.stem in ("tok", "tokenizer", "spiece", "m") else path.stem
-    subject = SentencePiece(spec, name, path.read_bytes())
-    if MARK in subject._pieces or f"▁{MARK}" in subject._pieces:
-        from koktok.foreign.analysers import mecab_spans, mecab_version
-        from koktok.foreign.rewriting import Adapted, marked_morphemes
+    return SentencePiece(path.read_bytes(), spec=spec, name=name)
 
-        def undo(text: str) -> str:
-            return text.replace(" ", "").replace(MARK, " ")
 
-        return Adapted(
-            subject,
-            marked_morphemes(mecab_spans(), MARK),
-            note=f"input segmented by MeCab-ko {mecab_version()}, spaces as {MARK}, which are tokens",
-            undo=undo,
-            libraries={"python-mecab-ko": mecab_version()},
-        )
-    return subject
+def mecab_mark(tokenizer: SentencePiece) -> str:
+    """How a model that was trained on MeCab's output writes a space of the text; '' where it was not."""
+    return MARK if {MARK, f"▁{MARK}"}.intersection(tokenizer.tokens) else ""

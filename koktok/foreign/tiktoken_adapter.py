@@ -2,134 +2,199 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, ClassVar
 
-from koktok.errors import InputError, MissingExtraError, UsageError
-from koktok.foreign.base import Rows, Subject
-from koktok.foreign.engines import asking
+from koktok.errors import InputError, UsageError
+from koktok.foreign.base import ForeignTokenizer, Found, Rows, asking
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
-from koktok.text.patterns import PUBLISHED, TIKTOKEN
-from koktok.vocab import check_sparse
+from koktok.formats import tiktoken
+from koktok.formats.hf import utf8
+from koktok.formats.published import VOCABULARIES, RanksPattern, published
+from koktok.vocab import BYTE_CHARS
 
-__all__ = ["PATTERNS", "Tiktoken", "open_tekken", "open_tiktoken"]
+__all__ = ["Tiktoken", "open_tekken", "open_tiktoken", "ranks_at"]
 
-PATTERNS: Final[dict[str, str]] = {
-    # As cl100k_base was published first. What tiktoken has today keeps a line break and the spaces behind it together at the
-    # end of a text; on lines, which hold no line break, the two are the same, and digests of reports hold this one.
-    **PUBLISHED,
-    "gpt2": TIKTOKEN["gpt2 before 0.8"],
-    "llama4": PUBLISHED["o200k"],
-}
-"""Patterns by the vocabulary that made them known; a rank file does not hold its own."""
+GAP = 1
+"""Ids between the ranks of a published vocabulary and its special tokens; where they lie elsewhere, the ranks are others."""
 
 
-class Tiktoken(Subject):
-    """Byte-pair ranks and a pattern.
+class Tiktoken(ForeignTokenizer):
+    """Ranks, a pattern and special tokens.
 
     Parameters
     ----------
-    spec, name, notes
-        As in `Subject`.
-    ranks : dict of bytes to int
-    pattern : str
-    shift : int
-        Added to each rank to get the id (control tokens that come first).
+    ranks : Ranks
+    spec, name, notes, proven
+        As in `koktok.foreign.huggingface_adapter.HuggingFace`; the default is the name of the ranks.
+
+    Raises
+    ------
+    MissingExtraError
+        When tiktoken is not installed.
+    ArtifactError
+        When tiktoken refuses the pattern.
     """
 
+    library: ClassVar[str] = "tiktoken"
+
     def __init__(
-        self, spec: str, name: str, ranks: dict[bytes, int], pattern: str, *, shift: int = 0, notes: Sequence[str] = ()
+        self,
+        ranks: tiktoken.Ranks,
+        *,
+        spec: str = "",
+        name: str = "",
+        notes: Sequence[str] = (),
+        proven: bool = False,
     ) -> None:
-        try:
-            import tiktoken
-        except ImportError as error:
-            raise MissingExtraError("tiktoken", "tiktoken") from error
-        if min(ranks.values(), default=0) < 0:
-            raise InputError(f"`{spec}` gives the negative id {min(ranks.values())}")
-        check_sparse(ranks.values(), spec)
-        prove("tiktoken", pattern, ranks, {}, where=spec)
-        try:
-            self.encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-        except Exception as error:
-            raise InputError(f"`{spec}` makes no tiktoken encoding: {error}") from error
-        self._table = [b""] * (max(ranks.values(), default=-1) + 1)
-        for written, rank in ranks.items():
-            self._table[rank] = written
-        self._bytes = ByteTable(self._table)
-        self._shift = shift
-        whole = hashlib.sha256(pattern.encode())
-        for written in self._table:
-            whole.update(len(written).to_bytes(4, "little") + written)
+        self.ranks = ranks
+        spec = spec or ranks.name
+        if not proven:
+            prove(self.library, ranks.pattern, dict(ranks.ranks), dict(ranks.specials), where=spec)
+        self._encoding = ranks.encoding()
+        whole = hashlib.sha256(ranks.pattern.encode())
+        for written, i in sorted(ranks.ranks.items(), key=lambda row: row[1]):
+            whole.update(i.to_bytes(4, "little") + len(written).to_bytes(4, "little") + written)
+        whole.update(repr(sorted(ranks.specials.items())).encode())
         super().__init__(
             spec,
-            name,
-            size=len(self._table) + shift,
+            name or ranks.name,
+            size=self._encoding.max_token_value + 1,
             digest=whole.hexdigest()[:16],
             libraries={"tiktoken": version("tiktoken")},
             notes=notes,
-            special_ids=range(shift),
+            special_ids=ranks.specials.values(),
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Tiktoken, spec=self.spec, name=self.name, notes=self.notes, proven=True), (self.ranks,)
+
+    @cached_property
+    def _bytes(self) -> ByteTable:
+        table = [b""] * (self._encoding.max_token_value + 1)
+        for written, i in self.ranks.ranks.items():
+            table[i] = written
+        return ByteTable(table)
+
     def encode(self, lines: Sequence[str]) -> Rows:
-        """As `Subject.encode`."""
-        with asking("tiktoken"):
-            ids = self.encoding.encode_ordinary_batch(list(lines), num_threads=2)
+        """As `ForeignTokenizer.encode`."""
 
         def none_left(which: list[int]) -> list[Spans]:
-            raise InputError(f"`{self.spec}` lost bytes of the line {lines[which[0]][:60]!r}")
+            raise self._lossy(lines[which[0]])
 
-        rows = rows_by_bytes(lines, ids, self._bytes, none_left)
-        rows.ids = rows.ids + self._shift
-        return rows
+        return rows_by_bytes(lines, self.ids(lines), self._bytes, none_left)
 
-    def decode(self, ids: Sequence[int]) -> str | None:
-        """As `Subject.decode`."""
-        return b"".join(self._table[i - self._shift] for i in ids if i >= self._shift).decode("utf-8", "replace")
+    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+        """As `ForeignTokenizer.ids`, on two cores; what a pattern leaves out of a line is left out here, too."""
+        with asking(self.library):
+            return list(self._encoding.encode_ordinary_batch(list(lines), num_threads=2))
+
+    def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:
+        """As `ForeignTokenizer.ids_with_specials`, all of them allowed."""
+        with asking(self.library):
+            return list(self._encoding.encode_batch(list(lines), num_threads=2, allowed_special="all"))
+
+    def read(self, text: str) -> Found:
+        """As `ForeignTokenizer.read`; the bytes of one character share its offsets, as in `koktok.tokenizer.bpe_model`."""
+        with asking(self.library):
+            ids = self._encoding.encode_ordinary(text)
+        return ids, self._offsets(text, ids, ())
+
+    def read_with_specials(self, text: str, *, template: bool = False) -> Found | None:
+        """As `ForeignTokenizer.read_with_specials`."""
+        if template:
+            return super().read_with_specials(text, template=True)
+        with asking(self.library):
+            ids = self._encoding.encode(text, allowed_special="all")
+        return ids, self._offsets(text, ids, self.special_ids)
+
+    def _offsets(self, text: str, ids: Sequence[int], specials: Collection[int]) -> list[tuple[int, int]]:
+        owner = [i for i, char in enumerate(text) for _ in range(len(char.encode()))]
+        spans, start = [], 0
+        for i in ids:
+            end = start + len(self.tokens[i].encode() if i in specials else self.tokens[i])
+            if end > len(owner):
+                break
+            spans.append((owner[start], owner[end - 1] + 1))
+            start = end
+        if start != len(owner) or len(spans) != len(ids):
+            raise self._lossy(text)
+        return spans
+
+    def _lossy(self, text: str) -> InputError:
+        return InputError(
+            f"the pattern of `{self.ranks.name}` leaves a part of this text out, and tiktoken with it: {text[:60]!r}",
+            hint="koktok import RANKS --pattern with a regular expression that matches every character",
+        )
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+        """As `ForeignTokenizer.decode`."""
+        left_out = self.special_ids if skip_special_tokens else frozenset()
+        return str(self._encoding.decode([int(i) for i in ids if i not in left_out]))
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `Subject.token_bytes`."""
-        return self._table[i - self._shift] or None if i >= self._shift else None
+        """As `ForeignTokenizer.token_bytes`."""
+        return self._bytes.written[i] or None
+
+    def piece(self, i: int) -> str:
+        """As `ForeignTokenizer.piece`, bytes spelled as GPT-2 spells them."""
+        return self.tokens[i]
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The string of every id."""
+        found = ["".join(BYTE_CHARS[byte] for byte in written) for written in self._bytes.written]
+        for token, i in self.ranks.specials.items():
+            found[i] = token
+        return tuple(found)
+
+    @property
+    def specials(self) -> Mapping[str, int]:
+        """As they were given."""
+        return self.ranks.specials
+
+    def files(self) -> dict[str, str | bytes]:
+        """Ranks and the rest, as `koktok.formats.tiktoken` writes them."""
+        return dict(tiktoken.files(self.ranks))
 
 
-def open_tiktoken(spec: str, path: Path, pattern: str, *, name: str = "") -> Subject:
+def ranks_at(path: Path, pattern: RanksPattern, specials: Mapping[str, int] | None = None) -> tiktoken.Ranks:
+    """The ranks of a file, with what the file does not hold.
+
+    Parameters
+    ----------
+    path : Path
+    pattern : RanksPattern
+    specials : mapping of str to int, optional
+        By default those of the vocabulary that made the pattern known.
+    """
+    ranks = tiktoken.ranks_from_text(utf8(path), str(path))
+    return tiktoken.Ranks(path.stem, pattern.regex, ranks, dict(pattern.specials if specials is None else specials))
+
+
+def open_tiktoken(spec: str, path: Path, pattern: str = "", *, name: str = "") -> Tiktoken:
     """A file of `base64 rank` lines; the pattern by name, or in a file of its own. Or koktok's export, which holds both."""
     if path.is_dir():
-        from koktok.formats.tiktoken import load
-
-        export = load(path)
-        return Tiktoken(spec, name or export.name, dict(export.ranks), export.pattern)
-    known_as = pattern.removesuffix("_base")
-    if known_as in PATTERNS:
-        expression = PATTERNS[known_as]
-    elif pattern and Path(pattern).is_file():
-        expression = Path(pattern).read_text(encoding="utf-8").rstrip("\n")
-    else:
-        known = ", ".join(sorted(PATTERNS))
+        return Tiktoken(tiktoken.load(path), spec=spec, name=name)
+    known = published(pattern or path.stem)
+    if known is None and pattern and Path(pattern).is_file():
+        known = RanksPattern(utf8(Path(pattern)).rstrip("\n"))
+    if known is None:
         came = f"the pattern `{pattern}` is not known" if pattern else "a rank file does not hold its pattern"
-        raise UsageError(f"{came}; wanted one of {known}, or a file", hint=f"tiktoken:{path}#cl100k")
-    ranks = {}
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        if line.strip():
-            try:
-                token, rank = line.split()
-                ranks[base64.b64decode(token, validate=True)] = int(rank)
-            except (ValueError, binascii.Error) as error:
-                raise InputError(f"`{path}` line {number} is not `base64 rank`: {line[:40]!r}") from error
-    return Tiktoken(spec, name or path.stem, ranks, expression)
+        named = ", ".join(VOCABULARIES)
+        raise UsageError(f"{came}; wanted one of {named}, or a file", hint=f"tiktoken:{path}#cl100k")
+    ranks = ranks_at(path, known, {})
+    if max(ranks.ranks.values()) < min(known.specials.values(), default=0) <= len(ranks.ranks) + GAP:
+        ranks = replace(ranks, specials=known.specials)
+    return Tiktoken(ranks, spec=spec, name=name)
 
 
-def open_tekken(spec: str, path: Path, *, name: str = "") -> Subject:
+def open_tekken(spec: str, path: Path, *, name: str = "") -> Tiktoken:
     """A tekken.json of Mistral: ranks, pattern and control tokens in one file."""
-    form = json.loads(path.read_text(encoding="utf-8"))
-    config = form["config"]
-    controls = int(config["default_num_special_tokens"])
-    kept = form["vocab"][: int(config["default_vocab_size"]) - controls]
-    ranks = {base64.b64decode(entry["token_bytes"]): int(entry["rank"]) for entry in kept}
-    return Tiktoken(spec, name or path.stem, ranks, config["pattern"], shift=controls)
+    return Tiktoken(tiktoken.ranks_from_tekken(utf8(path), str(path), path.stem), spec=spec, name=name)

@@ -8,20 +8,20 @@ from typing import Final
 
 import numpy as np
 
-from koktok.foreign.base import Rows, Subject, running
+from koktok.foreign.base import ForeignTokenizer, Rows, running
 
-__all__ = ["TRIVIAL", "Bytes", "OpenVocabulary", "open_trivial"]
+__all__ = ["TRIVIAL", "Bytes", "OpenVocabulary"]
 
 Cut = Callable[[str], list[tuple[int, int]]]
 
 
-class OpenVocabulary(Subject):
+class OpenVocabulary(ForeignTokenizer):
     """Tokens that are strings, numbered as they come.
 
     Parameters
     ----------
     spec, name, libraries, notes
-        As in `Subject`.
+        As in `ForeignTokenizer`.
     cut : callable
         Many lines to the spans of their tokens, or to (start, end, form) where the form is not what stands there.
     digest : str
@@ -46,7 +46,7 @@ class OpenVocabulary(Subject):
         self._forms: list[str] = []
 
     def encode(self, lines: Sequence[str]) -> Rows:
-        """As `Subject.encode`."""
+        """As `ForeignTokenizer.encode`."""
         ids, spans = [], []
         for line, row in zip(lines, self._cut(lines), strict=True):
             forms = [part[2] if len(part) == 3 else line[part[0] : part[1]] for part in row]
@@ -59,18 +59,18 @@ class OpenVocabulary(Subject):
         return Rows.of(ids, spans, lines)
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `Subject.token_bytes`."""
+        """As `ForeignTokenizer.token_bytes`."""
         return self._forms[i].encode("utf-8", "surrogatepass")
 
 
-class Bytes(Subject):
+class Bytes(ForeignTokenizer):
     """One token a byte."""
 
     def __init__(self, spec: str = "bytes") -> None:
         super().__init__(spec, "bytes", size=256, digest="bytes", libraries={})
 
     def encode(self, lines: Sequence[str]) -> Rows:
-        """As `Subject.encode`."""
+        """As `ForeignTokenizer.encode`."""
         raws = [line.encode() for line in lines]
         flat = np.frombuffer(b"".join(raws), dtype=np.uint8)
         char_of = (np.cumsum((flat & 0xC0) != 0x80) - 1).astype(np.int64)
@@ -82,16 +82,16 @@ class Bytes(Subject):
             running([len(line) for line in lines]),
         )
 
-    def decode(self, ids: Sequence[int]) -> str | None:
-        """As `Subject.decode`."""
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:  # noqa: ARG002
+        """As `ForeignTokenizer.decode`."""
         return bytes(int(i) for i in ids).decode("utf-8", "replace")
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `Subject.token_bytes`."""
+        """As `ForeignTokenizer.token_bytes`."""
         return bytes([i])
 
     def piece(self, i: int) -> str:
-        """As `Subject.piece`."""
+        """As `ForeignTokenizer.piece`."""
         return f"<0x{i:02X}>"
 
 
@@ -103,7 +103,7 @@ def _eojeols(lines: Sequence[str]) -> list[list[tuple[int, int]]]:
     return [[found.span() for found in re.finditer(r"\S+", line)] for line in lines]
 
 
-TRIVIAL: Final[dict[str, Callable[[], Subject]]] = {
+TRIVIAL: Final[dict[str, Callable[[], ForeignTokenizer]]] = {
     "bytes": Bytes,
     "eojeols": lambda: OpenVocabulary(
         "eojeols", "eojeols", _eojeols, digest="eojeols", notes=["one token an eojeol; spaces are no tokens"]
@@ -113,8 +113,3 @@ TRIVIAL: Final[dict[str, Callable[[], Subject]]] = {
     ),
 }
 """Openers of the trivial rows."""
-
-
-def open_trivial(name: str) -> Subject:
-    """A trivial row by name."""
-    return TRIVIAL[name]()

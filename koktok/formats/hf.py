@@ -15,20 +15,22 @@ two runs of its unigram differ. Only the byte-level kinds stay lossless. `koktok
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
-from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, splits
+from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, check_sparse, splits
 from koktok.vocab import KINDS as ROWS
 
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
 
-__all__ = ["ROLES", "added_tokens", "tokenizer_json", "vocab_from_json", "why_not"]
+__all__ = ["ROLES", "added_tokens", "checked_json", "parsed", "tokenizer_json", "utf8", "vocab_from_json", "why_not"]
 
 KINDS = {
     name: tuple(kind for kind, row in ROWS.items() if row.hugging_face == name)
@@ -260,3 +262,100 @@ def _check_ids(tokens: Sequence[str], ids: Iterable[Any], first: int) -> None:
                 f"tokenizer.json gives {token!r} the id {i!r}, where {expected} follows",
                 hint="koktok import tokenizer.json --out FOLDER, if it is not koktok's",
             )
+
+
+# --- Files of other writers -------------------------------------------------------------------------------------------
+
+
+def utf8(file: Path) -> str:
+    """The text of a file.
+
+    Raises
+    ------
+    ArtifactError
+        When it cannot be read, or is no UTF-8.
+    """
+    try:
+        return file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"`{file}` is no UTF-8: {error}", hint="fetch it again") from error
+    except OSError as error:
+        raise ArtifactError(f"`{file}` cannot be read: {error}") from error
+
+
+def parsed(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """JSON, or an error of ours also where it is nested deeper than anybody nests.
+
+    Parameters
+    ----------
+    text, where : str
+    pairs : callable, optional
+        Makes an object of its keys and values, in place of `dict`.
+
+    Raises
+    ------
+    ArtifactError
+        When it is no JSON.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=pairs)
+    except ArtifactError:
+        raise
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deep" if isinstance(error, RecursionError) else error
+        raise ArtifactError(f"`{where}` is no JSON: {why}", hint="fetch it again; it may be cut short") from None
+
+
+def checked_json(text: str, where: str) -> dict[str, Any]:
+    """The JSON of any writer, if it can be a tokenizer's: every key and every id once, which the library does not check.
+
+    Raises
+    ------
+    ArtifactError
+    """
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+            raise ArtifactError(f"`{where}` gives {twice!r} twice", hint="a piece has one id")
+        return found
+
+    content = parsed(text, where, distinct)
+    model = content.get("model") if isinstance(content, dict) else None
+    if not isinstance(model, dict) or "vocab" not in model:
+        raise ArtifactError(
+            f"`{where}` is no tokenizer.json: it has no model with a vocab",
+            hint="tokenizer.json of a Hugging Face folder",
+        )
+    decoder = content.get("decoder")
+    if (decoder.get("type") if isinstance(decoder, dict) else decoder) == "Kiwi":
+        raise ArtifactError(
+            f"`{where}` is Kiwi's own format, which the tokenizers library does not read",
+            hint=f"koktok report kiwi-sw:{where} reads it, and kiwipiepy.sw_tokenizer.SwTokenizer",
+        )
+    rows = model["vocab"]
+    if isinstance(rows, dict):
+        wrong = next(
+            (piece for piece, i in rows.items() if not isinstance(i, int) or isinstance(i, bool) or i < 0), None
+        )
+        if wrong is not None:
+            raise ArtifactError(f"`{where}` gives {wrong!r} the id {rows[wrong]!r}; ids are whole numbers from 0")
+        taken: dict[int, str] = {}
+        for piece, i in rows.items():
+            if taken.setdefault(i, piece) != piece:
+                raise ArtifactError(f"`{where}` gives the id {i} to {taken[i]!r} and to {piece!r}")
+        check_sparse(taken, where)
+    elif isinstance(rows, list):
+        wrong = next((row for row in rows if not (isinstance(row, list) and row and isinstance(row[0], str))), None)
+        if wrong is not None:
+            raise ArtifactError(
+                f"`{where}` has the row {str(wrong)[:60]} in its vocabulary; wanted a piece and its score"
+            )
+        pieces = Counter(row[0] for row in rows)
+        if pieces and pieces.most_common(1)[0][1] > 1:
+            raise ArtifactError(f"`{where}` gives the piece {pieces.most_common(1)[0][0]!r} twice")
+        unknown = model.get("unk_id")
+        if isinstance(unknown, int) and not 0 <= unknown < len(rows):
+            raise ArtifactError(f"`{where}` has the unknown id {unknown}, and {len(rows)} pieces")
+    return dict(content)

@@ -5,7 +5,8 @@ which is the rule of `koktok.tokenizer.bpe_model`; a rank is the place of a piec
 a whole pretoken that is a piece is taken as that piece, without joining. That makes no difference where every piece
 encodes to itself, and this is checked here, piece by piece.
 
-There is no normalizer in tiktoken, and no code in the folder: ranks as base64, and a JSON file with the rest.
+There is no normalizer in tiktoken, and no code in the folder: ranks as base64, and a JSON file with the rest. Mistral's
+tekken files hold the same in one JSON, with the control tokens in front; they are read.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import Product
+from koktok.formats.hf import parsed
 from koktok.vocab import BYTE_OF, Vocab, check_sparse
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from koktok.text.pretokenize import Pattern
 
-__all__ = ["EXPORT", "Ranks", "files", "load", "ranks_from_text", "ranks_of", "why_not"]
+__all__ = ["EXPORT", "Ranks", "files", "load", "ranks_from_tekken", "ranks_from_text", "ranks_of", "why_not"]
 
 SPEC = "tiktoken.json"
 FORMAT = 1
@@ -278,3 +280,25 @@ def ranks_from_text(text: str, where: str = "the ranks file") -> dict[bytes, int
     if not found:
         raise ArtifactError(f"`{where}` holds no ranks", hint="a .tiktoken file has lines like `IQ== 0`")
     return found
+
+
+def ranks_from_tekken(text: str, where: str = "tekken.json", name: str = "tekken") -> Ranks:
+    """Read a tekken.json of Mistral: ranks, pattern and control tokens in one file; the control tokens come first.
+
+    Raises
+    ------
+    ArtifactError
+        When it is no such file.
+    """
+    form = parsed(text, where)
+    try:
+        config = form["config"]
+        controls = int(config["default_num_special_tokens"])
+        kept = form["vocab"][: int(config["default_vocab_size"]) - controls]
+        ranks = {base64.b64decode(entry["token_bytes"]): int(entry["rank"]) + controls for entry in kept}
+        named = {int(row["rank"]): str(row["token_str"]) for row in form.get("special_tokens") or ()}
+        # mistral-common calls those that the file does not name <SPECIAL_n>, too.
+        specials = {named.get(i, f"<SPECIAL_{i}>"): i for i in range(controls)}
+        return Ranks(name, str(config["pattern"]), ranks, specials)
+    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+        raise ArtifactError(f"`{where}` is no tekken.json: {type(error).__name__}: {error}") from error

@@ -239,8 +239,8 @@ class _Pieces:
     def specials_in_text(self) -> list[tuple[int, str, str]]:
         specials = sorted(self.subject.special_ids - self.subject.unknown_ids)
         spelled = [self.subject.piece(i) for i in specials]
-        rows = self.subject.encode(spelled)
-        return [(i, spelled[k], "") for k, i in enumerate(specials) if i in rows[k].ids]
+        rows = self.subject.ids_by_default(spelled)
+        return [(i, spelled[k], "") for k, i in enumerate(specials) if i in rows[k]]
 
     def unused(self, lines: Sequence[str]) -> list[tuple[int, str, str]]:
         used = np.zeros(self.subject.size or 0, dtype=bool)

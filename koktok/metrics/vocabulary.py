@@ -100,9 +100,8 @@ def vocabulary_counts(subject: Subject) -> dict[str, float]:
 
 
 def _reached(subject: Subject, texts: list[str]) -> int:
-    rows = subject.encode([f"나는 {text} 간다" for text in texts])
-    controls = np.array(sorted(subject.special_ids), dtype=np.int64)
-    return sum(bool(np.isin(row.ids, controls).any()) for row in rows)
+    rows = subject.ids_by_default([f"나는 {text} 간다" for text in texts])
+    return sum(not subject.special_ids.isdisjoint(row) for row in rows)
 
 
 def _undecodable(written: bytes | None) -> bool:

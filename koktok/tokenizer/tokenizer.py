@@ -13,18 +13,19 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
-from koktok.errors import InputError, UsageError
+from koktok.errors import UsageError
 from koktok.files import path_of, read_settled, write_folder
 from koktok.formats.folder import TOKENIZER, files_of, folder_of, read_folder, with_extra
 from koktok.recipe import Recipe
 from koktok.special import Style, cut_at, special_tokens
+from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
 from koktok.tokenizer.decoding import Stream, checked_ids, decoder_for
 from koktok.tokenizer.encoding import Encoding, Reading
 from koktok.tokenizer.kinds import model_for
@@ -49,14 +50,11 @@ LONG_TEXT = 1 << 18
 """Characters from which the garbage collector waits: it would go through all offsets so far every 70,000 tokens, which took
 36 s of processor time for a text of 10 MB with ten million tokens, and 8 s without."""
 
-Allowed = Collection[str] | Literal["all"]
-"""Special tokens that a text may spell."""
-
 Solve = Callable[[str], Encoded]
 """A pretoken to ids and spans."""
 
 
-class Tokenizer:
+class Tokenizer(AnyTokenizer):
     """A trained tokenizer.
 
     Parameters
@@ -79,6 +77,8 @@ class Tokenizer:
     '한국어는 한국어'
     """
 
+    vocab: Vocab
+
     def __init__(self, recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any] | None = None) -> None:
         if not isinstance(recipe, Recipe) or not isinstance(vocab, Vocab):
             raise UsageError(
@@ -100,13 +100,6 @@ class Tokenizer:
     def __reduce__(self) -> tuple[Any, ...]:
         # What was compiled and solved is made again: a used tokenizer pickles to the same bytes as a fresh one.
         return type(self), (self.recipe, self.vocab, self.signature)
-
-    def __eq__(self, other: object) -> bool:
-        """True for tokenizers of the same content, see `digest`."""
-        return isinstance(other, Tokenizer) and (self is other or self.digest() == other.digest())
-
-    def __hash__(self) -> int:
-        return hash(self.digest())
 
     def digest(self) -> str:
         """First 16 hex digits of the SHA-256 over all that decides what a text becomes, and ids become.
@@ -185,73 +178,7 @@ class Tokenizer:
             [*before, *found.ids, *behind], [*none * len(before), *found.offsets, *none * len(behind)]
         )
 
-    @overload
-    def __call__(self, text: str, *, add_special_tokens: bool = True, **options: Any) -> Encoding: ...
-
-    @overload
-    def __call__(self, text: Iterable[str], *, add_special_tokens: bool = True, **options: Any) -> list[Encoding]: ...
-
-    def __call__(
-        self, text: str | Iterable[str], *, add_special_tokens: bool = True, **options: Any
-    ) -> Encoding | list[Encoding]:
-        """As transformers has it: one text or many, with the special tokens of the style around each.
-
-        Parameters
-        ----------
-        text : str or iterable of str
-        add_special_tokens : bool
-        **options
-            Those of `encode`.
-
-        Returns
-        -------
-        Encoding or list of Encoding
-            With `input_ids` and `attention_mask`, also by these names in brackets. Nothing is padded, cut, or made a
-            tensor of: that is what `transformers.AutoTokenizer.from_pretrained(FOLDER)` does with a saved folder.
-
-        Raises
-        ------
-        InputError
-            As `encode`.
-        UsageError
-            For options of transformers that koktok does not have.
-
-        Examples
-        --------
-        >>> tokenizer = Tokenizer(Recipe().changed(special={"template": "eos"}), Vocab.bpe("한국", [], specials=["</s>"]))
-        >>> tokenizer("한국").input_ids, [encoding["attention_mask"] for encoding in tokenizer(["한", "국"])]
-        ([257, 256, 258], [[1, 1], [1, 1]])
-        """
-        if strange := sorted(options.keys() - {"allowed_special", "superwords"}):
-            raise UsageError(
-                f"`{strange[0]}` is nothing that koktok's own tokenizer does",
-                hint="tokenizer.save(FOLDER), then transformers.AutoTokenizer.from_pretrained(FOLDER)(text, ...)",
-            )
-        if isinstance(text, str):
-            return self.encode(text, add_special_tokens=add_special_tokens, **options)
-        return self.encode_batch(text, add_special_tokens=add_special_tokens, **options)
-
     # --- Batches and arrays -------------------------------------------------------------------------------------------
-
-    def encode_batch(self, texts: Iterable[str], **options: Any) -> list[Encoding]:
-        """Many texts at once, each as `encode` does it, with its options.
-
-        Raises
-        ------
-        InputError
-            When a bare `str` comes in place of texts.
-        """
-        if isinstance(texts, str):
-            raise InputError("one `str` came where texts were wanted", hint="tokenizer.encode_batch([text])")
-        try:
-            if isinstance(texts, Mapping | bytes | bytearray):
-                raise TypeError
-            each = iter(texts)  # an array of no dimensions calls itself iterable, and is not
-        except TypeError:
-            raise InputError(
-                f"a {type(texts).__name__} came where texts were wanted", hint="tokenizer.encode_batch([text, text])"
-            ) from None
-        return [self.encode(text, **options) for text in each]
 
     def encode_ids(
         self,
@@ -308,73 +235,6 @@ class Tokenizer:
             dtype=dtype,
             allowed_special=allowed_special,
         )
-
-    def decode_ids(
-        self,
-        ids: Any,
-        offsets: Any = None,
-        *,
-        skip_special_tokens: bool = False,
-        threads: int | None = None,
-    ) -> list[str]:
-        """Texts of many documents, each as `decode` gives it.
-
-        Parameters
-        ----------
-        ids : TokenArray, or ndarray of integers, shape (tokens,)
-            The flat ids of all documents.
-        offsets : ndarray of int64, shape (documents + 1,), optional
-            Where each begins and ends; a `TokenArray` brings its own, and without any all ids are one document.
-        skip_special_tokens : bool
-            As in `decode`.
-        threads : int, optional
-            The default is one for each core.
-
-        Raises
-        ------
-        InputError
-            When an id is outside the vocabulary, or the offsets do not fit the ids.
-
-        Examples
-        --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}))
-        >>> tokenizer.decode_ids(tokenizer.encode_ids(["한국", "국é"]))
-        ['한국', '국é']
-        """
-        from koktok.bulk import TokenArray
-
-        if isinstance(ids, TokenArray):
-            ids, offsets = ids.ids, ids.offsets
-        elif isinstance(ids, str | bytes | bytearray) or not hasattr(ids, "__len__") or getattr(ids, "ndim", 1) == 0:
-            raise InputError(
-                f"`decode_ids` got {type(ids).__name__} where flat ids were wanted",
-                hint="tokenizer.decode_ids(tokenizer.encode_ids(texts))",
-            )
-        elif offsets is None:
-            offsets = [0, len(ids)]
-        return self._bulk_decoder(ids, offsets, skip_special_tokens=skip_special_tokens, threads=threads)
-
-    def decode_batch(self, rows: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
-        """Texts of rows of ids, each as `decode` gives it.
-
-        Raises
-        ------
-        InputError
-            When an id is outside the vocabulary.
-
-        Examples
-        --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0}))
-        >>> tokenizer.decode_batch([[256], [257, 256], []])
-        ['국', '한국', '']
-        """
-        given: Any = rows
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
-            raise InputError(
-                f"`decode_batch` got {type(given).__name__} where rows of ids were wanted",
-                hint="tokenizer.decode_batch([ids, ids])",
-            )
-        return self._bulk_decoder.batch(rows, skip_special_tokens=skip_special_tokens)
 
     @cached_property
     def bulk_encoder(self) -> Encoder:
@@ -495,7 +355,7 @@ class Tokenizer:
         n_best = n_best_of(self.model)
         if not isinstance(n, int):
             raise UsageError(f"n = {n!r}; wanted a whole number of at least 1", hint="tokenizer.n_best(text, 5)")
-        read = self._read(_checked(text))
+        read = self._read(checked_text(text))
         solved = {pretoken: n_best(pretoken, n) for pretoken in dict.fromkeys(word for _, word in read.pretokens)}
         lists = [solved[pretoken] for _, pretoken in read.pretokens]
         found = []
@@ -509,66 +369,10 @@ class Tokenizer:
             found.append((self._encoding(ids, offsets), score))
         return found
 
-    # --- Vocabulary ---------------------------------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return self.vocab.size
-
-    @property
-    def vocab_size(self) -> int:
-        """All ids: bytes, pieces, special and reserved tokens."""
-        return self.vocab.size
-
-    def get_vocab(self) -> dict[str, int]:
-        """Every token and its id.
-
-        Examples
-        --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한국", ["한국"], specials=["</s>"]))
-        >>> [*tokenizer.get_vocab().items()][255:]
-        [('<0xFF>', 255), ('국', 256), ('한', 257), ('한국', 258), ('</s>', 259)]
-        """
-        return dict(self.vocab.token_ids)
-
-    def token_to_id(self, token: str) -> int | None:
-        """The id of a piece, byte piece or special token; None for a string that is no token.
-
-        Examples
-        --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한국", ["한국"], specials=["</s>"]))
-        >>> [tokenizer.token_to_id(token) for token in ("한국", "</s>", "<0x0A>", "국한")], tokenizer.id_to_token(258)
-        ([258, 259, 10, None], '한국')
-        """
-        return self.vocab.token_ids.get(token)
-
-    def id_to_token(self, i: int) -> str | None:
-        """The token of an id; None for a number that is no id."""
-        return self.vocab.tokens[i] if 0 <= i < self.vocab.size else None
-
     @property
     def roles(self) -> Mapping[str, str]:
         """Special tokens by the part that they play for transformers: `bos_token`, `eos_token`, `pad_token` ..."""
         return self.style.roles
-
-    @property
-    def unk_id(self) -> int | None:
-        """The id of the unknown token, which byte fallback never gives; None where there is none."""
-        return self.token_to_id(self.roles.get("unk_token", ""))
-
-    @property
-    def pad_id(self) -> int | None:
-        """The id of the padding token, or None."""
-        return self.token_to_id(self.roles.get("pad_token", ""))
-
-    @property
-    def bos_id(self) -> int | None:
-        """The id of the token that begins a text, or None."""
-        return self.token_to_id(self.roles.get("bos_token", ""))
-
-    @property
-    def eos_id(self) -> int | None:
-        """The id of the token that ends a text, or None."""
-        return self.token_to_id(self.roles.get("eos_token", ""))
 
     # --- Saving and loading -------------------------------------------------------------------------------------------
 
@@ -619,7 +423,7 @@ class Tokenizer:
     # --- Private ------------------------------------------------------------------------------------------------------
 
     def _encode(self, text: str, allowed: Allowed, solve: Solve, *, superwords: bool = True) -> Encoding:
-        if len(_checked(text)) > LONG_TEXT and gc.isenabled():
+        if len(checked_text(text)) > LONG_TEXT and gc.isenabled():
             gc.disable()
             try:
                 return self._encode(text, allowed, solve, superwords=superwords)
@@ -668,33 +472,8 @@ class Tokenizer:
                 self._cache[pretoken] = solved
         return solved
 
-    def _ids_by(
-        self, encoder: Any, texts: Any, *, before: Sequence[str] = (), after: Sequence[str] = (), **options: Any
-    ) -> TokenArray:
-        if isinstance(texts, Mapping):
-            raise InputError("a mapping came where texts were wanted", hint="tokenizer.encode_ids(mapping[key])")
-        known = self.vocab.special_ids
-        edges = (special_tokens(before, known, "before"), special_tokens(after, known, "after"))
-        begin, end = ([known[token] for token in edge] for edge in edges)
-        found: TokenArray = encoder(texts, before=begin, after=end, **options)
-        return found
-
     @cached_property
     def _bulk_decoder(self) -> Decoder:
         from koktok.bulk import Decoder
 
         return Decoder(self.vocab, letters=bool(self.recipe.jamo))
-
-
-def _checked(text: str) -> str:
-    """`text`, if it is one."""
-    if not isinstance(text, str):
-        raise InputError(
-            f"`encode` got {type(text).__name__} where one `str` was wanted",
-            hint="text.decode('utf-8')"
-            if isinstance(text, bytes | bytearray)
-            else "tokenizer.encode_batch(texts) for many"
-            if isinstance(text, Iterable)
-            else "",
-        )
-    return text

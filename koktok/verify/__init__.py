@@ -13,13 +13,14 @@ from pathlib import Path
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.extend.extension_files import is_extension
+from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.imported import load_folder
 from koktok.tokenizer import Tokenizer
 from koktok.verify.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf
 from koktok.verify.extension import verify_extension
 from koktok.verify.finding import CheckResult, Loss, Tally, Verification
 from koktok.verify.folders import saving, specials, specials_of_format
-from koktok.verify.formats import HuggingFace, Unopened, ggufs, open_formats
+from koktok.verify.formats import Unopened, ggufs, open_formats
 from koktok.verify.loss import RoundTrip
 from koktok.verify.probes import tricky_lines
 
@@ -86,7 +87,7 @@ def verify(
         return Verification(
             str(place), findings=(CheckResult("loads", "fail", 1, 1, "the folder loads", examples=(error.message,)),)
         )
-    if type(tokenizer) is not Tokenizer:
+    if not isinstance(tokenizer, Tokenizer):
         raise UsageError(
             f"`{place}` holds an imported tokenizer, which another library runs; there is nothing of koktok's to prove",
             hint="koktok diff A B --text TEXT, or koktok report",
@@ -133,8 +134,8 @@ class _Checks:
                 self._unopened.append(CheckResult(f"ids: {name}", *outcome, reader.why))  # type: ignore[arg-type]
                 continue
             self._formats.append(Ids(tokenizer, name, reader))
-            if isinstance(reader, HuggingFace):
-                self._theirs.append(OffsetsOfHuggingFace(tokenizer, name, reader))
+            if not reader.slow and isinstance(reader.adapter, HuggingFace):
+                self._theirs.append(OffsetsOfHuggingFace(tokenizer, name, reader.adapter))
         self._gguf = [
             (file.name if place == folder else f"{file.resolve().parent.name}/{file.name}", file)
             for place in (folder, *exports)

@@ -20,10 +20,11 @@ from koktok.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from koktok.foreign.huggingface_adapter import HuggingFace
     from koktok.tokenizer import Tokenizer
     from koktok.tokenizer.encoding import Encoding
     from koktok.verify.finding import CheckResult
-    from koktok.verify.formats import HuggingFace, Reader
+    from koktok.verify.formats import Reader
 
 __all__ = [
     "FEW",
@@ -208,8 +209,8 @@ class OffsetsOfHuggingFace:
     inside. Behind normalizer nodes that replace jamo (jamo mode, the fold `lone_jamo`) theirs drift: not compared.
     """
 
-    def __init__(self, tokenizer: Tokenizer, name: str, reader: HuggingFace) -> None:
-        self._tokenizer, self._reader = tokenizer, reader
+    def __init__(self, tokenizer: Tokenizer, name: str, adapter: HuggingFace) -> None:
+        self._tokenizer, self._adapter = tokenizer, adapter
         self.tally = Tally(f"offsets: {name}", "Hugging Face's are ours on normal text")
         self._decomposed = self._differ = 0
         if tokenizer.recipe.jamo or tokenizer.recipe.normalize.lone_jamo:
@@ -220,7 +221,7 @@ class OffsetsOfHuggingFace:
         if self.tally.hindered:
             return
         n_bytes = self._tokenizer.vocab.n_bytes
-        for text, theirs in zip(normal, self._reader.offsets(normal), strict=True):
+        for text, theirs in zip(normal, self._adapter.offsets(normal), strict=True):
             ours = self._tokenizer.encode(text)
             same = len(theirs) == len(ours) and all(
                 c <= a < b <= d if i < n_bytes else (a, b) == (c, d)
@@ -234,7 +235,7 @@ class OffsetsOfHuggingFace:
             return
         raw = [text for line in lines if (text := unicodedata.normalize("NFD", line)) != line]
         n_bytes = self._tokenizer.vocab.n_bytes
-        for text, theirs in zip(raw, self._reader.offsets(raw), strict=True):
+        for text, theirs in zip(raw, self._adapter.offsets(raw), strict=True):
             ours = self._tokenizer.encode(text)
             self._decomposed += 1
             self._differ += len(theirs) != len(ours) or any(

@@ -1,8 +1,7 @@
-"""Every format in a folder, opened by the library that runs it in the world.
+"""Every format in a folder, opened by the library that runs it in the world, through the adapters of `koktok.foreign`.
 
-This file adds: one face for all of them. A reader encodes texts, decodes ids, and tells its pieces; what a format cannot
-do (a text it cannot read, no normalizer of its own) it says itself. Where a library is missing there is no reader, but the
-reason.
+This file adds: what a check has to know of a format besides (a text it cannot read, no normalizer of its own). Where a
+library is missing there is no reader, but the reason.
 """
 
 from __future__ import annotations
@@ -17,14 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.errors import UsageError
-from koktok.foreign.engines import parsed
-from koktok.foreign.trial import prove
-from koktok.vocab import BYTE_CHARS
+from koktok.foreign.huggingface_adapter import open_hf
+from koktok.foreign.sentencepiece_adapter import SentencePiece, open_sp
+from koktok.foreign.tiktoken_adapter import open_tiktoken
 
 if TYPE_CHECKING:
+    from koktok.foreign.base import ForeignTokenizer
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["HuggingFace", "Reader", "SentencePiece", "TikToken", "Transformers", "Unopened", "ggufs", "open_formats"]
+__all__ = ["Reader", "TransformersFolder", "Unopened", "ggufs", "open_formats"]
 
 
 @dataclass(frozen=True)
@@ -36,98 +36,68 @@ class Unopened:
 
 
 class Reader:
-    """A format, opened.
+    """A format, opened: the adapter of the library that runs it, and what a check has to know besides.
 
-    Attributes
+    Parameters
     ----------
     name : str
         The file, or the library where it reads the folder.
+    adapter : ForeignTokenizer
     normalized : bool
         True where the format has no normalizer of ours and wants normal text.
     own_normalizer : bool
         True where it has a normalizer of its own all the same, which may do less than ours.
     rounds : bool
         True where it sums scores in 32 bits over a whole line, which rounds on lines of thousands of tokens.
-    slow : bool
-        True where only a sample of a large text is worth the time.
     """
 
-    name = ""
-    normalized = False
-    own_normalizer = False
-    rounds = False
     slow = False
+    """True where only a sample of a large text is worth the time."""
+
+    def __init__(
+        self,
+        name: str,
+        adapter: ForeignTokenizer,
+        *,
+        normalized: bool = False,
+        own_normalizer: bool = False,
+        rounds: bool = False,
+    ) -> None:
+        self.name, self.adapter = name, adapter
+        self.normalized, self.own_normalizer, self.rounds = normalized, own_normalizer, rounds
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """Ids of each text; special tokens that a text spells are text, and none are added."""
-        raise NotImplementedError
+        return self.adapter.ids(texts)
 
-    def encode_specials(self, texts: list[str]) -> list[list[int]] | None:  # noqa: ARG002
+    def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
         """Ids of each text, special tokens that it spells read as such; None where the format cannot."""
-        return None
+        return self.adapter.ids_with_specials(texts)
 
     def decode(self, rows: list[list[int]]) -> list[str] | None:
         """The text of each row of ids; None where the format has no decoder of ours."""
-        raise NotImplementedError
+        return self.adapter.decode_batch(rows)
 
-    def reads(self, text: str) -> bool:  # noqa: ARG002
-        """False for a text that the library cannot take."""
-        return True
+    def reads(self, text: str) -> bool:
+        """False for a text that the library cannot take: SentencePiece's strings of rules end at a NUL."""
+        return self.adapter.library != SentencePiece.library or "\0" not in text
 
     def pieces(self) -> Iterable[tuple[int, str]]:
         """Ids and their pieces, as `Vocab.tokens` spells them."""
-        raise NotImplementedError
-
-
-class HuggingFace(Reader):
-    """tokenizer.json in the library `tokenizers`."""
-
-    name = "tokenizer.json"
-
-    def __init__(self, file: Path) -> None:
-        import tokenizers
-
-        text = file.read_text(encoding="utf-8")
-        prove("tokenizers", text, where=file.name, content=parsed(text, file.name))
-        self.library = tokenizers.Tokenizer.from_str(text)
-        self.library.no_padding()
-        self.library.no_truncation()
-
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """Ids of each text, on all cores."""
-        self.library.encode_special_tokens = True
-        return [row.ids for row in self.library.encode_batch_fast(texts, add_special_tokens=False)]
-
-    def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
-        """The library's default."""
-        self.library.encode_special_tokens = False
-        return [row.ids for row in self.library.encode_batch_fast(texts, add_special_tokens=False)]
-
-    def offsets(self, texts: list[str]) -> list[list[tuple[int, int]]]:
-        """Offsets of each text's tokens."""
-        self.library.encode_special_tokens = True
-        return [row.offsets for row in self.library.encode_batch(texts, add_special_tokens=False)]
-
-    def decode(self, rows: list[list[int]]) -> list[str] | None:
-        """The text of each row."""
-        return list(self.library.decode_batch(rows, skip_special_tokens=False))
-
-    def pieces(self) -> Iterable[tuple[int, str]]:
-        """All rows, special tokens too."""
-        return sorted((i, piece) for piece, i in self.library.get_vocab(with_added_tokens=True).items())
+        return ((i, piece) for i, piece in enumerate(self.adapter.tokens) if piece)
 
 
 class CodeOfItsOwnError(Exception):
     """A folder asks for code that `verify` does not run."""
 
 
-class Transformers(Reader):
+class TransformersFolder(Reader):
     """The folder in the library `transformers`, as `AutoTokenizer` opens it, without any code from the folder."""
 
-    name = "transformers"
     slow = True
 
     def __init__(self, folder: Path) -> None:
+        self.name, self.normalized, self.own_normalizer, self.rounds = "transformers", False, False, False
         with suppress(ValueError):  # transformers says itself what is wrong with the file
             if "auto_map" in json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")):
                 raise CodeOfItsOwnError("the folder asks for code of its own (`auto_map`), which is not run here")
@@ -151,74 +121,27 @@ class Transformers(Reader):
         """The text of each row."""
         return [self.library.decode(row) for row in rows]
 
+    def reads(self, text: str) -> bool:  # noqa: ARG002
+        """Every text."""
+        return True
+
     def pieces(self) -> Iterable[tuple[int, str]]:
         """All rows."""
         return enumerate(self.library.convert_ids_to_tokens(list(range(len(self.library)))))
 
 
-class SentencePiece(Reader):
-    """tokenizer.model in the library `sentencepiece`."""
-
-    normalized = True
-    rounds = True
-
-    def __init__(self, file: Path) -> None:
-        import sentencepiece
-
-        self.name = file.name
-        model = file.read_bytes()
-        prove("sentencepiece", model, where=file.name)
-        self.library = sentencepiece.SentencePieceProcessor(model_proto=model)
-        self.own_normalizer = self.library.normalize("\ufeff") != "\ufeff"
-
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """Ids of each text."""
-        return list(self.library.encode(texts))
-
-    def decode(self, rows: list[list[int]]) -> list[str] | None:
-        """The text of each row."""
-        return list(self.library.decode(rows))
-
-    def reads(self, text: str) -> bool:
-        """The library's strings of rules end at a NUL."""
-        return "\0" not in text
-
-    def pieces(self) -> Iterable[tuple[int, str]]:
-        """All rows."""
-        return enumerate(map(self.library.id_to_piece, range(self.library.get_piece_size())))
+def _json(file: Path) -> Reader:
+    return Reader(file.name, open_hf(file.name, file))
 
 
-class TikToken(Reader):
-    """A ranks file in the library `tiktoken`."""
+def _model(file: Path) -> Reader:
+    model = open_sp(file.name, file)
+    return Reader(file.name, model, normalized=True, own_normalizer=model.own_normalizer, rounds=True)
 
-    normalized = True
 
-    def __init__(self, folder: Path) -> None:
-        from koktok.formats import tiktoken
-
-        ranks = tiktoken.load(folder)
-        self.name = f"{ranks.name}.tiktoken"
-        self._ranks = ranks
-        prove("tiktoken", ranks.pattern, dict(ranks.ranks), dict(ranks.specials), where=self.name)
-        self.library = ranks.encoding()
-
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """Ids of each text, whatever it spells."""
-        return [self.library.encode_ordinary(text) for text in texts]
-
-    def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
-        """With all special tokens allowed."""
-        return [self.library.encode(text, allowed_special="all") for text in texts]
-
-    def decode(self, rows: list[list[int]]) -> list[str] | None:
-        """The text of each row."""
-        return [self.library.decode(row) for row in rows]
-
-    def pieces(self) -> Iterable[tuple[int, str]]:
-        """All rows, bytes as GPT-2 spells them."""
-        for piece, i in self._ranks.ranks.items():
-            yield i, "".join(BYTE_CHARS[byte] for byte in piece)
-        yield from ((i, token) for token, i in self._ranks.specials.items())
+def _ranks(folder: Path) -> Reader:
+    encoding = open_tiktoken(folder.name, folder)
+    return Reader(f"{encoding.ranks.name}.tiktoken", encoding, normalized=True)
 
 
 def open_formats(
@@ -266,20 +189,20 @@ def _found(place: Path) -> Iterator[tuple[str, str, str, Callable[[], Reader]]]:
     """What lies at a place: name, module that runs it, extra that brings the module, how to open it."""
     if place.is_file():
         if place.suffix == ".json":
-            yield place.name, "tokenizers", "", lambda: HuggingFace(place)
+            yield place.name, "tokenizers", "", lambda: _json(place)
         elif not ggufs(place):
-            yield place.name, "sentencepiece", "", lambda: SentencePiece(place)
+            yield place.name, "sentencepiece", "", lambda: _model(place)
         return
     file = place / "tokenizer.json"
     if file.is_file():
-        yield file.name, "tokenizers", "", lambda: HuggingFace(file)
+        yield file.name, "tokenizers", "", lambda: _json(file)
         if (place / "tokenizer_config.json").is_file():
-            yield "transformers", "transformers", "transformers", lambda: Transformers(place)
+            yield "transformers", "transformers", "transformers", lambda: TransformersFolder(place)
     for model in sorted(place.glob("*.model")):
-        yield model.name, "sentencepiece", "", lambda model=model: SentencePiece(model)  # type: ignore[misc]
+        yield model.name, "sentencepiece", "", lambda model=model: _model(model)  # type: ignore[misc]
     if (place / "tiktoken.json").is_file():
         name = next((found.name for found in sorted(place.glob("*.tiktoken"))), "tiktoken.json")
-        yield name, "tiktoken", "tiktoken", lambda: TikToken(place)
+        yield name, "tiktoken", "tiktoken", lambda: _ranks(place)
 
 
 def _opened(module: str, extra: str, opened: Callable[[], Reader]) -> Reader | Unopened:

@@ -17,19 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok import Tokenizer
-from koktok.errors import InputError, KoktokError, UsageError
+from koktok.errors import ArtifactError, KoktokError, UsageError
 from koktok.files import write_folder
-from koktok.foreign import PACKAGES, Subject, open_spec, package_names, parse_spec
+from koktok.foreign import PACKAGES, ForeignTokenizer, open_spec, package_names, parse_spec
 from koktok.foreign.rewriting import Adapted, decomposed, marked_morphemes
 from koktok.foreign.spans import ByteTable, align, rows_by_bytes
 from koktok.foreign.trivial import OpenVocabulary
+from koktok.formats.detect import detect
 from koktok.formats.tiktoken import EXPORT, files, ranks_of
 from koktok.metrics import cuts_of
 
 LINES = ["나는  학교에 갔다😀", "ㅋㅋ 漢字 뷁?!", "", " 앞 빈칸", "탭\t글 3,000원"]
 
 
-def check_spans(subject: Subject, lines: list[str], *, spaces_too: bool = False) -> None:
+def check_spans(subject: ForeignTokenizer, lines: list[str], *, spaces_too: bool = False) -> None:
     """Spans lie in their line, in order, and no solid character is left out."""
     rows = subject.encode(lines)
     assert len(rows) == len(lines)
@@ -221,7 +222,7 @@ def test_tiktoken_files_need_a_pattern(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="`nothing` is not known"):
         open_spec(f"tiktoken:{path}#nothing")
     path.write_text("no ranks here\n", "ascii")
-    with pytest.raises(InputError, match="line 1"):
+    with pytest.raises(ArtifactError, match="line 1"):
         open_spec(f"tiktoken:{path}#gpt2")
 
 
@@ -274,17 +275,25 @@ def test_decomposed_text_keeps_the_place_of_each_character(line: str) -> None:
 
 
 def test_paths_are_guessed(tmp_path: Path) -> None:
-    for name, kind in (
-        ("tokenizer.json", "hf"),
-        ("x.model", "sp"),
-        ("vocab.txt", "wordpiece"),
-        ("x.tiktoken", "tiktoken"),
+    for name, content, kind in (
+        ("tokenizer.json", "{}", "hf"),
+        ("x.model", "\n\x0e\n\x05<unk>", "sp"),
+        ("y.model", "IQ== 0\nIg== 1\n", "tiktoken"),  # as Llama 3 calls its ranks
+        ("vocab.txt", "[UNK]\n학교\n##에\n", "wordpiece"),
+        ("chars.txt", "[UNK]\n학\n교\n", "plain"),
+        ("x.vocab", "<unk>\t0\n▁학교\t-3.2\n", "plain"),
+        ("x.tiktoken", "no ranks here", "tiktoken"),
+        ("tekken.json", '{"vocab": [{"rank": 0, "token_bytes": "AA=="}]}', "tekken"),
     ):
-        (tmp_path / name).write_text("{}", "utf-8")
+        (tmp_path / name).write_text(content, "utf-8")
         assert parse_spec(str(tmp_path / name))[0] == kind
     assert parse_spec(str(tmp_path))[0] == "hf"
     (tmp_path / "koktok.toml").write_text("", "utf-8")
     assert parse_spec(str(tmp_path))[0] == "koktok"
+    for name in ("tokenizer.json", "vocab.json"):
+        (tmp_path / name).write_text("{}", "utf-8")
+    (tmp_path / "merges.txt").write_text("a b\n", "utf-8")
+    assert (detect(tmp_path / "vocab.json").kind, detect(tmp_path, "gpt2").path.name) == ("gpt2", "vocab.json")
     (tmp_path / "sw.json").write_text('{"config": {"simple_tag": true}}', "utf-8")
     assert parse_spec(str(tmp_path / "sw.json"))[0] == "kiwi-sw"
 
@@ -312,7 +321,7 @@ def test_what_cannot_run_says_why(spec: str, why: str) -> None:
 def test_broken_files_are_told(tmp_path: Path, kind: str, name: str, content: str) -> None:
     pytest.importorskip("tiktoken")
     (tmp_path / name).write_text(content, "utf-8")
-    with pytest.raises(InputError, match="a\\."):
+    with pytest.raises(ArtifactError, match="a\\."):
         open_spec(f"{kind}:{tmp_path / name}")
 
 

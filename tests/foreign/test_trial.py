@@ -18,7 +18,8 @@ from sentencepiece import sentencepiece_model_pb2
 from koktok import load
 from koktok.errors import ArtifactError, InputError, KoktokError
 from koktok.foreign import ImportedTokenizer, import_tokenizer, open_spec, trial
-from koktok.foreign.engines import HfEngine, TiktokenEngine
+from koktok.foreign.huggingface_adapter import HuggingFace
+from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.foreign.trial import prove
 
 Trained = Callable[..., Path]
@@ -92,8 +93,8 @@ def test_nodes_of_another_shape_are_no_traceback(node: str, value: Any, trained:
 def test_a_folder_that_was_imported_elsewhere_is_tried_on_loading(trained: Trained, tmp_path: Path) -> None:
     """Its digest is right, and says nothing of what the library does with it."""
     text = definition(trained, **HOSTILE["a garbled table of characters"][0])
-    tokenizer = ImportedTokenizer(HfEngine(definition(trained)))
-    tokenizer.engine.text = text
+    tokenizer = ImportedTokenizer(HuggingFace(definition(trained)))
+    tokenizer.adapter.text = text
     tokenizer.save(tmp_path / "folder")
     with pytest.raises(ArtifactError, match="ends the whole process"):
         load(tmp_path / "folder")
@@ -108,7 +109,7 @@ def test_json_nested_deep_is_no_traceback(depth: int, tmp_path: Path) -> None:
     with pytest.raises(KoktokError):
         open_spec(f"hf:{file}")
     (tmp_path / "tokenizer_config.json").write_text("[" * depth, encoding="utf-8")
-    (tmp_path / "vocab.txt").write_text("[UNK]\n가\n", encoding="utf-8")
+    (tmp_path / "vocab.txt").write_text("[UNK]\n나라\n", encoding="utf-8")
     with pytest.raises(ArtifactError, match="nested too deep"):
         import_tokenizer(tmp_path / "vocab.txt")
 
@@ -159,13 +160,13 @@ def test_a_panic_while_encoding_is_an_error_of_ours(trained: Trained) -> None:
     """The trial cannot know every text; a panic of Rust is no `Exception`."""
     nodes, _ = HOSTILE["a pattern in exponential time"]
     nodes["pre_tokenizer"]["pattern"]["Regex"] = "(ㅁ+)+$"
-    engine = HfEngine(definition(trained, **nodes), proven=True)
-    assert engine.encode("가")[0]
+    adapter = HuggingFace(definition(trained, **nodes), proven=True)
+    assert adapter.read("가")[0]
     with pytest.raises(InputError, match=r"the library tokenizers fails on this text: PanicException"):
-        engine.encode(f"{'ㅁ' * 60}!")
-    ranks = TiktokenEngine(import_ranks("x*"), proven=True)
+        adapter.read(f"{'ㅁ' * 60}!")
+    ranks = Tiktoken(import_ranks("x*"), proven=True)
     with pytest.raises(InputError, match="the library tiktoken fails on this text: PanicException"):
-        ranks.encode("가나")
+        ranks.read("가나")
 
 
 def import_ranks(pattern: str) -> Any:

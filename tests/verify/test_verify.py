@@ -20,6 +20,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
+from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.formats import tiktoken
 from koktok.text.normalize import Normalizer
 from koktok.tokenizer.decoding import Stream
@@ -443,10 +444,10 @@ def test_a_line_that_sentencepiece_cannot_sum_exactly_is_told_and_no_failure(tmp
 
 
 def test_other_ids_are_shown_from_where_they_part(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = formats.HuggingFace.encode
+    found = HuggingFace.ids
     monkeypatch.setattr(
-        formats.HuggingFace,
-        "encode",
+        HuggingFace,
+        "ids",
         lambda self, texts: [row[:3] + [0] * (len(row) > 3) for row in found(self, texts)],
     )
     line = "나는 학교에 간다. " * 40

@@ -1,0 +1,152 @@
+"""What lies at a path: which kind of tokenizer, in which file; told by content, not by name.
+
+This file adds: one answer. Whatever opens a foreign tokenizer (`load`, `import`, `report`, `diff`, `doctor`) asks here. A
+name decides only where the content can be two things.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from koktok.errors import ArtifactError
+from koktok.formats.folder import MARK
+from koktok.formats.tiktoken import SPEC, ranks_from_text
+
+__all__ = ["NAMES", "Definition", "DefinitionKind", "detect"]
+
+DefinitionKind = Literal["koktok", "hf", "sp", "wordpiece", "gpt2", "tiktoken", "tekken", "kiwi-sw", "plain"]
+
+NAMES: Final[dict[str, str]] = {
+    "koktok": "a koktok folder",
+    "hf": "a tokenizer.json",
+    "sp": "a SentencePiece model",
+    "wordpiece": "a vocab.txt",
+    "gpt2": "a vocab.json with its merges.txt",
+    "tiktoken": "a tiktoken ranks file",
+    "tekken": "a tekken.json",
+    "kiwi-sw": "a vocabulary of Kiwi's SwTokenizer",
+    "plain": "a list of pieces",
+}
+"""Each kind in words."""
+
+IN_A_FOLDER = (
+    *("tokenizer.json", "tokenizer.model", SPEC, "vocab.txt", "*.model"),
+    *("model.json", "vocab.json", "*.tiktoken", "tok.vocab", "tekken*.json"),
+)
+"""Files looked for in a folder, best first."""
+
+UNKNOWN = ("[UNK]", "<unk>")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A tokenizer as it lies on the disk.
+
+    Parameters
+    ----------
+    kind : str
+    path : Path
+        The file; the folder for "koktok", and for an export of ranks with their pattern.
+    """
+
+    kind: DefinitionKind
+    path: Path
+
+    def __str__(self) -> str:
+        return NAMES[self.kind]
+
+
+def detect(path: Path, kind: str = "") -> Definition:
+    r"""What lies at a path.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or a folder, in which the best of several files counts.
+    kind : str
+        Of a folder, this kind alone.
+
+    Raises
+    ------
+    ArtifactError
+        When nothing is there, or nothing that koktok reads.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "vocab.txt").write_text("[UNK]\n학교\n##에\n")
+    ...     found = detect(Path(folder))
+    >>> found.kind, found.path.name
+    ('wordpiece', 'vocab.txt')
+    """
+    if not path.is_dir():
+        return Definition(_kind(path), path.parent if path.name == SPEC else path)
+    if (path / MARK).is_file() and kind in ("", "koktok"):
+        return Definition("koktok", path)
+    for file in (file for name in IN_A_FOLDER for file in sorted(path.glob(name))):
+        if file.is_file() and (file.name != "vocab.json" or _merges(file)):
+            found = detect(file)
+            if kind in ("", found.kind):
+                return found
+    if kind:
+        raise ArtifactError(f"the folder `{path}` does not hold {NAMES[kind]}", hint=f"{kind}:{path}/FILE")
+    named = ", ".join(name for name in IN_A_FOLDER if "*" not in name)
+    raise ArtifactError(f"the folder `{path}` holds no tokenizer that koktok reads", hint=f"one of {named}")
+
+
+def _merges(vocab: Path) -> bool:
+    return (vocab.parent / "merges.txt").is_file()
+
+
+def _kind(path: Path) -> DefinitionKind:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"`{path}` cannot be read: {error}", hint="koktok import FILE --out FOLDER") from error
+    if not data.strip():
+        raise ArtifactError(f"`{path}` is empty", hint="fetch it again")
+    if data[:4] == b"GGUF":
+        raise ArtifactError(
+            f"`{path}` is a GGUF; koktok writes those, and reads the files that they are made from",
+            hint="koktok import tokenizer.json or tokenizer.model",
+        )
+    if data.lstrip()[:1] == b"{":
+        return _kind_of_json(path, data)
+    try:
+        lines = data.decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        return "sp"
+    try:
+        ranks_from_text(next(line for line in lines if line.strip()))
+    except ArtifactError:
+        pass
+    else:
+        return "tiktoken"  # Llama 3 calls its ranks tokenizer.model
+    by_name: dict[str, DefinitionKind] = {".model": "sp", ".tiktoken": "tiktoken", ".vocab": "plain"}
+    if path.suffix in by_name:
+        return by_name[path.suffix]
+    pieces = [line.split("\t")[0] for line in lines]
+    if any(name in pieces for name in UNKNOWN):
+        words = [piece for piece in pieces if piece and not (piece[0] in "[<" and piece[-1] in "]>")]
+        alone = max(map(len, words), default=0) == 1  # KoCharELECTRA: characters, not pieces of words
+        return "plain" if alone or any("\t" in line for line in lines) else "wordpiece"
+    raise ArtifactError(
+        f"`{path}` is none of: {', '.join(NAMES[kind] for kind in get_args(DefinitionKind)[1:])}",
+        hint="a vocab.txt has a piece a line, [UNK] among them; a list of pieces alone does not say how text is cut",
+    )
+
+
+def _kind_of_json(path: Path, data: bytes) -> DefinitionKind:
+    """Which library a JSON file is for, by its own keys."""
+    if path.name == SPEC:
+        return "tiktoken"
+    if path.name == "vocab.json" and _merges(path):
+        return "gpt2"
+    if b'"token_bytes"' in data[:4096]:
+        return "tekken"
+    kiwi = rb'"simple_tag"|"integrate_allomorph"|"type"\s*:\s*"Kiwi"'
+    return "kiwi-sw" if re.search(kiwi, data[:4096]) else "hf"

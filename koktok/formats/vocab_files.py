@@ -1,0 +1,124 @@
+"""vocab.txt of BERT, and vocab.json with merges.txt of GPT-2, as the tokenizer.json that reads them so.
+
+Neither file says how text is cut; what says it is the class that transformers gives to it (`BertTokenizer`,
+`GPT2Tokenizer`), which is rebuilt here from the nodes of the tokenizers library.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from koktok.errors import ArtifactError
+from koktok.formats.hf import checked_json, parsed, utf8
+
+__all__ = ["gpt2_json", "wordpiece_json"]
+
+ROLES = ("unk", "cls", "sep", "pad", "mask")
+USUAL = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
+OTHERS = ("<unk>", "<s>", "</s>", "<pad>", "<mask>")
+"""How some Korean models spell the same."""
+
+
+def gpt2_json(vocab: Path) -> str:
+    """A tokenizer.json for a vocab.json with the merges.txt beside it, as GPT-2's tokenizer reads them.
+
+    Raises
+    ------
+    ArtifactError
+        When a file is damaged, or the two do not fit each other.
+    """
+    import tokenizers
+
+    rows = checked_json(f'{{"model": {{"vocab": {utf8(vocab)}}}}}', str(vocab))["model"]["vocab"]
+    file = vocab.parent / "merges.txt"
+    lines = [line for line in utf8(file).split("\n") if line and not line.startswith("#version")]
+    merges = []
+    for line in lines:
+        left, _, right = line.partition(" ")
+        if not left or not right or " " in right:
+            raise ArtifactError(
+                f"`{file}` holds the line {line!r}, which is no pair of byte-level pieces",
+                hint="koktok import the tokenizer.json of the same tokenizer",
+            )
+        merges.append((left, right))
+    try:
+        built = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=rows, merges=merges))
+    except Exception as error:  # the library raises nothing narrower
+        raise ArtifactError(f"`{file}` does not fit `{vocab}`: {error}", hint="fetch both again") from error
+    built.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    built.decoder = tokenizers.decoders.ByteLevel()
+    built.add_special_tokens([token for token in ("<|endoftext|>",) if token in rows])
+    return str(built.to_str(pretty=True)) + "\n"
+
+
+def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
+    """A tokenizer.json for a vocab.txt, as BERT's tokenizer reads it.
+
+    Parameters
+    ----------
+    vocab : Path
+        A piece a line; the number of the line is its id.
+    lowercase : bool, optional
+        Fold case and strip accents, as "uncased" BERTs do; by default what a tokenizer_config.json beside it says, else
+        False.
+
+    Raises
+    ------
+    ArtifactError
+        When a piece stands there twice, none stands for unknown words, or the config is damaged.
+    """
+    import tokenizers
+    from tokenizers.normalizers import BertNormalizer
+
+    pieces = utf8(vocab).replace("\r\n", "\n").removesuffix("\n").split("\n")
+    counts = Counter(pieces)
+    if len(counts) < len(pieces):
+        twice, times = counts.most_common(1)[0]
+        lines = [str(i) for i, piece in enumerate(pieces, start=1) if piece == twice]
+        raise ArtifactError(f"`{vocab}` has the piece {twice!r} {times} times, on lines {', '.join(lines[:5])}")
+    config = _config_beside(vocab)
+    named = [config.get(f"{role}_token") for role in ROLES]
+    tokens = [
+        name if isinstance(name, str) else usual if usual in counts else other
+        for name, usual, other in zip(named, USUAL, OTHERS, strict=True)
+    ]
+    unknown, cls, sep = tokens[:3]
+    tokens += [name for role in ("bos", "eos") if isinstance(name := config.get(f"{role}_token"), str)]
+    if unknown not in counts:
+        raise ArtifactError(f"`{vocab}` holds no {unknown}, so it is no WordPiece vocabulary")
+    lower = bool(config.get("do_lower_case", False)) if lowercase is None else lowercase
+    built = tokenizers.Tokenizer(
+        tokenizers.models.WordPiece(
+            vocab={piece: i for i, piece in enumerate(pieces)}, unk_token=unknown, max_input_chars_per_word=100
+        )
+    )
+    accents = config.get("strip_accents")
+    built.normalizer = BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
+        strip_accents=None if accents is None else bool(accents),
+        lowercase=lower,
+    )
+    built.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    built.decoder = tokenizers.decoders.WordPiece(prefix="##", cleanup=False)
+    built.add_special_tokens([token for token in tokens if token in counts])
+    if {cls, sep} <= set(counts):
+        built.post_processor = tokenizers.processors.TemplateProcessing(
+            single=f"{cls} $A {sep}",
+            pair=f"{cls} $A {sep} $B:1 {sep}:1",
+            special_tokens=[(token, pieces.index(token)) for token in (cls, sep)],
+        )
+    return str(built.to_str(pretty=True)) + "\n"
+
+
+def _config_beside(vocab: Path) -> dict[str, Any]:
+    """tokenizer_config.json, where there is one."""
+    file = vocab.parent / "tokenizer_config.json"
+    if not file.is_file():
+        return {}
+    config = parsed(utf8(file), str(file))
+    if not isinstance(config, dict):
+        raise ArtifactError(f"`{file}` is no table in JSON", hint="remove it, or fetch it again")
+    return config

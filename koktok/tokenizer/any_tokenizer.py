@@ -1,0 +1,365 @@
+"""`AnyTokenizer`: what follows from one text: many texts, flat arrays, look-ups, comparison.
+
+`koktok.load` gives one of two: `koktok.Tokenizer`, which is koktok's own, or `koktok.foreign.ImportedTokenizer`, which the
+library runs that its definition was written for. Neither is the other; each brings `encode`, `decode`, a table of tokens and
+what runs them by the gigabyte, and this class the rest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+
+from koktok.errors import InputError, UsageError
+from koktok.special import special_tokens
+from koktok.tokenizer.encoding import Encoding
+
+if TYPE_CHECKING:
+    from koktok.bulk import TokenArray
+
+__all__ = ["Allowed", "AnyTokenizer", "TokenTable", "checked_text"]
+
+Allowed = Collection[str] | Literal["all"]
+"""Special tokens that a text may spell."""
+
+
+class TokenTable(Protocol):
+    """The tokens of a tokenizer by id: `koktok.vocab.Vocab`, or what a library has."""
+
+    @property
+    def size(self) -> int:
+        """All ids, special ones included."""
+        ...
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The string of every id; '' for one that is not used."""
+        ...
+
+    @property
+    def token_ids(self) -> Mapping[str, int]:
+        """Token to id, special ones included."""
+        ...
+
+    @property
+    def special_ids(self) -> Mapping[str, int]:
+        """Special token to id."""
+        ...
+
+    def digest(self) -> str:
+        """16 hex digits of all that is in it."""
+        ...
+
+
+class AnyTokenizer(ABC):
+    """A tokenizer that koktok opens, its own or another's."""
+
+    vocab: TokenTable
+    """The table of its tokens."""
+
+    signature: dict[str, Any]
+    """Where it came from."""
+
+    @property
+    @abstractmethod
+    def lossless(self) -> bool:
+        """Whether `decode(encode(x))` is `normalize(x)` for every text."""
+
+    @property
+    @abstractmethod
+    def roles(self) -> Mapping[str, str]:
+        """Special tokens by the part that they play for transformers: `bos_token`, `eos_token`, `pad_token` ..."""
+
+    @property
+    @abstractmethod
+    def bulk_encoder(self) -> Any:
+        """What `encode_ids` runs on."""
+
+    @property
+    @abstractmethod
+    def _bulk_decoder(self) -> Any:
+        """What `decode_ids` runs on."""
+
+    @abstractmethod
+    def digest(self) -> str:
+        """First 16 hex digits of the SHA-256 over all that decides what a text becomes, and ids become."""
+
+    @abstractmethod
+    def normalize(self, text: str) -> str:
+        """The text as the model sees it."""
+
+    @abstractmethod
+    def encode(
+        self,
+        text: str,
+        *,
+        add_special_tokens: bool = False,
+        allowed_special: Allowed = (),
+        superwords: bool = True,
+    ) -> Encoding:
+        """Text to ids, pieces and offsets."""
+
+    @abstractmethod
+    def encode_ids(
+        self,
+        texts: Any,
+        *,
+        threads: int | None = None,
+        dtype: Any = None,
+        add_special_tokens: bool = False,
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+        allowed_special: Allowed = (),
+    ) -> TokenArray:
+        """Ids of many texts in one flat array."""
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
+        """Ids to text."""
+
+    @abstractmethod
+    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
+        """Write a folder that `koktok.load` reads."""
+
+    def __eq__(self, other: object) -> bool:
+        """True for tokenizers of the same content, see `digest`."""
+        return isinstance(other, AnyTokenizer) and (self is other or self.digest() == other.digest())
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    # --- Many texts ---------------------------------------------------------------------------------------------------
+
+    @overload
+    def __call__(self, text: str, *, add_special_tokens: bool = True, **options: Any) -> Encoding: ...
+
+    @overload
+    def __call__(self, text: Iterable[str], *, add_special_tokens: bool = True, **options: Any) -> list[Encoding]: ...
+
+    def __call__(
+        self, text: str | Iterable[str], *, add_special_tokens: bool = True, **options: Any
+    ) -> Encoding | list[Encoding]:
+        """As transformers has it: one text or many, with the special tokens of the style around each.
+
+        Parameters
+        ----------
+        text : str or iterable of str
+        add_special_tokens : bool
+        **options
+            Those of `encode`.
+
+        Returns
+        -------
+        Encoding or list of Encoding
+            With `input_ids` and `attention_mask`, also by these names in brackets. Nothing is padded, cut, or made a
+            tensor of: that is what `transformers.AutoTokenizer.from_pretrained(FOLDER)` does with a saved folder.
+
+        Raises
+        ------
+        InputError
+            As `encode`.
+        UsageError
+            For options of transformers that koktok does not have.
+
+        Examples
+        --------
+        >>> from koktok import Recipe, Tokenizer
+        >>> from koktok.vocab import Vocab
+        >>> tokenizer = Tokenizer(Recipe().changed(special={"template": "eos"}), Vocab.bpe("한국", [], specials=["</s>"]))
+        >>> tokenizer("한국").input_ids, [encoding["attention_mask"] for encoding in tokenizer(["한", "국"])]
+        ([257, 256, 258], [[1, 1], [1, 1]])
+        """
+        if strange := sorted(options.keys() - {"allowed_special", "superwords"}):
+            raise UsageError(
+                f"`{strange[0]}` is nothing that a tokenizer of koktok's does",
+                hint="tokenizer.save(FOLDER), then transformers.AutoTokenizer.from_pretrained(FOLDER)(text, ...)",
+            )
+        if isinstance(text, str):
+            return self.encode(text, add_special_tokens=add_special_tokens, **options)
+        return self.encode_batch(text, add_special_tokens=add_special_tokens, **options)
+
+    def encode_batch(self, texts: Iterable[str], **options: Any) -> list[Encoding]:
+        """Many texts at once, each as `encode` does it, with its options.
+
+        Raises
+        ------
+        InputError
+            When a bare `str` comes in place of texts.
+        """
+        if isinstance(texts, str):
+            raise InputError("one `str` came where texts were wanted", hint="tokenizer.encode_batch([text])")
+        try:
+            if isinstance(texts, Mapping | bytes | bytearray):
+                raise TypeError
+            each = iter(texts)  # an array of no dimensions calls itself iterable, and is not
+        except TypeError:
+            raise InputError(
+                f"a {type(texts).__name__} came where texts were wanted", hint="tokenizer.encode_batch([text, text])"
+            ) from None
+        return [self.encode(text, **options) for text in each]
+
+    def decode_ids(
+        self,
+        ids: Any,
+        offsets: Any = None,
+        *,
+        skip_special_tokens: bool = False,
+        threads: int | None = None,
+    ) -> list[str]:
+        """Texts of many documents, each as `decode` gives it.
+
+        Parameters
+        ----------
+        ids : TokenArray, or ndarray of integers, shape (tokens,)
+            The flat ids of all documents.
+        offsets : ndarray of int64, shape (documents + 1,), optional
+            Where each begins and ends; a `TokenArray` brings its own, and without any all ids are one document.
+        skip_special_tokens : bool
+            As in `decode`.
+        threads : int, optional
+            The default is one for each core.
+
+        Raises
+        ------
+        InputError
+            When an id is outside the vocabulary, or the offsets do not fit the ids.
+
+        Examples
+        --------
+        >>> from koktok import Recipe, Tokenizer
+        >>> from koktok.vocab import Vocab
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer.decode_ids(tokenizer.encode_ids(["한국", "국é"]))
+        ['한국', '국é']
+        """
+        from koktok.bulk import TokenArray
+
+        if isinstance(ids, TokenArray):
+            ids, offsets = ids.ids, ids.offsets
+        elif isinstance(ids, str | bytes | bytearray) or not hasattr(ids, "__len__") or getattr(ids, "ndim", 1) == 0:
+            raise InputError(
+                f"`decode_ids` got {type(ids).__name__} where flat ids were wanted",
+                hint="tokenizer.decode_ids(tokenizer.encode_ids(texts))",
+            )
+        elif offsets is None:
+            offsets = [0, len(ids)]
+        found: list[str] = self._bulk_decoder(ids, offsets, skip_special_tokens=skip_special_tokens, threads=threads)
+        return found
+
+    def decode_batch(self, rows: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
+        """Texts of rows of ids, each as `decode` gives it.
+
+        Raises
+        ------
+        InputError
+            When an id is outside the vocabulary.
+
+        Examples
+        --------
+        >>> from koktok import Recipe, Tokenizer
+        >>> from koktok.vocab import Vocab
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0}))
+        >>> tokenizer.decode_batch([[256], [257, 256], []])
+        ['국', '한국', '']
+        """
+        given: Any = rows
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
+            raise InputError(
+                f"`decode_batch` got {type(given).__name__} where rows of ids were wanted",
+                hint="tokenizer.decode_batch([ids, ids])",
+            )
+        found: list[str] = self._bulk_decoder.batch(rows, skip_special_tokens=skip_special_tokens)
+        return found
+
+    def _ids_by(
+        self, encoder: Any, texts: Any, *, before: Sequence[str] = (), after: Sequence[str] = (), **options: Any
+    ) -> TokenArray:
+        if isinstance(texts, Mapping):
+            raise InputError("a mapping came where texts were wanted", hint="tokenizer.encode_ids(mapping[key])")
+        known = self.vocab.special_ids
+        edges = (special_tokens(before, known, "before"), special_tokens(after, known, "after"))
+        begin, end = ([known[token] for token in edge] for edge in edges)
+        found: TokenArray = encoder(texts, before=begin, after=end, **options)
+        return found
+
+    # --- Vocabulary ---------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.vocab.size
+
+    @property
+    def vocab_size(self) -> int:
+        """All ids: bytes, pieces, special and reserved tokens."""
+        return self.vocab.size
+
+    def get_vocab(self) -> dict[str, int]:
+        """Every token and its id.
+
+        Examples
+        --------
+        >>> from koktok import Recipe, Tokenizer
+        >>> from koktok.vocab import Vocab
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한국", ["한국"], specials=["</s>"]))
+        >>> [*tokenizer.get_vocab().items()][255:]
+        [('<0xFF>', 255), ('국', 256), ('한', 257), ('한국', 258), ('</s>', 259)]
+        """
+        return dict(self.vocab.token_ids)
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a piece, byte piece or special token; None for a string that is no token.
+
+        Examples
+        --------
+        >>> from koktok import Recipe, Tokenizer
+        >>> from koktok.vocab import Vocab
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한국", ["한국"], specials=["</s>"]))
+        >>> [tokenizer.token_to_id(token) for token in ("한국", "</s>", "<0x0A>", "국한")], tokenizer.id_to_token(258)
+        ([258, 259, 10, None], '한국')
+        """
+        return self.vocab.token_ids.get(token)
+
+    def id_to_token(self, i: int) -> str | None:
+        """The token of an id; None for a number that is no id."""
+        return self.vocab.tokens[i] if 0 <= i < self.vocab.size else None
+
+    @property
+    def unk_id(self) -> int | None:
+        """The id of the unknown token, which byte fallback never gives; None where there is none."""
+        return self.token_to_id(self.roles.get("unk_token", ""))
+
+    @property
+    def pad_id(self) -> int | None:
+        """The id of the padding token, or None."""
+        return self.token_to_id(self.roles.get("pad_token", ""))
+
+    @property
+    def bos_id(self) -> int | None:
+        """The id of the token that begins a text, or None."""
+        return self.token_to_id(self.roles.get("bos_token", ""))
+
+    @property
+    def eos_id(self) -> int | None:
+        """The id of the token that ends a text, or None."""
+        return self.token_to_id(self.roles.get("eos_token", ""))
+
+
+def checked_text(text: str) -> str:
+    """`text`, if it is one.
+
+    Raises
+    ------
+    InputError
+        When it is no `str`.
+    """
+    if not isinstance(text, str):
+        raise InputError(
+            f"`encode` got {type(text).__name__} where one `str` was wanted",
+            hint="text.decode('utf-8')"
+            if isinstance(text, bytes | bytearray)
+            else "tokenizer.encode_batch(texts) for many"
+            if isinstance(text, Iterable)
+            else "",
+        )
+    return text
