@@ -83,6 +83,7 @@ def encode(
 
     from koktok.foreign import load_folder
     from koktok.progress import SPACE, print_line
+    from koktok.tokenizer import Tokenizer
     from koktok.vocab import readable
 
     loaded = load_folder(tokenizer)
@@ -117,7 +118,7 @@ def encode(
         solve = partial(loaded.sample, alpha=sample_alpha, dropout=dropout, seed_or_rng=drawn)
     elif seed is not None:
         raise UsageError("`--seed` is for samples", hint="--sample-alpha 0.1 or --dropout 0.1")
-    kind = loaded.vocab.kind
+    kind = loaded.vocab.kind if isinstance(loaded, Tokenizer) else ""
     for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
         encoding = solve(line)
         match shape:
