@@ -9,6 +9,7 @@ import typer
 
 from koktok.cli.options import MOST_THREADS, Field, Quiet, sources_of
 from koktok.errors import InputError, UsageError
+from koktok.files import typed
 
 if TYPE_CHECKING:
     from koktok.count.count_files import About
@@ -52,7 +53,9 @@ def count(
     if not 0 <= holdout < 1:
         raise UsageError(f"`--holdout {holdout}` wants a share of the lines, from 0 to under 1", hint="--holdout 0.05")
     if out.suffix != ".parquet":
-        raise UsageError(f"`--out {out}` is no .parquet file; counts are kept as Parquet", hint=f"-o {out}.parquet")
+        raise UsageError(
+            f"`--out {out}` is no .parquet file; counts are kept as Parquet", hint=f"-o {typed(f'{out}.parquet')}"
+        )
     if engine not in ("polars", "spark"):
         raise UsageError(f"the engine `{engine}` is not known", hint="--engine spark")
     if holdout_by not in (None, "blocks", "documents"):

@@ -12,6 +12,7 @@ import typer
 from koktok.cli.options import Folder, Quiet, pairs, whole_number
 from koktok.cli.train import CHAT, STYLE, TEMPLATE
 from koktok.errors import UsageError
+from koktok.files import typed
 
 if TYPE_CHECKING:
     from koktok.foreign import ImportedTokenizer
@@ -59,7 +60,9 @@ def export(
     from koktok.formats.folder import MARK
 
     if place_of(out) == tokenizer.resolve():
-        raise UsageError("`--out` is the tokenizer itself; it would be replaced", hint=f"--out {out}-{to.value}")
+        raise UsageError(
+            "`--out` is the tokenizer itself; it would be replaced", hint=f"--out {typed(f'{out}-{to.value}')}"
+        )
     if to not in FOLDERS and (out / MARK).is_file():
         raise UsageError(f"the folder `{out}` holds a koktok tokenizer, which would be lost", hint="--out NEW-NAME")
     looks: dict[str, Any] = {
@@ -82,7 +85,7 @@ def export(
             f"`{option}` does nothing with `--to {to.value}`{' --into' if into else ''}", hint="koktok export --help"
         )
     if name and Path(name).name != name:
-        raise UsageError(f"`--name {name}` is no name of a file", hint=f"--name {Path(name).name or 'mine'}")
+        raise UsageError(f"`--name {name}` is no name of a file", hint=f"--name {typed(Path(name).name or 'mine')}")
     loaded = load_folder(tokenizer)
     called = name or tokenizer.resolve().name
     match to:
@@ -208,13 +211,13 @@ def import_(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A SentencePiece .model, tokenizer.json, vocab.txt, tiktoken ranks, or their folder.",
+            help="A SentencePiece .model, tokenizer.json, vocab.txt, tiktoken ranks, tekken.json, their folder, or package:NAME.",
             show_default=False,
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", show_default=False)],
     pattern: Annotated[
-        str | None, typer.Option(help="Ranks: gpt2, cl100k_base, o200k_base, llama3, qwen2, or a regex.")
+        str | None, typer.Option(help="Ranks: gpt2, cl100k_base, o200k_base, llama3, qwen2 ..., or a regex.")
     ] = None,
     special: Annotated[list[str] | None, typer.Option(help="Ranks: TOKEN=ID, a special token.")] = None,
     lowercase: Annotated[bool | None, typer.Option(help="vocab.txt: fold case and strip accents.")] = None,
@@ -227,7 +230,7 @@ def import_(
     from koktok.formats.folder import TOKENIZER
 
     if check_folder(out, TOKENIZER) == file.resolve():
-        raise UsageError("`--out` is the folder that is read", hint=f"--out {out}-koktok")
+        raise UsageError("`--out` is the folder that is read", hint=f"--out {typed(f'{out}-koktok')}")
     specials = pairs("--special", special, whole_number, wanted="TOKEN=ID", example="'<|endoftext|>=100257'")
     tokenizer = import_tokenizer(file, pattern=pattern, specials=specials or None, lowercase=lowercase)
     tokenizer.save(out)

@@ -80,8 +80,8 @@ def sync(file: Path) -> None:
         os.fsync(content.fileno())
 
 
-def typed(path: Path) -> str:
-    """A path as it is typed into a shell.
+def typed(path: str | Path) -> str:
+    """A path, or another word, as it is typed into a shell.
 
     Examples
     --------

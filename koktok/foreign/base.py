@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from koktok.errors import InputError, KoktokError, UsageError
+from koktok.files import typed
 
 __all__ = ["ForeignTokenizer", "Found", "Row", "Rows", "Subject", "asking"]
 
@@ -272,7 +273,7 @@ class ForeignTokenizer(ABC):
         """
         raise UsageError(
             f"`{self.spec}` cannot be kept in a folder: what {self.library or self.name} runs is not in one file",
-            hint=f"koktok report {self.spec}",
+            hint=f"koktok report {typed(self.spec)}",
         )
 
     def unigram(self) -> dict[str, float] | None:

@@ -15,7 +15,7 @@ from koktok.files import path_of
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.huggingface_adapter import HuggingFace, open_hf, open_wordpiece
 from koktok.foreign.imported import ImportedTokenizer, load_folder
-from koktok.foreign.open import KINDS, open_definition, open_spec
+from koktok.foreign.open import is_reference, open_definition, open_spec
 from koktok.foreign.ours import own_json, own_model
 from koktok.foreign.rewriting import Adapted
 from koktok.foreign.sentencepiece_adapter import SentencePiece
@@ -97,11 +97,12 @@ def import_tokenizer(
     ...     import_tokenizer(folder).encode("학교에 간다").pieces
     ['학교', '##에', '[UNK]']
     """
-    if isinstance(path, str) and path.partition(":")[0] in KINDS and not Path(path).exists():
+    place = path_of(path, "a tokenizer")
+    if is_reference(str(path)):
         if pattern or specials or lowercase is not None:
             raise UsageError(f"`{path}` says itself what it is; options are for paths")
-        return _wrapped(open_spec(path), path)
-    found = detect(path_of(path, "a tokenizer"))
+        return _wrapped(open_spec(str(path)), str(path))
+    found = detect(place)
     if found.kind == "koktok":
         return load_folder(found.path)
     ranks = found.kind == "tiktoken" and found.path.is_file()

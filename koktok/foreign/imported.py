@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.files import path_of, read_settled, write_folder
+from koktok.files import path_of, read_settled, typed, write_folder
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.sentencepiece_adapter import SentencePiece
@@ -118,7 +118,7 @@ class ImportedTokenizer(AnyTokenizer):
         if adapter.size is None:
             raise UsageError(
                 f"`{adapter.spec}` has no vocabulary: its ids are made as text comes",
-                hint=f"koktok report {adapter.spec}",
+                hint=f"koktok report {typed(adapter.spec)}",
             )
         self.adapter = adapter
         self.vocab = ImportedVocab(adapter)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from koktok import hangul
 from koktok.errors import ArtifactError, InputError
+from koktok.files import typed
 from koktok.foreign.base import ForeignTokenizer, Rows
 
 __all__ = ["Plain", "open_plain"]
@@ -115,7 +116,9 @@ def open_plain(spec: str, path: Path, unit: str) -> ForeignTokenizer:
     elif unit == "char":
         cut, note = characters, "one token a character"
     else:
-        raise InputError(f"`{unit}` is no unit of a plain list; wanted char, jamo or mecab", hint=f"plain:{path}#char")
+        raise InputError(
+            f"`{unit}` is no unit of a plain list; wanted char, jamo or mecab", hint=typed(f"plain:{path}#char")
+        )
     name = path.resolve().parent.name if path.stem in ("tok", "vocab") else path.stem
     notes = [note, f"spaces are tokens ({space.replace(' ', '▁')})" if space else "spaces are no tokens"]
     digest = hashlib.sha256(raw).hexdigest()[:16]

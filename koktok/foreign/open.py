@@ -11,7 +11,7 @@ from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.trivial import TRIVIAL
 from koktok.formats.detect import Definition, detect
 
-__all__ = ["KINDS", "open_definition", "open_spec", "parse_spec"]
+__all__ = ["KINDS", "is_reference", "open_definition", "open_spec", "parse_spec"]
 
 KINDS: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote",
@@ -58,6 +58,18 @@ def parse_spec(text: str) -> tuple[str, str]:
     known = ", ".join([*KINDS, *ANALYSERS, *TRIVIAL])
     what = f"the kind `{kind}` is not known" if colon and "/" not in kind else f"`{text}` is no file or folder"
     raise UsageError(f"{what}; wanted a path or one of {known}", hint="hf:path/to/tokenizer.json")
+
+
+def is_reference(text: str) -> bool:
+    """True for what names a tokenizer otherwise than by a path.
+
+    Examples
+    --------
+    >>> [is_reference(text) for text in ("package:llama3", "syllables", "my-tokenizer", "C:/my-tokenizer")]
+    [True, True, False, False]
+    """
+    named = text.partition(":")[0] in KINDS and ":" in text
+    return (named or text in ANALYSERS or text in TRIVIAL) and not Path(text).exists()
 
 
 def open_spec(text: str) -> ForeignTokenizer:

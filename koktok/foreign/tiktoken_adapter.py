@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.errors import InputError, UsageError
+from koktok.files import typed
 from koktok.foreign.base import ForeignTokenizer, Found, Rows, asking
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
@@ -188,7 +189,7 @@ def open_tiktoken(spec: str, path: Path, pattern: str = "", *, name: str = "") -
     if known is None:
         came = f"the pattern `{pattern}` is not known" if pattern else "a rank file does not hold its pattern"
         named = ", ".join(VOCABULARIES)
-        raise UsageError(f"{came}; wanted one of {named}, or a file", hint=f"tiktoken:{path}#cl100k")
+        raise UsageError(f"{came}; wanted one of {named}, or a file", hint=typed(f"tiktoken:{path}#cl100k"))
     ranks = ranks_at(path, known, {})
     if max(ranks.ranks.values()) < min(known.specials.values(), default=0) <= len(ranks.ranks) + GAP:
         ranks = replace(ranks, specials=known.specials)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from koktok.errors import ArtifactError
+from koktok.files import typed
 from koktok.formats.folder import MARK
 from koktok.formats.tiktoken import SPEC, ranks_from_text
 
@@ -93,7 +94,7 @@ def detect(path: Path, kind: str = "") -> Definition:
             if kind in ("", found.kind):
                 return found
     if kind:
-        raise ArtifactError(f"the folder `{path}` does not hold {NAMES[kind]}", hint=f"{kind}:{path}/FILE")
+        raise ArtifactError(f"the folder `{path}` does not hold {NAMES[kind]}", hint=typed(f"{kind}:{path}/FILE"))
     named = ", ".join(name for name in IN_A_FOLDER if "*" not in name)
     raise ArtifactError(f"the folder `{path}` holds no tokenizer that koktok reads", hint=f"one of {named}")
 

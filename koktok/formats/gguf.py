@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from koktok.errors import ArtifactError, MissingExtraError
-from koktok.files import write_file
+from koktok.files import typed, write_file
 from koktok.formats.hf import ROLES
 from koktok.formats.sentencepiece import charsmap, differences
 from koktok.text.normalize import JamoNormalizer
@@ -321,7 +321,7 @@ def _model(path: str | Path) -> Any:
         raise ArtifactError(f"`{path}` is cut short", hint="fetch or convert it again")
     parts = reader.get_field("split.count")
     if parts is not None and int(parts.contents()) > 1:
-        raise ArtifactError(f"`{path}` is a part of a model", hint=f"llama-gguf-split --merge {path} WHOLE.gguf")
+        raise ArtifactError(f"`{path}` is a part of a model", hint=f"llama-gguf-split --merge {typed(path)} WHOLE.gguf")
     return reader
 
 

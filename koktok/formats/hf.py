@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
 from koktok.errors import ArtifactError
+from koktok.files import typed
 from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, check_sparse, splits
@@ -332,7 +333,7 @@ def checked_json(text: str, where: str) -> dict[str, Any]:
     if (decoder.get("type") if isinstance(decoder, dict) else decoder) == "Kiwi":
         raise ArtifactError(
             f"`{where}` is Kiwi's own format, which the tokenizers library does not read",
-            hint=f"koktok report kiwi-sw:{where} reads it, and kiwipiepy.sw_tokenizer.SwTokenizer",
+            hint=f"koktok report {typed(f'kiwi-sw:{where}')} reads it, and kiwipiepy.sw_tokenizer.SwTokenizer",
         )
     rows = model["vocab"]
     if isinstance(rows, dict):

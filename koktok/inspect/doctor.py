@@ -20,6 +20,7 @@ import numpy as np
 from koktok import hangul
 from koktok.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
 from koktok.errors import UsageError
+from koktok.files import typed
 
 if TYPE_CHECKING:
     from koktok.foreign import Subject
@@ -141,7 +142,7 @@ def diagnose(
     if subject.size is None:
         raise UsageError(
             f"`{subject.spec}` has no closed vocabulary that could be examined",
-            hint=f"koktok report {subject.spec} --text FILE --out FOLDER",
+            hint=f"koktok report {typed(subject.spec)} --text FILE --out FOLDER",
         )
     pieces = _Pieces(subject, tell or (lambda *_: None))
     personal = Blocklist(personal=PERSONAL_DEFAULT)

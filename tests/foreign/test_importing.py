@@ -20,7 +20,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from koktok import Tokenizer, load
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
-from koktok.foreign import ImportedTokenizer, gguf_table, hf_files, import_tokenizer, load_folder
+from koktok.foreign import ImportedTokenizer, gguf_table, hf_files, import_tokenizer, load_folder, open_spec
 from koktok.foreign.conversion import agreement
 from koktok.foreign.imported import PROBES
 from koktok.formats import gguf
@@ -181,6 +181,54 @@ def test_saved_and_loaded_it_is_the_same(foreign: Foreign, tmp_path: Path, mini:
     first = {file.name: file.read_bytes() for file in folder.iterdir()}
     assert {file.name: file.read_bytes() for file in again.save(tmp_path / "b").iterdir()} == first
     assert repr(import_tokenizer(folder)) == repr(again)
+
+
+def test_reports_see_the_same_ids(foreign: Foreign, tmp_path: Path, mini: list[str]) -> None:
+    """Also of text that spells a special token, and of the folder that keeps it; spans are those of the adapter."""
+    token = next(iter(foreign.ours.vocab.special_ids))
+    lines = [*mini[::7], f"가{token}나", *PROBES]
+    wanted = [foreign.ours.encode(line).ids for line in lines]
+    opened = [foreign.ours.adapter, open_spec(str(foreign.ours.save(tmp_path / "kept")))]
+    if foreign.file.name != "own.tiktoken":  # whose pattern has no name
+        opened.append(open_spec(str(foreign.file)))
+    for adapter in opened:
+        rows = adapter.encode(lines)
+        assert [row.ids.tolist() for row in rows] == adapter.ids(lines) == wanted
+        assert (adapter.size, adapter.specials) == (foreign.ours.vocab.size, foreign.ours.vocab.special_ids)
+        assert adapter.decode_batch(wanted) == [adapter.decode(ids) for ids in wanted]
+    assert {adapter.digest for adapter in opened} == {foreign.ours.vocab.digest()}
+    assert not isinstance(foreign.ours, Tokenizer)
+
+
+def test_references_are_loaded(tmp_path: Path) -> None:
+    pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
+    ranks = "".join(f"{base64.b64encode(bytes([i])).decode()} {i}\n" for i in range(256))
+    (tmp_path / "a.tiktoken").write_text(ranks)
+    ours = load(f"tiktoken:{tmp_path / 'a.tiktoken'}#gpt2")
+    assert ours.encode("가").ids == load("bytes").encode("가").ids == [234, 176, 128]
+    assert load("bytes").decode([234, 176, 128]) == "가"
+    assert load(ours.save(tmp_path / "kept")) == ours
+    for reference, message in (("syllables", "has no vocabulary"), ("package:none", "no package is known")):
+        with pytest.raises(UsageError, match=message):
+            load(reference)
+    with pytest.raises(UsageError, match="cannot be kept in a folder"):
+        load("bytes").save(tmp_path / "bytes")
+    assert not (tmp_path / "bytes").exists()
+    with pytest.raises(UsageError, match="options are for paths"):
+        import_tokenizer("bytes", pattern="gpt2")
+
+
+def test_a_tekken_file_is_kept_as_ranks(tmp_path: Path) -> None:
+    pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
+    vocab = [{"rank": b, "token_bytes": base64.b64encode(bytes([b])).decode()} for b in range(256)]
+    config = {"pattern": r"\s|\S", "default_vocab_size": 259, "default_num_special_tokens": 3}
+    named = [{"rank": 1, "token_str": "<s>", "is_control": True}]
+    (tmp_path / "tekken.json").write_text(json.dumps({"vocab": vocab, "config": config, "special_tokens": named}))
+    ours = load(tmp_path)
+    assert ours.vocab.special_ids == {"<SPECIAL_0>": 0, "<s>": 1, "<SPECIAL_2>": 2}
+    assert ours.encode("a<s>", allowed_special=["<s>"]).ids == [ord("a") + 3, 1]
+    again = load(ours.save(tmp_path / "kept"))
+    assert again.encode("가 a").ids == ours.encode("가 a").ids == [i + 3 for i in "가 a".encode()]
 
 
 def test_vocabulary(foreign: Foreign) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import shlex
 import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
@@ -224,6 +225,18 @@ def test_tiktoken_files_need_a_pattern(tmp_path: Path) -> None:
     path.write_text("no ranks here\n", "ascii")
     with pytest.raises(ArtifactError, match="line 1"):
         open_spec(f"tiktoken:{path}#gpt2")
+
+
+def test_a_hint_with_a_path_can_be_typed(tmp_path: Path) -> None:
+    path = tmp_path / "두 말" / "it's.tiktoken"
+    path.parent.mkdir()
+    path.write_text("IQ== 0\n", "ascii")
+    with pytest.raises(UsageError, match="does not hold its pattern") as caught:
+        open_spec(str(path))
+    assert shlex.split(caught.value.hint) == [f"tiktoken:{path}#cl100k"]
+    with pytest.raises(ArtifactError, match="does not hold a SentencePiece model") as told:
+        open_spec(f"sp:{path.parent}")
+    assert shlex.split(told.value.hint) == [f"sp:{path.parent}/FILE"]
 
 
 def test_our_own_tiktoken_export_holds_its_pattern(
