@@ -22,7 +22,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,9 @@ import numpy as np
 
 from eval.machine import machine
 from eval.texts import CAP, GOLDS, data_of, split
+from koktok.foreign.base import ForeignTokenizer
+from koktok.foreign.huggingface_adapter import HuggingFace
+from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Scores, Text, Value, score
@@ -117,21 +119,14 @@ def sentencepiece(data: Data, size: int, **options: object) -> Cutter:
         minloglevel=2,
         **options,
     )
-    processor = spm.SentencePieceProcessor(model_proto=model.getvalue())
+    return of_adapter(SentencePiece(model.getvalue(), proven=True))
 
-    prefix = int(options.get("add_dummy_prefix", True))  # type: ignore[call-overload]
+
+def of_adapter(tokenizer: ForeignTokenizer) -> Cutter:
+    """The spans that `koktok report` measures."""
 
     def cutter(line: str) -> list[tuple[int, int]]:
-        ends = np.cumsum([0, *(len(piece) for piece in processor.encode(line, out_type=str))]) - prefix
-        return [*pairwise(np.maximum(ends, 0).tolist())]
-
-    return cutter
-
-
-def of_offsets(tokenizer: object) -> Cutter:
-    def cutter(line: str) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = tokenizer.encode(line, add_special_tokens=False).offsets  # type: ignore[attr-defined]
-        return found
+        return [(a, b) for a, b in tokenizer.encode([line])[0].spans.tolist()]
 
     return cutter
 
@@ -141,12 +136,11 @@ def hugging_face(data: Data, size: int) -> Cutter:
 
     tokenizer = ByteLevelBPETokenizer()
     tokenizer.train_from_iterator(iter(data.train), vocab_size=size, show_progress=False)
-    return of_offsets(tokenizer)
+    return of_adapter(HuggingFace(tokenizer.to_str(), proven=True))
 
 
 def kiwi(data: Data, size: int, *, morphemes: bool) -> Cutter:
     from kiwipiepy import Kiwi, bpe_trainer
-    from tokenizers import Tokenizer
 
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "tokenizer.json")
@@ -154,7 +148,7 @@ def kiwi(data: Data, size: int, *, morphemes: bool) -> Cutter:
         on["kiwi"] = Kiwi() if morphemes else None
         on |= {"num_workers": 2, "show_progress": False}
         bpe_trainer.train_bpe_tokenizer(path, iter(data.train), size, **on)
-        return of_offsets(Tokenizer.from_file(path))
+        return of_adapter(HuggingFace(Path(path).read_text(encoding="utf-8"), proven=True))
 
 
 Made = tuple[int, str, Cutter | Exception, float]
