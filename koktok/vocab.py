@@ -30,7 +30,7 @@ __all__ = [
     "SCORE_STEP",
     "UNKNOWN",
     "WITH_UNKNOWN",
-    "Kind",
+    "KindRow",
     "ModelKind",
     "Vocab",
     "check_sparse",
@@ -73,7 +73,7 @@ UNKNOWN = ("[UNK]", "<unk>")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class KindRow:
     """What sets a kind of vocabulary apart.
 
     Parameters
@@ -95,17 +95,17 @@ class Kind:
     unknown: bool = False
 
 
-KINDS: Mapping[str, Kind] = {
-    "unigram": Kind("Unigram"),
-    "bpe": Kind("BPE"),
-    "bpe-bytes": Kind("BPE", bytewise=True),
-    "wordpiece": Kind("WordPiece", marked=True, unknown=True),
-    "wordpiece-bytes": Kind("WordPiece", bytewise=True, marked=True, unknown=True),
-    "word": Kind("WordLevel", unknown=True),
-    "syllable": Kind("BPE"),  # without merges
-    "jamo": Kind("BPE"),
-    "ngram": Kind(),
-    "morpheme": Kind(),
+KINDS: Mapping[str, KindRow] = {
+    "unigram": KindRow("Unigram"),
+    "bpe": KindRow("BPE"),
+    "bpe-bytes": KindRow("BPE", bytewise=True),
+    "wordpiece": KindRow("WordPiece", marked=True, unknown=True),
+    "wordpiece-bytes": KindRow("WordPiece", bytewise=True, marked=True, unknown=True),
+    "word": KindRow("WordLevel", unknown=True),
+    "syllable": KindRow("BPE"),  # without merges
+    "jamo": KindRow("BPE"),
+    "ngram": KindRow(),
+    "morpheme": KindRow(),
 }
 """The kinds. A new one is a row here, a model (`koktok.tokenizer.kinds`), a trainer and a solver (`koktok.bulk.solvers`)."""
 

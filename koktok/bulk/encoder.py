@@ -22,7 +22,7 @@ from numba import njit
 
 from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.solvers import Solver
-from koktok.bulk.table import TABLE_BYTES, Table, count_ids, expand
+from koktok.bulk.table import TABLE_BYTES, WordTable, count_ids, expand
 from koktok.bulk.texts import CODEC, Texts
 from koktok.bulk.units import NOT_PLAIN, cut_units, cuts_of, marks_of
 from koktok.errors import UsageError
@@ -93,7 +93,7 @@ class Encoder:
         self.marking = marking
         solver = Solver.of(vocab, letters=letters)
         self._solver = marking(solver) if marking else solver
-        self._idle: deque[Table] = deque()  # a thread takes a table and gives it back; both are atomic
+        self._idle: deque[WordTable] = deque()  # a thread takes a table and gives it back; both are atomic
 
     def forget(self) -> None:
         """Empty the tables: what follows is as slow, and takes as little memory, as at first."""
@@ -162,13 +162,13 @@ class Encoder:
         try:
             table = self._idle.pop()
         except IndexError:
-            table = Table(self.table_bytes)
+            table = WordTable(self.table_bytes)
         found = self._with(table, texts, dtype, before, after)
         self._idle.append(table)  # not one that was left in the midst of a block: its heads wait for their ids
         return found
 
     def _with(
-        self, table: Table, texts: Texts, dtype: np.dtype[Any], before: NDArray[np.int32], after: NDArray[np.int32]
+        self, table: WordTable, texts: Texts, dtype: np.dtype[Any], before: NDArray[np.int32], after: NDArray[np.int32]
     ) -> TokenArray:
         data, n = texts.data, len(texts)
         room = min(_ROOM, texts.size + 1)

@@ -20,7 +20,7 @@ from numba import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LONGEST", "TABLE_BYTES", "Table", "count_ids", "expand", "hash_units"]
+__all__ = ["LONGEST", "TABLE_BYTES", "WordTable", "count_ids", "expand", "hash_units"]
 
 LONGEST = 32
 """Units of UTF-16: longer ones are solved each time they come."""
@@ -48,7 +48,7 @@ _PLACE_BITS = 36
 _PLACE = (1 << _PLACE_BITS) - 1
 
 
-class Table:
+class WordTable:
     """Units and their ids, for one thread.
 
     Parameters

@@ -20,7 +20,7 @@ from koktok.foreign.ours import own_json, own_model
 from koktok.foreign.rewriting import Adapted
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.tiktoken_adapter import Tiktoken, ranks_at
-from koktok.formats.detect import Definition, detect
+from koktok.formats.detect import Detected, detect
 from koktok.formats.hf import checked_json, utf8
 from koktok.formats.published import VOCABULARIES, RanksPattern, published
 from koktok.tokenizer import Tokenizer
@@ -131,7 +131,7 @@ def _wrapped(adapter: ForeignTokenizer, source: str) -> ImportedTokenizer:
     return ImportedTokenizer(adapter, {"source": source})
 
 
-def _json(found: Definition) -> Tokenizer | ImportedTokenizer:
+def _json(found: Detected) -> Tokenizer | ImportedTokenizer:
     """A tokenizer.json, looked through."""
     content = checked_json(utf8(found.path), str(found.path))
     adapter = open_hf(str(found.path), found.path)

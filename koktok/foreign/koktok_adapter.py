@@ -35,7 +35,7 @@ class Own(ForeignTokenizer):
             spec,
             name,
             size=vocab.size,
-            digest=vocab.digest(),
+            digest=tokenizer.digest(),
             libraries={"koktok": version("koktok")},
             notes=[] if tokenizer.lossless else [f"a {vocab.kind} vocabulary does not keep every text"],
             unknown_ids=unknown,

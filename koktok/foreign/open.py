@@ -9,7 +9,7 @@ from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.foreign.analysers import ANALYSERS
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.trivial import TRIVIAL
-from koktok.formats.detect import Definition, detect
+from koktok.formats.detect import Detected, detect
 
 __all__ = ["KINDS", "is_reference", "open_definition", "open_spec", "parse_spec"]
 
@@ -106,15 +106,15 @@ def open_spec(text: str) -> ForeignTokenizer:
         raise InputError(f"`{text}`: there is no file or folder `{where}`")
     if path.is_dir():
         return open_definition(detect(path, kind), text, option)
-    return open_definition(Definition(kind, path), text, option)  # type: ignore[arg-type]
+    return open_definition(Detected(kind, path), text, option)  # type: ignore[arg-type]
 
 
-def open_definition(found: Definition, spec: str, option: str = "") -> ForeignTokenizer:
+def open_definition(found: Detected, spec: str, option: str = "") -> ForeignTokenizer:
     """The tokenizer of a file, as the library runs it that it was written for.
 
     Parameters
     ----------
-    found : Definition
+    found : Detected
     spec : str
         What errors and reports call it.
     option : str
@@ -133,7 +133,7 @@ def open_definition(found: Definition, spec: str, option: str = "") -> ForeignTo
         raise ArtifactError(f"`{spec}` cannot be read: {type(error).__name__}: {error}") from error
 
 
-def _opened(found: Definition, spec: str, option: str) -> ForeignTokenizer:
+def _opened(found: Detected, spec: str, option: str) -> ForeignTokenizer:
     path = found.path
     match found.kind:
         case "koktok":

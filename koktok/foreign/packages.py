@@ -11,12 +11,12 @@ from typing import Final
 
 from koktok.errors import InputError, UsageError
 from koktok.foreign.base import ForeignTokenizer
-from koktok.formats.detect import Definition
+from koktok.formats.detect import Detected
 
 __all__ = ["PACKAGES", "open_package", "package_names"]
 
 
-Opened = Callable[[Definition, str, str], ForeignTokenizer]
+Opened = Callable[[Detected, str, str], ForeignTokenizer]
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def open_package(spec: str, name: str, opened: Opened) -> ForeignTokenizer:
         path = _find(carried)
         if path is not None:
             kind, _, pattern = carried.kind.partition("#")
-            found = opened(Definition(kind, path), spec, pattern)  # type: ignore[arg-type]
+            found = opened(Detected(kind, path), spec, pattern)  # type: ignore[arg-type]
             found.name = name
             found.libraries[carried.distribution] = version(carried.distribution)
             found.notes += (carried.note,) * bool(carried.note)

@@ -16,9 +16,9 @@ from koktok.files import typed
 from koktok.formats.folder import MARK
 from koktok.formats.tiktoken import SPEC, ranks_from_text
 
-__all__ = ["NAMES", "Definition", "DefinitionKind", "detect"]
+__all__ = ["NAMES", "Detected", "DetectedKind", "detect"]
 
-DefinitionKind = Literal["koktok", "hf", "sp", "wordpiece", "gpt2", "tiktoken", "tekken", "kiwi-sw", "plain"]
+DetectedKind = Literal["koktok", "hf", "sp", "wordpiece", "gpt2", "tiktoken", "tekken", "kiwi-sw", "plain"]
 
 NAMES: Final[dict[str, str]] = {
     "koktok": "a koktok folder",
@@ -43,7 +43,7 @@ UNKNOWN = ("[UNK]", "<unk>")
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class Detected:
     """A tokenizer as it lies on the disk.
 
     Parameters
@@ -53,14 +53,14 @@ class Definition:
         The file; the folder for "koktok", and for an export of ranks with their pattern.
     """
 
-    kind: DefinitionKind
+    kind: DetectedKind
     path: Path
 
     def __str__(self) -> str:
         return NAMES[self.kind]
 
 
-def detect(path: Path, kind: str = "") -> Definition:
+def detect(path: Path, kind: str = "") -> Detected:
     r"""What lies at a path.
 
     Parameters
@@ -85,9 +85,9 @@ def detect(path: Path, kind: str = "") -> Definition:
     ('wordpiece', 'vocab.txt')
     """
     if not path.is_dir():
-        return Definition(_kind(path), path.parent if path.name == SPEC else path)
+        return Detected(_kind(path), path.parent if path.name == SPEC else path)
     if (path / MARK).is_file() and kind in ("", "koktok"):
-        return Definition("koktok", path)
+        return Detected("koktok", path)
     for file in (file for name in IN_A_FOLDER for file in sorted(path.glob(name))):
         if file.is_file() and (file.name != "vocab.json" or _merges(file)):
             found = detect(file)
@@ -103,7 +103,7 @@ def _merges(vocab: Path) -> bool:
     return (vocab.parent / "merges.txt").is_file()
 
 
-def _kind(path: Path) -> DefinitionKind:
+def _kind(path: Path) -> DetectedKind:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -127,7 +127,7 @@ def _kind(path: Path) -> DefinitionKind:
         pass
     else:
         return "tiktoken"  # Llama 3 calls its ranks tokenizer.model
-    by_name: dict[str, DefinitionKind] = {".model": "sp", ".tiktoken": "tiktoken", ".vocab": "plain"}
+    by_name: dict[str, DetectedKind] = {".model": "sp", ".tiktoken": "tiktoken", ".vocab": "plain"}
     if path.suffix in by_name:
         return by_name[path.suffix]
     pieces = [line.split("\t")[0] for line in lines]
@@ -136,12 +136,12 @@ def _kind(path: Path) -> DefinitionKind:
         alone = max(map(len, words), default=0) == 1  # KoCharELECTRA: characters, not pieces of words
         return "plain" if alone or any("\t" in line for line in lines) else "wordpiece"
     raise ArtifactError(
-        f"`{path}` is none of: {', '.join(NAMES[kind] for kind in get_args(DefinitionKind)[1:])}",
+        f"`{path}` is none of: {', '.join(NAMES[kind] for kind in get_args(DetectedKind)[1:])}",
         hint="a vocab.txt has a piece a line, [UNK] among them; a list of pieces alone does not say how text is cut",
     )
 
 
-def _kind_of_json(path: Path, data: bytes) -> DefinitionKind:
+def _kind_of_json(path: Path, data: bytes) -> DetectedKind:
     """Which library a JSON file is for, by its own keys."""
     if path.name == SPEC:
         return "tiktoken"

@@ -27,7 +27,7 @@ from koktok import hangul
 from koktok.errors import InputError
 from koktok.vocab import MARK, Vocab
 
-__all__ = ["Decoder", "Stream", "checked_id", "checked_ids", "decoder_for"]
+__all__ = ["PieceDecoder", "Stream", "checked_id", "checked_ids", "decoder_for"]
 
 
 def checked_id(given: Any, size: int) -> int:
@@ -91,7 +91,7 @@ def checked_ids(given: Any, size: int) -> list[int]:
     return [checked_id(i, size) for i in given]  # one of them raises
 
 
-class Decoder:
+class PieceDecoder:
     """Pieces as they stand, joined; every kind of vocabulary has a decoder like this one.
 
     Parameters
@@ -120,7 +120,7 @@ class Decoder:
         return "".join(map(self.push, ids)) + self.finish()
 
 
-class _ByteFallback(Decoder):
+class _ByteFallback(PieceDecoder):
     """A run of byte pieces that is no UTF-8 becomes one U+FFFD a byte, as in ByteFallback, and is settled when it ends."""
 
     def __init__(self, vocab: Vocab) -> None:
@@ -147,7 +147,7 @@ class _ByteFallback(Decoder):
             return "\ufffd" * len(raw)
 
 
-class _ByteLevel(Decoder):
+class _ByteLevel(PieceDecoder):
     """The bytes that tokens spell, read as UTF-8 (what is none becomes U+FFFD, as in ByteLevel)."""
 
     def __init__(self, vocab: Vocab) -> None:
@@ -183,7 +183,7 @@ class _EarlyByteFallback(_ByteLevel):
         return super().push(i) if i < self._n_bytes else self.finish() + self._tokens[i]
 
 
-class _WordPiece(Decoder):
+class _WordPiece(PieceDecoder):
     """A space before every token that continues no word, but the first, as in WordPiece (cleanup=False)."""
 
     def __init__(self, vocab: Vocab) -> None:
@@ -202,7 +202,7 @@ class _WordPiece(Decoder):
         return ""
 
 
-def decoder_for(vocab: Vocab, *, early: bool = False) -> Decoder:
+def decoder_for(vocab: Vocab, *, early: bool = False) -> PieceDecoder:
     r"""The decoder of a kind of vocabulary.
 
     Parameters
@@ -220,7 +220,7 @@ def decoder_for(vocab: Vocab, *, early: bool = False) -> Decoder:
         return _ByteLevel(vocab)
     if vocab.marked:
         return _WordPiece(vocab)
-    return _EarlyByteFallback(vocab) if early else _ByteFallback(vocab) if vocab.n_bytes else Decoder(vocab)
+    return _EarlyByteFallback(vocab) if early else _ByteFallback(vocab) if vocab.n_bytes else PieceDecoder(vocab)
 
 
 class Stream:

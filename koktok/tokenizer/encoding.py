@@ -1,4 +1,4 @@
-"""`Encoding`, what encoding a text gives, and `Reading`, a text as a model reads it, with the way back to the raw text.
+"""`Encoding`, what encoding a text gives, and `NormalText`, a text as a model reads it, with the way back to the raw text.
 
 This file adds: offsets. Spans inside a pretoken become half-open code points of the text that the caller passed (law 7).
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
-__all__ = ["Encoding", "Reading"]
+__all__ = ["Encoding", "NormalText"]
 
 _SHOWN = Repr()
 _SHOWN.maxlist = 16
@@ -80,7 +80,7 @@ _NAMES = ("input_ids", "attention_mask", "ids", "tokens", "pieces", "offsets")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NormalText:
     """A text as the model reads it: its pretokens with their places, and where each character stood in the text."""
 
     pretokens: list[tuple[int, str]]
@@ -88,7 +88,7 @@ class Reading:
     ends: Sequence[int]
 
     @classmethod
-    def of(cls, text: str, normalizer: Normalizer, pattern: Pattern) -> Reading:
+    def of(cls, text: str, normalizer: Normalizer, pattern: Pattern) -> NormalText:
         """The reading of one text."""
         aligned = normalizer.align(text)
         pretokens, at = [], 0

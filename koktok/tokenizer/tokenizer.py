@@ -27,7 +27,7 @@ from koktok.recipe import Recipe
 from koktok.special import Style, cut_at, special_tokens
 from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
 from koktok.tokenizer.decoding import Stream, checked_ids, decoder_for
-from koktok.tokenizer.encoding import Encoding, Reading
+from koktok.tokenizer.encoding import Encoding, NormalText
 from koktok.tokenizer.kinds import model_for
 from koktok.tokenizer.model import Encoded
 from koktok.tokenizer.sampling import best_choices, n_best_of, sampler_for
@@ -454,8 +454,8 @@ class Tokenizer(AnyTokenizer):
                 offsets += read.offsets(at, spans, start)
         return self._encoding(ids, offsets)
 
-    def _read(self, text: str, *, superwords: bool = True) -> Reading:
-        return Reading.of(text, self.normalizer, self.pattern if superwords else self.words)
+    def _read(self, text: str, *, superwords: bool = True) -> NormalText:
+        return NormalText.of(text, self.normalizer, self.pattern if superwords else self.words)
 
     def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
         tokens = self.vocab.tokens

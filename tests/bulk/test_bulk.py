@@ -230,11 +230,11 @@ def test_a_table_grows_and_begins_anew_in_the_midst_of_a_block(
 
 def test_ids_above_a_million_are_kept_too() -> None:
     """They have no room beside their word in the table."""
-    from koktok.bulk.table import Table, count_ids, expand
+    from koktok.bulk.table import WordTable, count_ids, expand
 
     data = np.frombuffer("가나다".encode("utf-16-le") + bytes(32), np.uint16)
     begins, ends = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 1])
-    table = Table()
+    table = WordTable()
     heads, jobs, places = table.look_up(data, begins, ends)
     assert jobs.tolist() == [0, 1, 2]
     solved = np.array([1 << 21, 5, 6, 7, 8], np.int32), np.array([0, 2, 5]), np.array([2, 3, 0])
