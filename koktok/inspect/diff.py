@@ -22,7 +22,7 @@ from koktok.metrics.statistics import paired
 from koktok.progress import SPACE
 
 if TYPE_CHECKING:
-    from koktok.foreign import Subject
+    from koktok.foreign import ForeignTokenizer
     from koktok.gold import GoldCorpus
 
 __all__ = ["Changes", "Judged", "LineChange", "Side", "WordChange", "difference"]
@@ -131,8 +131,8 @@ class Changes:
 
 
 def difference(
-    a: Subject,
-    b: Subject,
+    a: ForeignTokenizer,
+    b: ForeignTokenizer,
     text: Sequence[str] | Mapping[str, Sequence[str]],
     *,
     gold: Sequence[GoldCorpus] = (),
@@ -145,7 +145,7 @@ def difference(
 
     Parameters
     ----------
-    a, b : Subject
+    a, b : ForeignTokenizer
         From `koktok.foreign.open_spec`.
     text : sequence of str, or mapping of str to sequence of str
         Lines, or lines by domain; those of white space alone are left out of the figures, as in a report.
@@ -222,7 +222,7 @@ def difference(
 class _Shown:
     """What one tokenizer makes of the lines of a page, as people read it."""
 
-    def __init__(self, page: Page, subject: Subject) -> None:
+    def __init__(self, page: Page, subject: ForeignTokenizer) -> None:
         self.page, self.tokens = page, Tokens(page, subject.encode(page.lines))
         self.cuts = self.tokens.cuts
         self._starts = np.bincount(self.tokens.rows.starts, minlength=len(page.codes) + 1)
@@ -255,7 +255,7 @@ class _Shown:
         return text + (f"({n})" if n > 1 else "")
 
 
-def _side(subject: Subject, tokens: int, eojeols: int) -> Side:
+def _side(subject: ForeignTokenizer, tokens: int, eojeols: int) -> Side:
     return Side(subject.spec, subject.name, subject.digest, subject.size, tokens, round(tokens / max(eojeols, 1), 9))
 
 
@@ -268,7 +268,7 @@ def _paired(a: Table, b: Table, name: str, seed: int) -> Difference:
     return replace(found, **shown | {"value": shown["value"] or 0.0})
 
 
-def _judge(a: Subject, b: Subject, corpus: GoldCorpus, seed: int, tell: Tell | None) -> Judged:
+def _judge(a: ForeignTokenizer, b: ForeignTokenizer, corpus: GoldCorpus, seed: int, tell: Tell | None) -> Judged:
     page = GoldPage(corpus)
     found = []
     for k, side in enumerate((a, b)):

@@ -23,7 +23,7 @@ from koktok.errors import UsageError
 from koktok.files import typed
 
 if TYPE_CHECKING:
-    from koktok.foreign import Subject
+    from koktok.foreign import ForeignTokenizer
 
 __all__ = ["CHECKS", "SEVERITIES", "Diagnosis", "Finding", "diagnose", "script_of"]
 
@@ -112,7 +112,7 @@ class Diagnosis:
 
 
 def diagnose(
-    subject: Subject,
+    subject: ForeignTokenizer,
     lines: Sequence[str] | None = None,
     *,
     blocklist: Blocklist | None = None,
@@ -123,7 +123,7 @@ def diagnose(
 
     Parameters
     ----------
-    subject : Subject
+    subject : ForeignTokenizer
         From `koktok.foreign.open_spec`.
     lines : sequence of str, optional
         Text on which unused pieces are counted; without it that check is left out, and said to be.
@@ -205,7 +205,7 @@ def diagnose(
 class _Pieces:
     """The vocabulary as text: what each id stands for, and what the tokenizer does with that text."""
 
-    def __init__(self, subject: Subject, tell: Tell) -> None:
+    def __init__(self, subject: ForeignTokenizer, tell: Tell) -> None:
         self.subject, self.tell = subject, tell
         self.texts: dict[int, str] = {}
         self.partial: list[int] = []

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from koktok.foreign.base import Ints, Subject
+from koktok.foreign.base import ForeignTokenizer, Ints
 from koktok.gold import FUNCTIONAL, KINDS, GoldCorpus
 from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.statistics import Table, Units
@@ -70,7 +70,7 @@ class GoldPage:
         self.eojeols = self.scored[np.minimum(middle, size - 1)]  # eojeols without a masked word in their middle
 
 
-def boundary_table(subject: Subject, gold: GoldPage) -> tuple[Table, Tokens]:
+def boundary_table(subject: ForeignTokenizer, gold: GoldPage) -> tuple[Table, Tokens]:
     """Counts of each sentence of a gold corpus."""
     page = gold.page
     tokens = Tokens(page, subject.encode(page.lines))

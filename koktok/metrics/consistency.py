@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.foreign.base import Subject
+from koktok.foreign.base import ForeignTokenizer
 from koktok.gold.sentences import word_class
 from koktok.hangul import has_syllable
 from koktok.metrics.boundaries import GoldPage
@@ -33,12 +33,12 @@ ALLOMORPHS: Final = {
 """Forms of one particle or ending; the same letters as a noun are another morpheme, so only J and E are merged."""
 
 
-def consistency(subject: Subject, gold: GoldPage, tokens: Tokens, *, seed: int = 0) -> dict[str, float]:
+def consistency(subject: ForeignTokenizer, gold: GoldPage, tokens: Tokens, *, seed: int = 0) -> dict[str, float]:
     """Counts of pairs, and of stems; one row, as the sample is of types.
 
     Parameters
     ----------
-    subject : Subject
+    subject : ForeignTokenizer
     gold : GoldPage
     tokens : Tokens
         Of the gold's sentences.

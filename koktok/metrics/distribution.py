@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from koktok.foreign.base import Ints, Subject
+from koktok.foreign.base import ForeignTokenizer, Ints
 from koktok.hangul import count_syllables
 from koktok.metrics.registry import metric
 from koktok.metrics.statistics import GROUPS
@@ -51,7 +51,7 @@ def counted(ids: Ints, line_of: Ints, groups: Ints, size: int) -> Ints:
     return flat.reshape(GROUPS, size).astype(np.int64)
 
 
-def lengths(histogram: Ints, subject: Subject, longest: int = 16) -> Mapping[str, list[int]]:
+def lengths(histogram: Ints, subject: ForeignTokenizer, longest: int = 16) -> Mapping[str, list[int]]:
     """Distributions to draw: syllables and bytes per token, over all tokens, and the counts of types in falling order."""
     total = histogram.sum(axis=0)
     syllables, sizes = np.zeros(longest + 1, dtype=np.int64), np.zeros(3 * longest + 1, dtype=np.int64)

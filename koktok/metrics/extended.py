@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from koktok.foreign.base import Subject
+from koktok.foreign.base import ForeignTokenizer
 from koktok.metrics.fertility import columns as count_columns
 from koktok.metrics.fidelity import probes, round_trip
 from koktok.metrics.language_model import ngram_table, segmentation_entropy
@@ -22,7 +22,7 @@ __all__ = ["other_texts", "packed", "sampled"]
 
 
 def other_texts(
-    subject: Subject,
+    subject: ForeignTokenizer,
     *,
     parallel: Parallel | None,
     english: Text | None,
@@ -46,7 +46,7 @@ def other_texts(
     return tables
 
 
-def packed(subject: Subject, text: Text) -> Table | None:
+def packed(subject: ForeignTokenizer, text: Text) -> Table | None:
     """Bits of the ids and bytes of gzip and zstd, a row a domain; None for an open vocabulary."""
     if subject.size is None:
         return None
@@ -70,7 +70,12 @@ def packed(subject: Subject, text: Text) -> Table | None:
 
 
 def sampled(
-    subject: Subject, text: Text | None, *, sample: int, seed: int, tell: Callable[[str, int, int], None] | None
+    subject: ForeignTokenizer,
+    text: Text | None,
+    *,
+    sample: int,
+    seed: int,
+    tell: Callable[[str, int, int], None] | None,
 ) -> tuple[dict[str, Table], dict[str, Any]]:
     """Tables of a sample of the text, and of the vocabulary."""
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.foreign.base import Subject
+from koktok.foreign.base import ForeignTokenizer
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.statistics import Table
 from koktok.metrics.tokens import Text
@@ -43,7 +43,7 @@ PROBES: Final = (
 """Category and text; each must come back."""
 
 
-def round_trip(subject: Subject, text: Text) -> Table | None:
+def round_trip(subject: ForeignTokenizer, text: Text) -> Table | None:
     """Whether each line comes back: exactly, but for normalization, but for runs of white space."""
     kept = np.zeros((3, len(text)), dtype=np.int64)
     for part in text.batches():
@@ -66,7 +66,7 @@ def _same(back: str, text: str) -> tuple[bool, bool, bool]:
     return back == text, composed, loose
 
 
-def probes(subject: Subject) -> tuple[dict[str, float], dict[str, bool | None]]:
+def probes(subject: ForeignTokenizer) -> tuple[dict[str, float], dict[str, bool | None]]:
     """Counts over `PROBES`, and which categories came back (up to canonical equivalence)."""
     found: dict[str, bool | None] = {}
     strict = 0

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.foreign.base import Ints, Subject, running
+from koktok.foreign.base import ForeignTokenizer, Ints, running
 from koktok.metrics.registry import Floats, metric, ratio
 from koktok.metrics.statistics import Table
 from koktok.metrics.tokens import Text
@@ -112,7 +112,7 @@ def _find(known: Ints, wanted: Ints) -> Ints:
     return np.where(known[at] == wanted, at, -1)
 
 
-def ngram_table(subject: Subject, text: Text) -> Table | None:
+def ngram_table(subject: ForeignTokenizer, text: Text) -> Table | None:
     """Bits of the held-out lines, for a fixed order and for one that is worth `CONTEXT` characters; None for few lines."""
     if len(text) < HELD:
         return None
@@ -141,7 +141,7 @@ def ngram_table(subject: Subject, text: Text) -> Table | None:
     return Table(columns, text.units.of[which])
 
 
-def segmentation_entropy(subject: Subject, text: Text) -> Table | None:
+def segmentation_entropy(subject: ForeignTokenizer, text: Text) -> Table | None:
     """Bits of the posterior over segmentations of each line; None where the model is no Unigram that we can ask."""
     scores = subject.unigram()
     if scores is None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from koktok.errors import InputError, MissingExtraError
-from koktok.foreign.base import Subject
+from koktok.foreign.base import ForeignTokenizer
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.metrics.statistics import Table
@@ -49,7 +49,7 @@ class Labelled:
         return cls([text for _, text in pairs], [label for label, _ in pairs])
 
 
-def probe(subject: Subject, data: Labelled, *, seed: int = 0) -> Table:
+def probe(subject: ForeignTokenizer, data: Labelled, *, seed: int = 0) -> Table:
     """Whether each held-out text is classified right: clean, and under three kinds of noise.
 
     Logistic regression on hashed token 1-grams and 2-grams, trained on the clean texts; every fifth text, by hash, is
@@ -77,7 +77,7 @@ def probe(subject: Subject, data: Labelled, *, seed: int = 0) -> Table:
     return Table(columns, np.arange(len(texts), dtype=np.int64))
 
 
-def _features(subject: Subject, texts: list[str], width: int = 1 << 18) -> Any:
+def _features(subject: ForeignTokenizer, texts: list[str], width: int = 1 << 18) -> Any:
     from scipy.sparse import csr_matrix
 
     rows = subject.encode(texts)

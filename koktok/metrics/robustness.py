@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.foreign.base import Subject
+from koktok.foreign.base import ForeignTokenizer
 from koktok.hangul import LEADS, VOWELS, compose, is_syllable, letters_of
 from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.statistics import Table
@@ -137,7 +137,7 @@ PERTURBATIONS: Final[dict[str, Callable[[str, np.random.Generator], Edit]]] = {
 """Ways to change a line."""
 
 
-def noise(subject: Subject, text: Text, *, seed: int = 0) -> Table:
+def noise(subject: ForeignTokenizer, text: Text, *, seed: int = 0) -> Table:
     """Counts of each line, before and after each perturbation; cuts compared where both neighbours are unchanged."""
     page = Page(text.lines)
     tokens = Tokens(page, subject.encode(text.lines))
@@ -168,7 +168,7 @@ def noise(subject: Subject, text: Text, *, seed: int = 0) -> Table:
     return Table(columns, text.units.of)
 
 
-def contexts(subject: Subject, text: Text, *, words: int = 2000, seed: int = 0) -> Table:
+def contexts(subject: ForeignTokenizer, text: Text, *, words: int = 2000, seed: int = 0) -> Table:
     """For distinct eojeols of Hangul: whether the cuts inside differ between `CONTEXTS`; a row a word."""
     forms = sorted(
         {word for line in text.lines for word in line.split() if len(word) > 1 and all(map(is_syllable, word))}

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from koktok.errors import UsageError
-from koktok.foreign.base import Ints, Subject
+from koktok.foreign.base import ForeignTokenizer, Ints
 from koktok.gold import GoldCorpus, check_names
 from koktok.metrics import boundaries, fertility, unknowns
 from koktok.metrics.border_kinds import by_kind, golds_table
@@ -92,7 +92,9 @@ def _plain(rows: dict[str, dict[str, Value]]) -> dict[str, dict[str, Any]]:
     return {key: {name: value.as_dict() for name, value in sorted(row.items())} for key, row in rows.items()}
 
 
-def _text_statistics(subject: Subject, text: Text, reference: Subject | None, tell: Tell | None) -> Statistics:
+def _text_statistics(
+    subject: ForeignTokenizer, text: Text, reference: ForeignTokenizer | None, tell: Tell | None
+) -> Statistics:
     """Tables of a text, batch by batch."""
     parts: list[dict[str, Ints]] = []
     histogram = np.zeros((GROUPS, subject.size or 1), dtype=np.int64)
@@ -121,11 +123,11 @@ def _text_statistics(subject: Subject, text: Text, reference: Subject | None, te
 
 
 def score(
-    subject: Subject,
+    subject: ForeignTokenizer,
     text: Text | None = None,
     *,
     gold: Sequence[GoldCorpus | boundaries.GoldPage] = (),
-    reference: Subject | None = None,
+    reference: ForeignTokenizer | None = None,
     parallel: Parallel | None = None,
     english: Text | None = None,
     code: Text | None = None,
@@ -140,13 +142,13 @@ def score(
 
     Parameters
     ----------
-    subject : Subject
+    subject : ForeignTokenizer
     text : Text, optional
         For fertility, unknowns and the distribution of ids.
     gold : sequence of GoldCorpus or GoldPage
         For boundary scores; the first human one stands where no corpus is named, and the headline (`boundary_f1_macro`) is
         the mean of all. A `GoldPage` can be made once for many subjects.
-    reference : Subject, optional
+    reference : ForeignTokenizer, optional
         For normalized sequence length.
     parallel, english, code, labelled : optional
         Text for parity, for fertility beside the Korean, and for the linear probe.
@@ -284,7 +286,7 @@ def _across(statistics: Statistics, domains: dict[str, dict[str, Value]]) -> Non
 
 
 def _values(
-    statistics: Statistics, subject: Subject, gold: Sequence[GoldCorpus], resamples: int, seed: int
+    statistics: Statistics, subject: ForeignTokenizer, gold: Sequence[GoldCorpus], resamples: int, seed: int
 ) -> dict[str, Value]:
     known = metrics()
     values: dict[str, Value] = {}

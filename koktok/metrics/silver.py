@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from koktok.errors import InputError
-from koktok.foreign.base import Rows, Subject
+from koktok.foreign.base import ForeignTokenizer, Rows
 from koktok.metrics.tokens import Page, Tokens
 from koktok.segment.segmented import Kind, SegmentedCounts
 
@@ -116,7 +116,7 @@ class Silver:
         """Places between two syllables, running."""
         return float(self._weight[self.page.inner].sum())
 
-    def figures(self, subject: Subject) -> SilverFigures:
+    def figures(self, subject: ForeignTokenizer) -> SilverFigures:
         """The row of a tokenizer."""
         return self.score(subject.encode(self.texts), unknown=subject.unknown_ids, bytes_=subject.byte_ids)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from koktok.foreign.base import Subject
+from koktok.foreign.base import ForeignTokenizer
 from koktok.metrics.registry import metric
 
 __all__ = ["Speed", "speed"]
@@ -47,7 +47,7 @@ class Speed:
         return asdict(self)
 
 
-def speed(open_subject: Callable[[], Subject], lines: Sequence[str], *, repeats: int = 3) -> Speed:
+def speed(open_subject: Callable[[], ForeignTokenizer], lines: Sequence[str], *, repeats: int = 3) -> Speed:
     """Time a tokenizer; the best of the repeats counts, the first of which warms caches.
 
     Parameters

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from koktok.foreign.base import Ints, Rows, Subject
+from koktok.foreign.base import ForeignTokenizer, Ints, Rows
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.tokens import Page, Tokens
 
 __all__ = ["columns"]
 
 
-def columns(page: Page, tokens: Tokens, subject: Subject) -> dict[str, Ints]:
+def columns(page: Page, tokens: Tokens, subject: ForeignTokenizer) -> dict[str, Ints]:
     """The counts of each line that this family sums."""
     rows = tokens.rows
     none = np.zeros(len(page), dtype=np.int64)

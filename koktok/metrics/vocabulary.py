@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.foreign.base import Subject
+from koktok.foreign.base import ForeignTokenizer
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.wordlists import ENDINGS, NOUNS, VERBS
 
@@ -26,7 +26,7 @@ SLICE: Final = 50_000
 """Pieces that are tried at once."""
 
 
-def reachable(subject: Subject) -> np.ndarray[Any, np.dtype[np.int8]]:
+def reachable(subject: ForeignTokenizer) -> np.ndarray[Any, np.dtype[np.int8]]:
     """For each id: 1 where some text makes it, 0 where none was found, −1 where it cannot be asked.
 
     Every piece that is valid UTF-8 is written by itself and behind each of `CONTEXTS`; what comes back is reached.
@@ -71,7 +71,7 @@ def reachable(subject: Subject) -> np.ndarray[Any, np.dtype[np.int8]]:
     return found
 
 
-def vocabulary_counts(subject: Subject) -> dict[str, float]:
+def vocabulary_counts(subject: ForeignTokenizer) -> dict[str, float]:
     """Counts over the vocabulary and the word lists; one row."""
     counts: dict[str, float] = {}
     for name, words in (("nouns", NOUNS), ("verbs", VERBS), ("endings", ENDINGS)):
@@ -99,7 +99,7 @@ def vocabulary_counts(subject: Subject) -> dict[str, float]:
     return counts
 
 
-def _reached(subject: Subject, texts: list[str]) -> int:
+def _reached(subject: ForeignTokenizer, texts: list[str]) -> int:
     rows = subject.ids_by_default([f"나는 {text} 간다" for text in texts])
     return sum(not subject.special_ids.isdisjoint(row) for row in rows)
 

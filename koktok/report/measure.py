@@ -30,7 +30,7 @@ from koktok.report.schema import Report, ReportRow, Sentence, SpeedReport, Speed
 from koktok.report.scored import gold_info, row_of, texts_of
 
 if TYPE_CHECKING:
-    from koktok.foreign import Subject
+    from koktok.foreign import ForeignTokenizer
     from koktok.gold import GoldCorpus
 
 __all__ = ["Entry", "Material", "entries_of", "measure", "measure_speed", "showcase"]
@@ -251,7 +251,7 @@ class _Measuring:
     def __init__(
         self,
         material: Material,
-        against: Subject | None,
+        against: ForeignTokenizer | None,
         extended: bool,  # noqa: FBT001
         sample: int,
         resamples: int,
@@ -266,7 +266,7 @@ class _Measuring:
         self.options: dict[str, Any] = {"extended": extended, "sample": sample, "resamples": resamples, "seed": seed}
         self._reference: Scores | None = None
 
-    def one(self, subject: Subject) -> _Done:
+    def one(self, subject: ForeignTokenizer) -> _Done:
         """The row of one tokenizer, from the cache where it is there."""
         place = self.kept / f"{self._key(subject)}.json" if self.kept else None
         if place and place.exists():
@@ -276,7 +276,7 @@ class _Measuring:
             write_file(place, done.model_dump_json().encode())
         return done
 
-    def _measured(self, subject: Subject) -> _Done:
+    def _measured(self, subject: ForeignTokenizer) -> _Done:
         scores = self._scores(subject)
         differences: dict[str, Difference] = {}
         if self.against is not None and subject is not self.against:
@@ -296,7 +296,7 @@ class _Measuring:
             measures=sorted({name.split("@")[0] for name in scores.values}),
         )
 
-    def _scores(self, subject: Subject) -> Scores:
+    def _scores(self, subject: ForeignTokenizer) -> Scores:
         material = self.material
         return score(
             subject,
@@ -310,7 +310,7 @@ class _Measuring:
             **self.options,
         )
 
-    def _key(self, subject: Subject) -> str:
+    def _key(self, subject: ForeignTokenizer) -> str:
         material = self.material
         both = material.parallel
         beside = [material.english and material.english.digest, material.code and material.code.digest]
@@ -341,7 +341,7 @@ def _source_digest() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
-def _opened(entry: Entry) -> Subject | str:
+def _opened(entry: Entry) -> ForeignTokenizer | str:
     """The tokenizer, or why there is none."""
     from koktok.foreign import open_spec
 
@@ -353,14 +353,16 @@ def _opened(entry: Entry) -> Subject | str:
         return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
-def _names(entries: Sequence[Entry], opened: Sequence[Subject | str]) -> list[str]:
+def _names(entries: Sequence[Entry], opened: Sequence[ForeignTokenizer | str]) -> list[str]:
     """A name a row, all distinct."""
     pairs = zip(entries, opened, strict=True)
     names = [entry.name or (entry.spec if isinstance(subject, str) else subject.name) for entry, subject in pairs]
     return distinct(names, [entry.shown or entry.spec for entry in entries])
 
 
-def _name_of(against: Subject | None, entries: Sequence[Entry], opened: Sequence[Subject | str]) -> str:
+def _name_of(
+    against: ForeignTokenizer | None, entries: Sequence[Entry], opened: Sequence[ForeignTokenizer | str]
+) -> str:
     if against is None:
         return ""
     return next((name for name, s in zip(_names(entries, opened), opened, strict=True) if s is against), against.name)

@@ -17,7 +17,7 @@ from koktok.metrics.boundaries import trivial_rows
 from koktok.report.schema import GoldInfo, ReportRow, TextInfo
 
 if TYPE_CHECKING:
-    from koktok.foreign import Subject
+    from koktok.foreign import ForeignTokenizer
     from koktok.metrics import GoldPage, Scores, Text
 
 __all__ = ["gold_info", "row_of", "texts_of"]
@@ -31,7 +31,7 @@ def _defined(values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in sorted(values.items()) if math.isfinite(value.value)}
 
 
-def row_of(subject: Subject, scores: Scores) -> ReportRow:
+def row_of(subject: ForeignTokenizer, scores: Scores) -> ReportRow:
     """A row of figures, without its number and family."""
     values = _defined(scores.values)
     golds: dict[str, dict[str, Value]] = {}

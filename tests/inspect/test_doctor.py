@@ -11,7 +11,7 @@ from conftest import MINI, koktok
 
 from koktok.blocklist import Blocklist
 from koktok.errors import UsageError
-from koktok.foreign import Subject, open_spec
+from koktok.foreign import ForeignTokenizer, open_spec
 from koktok.hangul import KS_X_1001
 from koktok.inspect.doctor import CHECKS, SEVERITIES, diagnose, script_of
 from koktok.recipe import Recipe
@@ -21,7 +21,7 @@ from koktok.vocab import Vocab
 Trained = Callable[..., Path]
 
 
-def made(tmp_path: Path, pieces: Mapping[str, float]) -> Subject:
+def made(tmp_path: Path, pieces: Mapping[str, float]) -> ForeignTokenizer:
     """A unigram vocabulary of ours with these pieces, and the characters that they need."""
     chars = {char: -20.0 for piece in pieces for char in piece}
     tokenizer = Tokenizer(Recipe(), Vocab.unigram(chars | {" ": -20.0} | dict(pieces), specials=["<pad>", "</s>"]))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from strategies import korean_text
 
 from koktok.errors import InputError, UsageError
-from koktok.foreign import Subject, open_spec
+from koktok.foreign import ForeignTokenizer, open_spec
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import GoldCorpus
 from koktok.metrics import (
@@ -53,7 +53,7 @@ GOLD = GoldCorpus.of(
 
 
 @pytest.fixture(scope="module")
-def subject(trained: Callable[..., Path]) -> Subject:
+def subject(trained: Callable[..., Path]) -> ForeignTokenizer:
     return open_spec(str(trained()))
 
 
@@ -85,7 +85,7 @@ def test_a_metric_over_shards_is_the_metric_over_the_whole(lines: list[str], dat
             assert again == pytest.approx(whole.values[name].value, nan_ok=True)
 
 
-def test_gold_shards_add_up(subject: Subject) -> None:
+def test_gold_shards_add_up(subject: ForeignTokenizer) -> None:
     whole = score(subject, gold=[GOLD], resamples=0)
     halves = [
         score(subject, gold=[GoldCorpus("own", True, part, 2 * len(part))], resamples=0)
@@ -98,7 +98,7 @@ def test_gold_shards_add_up(subject: Subject) -> None:
             assert value == pytest.approx(whole.values[name].value, nan_ok=True)
 
 
-def test_a_misspelt_column_is_an_error(subject: Subject, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_column_is_an_error(subject: ForeignTokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a column that is called optional may be missing."""
     known = metrics()
     wrong = replace(known["fertility"], name="wrong", value=lambda sums: sums["tokens"] / sums["eojols"])
@@ -118,7 +118,7 @@ def test_blocks_of_shards_stay_apart() -> None:
     assert Table.join([table, table]).by_unit()["x"].tolist() == [3, 4, 3, 4]
 
 
-def test_batches_change_nothing(subject: Subject, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_change_nothing(subject: ForeignTokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = score(subject, text, resamples=50).as_dict()
     monkeypatch.setattr("koktok.metrics.tokens.BATCH", 300)
     assert score(subject, text, resamples=50).as_dict() == whole
@@ -138,7 +138,7 @@ def test_tokens_of_a_page_never_reach_over_a_line(lines: list[str]) -> None:
 # ── statistics ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_intervals_hold_the_value_and_shrink_with_the_text(subject: Subject, text: Text) -> None:
+def test_intervals_hold_the_value_and_shrink_with_the_text(subject: ForeignTokenizer, text: Text) -> None:
     value = score(subject, text, resamples=300).values["fertility"]
     assert value.low is not None
     assert value.high is not None
@@ -302,7 +302,7 @@ def test_paired_tests_see_what_separate_intervals_hide() -> None:
         paired(one, Table({"t": base[:9], "e": base[:9]}, np.arange(9)), lambda s: s["t"])
 
 
-def test_compare_takes_names_of_text_gold_and_distribution(subject: Subject, text: Text) -> None:
+def test_compare_takes_names_of_text_gold_and_distribution(subject: ForeignTokenizer, text: Text) -> None:
     one = score(subject, text, gold=[GOLD], resamples=20)
     two = score(open_spec("syllables"), text, gold=[GOLD], resamples=20)
     assert compare(one, two, "fertility", resamples=100).p < 0.05
@@ -371,7 +371,7 @@ def test_nothing_to_measure_is_told() -> None:
 # ── the other texts ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_parallel_english_and_code(subject: Subject) -> None:
+def test_parallel_english_and_code(subject: ForeignTokenizer) -> None:
     values = score(
         open_spec("bytes"),
         Text.of({"ko": ["하늘"]}),
@@ -386,7 +386,7 @@ def test_parallel_english_and_code(subject: Subject) -> None:
     assert values["code_tokens_per_byte"].value == 1
 
 
-def test_the_probe_learns_what_is_easy(subject: Subject) -> None:
+def test_the_probe_learns_what_is_easy(subject: ForeignTokenizer) -> None:
     pytest.importorskip("sklearn")
     texts = [f"정말 {word} 영화였다 {k}" for k in range(60) for word in ("좋은", "나쁜")]
     labels = ["좋다" if "좋은" in t else "나쁘다" for t in texts]
@@ -438,7 +438,7 @@ def test_a_pieces_reach_is_found(tmp_path: Path) -> None:
         reachable(open_spec("syllables"))
 
 
-def test_our_vocabulary_reaches_its_pieces(subject: Subject) -> None:
+def test_our_vocabulary_reaches_its_pieces(subject: ForeignTokenizer) -> None:
     states = reachable(subject)
     assert (states == 0).sum() == 0
     assert (states == -1).sum() == 256 + len(subject.special_ids)
@@ -475,7 +475,7 @@ def test_word_lists_are_distinct() -> None:
     assert all(word.endswith("다") for word in VERBS.split())
 
 
-def test_speed_is_apart(subject: Subject, text: Text) -> None:
+def test_speed_is_apart(subject: ForeignTokenizer, text: Text) -> None:
     found = speed(lambda: subject, text.lines[:50], repeats=1)
     assert found.encode_mb_s > 0
     assert found.decode_mb_s is not None

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.foreign import Subject, open_spec
+from koktok.foreign import ForeignTokenizer, open_spec
 from koktok.foreign.base import Rows
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import GoldCorpus
@@ -437,7 +437,7 @@ def test_consistency_by_listing_pairs() -> None:
 def test_compressed_sizes_are_those_of_the_library(trained: Callable[..., Path], mini: list[str]) -> None:
     from koktok.metrics.extended import packed
 
-    subject: Subject = open_spec(str(trained()))
+    subject: ForeignTokenizer = open_spec(str(trained()))
     table = packed(subject, Text.of({"x": mini[:50]}))
     assert table is not None
     assert table.columns["gzip"].tolist() == [len(zlib.compress("\n".join(mini[:50]).encode(), 9))]
