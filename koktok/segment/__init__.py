@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from koktok import hangul
 from koktok.count import Counts
 from koktok.errors import UsageError
 from koktok.segment.packed import packed_rows, unpack
-from koktok.segment.policy import Morpheme, Policy, codas_of, cuts_of
+from koktok.segment.policy import Morpheme, Policy, Segmenter, codas_of, cuts_of
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.tail import LEARNT, Endings, head_of
 
@@ -33,19 +33,6 @@ under 30), while repeated or unspaced text of that length has stalled and crashe
 
 _SUFFIX, _ROOT = " XSN ", " XR "
 """Tags of morphemes whose surface decides the kind of a boundary (가능|성, 이러|하): only a row without them says all."""
-
-
-@runtime_checkable
-class Segmenter(Protocol):
-    """What every morphological analyser looks like from here."""
-
-    def signature(self) -> str:
-        """Name, version and options: everything that changes an analysis."""
-        ...
-
-    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
-        """The morphemes of each word, in the order of the words; spans are code points of the word."""
-        ...
 
 
 class Whitespace:

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from koktok.errors import AnalyserError
 from koktok.files import cache_dir
-from koktok.segment import Segmenter
 from koktok.segment.packed import packed_rows, unpack
-from koktok.segment.policy import Morpheme
+from koktok.segment.policy import Morpheme, Segmenter
 
 __all__ = ["CachedSegmenter"]
 

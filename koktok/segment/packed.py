@@ -7,12 +7,8 @@ words share their row with thousands of others, so its cuts are found once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from koktok.segment.policy import Morpheme
-
-if TYPE_CHECKING:
-    from koktok.segment import Segmenter
+from koktok.segment.policy import Morpheme, Segmenter
 
 __all__ = ["pack", "packed_rows", "unpack"]
 

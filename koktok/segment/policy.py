@@ -6,17 +6,17 @@ cut stands only where no morpheme's span crosses it; the pieces then join back t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from koktok.errors import UsageError
 from koktok.hangul import is_syllable, split
 from koktok.segment.segmented import Cut, Kind
 
-__all__ = ["POLICIES", "Morpheme", "Policy", "codas_of", "cuts_of", "kind_of"]
+__all__ = ["POLICIES", "Morpheme", "Policy", "Segmenter", "codas_of", "cuts_of", "kind_of"]
 
 
 class Morpheme(NamedTuple):
@@ -36,6 +36,19 @@ class Morpheme(NamedTuple):
     end: int
     tag: str
     form: str = ""
+
+
+@runtime_checkable
+class Segmenter(Protocol):
+    """What every morphological analyser looks like from here."""
+
+    def signature(self) -> str:
+        """Name, version and options: everything that changes an analysis."""
+        ...
+
+    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+        """The morphemes of each word, in the order of the words; spans are code points of the word."""
+        ...
 
 
 _UNKNOWN = Morpheme(0, 0, "UN")
