@@ -210,7 +210,7 @@ def write_token_files(
 
 
 def described(
-    tokenizer: Tokenizes,
+    tokenizer: AnyTokenizer,
     format: Format,  # noqa: A002
     *,
     before: Sequence[str] = (),
