@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from koktok.progress import Talk
 
 
-class Kind(StrEnum):
+class InstanceKind(StrEnum):
     """What `--kind` takes."""
 
     mlm = "mlm"
@@ -76,7 +76,9 @@ def instances(
         typer.Argument(help="Files, folders, `corpus:NAME`, `-`; or one packed folder.", show_default=False),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the instances.")] = None,
-    kind: Annotated[Kind, typer.Option(help="What is made; `packed` stops at ids and borders.")] = Kind.mlm,
+    kind: Annotated[
+        InstanceKind, typer.Option(help="What is made; `packed` stops at ids and borders.")
+    ] = InstanceKind.mlm,
     length: Annotated[int, typer.Option(help="Most tokens of an instance.")] = 512,
     mask: Annotated[MaskUnit, typer.Option(help="What is masked together.")] = MaskUnit.eojeol,
     rate: Annotated[str, typer.Option(help="Share of tokens that are masked; 0.3:0.15 changes it by epoch.")] = "0.15",
@@ -121,7 +123,7 @@ def instances(
 
     masking = _masking(mask.value, rate, epochs, masks, randoms, most, content)
     plan = None
-    if kind != Kind.packed:
+    if kind != InstanceKind.packed:
         plan = Plan(kind.value, length, seed, masking, across, pairs.value, short, pack.value)  # type: ignore[arg-type]
     with Talk(quiet=quiet) as talk:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files import path_of, read_settled, typed, write_folder
@@ -46,6 +46,9 @@ class ImportedVocab:
     ----------
     adapter : ForeignTokenizer
     """
+
+    kind: ClassVar[str] = "imported"
+    """In the place of a `koktok.vocab.ModelKind`."""
 
     def __init__(self, adapter: ForeignTokenizer) -> None:
         self._adapter = adapter

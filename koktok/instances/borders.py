@@ -26,14 +26,14 @@ from koktok.count import Counts
 from koktok.segment import Whitespace, segment_counts
 from koktok.segment.segmented import Kind
 from koktok.text.normalize import nfc
-from koktok.vocab import KINDS
+from koktok.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from koktok.bulk.solvers import Solver
+    from koktok.foreign import ImportedTokenizer
     from koktok.segment import Policy, Segmenter
-    from koktok.tokenizer import Tokenizer
 
 __all__ = [
     "ENDING",
@@ -120,22 +120,24 @@ class WordCuts:
         return starts, found.offset[at].astype(np.int64), np.isin(found.kind[at], _ENDINGS)
 
 
-def is_imported(tokenizer: Tokenizer) -> bool:
+def is_imported(tokenizer: Tokenizer | ImportedTokenizer) -> bool:
     """Whether another library runs it, so that it has neither koktok's normalizer nor its pattern."""
-    return tokenizer.vocab.kind not in KINDS
+    return not isinstance(tokenizer, Tokenizer)
 
 
-def surfaces(tokenizer: Tokenizer) -> list[str]:
+def surfaces(tokenizer: Tokenizer | ImportedTokenizer) -> list[str]:
     """What every id writes into a text, as far as its bytes are whole characters; U+FFFD for the rest, '' for specials."""
     vocab = tokenizer.vocab
     special = set(vocab.special_ids.values())
-    if is_imported(tokenizer):
+    if not isinstance(tokenizer, Tokenizer):
         written = ("" if i in special or not token else token for i, token in enumerate(vocab.tokens))
         return [
             token.removeprefix("##") if token.startswith("##") else tokenizer.decode([i]) if token else ""
             for i, token in enumerate(written)
         ]
-    return ["" if i in special else data.decode("utf-8", "replace") for i, data in enumerate(vocab.token_bytes)]
+    return [
+        "" if i in special else data.decode("utf-8", "replace") for i, data in enumerate(tokenizer.vocab.token_bytes)
+    ]
 
 
 def is_symbol(surface: str) -> bool:
@@ -163,7 +165,7 @@ class MarkedTexts:
     ['가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
     """
 
-    def __init__(self, tokenizer: Tokenizer, lexicon: WordCuts) -> None:
+    def __init__(self, tokenizer: Tokenizer | ImportedTokenizer, lexicon: WordCuts) -> None:
         self.tokenizer, self.lexicon = tokenizer, lexicon
         written = surfaces(tokenizer)
         self._symbols = np.array([SYMBOL * is_symbol(surface) for surface in written], np.uint8)
@@ -185,13 +187,15 @@ class MarkedTexts:
     def _bulk(
         self, batches: Iterator[list[str]], threads: int | None
     ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
-        shift = max(_NARROW, (self.tokenizer.vocab.size - 1).bit_length())
+        tokenizer = self.tokenizer
+        assert isinstance(tokenizer, Tokenizer)  # `__call__` has asked
+        shift = max(_NARROW, (tokenizer.vocab.size - 1).bit_length())
         encoder = Encoder(
-            self.tokenizer.vocab,
-            self.tokenizer.normalizer,
-            self.tokenizer.pattern,
-            lstrip=self.tokenizer.style.lstrip,
-            marking=lambda solver: _Marking(solver, self.tokenizer, self.lexicon, shift),
+            tokenizer.vocab,
+            tokenizer.normalizer,
+            tokenizer.pattern,
+            lstrip=tokenizer.style.lstrip,
+            marking=lambda solver: _Marking(solver, tokenizer, self.lexicon, shift),
         )
         for texts, tokens in encoder.stream(
             (text for batch in batches for text in batch), threads=threads, dtype="uint32"

@@ -29,11 +29,12 @@ from koktok.files import Checkpoint, resumable
 from koktok.instances.borders import MarkedTexts, WordCuts, is_imported
 from koktok.instances.reading import By, Sentences, SplitDocument, read
 from koktok.text.sources import ReadReport, Source
+from koktok.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.tokenizer import Tokenizer
+    from koktok.foreign import ImportedTokenizer
 
 __all__ = ["SHARD_TOKENS", "Packed", "PackedShard", "arrow", "facts_of", "write_packed"]
 
@@ -158,7 +159,7 @@ class Packed:
 
 
 def write_packed(
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizer | ImportedTokenizer,
     sources: Source | Sequence[Source],
     out: str | Path,
     *,
@@ -250,15 +251,20 @@ def _bytes(source: Source) -> int | None:
     return sum(path.stat().st_size for path in source.paths) if all(path.is_file() for path in source.paths) else None
 
 
-def facts_of(tokenizer: Tokenizer) -> dict[str, Any]:
+def facts_of(tokenizer: Tokenizer | ImportedTokenizer) -> dict[str, Any]:
     """What instances need to know of a tokenizer."""
     vocab = tokenizer.vocab
     specials = vocab.special_ids
     roles = {role: specials[token] for role, token in tokenizer.roles.items() if token in specials}
-    imported = is_imported(tokenizer)
     single, pair = (_frame(tokenizer, roles, pair=two) for two in (False, True))
     spare = {i for i, token in enumerate(vocab.tokens) if not token or token.startswith(("[unused", "<unused", "<0x"))}
-    excluded = sorted({*specials.values(), *(spare if imported else range(vocab.n_bytes)), *roles.values()})
+    excluded = sorted(
+        {
+            *specials.values(),
+            *(range(tokenizer.vocab.n_bytes) if isinstance(tokenizer, Tokenizer) else spare),
+            *roles.values(),
+        }
+    )
     return {
         "tokenizer": tokenizer.digest(),
         "kind": vocab.kind,
@@ -272,7 +278,7 @@ def facts_of(tokenizer: Tokenizer) -> dict[str, Any]:
     }
 
 
-def _frame(tokenizer: Tokenizer, roles: dict[str, int], *, pair: bool) -> list[list[Any]]:
+def _frame(tokenizer: Tokenizer | ImportedTokenizer, roles: dict[str, int], *, pair: bool) -> list[list[Any]]:
     """The template as [id or "A" or "B", type id]."""
     if not is_imported(tokenizer):
         specials = tokenizer.vocab.special_ids
