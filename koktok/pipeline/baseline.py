@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from koktok.count import Counts
 from koktok.errors import VocabSizeError
 from koktok.foreign.koktok_adapter import Own
 from koktok.foreign.sentencepiece_adapter import SentencePiece
-from koktok.foreign.trivial import open_trivial
+from koktok.foreign.trivial import TRIVIAL
 from koktok.metrics.silver import Silver, SilverRow
 from koktok.pipeline.road import PEER_WORDS, Training
 from koktok.recipe import Recipe
@@ -64,7 +64,7 @@ def compare(training: Training, *, peer: bool = True) -> Comparison:
     assert training.silver is not None, "the held-out text was not cut"
     silver, recipe = Silver(training.silver), training.tokenizer.recipe
     ours = our_row(name_of(recipe), training.tokenizer, silver)
-    syllables = SilverRow("one token a syllable", None, silver.figures(open_trivial("syllables")))
+    syllables = SilverRow("one token a syllable", None, silver.figures(TRIVIAL["syllables"]()))
     if not peer:
         return Comparison((ours, syllables), silver)
     if training.reading.pruned:
@@ -131,16 +131,15 @@ class PlainSentencePiece:
         except (RuntimeError, OSError, ValueError) as error:
             raise VocabSizeError(str(error).strip().splitlines()[-1][-200:]) from error
         self.name = f"SentencePiece {'BPE' if model == 'bpe' else 'Unigram'}"
-        self.subject = SentencePiece("", self.name, written.getvalue())
-        self.processor: Any = self.subject.processor
+        self.tokenizer = SentencePiece(written.getvalue(), name=self.name, proven=True)
 
     def row(self, silver: Silver) -> SilverRow:
         """Its row of the table."""
-        return SilverRow(self.name, len(self.processor), silver.figures(self.subject))
+        return SilverRow(self.name, self.tokenizer.size, silver.figures(self.tokenizer))
 
     def pieces(self, text: str) -> list[str]:
         """The text cut as it cuts it, the prefix shown as a space."""
-        return [piece.replace("▁", " ") for piece in self.processor.encode(text, out_type=str)]
+        return [self.tokenizer.piece(i).replace("▁", " ") for i in self.tokenizer.ids([text])[0]]
 
 
 def name_of(recipe: Recipe) -> str:

@@ -48,9 +48,9 @@ def to_page(
     if not tokenizers:
         raise UsageError("a playground wants a tokenizer", hint="koktok playground my-tokenizer -o page.html")
     for name, tokenizer in tokenizers.items():
-        if getattr(tokenizer, "engine", None) is not None:
+        if (adapter := getattr(tokenizer, "adapter", None)) is not None:
             raise UsageError(
-                f"`{name}` is run by the library {tokenizer.engine.library}, which a page does not have",  # type: ignore[attr-defined]
+                f"`{name}` is run by the library {adapter.library}, which a page does not have",
                 hint="give folders that koktok trained, or imported as its own",
             )
     style = _source("page.css")
