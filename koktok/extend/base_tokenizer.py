@@ -7,23 +7,20 @@ ids that are taken or kept free. What the laws of an extension cannot hold for i
 
 from __future__ import annotations
 
-import base64
-import importlib.util
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.foreign import PACKAGES, PATTERNS, ImportedTokenizer, hf_files, import_tokenizer
-from koktok.foreign.tiktoken_adapter import PATTERNS as OF_PACKAGES
+from koktok.errors import ArtifactError
+from koktok.foreign import ImportedTokenizer, hf_files, import_tokenizer
+from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.formats.folder import files_of
-from koktok.formats.tiktoken import Ranks, ranks_from_text
+from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.hangul import SYLLABLE
 from koktok.vocab import BYTE_OF, BYTE_PIECES
@@ -272,12 +269,10 @@ def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[s
 
 
 def _read(reference: str, pattern: str | None, specials: Mapping[str, int] | None) -> Base:
-    if reference.startswith("package:"):
-        return _of_package(reference)
     tokenizer = import_tokenizer(reference, pattern=pattern, specials=specials)
     if isinstance(tokenizer, ImportedTokenizer):
-        files, whole = tokenizer.engine.files(), hf_files(tokenizer)
-        ranks = getattr(tokenizer.engine, "ranks", None)
+        files, whole = tokenizer.adapter.files(), hf_files(tokenizer)
+        ranks = getattr(tokenizer.adapter, "ranks", None)
     else:
         every = files_of(tokenizer.recipe, tokenizer.vocab, tokenizer.signature)
         files = whole = {name: data for name, data in every.items() if name.startswith(("tok", "spec", "gen"))}
@@ -298,52 +293,9 @@ def base_of(
     return Base(reference, _kind(reference, definition), definition, kept, ranks)
 
 
-def _of_package(reference: str) -> Base:
-    name = reference.removeprefix("package:")
-    if name not in PACKAGES:
-        raise UsageError(f"no package is known for `{name}`; known: {', '.join(sorted(PACKAGES))}")
-    for carried in PACKAGES[name]:
-        module = importlib.util.find_spec(carried.module)
-        places = module.submodule_search_locations if module else None
-        path = next((file for place in places or () if (file := Path(place) / carried.path).is_file()), None)
-        kind, _, pattern = carried.kind.partition("#")
-        if path is None or kind not in ("hf", "sp", "tekken", "tiktoken"):
-            continue
-        if kind in ("hf", "sp"):
-            return _read(str(path), None, None)
-        ranks = (
-            _tekken(path)
-            if kind == "tekken"
-            else Ranks(
-                name,
-                OF_PACKAGES[pattern],
-                ranks_from_text(path.read_text(encoding="utf-8"), str(path)),
-                dict(PATTERNS[name][1]) if name in PATTERNS else {},
-            )
-        )
-        return of_ranks(ranks, reference)
-    raise InputError(
-        f"`{reference}` is carried by {PACKAGES[name][0].distribution}, which is not installed",
-        hint=PACKAGES[name][0].install,
-    )
-
-
-def _tekken(path: Path) -> Ranks:
-    form = json.loads(path.read_text(encoding="utf-8"))
-    config = form["config"]
-    controls = int(config["default_num_special_tokens"])
-    kept = form["vocab"][: int(config["default_vocab_size"]) - controls]
-    ranks = {base64.b64decode(row["token_bytes"]): int(row["rank"]) + controls for row in kept}
-    named = {int(row["rank"]): str(row["token_str"]) for row in form.get("special_tokens") or ()}
-    return Ranks(path.stem, config["pattern"], ranks, {named.get(i, f"<SPECIAL_{i}>"): i for i in range(controls)})
-
-
 def of_ranks(ranks: Ranks, name: str = "ranks") -> Base:
     """The base that tiktoken ranks are."""
-    from koktok.foreign.engines import TiktokenEngine
-
-    engine = TiktokenEngine(ranks)
-    return base_of(name, hf_files(ImportedTokenizer(engine)), files_of_ranks(ranks), ranks)
+    return base_of(name, hf_files(ImportedTokenizer(Tiktoken(ranks))), files_of_ranks(ranks), ranks)
 
 
 def _nodes(node: Any) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import UsageError
-from koktok.foreign import Subject, open_spec
+from koktok.foreign import ForeignTokenizer, open_spec
 from koktok.foreign.koktok_adapter import Own
 from koktok.gold import GoldCorpus, read_gold
 from koktok.metrics.boundaries import GoldPage
@@ -79,8 +79,8 @@ def _several(given: Any) -> Sequence[Any]:
     return list(given) if isinstance(given, Iterable) and not isinstance(given, str | Path) else [given]
 
 
-def _subject(given: Any) -> Subject:
-    if isinstance(given, Subject):
+def _subject(given: Any) -> ForeignTokenizer:
+    if isinstance(given, ForeignTokenizer):
         return given
     if isinstance(given, Tokenizer):
         return Own("", f"koktok {given.vocab.kind}", given)
