@@ -22,7 +22,7 @@ from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
 from koktok.extend import extension_files as write
 from koktok.extend import laws, learn
 from koktok.extend.base_tokenizer import Base, base_of, holds_hangul, of_ranks, open_base
-from koktok.foreign import PATTERNS
+from koktok.formats.published import VOCABULARIES
 from koktok.formats.tiktoken import Ranks, load
 from koktok.segment import Morpheme, Whitespace
 from koktok.vocab import BYTE_CHARS, BYTE_OF, Vocab
@@ -56,7 +56,7 @@ def byte_level(
     """Byte-level BPE that has seen much English and little Korean."""
     made = tokenizers.Tokenizer(models.BPE())
     split = pre_tokenizers.Split(
-        Regex(PATTERNS[pattern][0].replace("++", "+").replace("?+", "?").replace("*+", "*")), "isolated"
+        Regex(VOCABULARIES[pattern].regex.replace("++", "+").replace("?+", "?").replace("*+", "*")), "isolated"
     )
     made.pre_tokenizer = pre_tokenizers.Sequence(
         [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
@@ -84,7 +84,7 @@ def ranked() -> Base:
     # tiktoken's ids are ranks, so a piece stands behind what it is made of: the trainer's order.
     order = sorted(rows, key=rows.__getitem__)
     ranks = {bytes(BYTE_OF[char] for char in piece): i for i, piece in enumerate(order)}
-    return of_ranks(Ranks("tiny", PATTERNS["llama3"][0], ranks, {"<|end|>": 400, "<|pad|>": 405}), "tiny")
+    return of_ranks(Ranks("tiny", VOCABULARIES["llama3"].regex, ranks, {"<|end|>": 400, "<|pad|>": 405}), "tiny")
 
 
 def learnt(base: Base, add: int, segmenter: Any = None, **options: Any) -> tuple[learn.PieceList, learn.BaseText]:
