@@ -101,7 +101,6 @@ def instances(
     shard_tokens: Annotated[int | None, typer.Option(help="Tokens in a packed file. [16777216]")] = None,
     shard_instances: Annotated[int | None, typer.Option(help="Instances in a file. [65536]")] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="[one for each core]")] = None,
-    weight: Annotated[list[str] | None, typer.Option(help="NAME=W: how often a source counts.")] = None,
     field: Field = None,
     n: Annotated[int, typer.Option("--n", help="show: how many instances.")] = 3,
     quiet: Quiet = False,
@@ -131,7 +130,7 @@ def instances(
         else:
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
-                tokenizer, text, place, field, weight or [], documents.value, sentences.value, segmenter, policy,
+                tokenizer, text, place, field, documents.value, sentences.value, segmenter, policy,
                 shard_tokens, workers, talk, quiet=quiet,
             )  # fmt: skip
         if plan is None:
@@ -170,7 +169,6 @@ def _packed(
     text: list[str],
     place: Path,
     field: str | None,
-    weights: list[str],
     documents: str,
     sentences: str,
     segmenter: str,
@@ -194,7 +192,7 @@ def _packed(
     try:
         made = write_packed(
             load(tokenizer),
-            sources_of(text, field, weights, quiet=quiet),
+            sources_of(text, field, [], quiet=quiet),
             place,
             lexicon=WordCuts(
                 analyser if segmenter == "whitespace" else CachedSegmenter(analyser), Policy.parse(policy)

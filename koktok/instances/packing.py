@@ -221,7 +221,7 @@ def write_packed(
         "sentences": sentences,
         "cleaning": cleaning or {},
         "shard_tokens": shard_tokens,
-        "sources": [{"name": source.name, "weight": source.weight, "bytes": _bytes(source)} for source in sources],
+        "sources": [{"name": source.name, "bytes": _bytes(source)} for source in sources],
         "koktok": version("koktok"),
     }
     report = report or ReadReport()
