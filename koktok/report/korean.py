@@ -51,8 +51,8 @@ _NOTES: Final = (
     (r"spans are looked up in the text, spaces are no tokens", "토큰 위치는 본문에서 찾음, 공백은 토큰이 되지 않음"),
     (r"morphemes are restored forms, spaces are no tokens", "형태소는 원형으로 복원됨, 공백은 토큰이 되지 않음"),
     (
-        r"WordPiece, cased: spaces are lost, and a word with an unknown character is one unknown token",
-        "WordPiece(대소문자 구분): 공백은 사라지고, 모르는 글자가 든 어절은 통째로 미등록 토큰",
+        r"WordPiece: spaces are lost, and a word with an unknown character is one unknown token",
+        "WordPiece: 공백은 사라지고, 모르는 글자가 든 어절은 통째로 미등록 토큰",
     ),
     (
         r"input segmented by MeCab-ko (.*), spaces as (.), which are tokens",
