@@ -59,6 +59,9 @@ TARGETS = ("keep", "tokens_per_eojeol", "nu")
 """What a preset stands for one of: a target that `nu` is found for, or `nu` itself."""
 
 
+PREFIXED_STYLES = ("bert", "roberta", "t5")
+"""Families that tag and extract: transformers gets a text of them in words, `tokenizer(words, is_split_into_words=True)`."""
+
 MOST_IDS = 10_000_000
 """Largest vocabulary: ten times the largest that models have, and what a gigabyte of memory holds."""
 
@@ -115,6 +118,9 @@ class PretokenizeRecipe(_Section):
     """Digits one by one, in groups of three from the right, or like any other character."""
     pattern: Literal["koktok", Published] = "koktok"
     """`bpe-bytes`: a published pattern in place of these two, letter for letter, because fast runtimes know no other."""
+    prefix_space: bool = False
+    """A space before the first word, so that it is spelled like any other and words given apart get the ids of the running
+    text; decoding takes it away. On where `Recipe.changed` chooses the style bert, roberta or t5, if the model can have it."""
 
 
 class SegmentRecipe(_Section):
@@ -380,6 +386,15 @@ class Recipe(_Section):
         return self
 
     @model_validator(mode="after")
+    def _a_space_can_be_in_pieces(self) -> Recipe:
+        if self.pretokenize.prefix_space and self.train.model in WITH_UNKNOWN:
+            raise RecipeError(
+                f"a {self.train.model} vocabulary reads whole words and has no space before the first",
+                hint="--no-prefix-space, or --model unigram",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _superwords_are_possible(self) -> Recipe:
         fits = self.train.model in WIDE_MODELS and self.train.backend == "koktok" and not self.spelled
         if self.train.superwords and not fits:
@@ -582,11 +597,20 @@ class Recipe(_Section):
         usual = isinstance(values["train"], dict) and isinstance(
             values["special"], dict
         )  # or `build` says what is wrong
+        cutting, before = values["pretokenize"], _prefixed(self.special.style, self.train.model)
+        asked = _plain(changes.get("pretokenize")).get("prefix_space") is not None
+        if usual and isinstance(cutting, dict) and not asked and self.pretokenize.prefix_space == before:
+            cutting["prefix_space"] = _prefixed(values["special"]["style"], values["train"]["model"])
         if usual and train.get("specials") is None:
             before = (self.special.style, self.train.model, self.special.chat_template)
             after = (values["special"]["style"], values["train"]["model"], values["special"]["chat_template"])
             values["train"]["specials"] = styles.changed(self.train.specials, before, after)
         return self.build(values)
+
+
+def _prefixed(style: str, model: str) -> bool:
+    """Whether a space stands before the first word where nobody says: in the families whose users give words apart."""
+    return style in PREFIXED_STYLES and model not in WITH_UNKNOWN
 
 
 SECTION_OF: dict[str, str] = {

@@ -49,6 +49,8 @@ class Decoder:
     vocab : Vocab
     letters : bool
         Whether pieces are spelled in conjoining jamo.
+    prefix : bool
+        Whether a space that a text begins with is taken away.
 
     Examples
     --------
@@ -59,9 +61,10 @@ class Decoder:
     ['가\ufffd\ufffd\ufffd나']
     """
 
-    def __init__(self, vocab: Vocab, *, letters: bool = False) -> None:
+    def __init__(self, vocab: Vocab, *, letters: bool = False, prefix: bool = False) -> None:
         self.size = vocab.size
         self.letters = letters
+        self.prefix = prefix
         self.first_special = vocab.first_special
         self._bytewise = vocab.bytewise
         spelled, firsts = vocab.token_bytes, None
@@ -114,7 +117,8 @@ class Decoder:
         else:
             with ThreadPoolExecutor(workers) as pool:
                 parts = list(pool.map(lambda some: self._decode(*some), work))
-        return [text for part in parts for text in part]
+        texts = [text for part in parts for text in part]
+        return [text.removeprefix(" ") for text in texts] if self.prefix else texts
 
     def batch(self, rows: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
         """Texts of rows of ids."""

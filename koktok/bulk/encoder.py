@@ -53,6 +53,8 @@ class Encoder:
     pattern : Pattern
     lstrip : collection of str
         Special tokens that take the white space before them.
+    prefix : bool
+        Whether a space stands before every text.
     table_bytes : int
         Bound of the table of one thread.
     marking : callable, optional
@@ -74,6 +76,7 @@ class Encoder:
         pattern: Pattern,
         *,
         lstrip: Collection[str] = (),
+        prefix: bool = False,
         table_bytes: int = TABLE_BYTES,
         marking: Callable[[Solver], Any] | None = None,
     ) -> None:
@@ -81,6 +84,7 @@ class Encoder:
         self.normalizer = normalizer
         self.pattern = pattern
         self.lstrip = tuple(lstrip)
+        self.prefix = prefix
         self.table_bytes = table_bytes
         # Where every syllable is taken apart, compiled code does it, and a syllable is as plain as elsewhere.
         letters = isinstance(normalizer, JamoNormalizer) and normalizer.splits_all
@@ -101,7 +105,9 @@ class Encoder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process solves for itself.
-        made = partial(Encoder, lstrip=self.lstrip, table_bytes=self.table_bytes, marking=self.marking)
+        made = partial(
+            Encoder, lstrip=self.lstrip, prefix=self.prefix, table_bytes=self.table_bytes, marking=self.marking
+        )
         return made, (self.vocab, self.normalizer, self.pattern)
 
     def __call__(
@@ -163,6 +169,8 @@ class Encoder:
             table = self._idle.pop()
         except IndexError:
             table = WordTable(self.table_bytes)
+        if self.prefix:
+            texts = texts.prefixed(self._marks == NOT_PLAIN, self.normalizer)
         found = self._with(table, texts, dtype, before, after)
         self._idle.append(table)  # not one that was left in the midst of a block: its heads wait for their ids
         return found

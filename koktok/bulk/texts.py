@@ -87,6 +87,32 @@ class Texts:
             return f"{str(whole, CODEC)}\0".encode()
         return "".join(f"{self.text(i)}\0" for i in range(first, last)).encode()
 
+    def prefixed(self, fragile: NDArray[np.bool_], normalizer: Normalizer) -> Texts:
+        r"""The same with a space before each text of which the normalizer leaves something.
+
+        Parameters
+        ----------
+        fragile : ndarray of bool
+            By code point: whether the normalizer may take it away.
+        normalizer : Normalizer
+
+        Examples
+        --------
+        >>> texts = Texts.of(["가", "", "\u200b"])
+        >>> texts = texts.prefixed(np.arange(0x110000) == 0x200B, Normalizer())
+        >>> [texts.text(i) for i in range(3)]
+        [' 가', '', '\u200b']
+        """
+        blank = self.begins == self.ends
+        doubtful = np.zeros(len(self), np.bool_)
+        _look(self.data, self.begins, self.ends, fragile, doubtful)
+        for i in np.flatnonzero(doubtful).tolist():
+            blank[i] = not normalizer(self.text(i))
+        data = np.zeros(self.size + len(self) + len(_PADDING), np.uint16)
+        begins, ends = np.empty_like(self.begins), np.empty_like(self.ends)
+        _put_spaces(self.data, self.begins, self.ends, blank, data, begins, ends)
+        return Texts(data, begins, ends, self.specials, self.closes)
+
     @property
     def size(self) -> int:
         """Units of all documents."""
@@ -267,6 +293,32 @@ def _of_arrow(array: Any, size: int, documents: int) -> Iterator[Callable[[], Te
                 Texts.of_utf8, data, offsets[at:last], "an Arrow array"
             )  # which promises UTF-8 and does not check it
             at = last - 1
+
+
+@njit(nogil=True, cache=True)
+def _look(data, begins, ends, fragile, doubtful):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Mark the texts of which the normalizer may leave nothing; of surrogates nobody knows."""
+    for i in range(len(begins)):
+        at = begins[i]
+        while at < ends[i] and (fragile[data[at]] or data[at] & 0xF800 == 0xD800):
+            at += 1
+        doubtful[i] = begins[i] < at == ends[i]
+
+
+@njit(nogil=True, cache=True)
+def _put_spaces(  # type: ignore[no-untyped-def]
+    data, begins, ends, blank, out, new_begins, new_ends
+):  # pragma: no cover - compiled
+    used = 0
+    for i in range(len(begins)):
+        new_begins[i] = used
+        if not blank[i]:
+            out[used] = 32
+            used += 1
+        for at in range(begins[i], ends[i]):
+            out[used] = data[at]
+            used += 1
+        new_ends[i] = used
 
 
 @njit(nogil=True, cache=True)

@@ -165,9 +165,16 @@ def _spm(tokenizer: Tokenizer | ImportedTokenizer, out: Path, user_defined: list
         whole = tokenizer.adapter.data
         write_file(out, whole, ours=lambda file: may_be_ours(file) or file.read_bytes() == whole)
         return []
-    data = model_proto(tokenizer.vocab, tokenizer.pattern, normalizer=tokenizer.normalizer, user_defined=user_defined)
+    data = model_proto(
+        tokenizer.vocab,
+        tokenizer.pattern,
+        normalizer=tokenizer.normalizer,
+        user_defined=user_defined,
+        prefix=tokenizer.prefix,
+    )
     write_file(out, data, ours=may_be_ours)
-    return [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
+    said = ["SentencePiece leaves the space before the first word when it decodes"] * tokenizer.prefix
+    return said + [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
 
 
 def _tiktoken(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str) -> list[str]:
@@ -185,7 +192,8 @@ def _tiktoken(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str) ->
         return []
     ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
     write_folder(out, files(ranks, tokenizer.normalizer.signature(), tokenizer.pattern.javascript), EXPORT)
-    return ["tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
+    said = ["tiktoken puts no space before the first word: give it ' ' + text, and take that away"] * tokenizer.prefix
+    return [*said, "tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
 
 
 def _gguf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, into: Path | None) -> list[str]:
@@ -196,7 +204,7 @@ def _gguf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, into: 
         table, chat_template = gguf_table(tokenizer), ""
         said = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
     else:
-        table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
+        table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=tokenizer.prefix)
         chat_template = tokenizer.style.chat_template
         said = [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
     if into is None:

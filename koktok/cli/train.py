@@ -140,6 +140,13 @@ def train(
             help="koktok, or for bpe-bytes gpt2 | llama3 | qwen2 | o200k | cl100k. [koktok]", rich_help_panel=KOREAN
         ),
     ] = None,
+    prefix_space: Annotated[
+        bool | None,
+        typer.Option(
+            help="A space before the first word, off again in decoding. [on for --style bert, roberta, t5]",
+            rich_help_panel=KOREAN,
+        ),
+    ] = None,
     jamo: Annotated[
         bool | None, typer.Option("--jamo", help="Train on conjoining jamo.", rich_help_panel=KOREAN)
     ] = None,
@@ -212,7 +219,7 @@ def train(
     without = {"user_dictionary": "", "user_dictionary_sha256": ""} if user_dictionary == "" else {}
     chosen = base.changed(
         segment={"segmenter": segmenter, "policy": policy, "mass": segment_mass, **without},
-        pretokenize={"split": split, "digits": digits, "pattern": pattern},
+        pretokenize={"split": split, "digits": digits, "pattern": pattern, "prefix_space": prefix_space},
         train={
             "vocab_size": vocab_size,
             "model": model,

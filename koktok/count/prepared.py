@@ -23,12 +23,24 @@ from koktok.text.pretokenize import Pattern
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["prepare", "prepare_runs", "untouched", "words_in"]
+__all__ = ["after_a_space", "prepare", "prepare_runs", "untouched", "words_in"]
 
 _ASCII = [
     chr(i) for i in (*range(ord("a"), ord("z") + 1), *range(ord("A"), ord("Z") + 1), *range(33, 65), *range(91, 97))
 ]
 _CHUNK = 1 << 19  # runs whose words are looked up at once
+
+
+def after_a_space(counts: Counts) -> Counts:
+    """Words, or runs of them, as they stand where every text begins with a space: those that began a line are like the others.
+
+    Examples
+    --------
+    >>> after_a_space(Counts.from_mapping({"집": 1, " 집": 2, "  집": 1})).as_dict()
+    {'  집': 1, ' 집': 3}
+    """
+    word = pl.when(col.word.str.contains(r"^\s")).then(col.word).otherwise(pl.lit(" ") + col.word)
+    return Counts.from_frame(summed([counts.frame.with_columns(word=word)]))
 
 
 def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:

@@ -43,6 +43,7 @@ def own_json(text: str, content: Mapping[str, Any]) -> Tokenizer | None:
     """The tokenizer of a tokenizer.json that koktok wrote, or None."""
     kinds = hf.KINDS.get(content["model"].get("type"), ())
     apart = any(node.get("type") == "Precompiled" for node in _steps(content))
+    prefix = any(node.get("type") == "Prepend" for node in _steps(content))
     folds = _folds(content)
     for kind in kinds:
         try:
@@ -52,14 +53,14 @@ def own_json(text: str, content: Mapping[str, Any]) -> Tokenizer | None:
         for pattern, jamo in product(_patterns(), IN_JAMO if apart else (False,)):
             if pattern.regex not in _regexes(content):
                 continue
-            plain = _written(vocab, pattern, folds, "plain", jamo=jamo)
+            plain = _written(vocab, pattern, folds, "plain", jamo=jamo, prefix=prefix)
             if plain is None or any(plain[name] != content.get(name) for name in NODES):
                 continue
             for style in _styles(vocab):
-                found = _written(vocab, pattern, folds, style, jamo=jamo)
+                found = _written(vocab, pattern, folds, style, jamo=jamo, prefix=prefix)
                 if found and all(found[name] == content.get(name) for name in LOOKS):
-                    return _made(vocab, pattern, folds, style, jamo=jamo)
-            return _made(vocab, pattern, folds, "plain", jamo=jamo)
+                    return _made(vocab, pattern, folds, style, jamo=jamo, prefix=prefix)
+            return _made(vocab, pattern, folds, "plain", jamo=jamo, prefix=prefix)
     return None
 
 
@@ -78,6 +79,7 @@ def own_model(proto: Any, data: bytes) -> Tokenizer | None:
     if any(row.type == kinds.USER_DEFINED for row in proto.pieces):
         return None
     joins = proto.denormalizer_spec.name == "koktok_jamo"
+    prefix = proto.normalizer_spec.add_dummy_prefix
     try:
         vocab = Vocab(
             model,
@@ -91,8 +93,8 @@ def own_model(proto: Any, data: bytes) -> Tokenizer | None:
     pattern = next((pattern for pattern in _patterns() if not sentencepiece.why_not(vocab, pattern)), None)
     for jamo in IN_JAMO if joins else (False,):
         normalizer = _normalizer(vocab, Folds(), jamo)
-        if pattern and sentencepiece.model_proto(vocab, pattern, normalizer=normalizer) == data:
-            return _made(vocab, pattern, Folds(), "plain", jamo=jamo)
+        if pattern and sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, prefix=prefix) == data:
+            return _made(vocab, pattern, Folds(), "plain", jamo=jamo, prefix=prefix)
     return None
 
 
@@ -108,20 +110,22 @@ def _normalizer(vocab: Vocab, folds: Folds, jamo: Jamo) -> Normalizer:
     return JamoNormalizer(folds, vocab.whole_characters if jamo == "fallback" else ())
 
 
-def _written(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo) -> dict[str, Any] | None:
+def _written(
+    vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: bool
+) -> dict[str, Any] | None:
     """What koktok would write, or None where the style wants tokens that are not there."""
     look = style_for(style, vocab.specials)
     try:
-        text = hf.tokenizer_json(vocab, _normalizer(vocab, folds, jamo), pattern, style=look)
+        text = hf.tokenizer_json(vocab, _normalizer(vocab, folds, jamo), pattern, style=look, prefix=prefix)
     except KoktokError:
         return None
     return dict(json.loads(text))
 
 
-def _made(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo) -> Tokenizer:
+def _made(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: bool) -> Tokenizer:
     recipe = Recipe().changed(
         normalize={field.name: getattr(folds, field.name) for field in fields(folds)},
-        pretokenize={"split": pattern.split, "digits": pattern.digits},
+        pretokenize={"split": pattern.split, "digits": pattern.digits, "prefix_space": prefix},
         train={
             "model": vocab.kind,
             "vocab_size": vocab.size,

@@ -30,7 +30,7 @@ word; nothing is unknown.""",
 """What kinds that are not lossless lose."""
 
 
-def elsewhere(kind: str, *, superwords: bool, jamo: bool, pattern: str = "koktok") -> list[str]:
+def elsewhere(kind: str, *, superwords: bool, jamo: bool, pattern: str = "koktok", prefix: bool = False) -> list[str]:
     """What other libraries and tasks do not do with a vocabulary of this kind, and the way round; a sentence each.
 
     Examples
@@ -51,10 +51,17 @@ def elsewhere(kind: str, *, superwords: bool, jamo: bool, pattern: str = "koktok
             "transformers: whole-word masking sees a sentence as one word (`whole_word_mask=True` looks for gaps between "
             "offsets, and these hold the space before a word); `KoktokCollator` of koktok masks whole eojeols."
         )
-        found.append(
-            "transformers: `is_split_into_words=True` drops the spaces between words; give the running text, or put a "
-            "space before each word but the first."
-        )
+        if prefix:
+            found.append(
+                "A space goes before the first word and comes off when ids are decoded, so that it is spelled like any other "
+                "word, and `is_split_into_words=True` gives the ids of the running text. Beside a special token inside a text "
+                "it stands too. SentencePiece, llama.cpp and tiktoken do not take it off; tiktoken does not put it there."
+            )
+        else:
+            found.append(
+                "transformers: **do not use `is_split_into_words=True`** with this tokenizer: it drops the spaces between "
+                "words. Give the running text, put a space before each word but the first, or train with `--prefix-space`."
+            )
     if kind == "unigram":
         found.append(
             "JavaScript (transformers.js), llama.cpp and OpenVINO have no byte fallback for Unigram: a character without "
@@ -146,6 +153,7 @@ def model_card(
         superwords=bool(recipe.train.superwords),
         jamo=recipe.spelled,
         pattern=recipe.pretokenize.pattern,
+        prefix=recipe.pretokenize.prefix_space,
     )
     if not sentencepiece.why_not(tokenizer.vocab, tokenizer.pattern):
         less = "; ".join(sentencepiece.differences(tokenizer.normalizer))

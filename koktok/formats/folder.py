@@ -62,17 +62,18 @@ def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict
     ['koktok.toml', 'special_tokens_map.json', 'tokenizer.json', 'tokenizer.model', 'tokenizer_config.json']
     """
     normalizer, pattern = recipe.normalizer_for(vocab), recipe.pattern
+    prefix = recipe.pretokenize.prefix_space
     signature = {**signature, "kind": vocab.kind, "vocab": vocab.digest()}
     files: dict[str, str | bytes] = {MARK: ""}
     if hf.why_not(vocab):
         files["vocab.json"] = plain.vocab_json(vocab)
     else:
         style = recipe.style_for(vocab.specials)
-        files["tokenizer.json"] = hf.tokenizer_json(vocab, normalizer, pattern, style=style)
+        files["tokenizer.json"] = hf.tokenizer_json(vocab, normalizer, pattern, style=style, prefix=prefix)
         signature["seal"] = seal_of(files["tokenizer.json"])
         files |= hf_config.config_files(vocab, style)
     if not sentencepiece.why_not(vocab, pattern):
-        files["tokenizer.model"] = sentencepiece.model_proto(vocab, pattern, normalizer=normalizer)
+        files["tokenizer.model"] = sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, prefix=prefix)
     files[MARK] = recipe.to_toml(signature)
     return files
 

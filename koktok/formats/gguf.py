@@ -77,7 +77,7 @@ class Table:
     charsmap : bytes
         For "t5": the normalizer, compiled.
     add_space_prefix, remove_extra_whitespaces : bool
-        As SentencePiece's normalizer has them; False for every vocabulary of koktok's own.
+        As SentencePiece's normalizer has them; of koktok's own the first follows the recipe, and the second is False.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def why_not(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> str:
     return ""
 
 
-def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer) -> Table:
+def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False) -> Table:
     """The table of one of koktok's own tokenizers.
 
     Raises
@@ -193,6 +193,7 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer) -> Table:
         + tuple(UNKNOWN if vocab.special_ids[t] == roles["unk"] else CONTROL for t in vocab.specials),
         roles=dict(sorted(roles.items())),
         charsmap=charsmap(normalizer) if unigram else b"",
+        add_space_prefix=prefix,
     )
 
 
@@ -212,6 +213,10 @@ def notes(table: Table, normalizer: Normalizer | None = None) -> list[str]:
         found.append("no normalizer: give llama.cpp text that is normalized already (koktok normalize)")
     elif normalizer is not None:
         found += [f"not normalized: {line}" for line in differences(normalizer)]
+    if table.add_space_prefix:
+        found.append(
+            "the space before the first word is put there, and decoding leaves it; none before white space alone"
+        )
     if USER_DEFINED in table.types:
         found.append("user-defined symbols are cut out of the text first, and a space beside one may be lost")
     if table.model != "gpt2":

@@ -40,7 +40,9 @@ KINDS = {
 """Hugging Face's models, and the kinds of vocabulary that each runs."""
 
 
-def tokenizer_json(vocab: Vocab, normalizer: Normalizer, pattern: Pattern, *, style: Style | None = None) -> str:
+def tokenizer_json(
+    vocab: Vocab, normalizer: Normalizer, pattern: Pattern, *, style: Style | None = None, prefix: bool = False
+) -> str:
     """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer.
 
     Parameters
@@ -51,6 +53,8 @@ def tokenizer_json(vocab: Vocab, normalizer: Normalizer, pattern: Pattern, *, st
     pattern : Pattern
     style : Style, optional
         What stands around a text; nothing where it is left out.
+    prefix : bool
+        A space goes before every text (before every part, where special tokens stand inside), and off again.
 
     Raises
     ------
@@ -63,7 +67,9 @@ def tokenizer_json(vocab: Vocab, normalizer: Normalizer, pattern: Pattern, *, st
     style = style or style_for("plain", vocab.specials)
     step = normalizer.to_hf()
     nodes = step["normalizers"] if step["type"] == "Sequence" else [step]
+    nodes = nodes + [{"type": "Prepend", "prepend": " "}] * prefix
     decoders = _decoders(vocab) + (jamo_decoders() if isinstance(normalizer, JamoNormalizer) else [])
+    decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * prefix
     content = {
         "version": "1.0",
         "truncation": None,

@@ -168,6 +168,7 @@ def model_proto(
     *,
     normalizer: Normalizer | None = None,
     user_defined: Collection[str] = (),
+    prefix: bool = False,
 ) -> bytes:
     """The serialized ModelProto, the same bytes for the same vocabulary.
 
@@ -181,6 +182,8 @@ def model_proto(
     user_defined : collection of str
         Special tokens that SentencePiece shall find in text (USER_DEFINED); the others are control symbols, which text
         never reaches.
+    prefix : bool
+        A space goes before every text. Decoding leaves it there: SentencePiece takes away its mark ▁ only.
 
     Raises
     ------
@@ -247,4 +250,5 @@ def model_proto(
         spec.add_dummy_prefix = False
         spec.remove_extra_whitespaces = False
         spec.escape_whitespaces = False
+    model.normalizer_spec.add_dummy_prefix = prefix
     return bytes(model.SerializeToString(deterministic=True))

@@ -105,6 +105,7 @@ def restyle(
             "pad_to_multiple": pad_to_multiple,
         },
         train={"specials": None if specials is None else tuple(specials)},
+        pretokenize={"prefix_space": old.pretokenize.prefix_space},  # what the pieces were learnt with
     )
     vocab = replace(tokenizer.vocab, specials=recipe.special_tokens)
     vocab = fill(vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from koktok.count.prepared import prepare
+from koktok.count.prepared import after_a_space, prepare
 from koktok.errors import UsageError
 from koktok.foreign.base import Rows
 from koktok.foreign.spans import Spans
@@ -375,6 +375,7 @@ def train_frontier(
     raw = made.reading.held
     if not raw.total:
         raise UsageError("the curve is drawn on held-out words, and nothing was held out", hint="--holdout 0.05")
+    raw = after_a_space(raw) if recipe.pretokenize.prefix_space else raw
     held = cut_words(prepare(raw, made.normalizer, made.pattern), recipe, made.segmenter, options.tell)
     eojeols = sum(n for word, n in raw.items() if word.strip(" "))
     job = Job(made.segmented, recipe, made.pattern)

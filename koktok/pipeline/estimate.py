@@ -17,7 +17,7 @@ import numpy as np
 from koktok.count import Counts
 from koktok.count.count_files import about
 from koktok.count.counting import Shards, counting, whole
-from koktok.count.prepared import prepare
+from koktok.count.prepared import after_a_space, prepare
 from koktok.count.sample import enough
 from koktok.recipe import Recipe
 from koktok.text.sources import Source, read_batches
@@ -82,6 +82,7 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
             raw, half, times = whole(found.words), None, 1.0
     else:
         raw, half, times = _looked(sources, recipe.holdout, threads)
+    raw = after_a_space(raw) if recipe.pretokenize.prefix_space else raw
     counts = prepare(raw, recipe.normalizer, recipe.pattern.within_words)
     power = 1.0
     if half is not None and times > 1 and 0 < len(half) < len(raw):

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.count import Counts, words_of
 from koktok.count.counting import Reading, Tell, read, silent
-from koktok.count.prepared import prepare, prepare_runs, words_in
+from koktok.count.prepared import after_a_space, prepare, prepare_runs, words_in
 from koktok.count.sample import enough, sampled, weights
 from koktok.errors import CorpusError, UsageError
 from koktok.formats.card import model_card
@@ -281,7 +281,8 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
         cut_runs = None if runs is None else segment_runs(runs, cut)
         raw = reading.held if reading.held.total else reading.train
         policy = Policy.parse(recipe.segment.policy)
-        held = cut_texts(raw, normalizer, segmenter, policy) if options.measured else None
+        first = recipe.pretokenize.prefix_space
+        held = cut_texts(raw, normalizer, segmenter, policy, first=first) if options.measured else None
     peak = 0
     if isinstance(workers, Workers):
         workers.close()  # each has 375 MB of dictionary, which the trainer may want
@@ -392,10 +393,13 @@ def trained_on(reading: Reading, recipe: Recipe, notes: list[str]) -> tuple[Coun
         to `notes`.
     """
     normalizer, pattern = recipe.normalizer, recipe.pattern
-    counts = prepare(reading.train, normalizer, pattern.within_words)
+    raw, raw_runs = reading.train, reading.runs
+    if recipe.pretokenize.prefix_space:
+        raw, raw_runs = after_a_space(raw), raw_runs and after_a_space(raw_runs)
+    counts = prepare(raw, normalizer, pattern.within_words)
     whole = counts.total
     counts, dropped = counts.pruned(recipe.train.min_count)
-    runs = None if reading.runs is None else prepare_runs(reading.runs, normalizer, pattern, counts.words)
+    runs = None if raw_runs is None else prepare_runs(raw_runs, normalizer, pattern, counts.words)
     if dropped.words:
         notes.append(f"words that occur less than {recipe.train.min_count} times are not trained on: {dropped}")
     if not recipe.train.min_count:
@@ -433,7 +437,9 @@ def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) 
     )
 
 
-def cut_texts(raw: Counts, normalizer: Normalizer, segmenter: Segmenter, policy: Policy) -> SegmentedCounts:
+def cut_texts(
+    raw: Counts, normalizer: Normalizer, segmenter: Segmenter, policy: Policy, *, first: bool = False
+) -> SegmentedCounts:
     """Counted words or sentences, normalized, with the analyser's cuts of their words, in syllables.
 
     Of more than `MEASURED` distinct texts a sample stands for all of them (`koktok.count.sample`).
@@ -444,6 +450,8 @@ def cut_texts(raw: Counts, normalizer: Normalizer, segmenter: Segmenter, policy:
         As they stand in the text.
     normalizer, segmenter, policy
         As the tokenizer was trained with.
+    first : bool
+        Without a leading space, for a tokenizer that puts one there.
 
     Examples
     --------
@@ -453,7 +461,7 @@ def cut_texts(raw: Counts, normalizer: Normalizer, segmenter: Segmenter, policy:
     """
     texts: Counter[str] = Counter()
     for text, n in sampled(raw, MEASURED).items():
-        texts[normalizer(text)] += n
+        texts[normalizer(text.removeprefix(" ") if first else text)] += n
     words: Counter[str] = Counter()
     for text, n in texts.items():
         for word in words_of(text):

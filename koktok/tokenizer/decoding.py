@@ -234,6 +234,8 @@ class Stream:
     vocab : Vocab
     letters : bool
         Whether pieces are spelled in conjoining jamo.
+    prefix : bool
+        Whether a space that the text begins with is taken away.
     skip_special_tokens : bool
         Leave special tokens out, as `decode` does.
     early : bool
@@ -253,11 +255,18 @@ class Stream:
     """
 
     def __init__(
-        self, vocab: Vocab, *, letters: bool = False, skip_special_tokens: bool = False, early: bool = False
+        self,
+        vocab: Vocab,
+        *,
+        letters: bool = False,
+        prefix: bool = False,
+        skip_special_tokens: bool = False,
+        early: bool = False,
     ) -> None:
         self._size = vocab.size
         self._end = vocab.first_special if skip_special_tokens else vocab.size
         self._letters = letters
+        self._prefix = self._first = prefix
         self._decoder = decoder_for(vocab, early=early)
         self._open = ""  # jamo mode: a lead or an open syllable at the end of the text so far
 
@@ -270,18 +279,27 @@ class Stream:
             When the id is no integer or outside the vocabulary; the stream is as it was before.
         """
         i = checked_id(token_id, self._size)
-        return self._settled(self._decoder.push(i)) if i < self._end else ""
+        return self._begun(self._settled(self._decoder.push(i))) if i < self._end else ""
 
     def finish(self) -> str:
         """What was held back; a character that never became whole is U+FFFD. The stream is then as new."""
         text = self._open + self._decoder.finish()
         self._open = ""
-        return hangul.join(text) if self._letters else text
+        text = self._begun(hangul.join(text) if self._letters else text)
+        self._first = self._prefix
+        return text
 
     @property
     def waiting(self) -> bool:
         """True where something is held back: `finish` would give more than ''."""
         return bool(self._open) or self._decoder.waiting
+
+    def _begun(self, text: str) -> str:
+        """`text`, without the space that the whole begins with where there is one too many."""
+        if not self._first or not text:
+            return text
+        self._first = False
+        return text.removeprefix(" ")
 
     def _settled(self, text: str) -> str:
         """`text` behind what was open, without what is open now."""

@@ -88,14 +88,17 @@ class NormalText:
     ends: Sequence[int]
 
     @classmethod
-    def of(cls, text: str, normalizer: Normalizer, pattern: Pattern) -> NormalText:
-        """The reading of one text."""
+    def of(cls, text: str, normalizer: Normalizer, pattern: Pattern, *, prefix: bool = False) -> NormalText:
+        """The reading of one text; a space before it has the place of its first character, as in Hugging Face."""
         aligned = normalizer.align(text)
+        normal, starts, ends = aligned.normal, aligned.starts, aligned.ends
+        if prefix and normal:
+            normal, starts, ends = f" {normal}", [starts[0], *starts], [ends[0], *ends]
         pretokens, at = [], 0
-        for pretoken in pattern.pretokenize(aligned.normal):
+        for pretoken in pattern.pretokenize(normal):
             pretokens.append((at, pretoken))
             at += len(pretoken)
-        return cls(pretokens, aligned.starts, aligned.ends)
+        return cls(pretokens, starts, ends)
 
     def offsets(self, at: int, spans: Iterable[tuple[int, int]], base: int = 0) -> list[tuple[int, int]]:
         """Spans of the pretoken at `at` as offsets into the text."""

@@ -91,6 +91,7 @@ class Tokenizer(AnyTokenizer):
         self.normalizer = recipe.normalizer_for(vocab)
         self.pattern = recipe.pattern
         self.words = self.pattern.within_words
+        self.prefix = recipe.pretokenize.prefix_space
         self.model = model_for(vocab)
         self._cache: dict[str, Encoded] = {}
 
@@ -120,6 +121,7 @@ class Tokenizer(AnyTokenizer):
     def _digest(self) -> str:
         parts = [self.vocab.digest(), self.normalizer.signature(), asdict(self.pattern), self.recipe.jamo]
         parts.append(asdict(self.style))
+        parts += ["prefix space"] * self.prefix
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -139,7 +141,7 @@ class Tokenizer(AnyTokenizer):
     # --- Encoding -----------------------------------------------------------------------------------------------------
 
     def normalize(self, text: str) -> str:
-        """The text as the model sees it: what `decode(encode(text))` gives back."""
+        """What `decode(encode(text))` gives back: the text as the model sees it, but for a space before the first word."""
         normal = self.normalizer(text)
         return hangul.join(normal) if self.recipe.jamo else normal
 
@@ -241,7 +243,7 @@ class Tokenizer(AnyTokenizer):
         """What `encode_ids` runs on; made on first use, and keeps the words that it has solved."""
         from koktok.bulk import Encoder
 
-        return Encoder(self.vocab, self.normalizer, self.pattern, lstrip=self.style.lstrip)
+        return Encoder(self.vocab, self.normalizer, self.pattern, lstrip=self.style.lstrip, prefix=self.prefix)
 
     # --- Decoding -----------------------------------------------------------------------------------------------------
 
@@ -260,7 +262,8 @@ class Tokenizer(AnyTokenizer):
         if skip_special_tokens:
             kept = [i for i in kept if i < self.vocab.first_special]
         text = decoder_for(self.vocab).decode(kept)
-        return hangul.join(text) if self.recipe.jamo else text
+        text = hangul.join(text) if self.recipe.jamo else text
+        return text.removeprefix(" ") if self.prefix else text
 
     def stream(self, *, skip_special_tokens: bool = False, early: bool = False) -> Stream:
         """A decoder for ids that come one by one, as a model gives them: `push` each, then `finish`.
@@ -280,7 +283,9 @@ class Tokenizer(AnyTokenizer):
         (['한', '국'], '')
         """
         letters = bool(self.recipe.jamo)
-        return Stream(self.vocab, letters=letters, skip_special_tokens=skip_special_tokens, early=early)
+        return Stream(
+            self.vocab, letters=letters, prefix=self.prefix, skip_special_tokens=skip_special_tokens, early=early
+        )
 
     # --- Sampling -----------------------------------------------------------------------------------------------------
 
@@ -440,12 +445,16 @@ class Tokenizer(AnyTokenizer):
             part = text[start:end]
             if self.normalizer(part) == part:
                 # What most texts are: normal already. Places in what the model reads are places in the text.
-                at = start
+                at, first = start, len(offsets)
+                if self.prefix and part:
+                    at, part = at - 1, f" {part}"  # the space has the place of what is behind it
                 for pretoken in (self.pattern if superwords else self.words).pretokenize(part):
                     found, spans = solve(pretoken)
                     ids += found
                     offsets += [(at + a, at + b) for a, b in spans]
                     at += len(pretoken)
+                if self.prefix and part:
+                    offsets[first] = (start, max(offsets[first][1], start + 1))
                 continue
             read = self._read(part, superwords=superwords)
             for at, pretoken in read.pretokens:
@@ -455,7 +464,7 @@ class Tokenizer(AnyTokenizer):
         return self._encoding(ids, offsets)
 
     def _read(self, text: str, *, superwords: bool = True) -> NormalText:
-        return NormalText.of(text, self.normalizer, self.pattern if superwords else self.words)
+        return NormalText.of(text, self.normalizer, self.pattern if superwords else self.words, prefix=self.prefix)
 
     def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
         tokens = self.vocab.tokens
@@ -476,4 +485,18 @@ class Tokenizer(AnyTokenizer):
     def _bulk_decoder(self) -> Decoder:
         from koktok.bulk import Decoder
 
-        return Decoder(self.vocab, letters=bool(self.recipe.jamo))
+        return Decoder(self.vocab, letters=bool(self.recipe.jamo), prefix=self.prefix)
+
+
+def _checked(text: str) -> str:
+    """`text`, if it is one."""
+    if not isinstance(text, str):
+        raise InputError(
+            f"`encode` got {type(text).__name__} where one `str` was wanted",
+            hint="text.decode('utf-8')"
+            if isinstance(text, bytes | bytearray)
+            else "tokenizer.encode_batch(texts) for many"
+            if isinstance(text, Iterable)
+            else "",
+        )
+    return text

@@ -306,7 +306,7 @@ def pieces_of_gguf(tokenizer: Tokenizer, name: str, file: Path) -> Tally:
     tally = Tally(f"pieces: {name}", "the table that koktok writes; no ids, llama.cpp runs outside Python")
     try:
         theirs = gguf.read(file)
-        ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
+        ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=tokenizer.prefix)
     except MissingExtraError as error:
         tally.hindered = str(error).replace("\nhint", "")
         return tally
