@@ -20,9 +20,10 @@ from transformers import AutoTokenizer
 import koktok
 from koktok import Recipe, Tokenizer, train_tokenizer
 from koktok.errors import RecipeError
-from koktok.formats import gguf
+from koktok.formats import gguf, tiktoken
 from koktok.formats.card import elsewhere
 from koktok.formats.styles import restyle
+from koktok.verify import verify
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},
@@ -183,7 +184,7 @@ def test_another_style_changes_no_ids(trained: Callable[..., Path]) -> None:
 
 def test_first_words_are_counted_like_any_other() -> None:
     lines = ["학교에서 책을 읽는다.", "책을 학교에서 읽는다."] * 30
-    recipe = Recipe().changed(holdout=0.0, train={"vocab_size": 330, "required": "none"})
+    recipe = Recipe().changed(holdout=0.0, train={"vocab_size": 375, "required": "none"})
     without, with_ = (train_tokenizer(lines, recipe.changed(pretokenize={"prefix_space": on})) for on in (False, True))
     assert all(word.startswith(" ") for word in with_.segmented.words)
     assert with_.segmented.total == without.segmented.total
@@ -217,3 +218,19 @@ def test_the_card_says_what_words_given_apart_become() -> None:
     assert "do not use `is_split_into_words=True`" in notes[False]
     assert "gives the ids of the running text" in notes[True]
     assert len(set(itertools.chain(notes.values()))) == 2
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe-bytes"])
+def test_verify_knows_what_each_format_does_with_the_space(
+    kind: str, trained: Callable[..., Path], tmp_path: Path, mini: list[str]
+) -> None:
+    folder = trained(train={"model": kind}, pretokenize={"prefix_space": True})
+    ours, exports = Tokenizer.load(folder), []
+    if kind == "bpe-bytes":
+        pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
+        exports = [tmp_path]
+        for name, text in tiktoken.files(tiktoken.ranks_of(ours.vocab, ours.pattern, "mine")).items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+    report = verify(folder, mini[::25], exports=exports)
+    assert [finding.check for finding in report.findings if finding.outcome == "fail"] == []
+    assert report.passed

@@ -82,7 +82,8 @@ class Ids:
         """Ids of the lines as the format gives them; None where it cannot read one."""
         given = normal if self.reader.normalized else lines
         read = [text for text in given if self.reader.reads(text)]
-        found = iter(self.reader.encode(read) if read else ())  # transformers fails over no texts at all
+        given_so = self.reader.with_space(read, prefix=self._tokenizer.prefix)
+        found = iter(self.reader.encode(given_so) if read else ())  # transformers fails over no texts at all
         return [next(found) if self.reader.reads(text) else None for text in given]
 
     def look(self, batch: Batch, rows: Sequence[list[int] | None]) -> None:
@@ -100,6 +101,8 @@ class Ids:
             self._see_ids(line, theirs, ours.ids)
         known = known[: max(0, self._to_decode - self.text.looked)]
         found = self.reader.decode(known)
+        if found and self._tokenizer.prefix and not self.reader.takes_space:
+            found = [text.removeprefix(" ") for text in found]
         for ids, expected, text in zip(known, texts, found or (), strict=False):
             self.text.see(text == expected, "{}: {} in place of {}", ids, text, expected)
 
@@ -189,7 +192,10 @@ class Offsets:
             return "offsets go back"
         normalize = self._tokenizer.normalizer
         end = 0
-        for i, piece, (a, b) in zip(encoding.ids, encoding.pieces, spans, strict=True):
+        pieces = encoding.pieces
+        if self._tokenizer.prefix and pieces:
+            pieces = [pieces[0].removeprefix(" "), *pieces[1:]]
+        for i, piece, (a, b) in zip(encoding.ids, pieces, spans, strict=True):
             if a > end and not self._drops and normalize(line[end:a]):
                 return f"no token covers {shown(line[end:a])}"
             end = max(end, b)

@@ -49,8 +49,9 @@ def specials_of_format(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally
     """Check: in a format, too, such text is text when asked for, and the token when not."""
     tally = Tally(f"special tokens: {name}", "text that spells one is text")
     texts = [text for text in map(tokenizer.normalize, around_specials(tokenizer.vocab.specials)) if reader.reads(text)]
-    plain = reader.encode(texts)
-    allowed = reader.encode_specials(texts)
+    plain = reader.encode(reader.with_space(texts, prefix=tokenizer.prefix))
+    # A space before each part of a text between special tokens is put by nobody but a format's own normalizer.
+    allowed = None if tokenizer.prefix and not reader.puts_space else reader.encode_specials(texts)
     if allowed is not None:
         tally.said += " when the call says so, and the token otherwise"
     for i, text in enumerate(texts):

@@ -49,6 +49,8 @@ class Reader:
         True where it has a normalizer of its own all the same, which may do less than ours.
     rounds : bool
         True where it sums scores in 32 bits over a whole line, which rounds on lines of thousands of tokens.
+    puts_space, takes_space : bool
+        True where it puts the space before the first word that a tokenizer with `prefix_space` wants, and takes it off.
     """
 
     slow = False
@@ -62,9 +64,12 @@ class Reader:
         normalized: bool = False,
         own_normalizer: bool = False,
         rounds: bool = False,
+        puts_space: bool = True,
+        takes_space: bool = True,
     ) -> None:
         self.name, self.adapter = name, adapter
         self.normalized, self.own_normalizer, self.rounds = normalized, own_normalizer, rounds
+        self.puts_space, self.takes_space = puts_space, takes_space
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """Ids of each text; special tokens that a text spells are text, and none are added."""
@@ -73,6 +78,10 @@ class Reader:
     def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
         """Ids of each text, special tokens that it spells read as such; None where the format cannot."""
         return self.adapter.ids_with_specials(texts)
+
+    def with_space(self, texts: list[str], *, prefix: bool) -> list[str]:
+        """What the format must be given where the tokenizer begins with a `prefix` space and the format does not put it."""
+        return [text and f" {text}" for text in texts] if prefix and not self.puts_space else texts
 
     def decode(self, rows: list[list[int]]) -> list[str] | None:
         """The text of each row of ids; None where the format has no decoder of ours."""
@@ -136,12 +145,14 @@ def _json(file: Path) -> Reader:
 
 def _model(file: Path) -> Reader:
     model = open_sp(file.name, file)
-    return Reader(file.name, model, normalized=True, own_normalizer=model.own_normalizer, rounds=True)
+    return Reader(
+        file.name, model, normalized=True, own_normalizer=model.own_normalizer, rounds=True, takes_space=False
+    )
 
 
 def _ranks(folder: Path) -> Reader:
     encoding = open_tiktoken(folder.name, folder)
-    return Reader(f"{encoding.ranks.name}.tiktoken", encoding, normalized=True)
+    return Reader(f"{encoding.ranks.name}.tiktoken", encoding, normalized=True, puts_space=False, takes_space=False)
 
 
 def open_formats(

@@ -45,6 +45,7 @@ print(json.dumps({
     "side": auto.padding_side,
     "longest": auto.model_max_length,
     "chat": auto.apply_chat_template(talk, tokenize=False) if auto.chat_template else "",
+    "apart": auto(lines[0].split(), is_split_into_words=True, add_special_tokens=False)["input_ids"],
     "same": (out / "tokenizer.json").read_bytes() == pathlib.Path(sys.argv[1], "tokenizer.json").read_bytes(),
 }))
 """
@@ -101,6 +102,19 @@ def test_the_folder_loads_in_version_4(
     assert (found["side"], found["longest"]) == (ours.style.padding_side, ours.style.model_max_length)
     assert bool(found["chat"]) == bool(chat)
     assert found["same"]
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("model", ["unigram", "bpe", "bpe-bytes"])
+def test_words_given_apart_in_version_4(
+    model: str, python4: Path, trained: Callable[..., Path], mini: list[str], tmp_path: Path
+) -> None:
+    folder = trained(pretokenize={"prefix_space": True}, **MODELS[model])
+    ours, lines = Tokenizer.load(folder), [line for line in mini if line.split()][::3]
+    found = ask(python4, folder, lines, tmp_path)
+    assert found["apart"] == ours.encode(" ".join(lines[0].split())).ids
+    assert found["ids"] == [ours.encode(line).ids for line in lines]
+    assert found["texts"] == [ours.decode(row) for row in found["ids"]]
 
 
 @pytest.mark.network
