@@ -597,9 +597,9 @@ class Recipe(_Section):
         usual = isinstance(values["train"], dict) and isinstance(
             values["special"], dict
         )  # or `build` says what is wrong
-        cutting, before = values["pretokenize"], _prefixed(self.special.style, self.train.model)
-        asked = _plain(changes.get("pretokenize")).get("prefix_space") is not None
-        if usual and isinstance(cutting, dict) and not asked and self.pretokenize.prefix_space == before:
+        cutting, usually = values["pretokenize"], _prefixed(self.special.style, self.train.model)
+        named = _plain(changes.get("pretokenize")).get("prefix_space") is not None
+        if usual and isinstance(cutting, dict) and not named and self.pretokenize.prefix_space == usually:
             cutting["prefix_space"] = _prefixed(values["special"]["style"], values["train"]["model"])
         if usual and train.get("specials") is None:
             before = (self.special.style, self.train.model, self.special.chat_template)
