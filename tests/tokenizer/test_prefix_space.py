@@ -18,7 +18,7 @@ from tokenizers import Tokenizer as Library
 from transformers import AutoTokenizer
 
 import koktok
-from koktok import Recipe, Tokenizer, train_tokenizer
+from koktok import Recipe, Tokenizer, train
 from koktok.errors import RecipeError
 from koktok.formats import gguf, tiktoken
 from koktok.formats.card import elsewhere
@@ -185,7 +185,7 @@ def test_another_style_changes_no_ids(trained: Callable[..., Path]) -> None:
 def test_first_words_are_counted_like_any_other() -> None:
     lines = ["학교에서 책을 읽는다.", "책을 학교에서 읽는다."] * 30
     recipe = Recipe().changed(holdout=0.0, train={"vocab_size": 375, "required": "none"})
-    without, with_ = (train_tokenizer(lines, recipe.changed(pretokenize={"prefix_space": on})) for on in (False, True))
+    without, with_ = (train(lines, recipe.changed(pretokenize={"prefix_space": on})) for on in (False, True))
     assert all(word.startswith(" ") for word in with_.segmented.words)
     assert with_.segmented.total == without.segmented.total
     first, inside = with_.tokenizer.encode(lines[0]), with_.tokenizer.encode("책을 " + lines[0])
