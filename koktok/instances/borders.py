@@ -195,6 +195,7 @@ class MarkedTexts:
             tokenizer.normalizer,
             tokenizer.pattern,
             lstrip=tokenizer.style.lstrip,
+            prefix=tokenizer.prefix,
             marking=lambda solver: _Marking(solver, tokenizer, self.lexicon, shift),
         )
         for texts, tokens in encoder.stream(

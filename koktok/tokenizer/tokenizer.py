@@ -486,17 +486,3 @@ class Tokenizer(AnyTokenizer):
         from koktok.bulk import Decoder
 
         return Decoder(self.vocab, letters=bool(self.recipe.jamo), prefix=self.prefix)
-
-
-def _checked(text: str) -> str:
-    """`text`, if it is one."""
-    if not isinstance(text, str):
-        raise InputError(
-            f"`encode` got {type(text).__name__} where one `str` was wanted",
-            hint="text.decode('utf-8')"
-            if isinstance(text, bytes | bytearray)
-            else "tokenizer.encode_batch(texts) for many"
-            if isinstance(text, Iterable)
-            else "",
-        )
-    return text
