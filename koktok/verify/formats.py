@@ -53,6 +53,7 @@ class Reader:
         True where it puts the space before the first word that a tokenizer with `prefix_space` wants, and takes it off.
     """
 
+    puts_space = takes_space = True
     slow = False
     """True where only a sample of a large text is worth the time."""
 
