@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from koktok.errors import KoktokError
+    from koktok.extend.make import extend
     from koktok.foreign import load
     from koktok.metrics.evaluate import evaluate
     from koktok.pipeline.road import Training, train
@@ -22,7 +23,18 @@ if TYPE_CHECKING:
     from koktok.tokenizer.encoding import Encoding
     from koktok.verify import verify
 
-__all__ = ["Encoding", "KoktokError", "Recipe", "Tokenizer", "Training", "evaluate", "load", "train", "verify"]
+__all__ = [
+    "Encoding",
+    "KoktokError",
+    "Recipe",
+    "Tokenizer",
+    "Training",
+    "evaluate",
+    "extend",
+    "load",
+    "train",
+    "verify",
+]
 
 _HOMES = {
     "Encoding": "koktok.tokenizer.encoding",
@@ -31,6 +43,7 @@ _HOMES = {
     "Tokenizer": "koktok.tokenizer.tokenizer",
     "Training": "koktok.pipeline.road",
     "evaluate": "koktok.metrics.evaluate",
+    "extend": "koktok.extend.make",
     "load": "koktok.foreign.import_file",
     "train": "koktok.pipeline.road",
     "verify": "koktok.verify",

@@ -17,10 +17,11 @@ SMALL = {"segmenter": "whitespace", "vocab_size": 900, "holdout": 0.0, "required
 
 
 def test_a_room_does_not_hide_a_name() -> None:
-    for room in ("koktok.train.unigram", "koktok.verify.checks"):
+    for room in ("koktok.train.unigram", "koktok.verify.checks", "koktok.extend.laws"):
         importlib.import_module(room)
     assert callable(koktok.train)
     assert callable(koktok.verify)
+    assert callable(koktok.extend)
     from koktok.train import dispatch
 
     assert dispatch.__name__ == "koktok.train.dispatch"

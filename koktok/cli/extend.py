@@ -83,7 +83,7 @@ def extend(
     from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
     from koktok.extend.cost_card import COLUMNS, frontier_rows
     from koktok.extend.learn import NU
-    from koktok.extend.make import extend_tokenizer
+    from koktok.extend.make import extend as extend_tokenizer
 
     personal = PERSONAL_DEFAULT if personal_data == "drop" else ()
     blocked = Blocklist.load(blocklist, personal) if blocklist else Blocklist(personal=personal)

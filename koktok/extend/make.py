@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,14 @@ from koktok.extend.learn import NU, SizePoint, learn, learn_kept, prepare
 from koktok.files import check_folder, write_folder
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, supervised
-from koktok.text.sources import Source
+from koktok.text.sources import text_of
 
-__all__ = ["Made", "extend_tokenizer"]
+__all__ = ["Made", "extend"]
 
 
 @dataclass(frozen=True)
 class Made:
-    """What `extend_tokenizer` wrote.
+    """What `extend` wrote.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class Made:
     folder: Path
 
 
-def extend_tokenizer(
-    reference: str | Base,
-    text: Sequence[Source] | Iterable[Any],
+def extend(
+    reference: str | Path | Base,
+    text: Any,
     out: str | Path,
     *,
     add: int,
@@ -75,9 +75,9 @@ def extend_tokenizer(
 
     Parameters
     ----------
-    reference : str or Base
-        See `open_base`.
-    text : sequence of Source, or iterable of str or of mappings with a field `text`
+    reference : str, Path or Base
+        The base: what `open_base` opens.
+    text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
     out : str or Path
     add : int
         New pieces.
@@ -92,7 +92,7 @@ def extend_tokenizer(
     init : str
         One of `METHODS`, for init.npz.
     policy, segmenter, user_dictionary, threads, cache
-        As in `koktok.train_tokenizer`.
+        As in `koktok.train`.
     blocklist : Blocklist, optional
         What no piece may hold; by default what looks like personal data.
     min_count : int
@@ -114,8 +114,8 @@ def extend_tokenizer(
     if init not in METHODS:
         raise UsageError(f"`--init {init}` is not known", hint=f"--init {' | '.join(METHODS)}")
     check_folder(out, FOLDER)
-    base = reference if isinstance(reference, Base) else open_base(reference, pattern=pattern, specials=specials)
-    reading = read(text, holdout=holdout, threads=threads, tell=tell)
+    base = reference if isinstance(reference, Base) else open_base(str(reference), pattern=pattern, specials=specials)
+    reading = read(text_of(text), holdout=holdout, threads=threads, tell=tell)
     workers = supervised(segmenter, user_dictionary=user_dictionary, processes=threads)
     asked = (
         workers

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
+import koktok
 from koktok import Recipe, Tokenizer
 from koktok.cli import app
 from koktok.count.counting import read
@@ -430,3 +431,14 @@ def test_koktoks_own_vocabularies_can_be_extended(tmp_path: Path, kind: str) -> 
     assert refuted(base, new, json.loads(files["extension.json"])) == []
     assert all(said.holds for said in laws.on_text(base, new, [*LINES[:300], *ENGLISH]))
     assert sum(map(len, new.encode(LINES))) < 0.97 * sum(map(len, base.encode(LINES)))
+
+
+def test_from_python_by_paths(tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    saved(byte_level(), base)
+    made = koktok.extend(base, MINI / "news.txt", tmp_path / "new", add=24, segmenter="whitespace", cache=False)
+    new, old = koktok.load(made.folder), koktok.load(base)
+    assert new.vocab_size == old.vocab_size + 24
+    assert new.encode("The quick brown fox.").ids == old.encode("The quick brown fox.").ids
+    with pytest.raises(InputError, match="is the name of a file"):
+        koktok.extend(base, [str(MINI / "news.txt")], tmp_path / "other", add=24)
