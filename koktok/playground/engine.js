@@ -507,6 +507,11 @@ class Tokenizer {
 
   encodePart(text, base, found) {
     const { chars, starts, ends } = this.normalizer.align(text);
+    if (this.made.prefix && chars.length) { // the space has the place of what is behind it
+      chars.unshift(" ");
+      starts.unshift(starts[0]);
+      ends.unshift(ends[0]);
+    }
     let at = 0;
     for (const end of this.pattern.ends(chars)) {
       const pretoken = chars.slice(at, end).join("");
@@ -569,16 +574,25 @@ class Stream {
     this.run = []; // byte fallback: the bytes at the end
     this.open = ""; // jamo: what the next token may join
     this.begun = false;
+    this.first = this.tokenizer.made.prefix;
   }
 
   push(id) {
-    return this.settled(this.text(id));
+    return this.inner(this.settled(this.text(id)));
   }
 
   finish() {
     const text = this.open + (this.bytewise ? this.utf8.decode() : this.flush());
+    const last = this.inner(this.jamo ? join(text) : text);
     this.restart();
-    return this.jamo ? join(text) : text;
+    return last;
+  }
+
+  /** Without the space that the whole begins with, where there is one too many. */
+  inner(text) {
+    if (!this.first || !text) return text;
+    this.first = false;
+    return text.startsWith(" ") ? text.slice(1) : text;
   }
 
   text(id) {

@@ -62,6 +62,7 @@ def payload(tokenizer: Tokenizer, name: str = "") -> dict[str, Any]:
         "unknown": vocab.unknown_id if vocab.kind in WITH_UNKNOWN else -1,
         "lstrip": [token for token in vocab.specials if token in style.lstrip],
         "lossless": tokenizer.lossless,
+        "prefix": tokenizer.prefix,
         "normalizer": tokenizer.normalizer.rules(),
         "pattern": tokenizer.pattern.rules(),
     }

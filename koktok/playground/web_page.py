@@ -53,11 +53,6 @@ def to_page(
                 f"`{name}` is run by the library {adapter.library}, which a page does not have",
                 hint="give folders that koktok trained, or imported as its own",
             )
-        if tokenizer.prefix:
-            raise UsageError(
-                f"`{name}` puts a space before the first word (`prefix_space`), and the page does not",
-                hint="koktok train TEXT --no-prefix-space --out FOLDER, for the page",
-            )
     style = _source("page.css")
     script = _source("engine.js") + _source("page.js")
     data = {

@@ -161,6 +161,17 @@ def test_published_patterns(name: str, node: Engine, mini: list[str], tmp_path: 
     same(node, tokenizer, [*tricky_lines(), "I'll I'LL we've DON'T itſ ABCdef aB", *mini[::3]])
 
 
+@pytest.mark.parametrize("name", ["v1-unigram", "v1-bpe-bytes", "v1-fallback-unigram"])
+def test_a_space_before_the_first_word(name: str, node: Engine, mini: list[str], tmp_path: Path) -> None:
+    made = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / name, tmp_path))
+    tokenizer = Tokenizer(made.recipe.changed(prefix_space=True), made.vocab)
+    assert tokenizer.encode("나는").ids != made.encode("나는").ids
+    node.ask("load", [payload(tokenizer), tables()])
+    same(node, tokenizer, [*tricky_lines(), *mini[::3]])
+    ids = tokenizer.encode(" 나는 집에").ids
+    assert node.ask("stream", ids) == [*map((stream := tokenizer.stream()).push, ids), stream.finish()]
+
+
 def test_n_best_and_replay(node: Engine, tmp_path: Path) -> None:
     made = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / "v1-unigram", tmp_path))
     node.ask("load", [payload(made), tables()])
