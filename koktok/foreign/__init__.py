@@ -7,7 +7,7 @@ code points of the same line. What an adapter does to the input (decompose, segm
 """
 
 from koktok.foreign.analysers import ANALYSERS
-from koktok.foreign.base import ForeignTokenizer, Row, Rows, Subject
+from koktok.foreign.base import ForeignTokenizer, Row, Rows
 from koktok.foreign.conversion import gguf_table, hf_files
 from koktok.foreign.import_file import import_tokenizer, load
 from koktok.foreign.imported import ImportedTokenizer, load_folder, load_imported
@@ -24,7 +24,6 @@ __all__ = [
     "ImportedTokenizer",
     "Row",
     "Rows",
-    "Subject",
     "gguf_table",
     "hf_files",
     "import_tokenizer",

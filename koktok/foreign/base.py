@@ -20,7 +20,7 @@ import numpy.typing as npt
 from koktok.errors import InputError, KoktokError, UsageError
 from koktok.files import typed
 
-__all__ = ["ForeignTokenizer", "Found", "Row", "Rows", "Subject", "asking"]
+__all__ = ["ForeignTokenizer", "Found", "Row", "Rows", "asking"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -316,6 +316,3 @@ class ForeignTokenizer(ABC):
     def unknown(self) -> int | None:
         """The id of the unknown token."""
         return min(self.unknown_ids, default=None)
-
-
-Subject = ForeignTokenizer  # its name until version 0.1, for the rooms that still have it
