@@ -165,7 +165,7 @@ def _from_ranks(adapter: Tiktoken) -> dict[str, Any]:
     )
 
 
-def gguf_table(tokenizer: ImportedTokenizer) -> gguf.Table:
+def gguf_table(tokenizer: ImportedTokenizer) -> gguf.GgufVocab:
     """The GGUF of an imported tokenizer, where llama.cpp has a tokenizer of its kind.
 
     Raises
@@ -184,7 +184,7 @@ def gguf_table(tokenizer: ImportedTokenizer) -> gguf.Table:
     )
 
 
-def _gguf_of_sentencepiece(adapter: SentencePiece) -> gguf.Table:
+def _gguf_of_sentencepiece(adapter: SentencePiece) -> gguf.GgufVocab:
     proto = adapter.proto
     trainer, spec = proto.trainer_spec, proto.normalizer_spec
     if trainer.model_type not in (trainer.UNIGRAM, trainer.BPE) or trainer.treat_whitespace_as_suffix:
@@ -207,7 +207,7 @@ def _gguf_of_sentencepiece(adapter: SentencePiece) -> gguf.Table:
             raise ArtifactError("no GGUF: llama.cpp writes a space as ▁, and this model has both")
         tokens = tuple(token.replace(" ", "▁") for token in tokens)
     ids = {"bos": trainer.bos_id, "eos": trainer.eos_id, "pad": trainer.pad_id, "unk": trainer.unk_id}
-    return gguf.Table(
+    return gguf.GgufVocab(
         model="t5" if unigram else "llama",
         pre="default",
         tokens=tokens,
@@ -220,7 +220,7 @@ def _gguf_of_sentencepiece(adapter: SentencePiece) -> gguf.Table:
     )
 
 
-def _gguf_of_json(adapter: HuggingFace) -> gguf.Table:
+def _gguf_of_json(adapter: HuggingFace) -> gguf.GgufVocab:
     model, node = adapter.content["model"], adapter.content.get("pre_tokenizer") or {}
     parts = node.get("pretokenizers", [node])
     kinds = [part.get("type") for part in parts]
@@ -246,7 +246,7 @@ def _gguf_of_json(adapter: HuggingFace) -> gguf.Table:
         for role, names in ROLES.items()
         if (name := next((name for name in names if name in adapter.specials), None)) is not None
     }
-    return gguf.Table(
+    return gguf.GgufVocab(
         model="gpt2",
         pre=pre,
         tokens=tuple(token or f"[PAD{i}]" for i, token in enumerate(adapter.tokens)),

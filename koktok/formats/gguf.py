@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PATTERNS",
-    "Table",
+    "GgufVocab",
     "add_table",
     "fitted",
     "may_be_ours",
@@ -59,7 +59,7 @@ PATTERNS_OF_BYTE_LEVEL = PUBLISHED["gpt2"]
 
 
 @dataclass(frozen=True)
-class Table:
+class GgufVocab:
     """What a GGUF holds of a tokenizer.
 
     Parameters
@@ -142,7 +142,7 @@ def why_not(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> str:
     return ""
 
 
-def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False) -> Table:
+def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False) -> GgufVocab:
     """The table of one of koktok's own tokenizers.
 
     Raises
@@ -169,7 +169,7 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
     }
     roles = {role: i for role, i in roles.items() if i >= 0}
     if vocab.kind == "bpe-bytes":
-        return Table(
+        return GgufVocab(
             model="gpt2",
             pre=PATTERNS[pattern.regex, False],
             tokens=vocab.tokens,
@@ -183,7 +183,7 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
     roles.setdefault("pad", roles["eos"])
     unigram = vocab.kind == "unigram"
     scores = vocab.scores if unigram else tuple(float(-rank) for rank in range(len(vocab.pieces)))
-    return Table(
+    return GgufVocab(
         model="t5" if unigram else "llama",
         pre="default",
         tokens=tuple(token.replace(" ", ESCAPED) for token in vocab.tokens),
@@ -197,12 +197,12 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
     )
 
 
-def notes(table: Table, normalizer: Normalizer | None = None) -> list[str]:
+def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
     """What llama.cpp does with this file that koktok does not; for the reader, a sentence each.
 
     Examples
     --------
-    >>> table = Table("gpt2", "gpt-2", ("a",), (), (1,), {})
+    >>> table = GgufVocab("gpt2", "gpt-2", ("a",), (), (1,), {})
     >>> notes(table)[0]
     'no normalizer: give llama.cpp text that is normalized already (koktok normalize)'
     """
@@ -227,12 +227,12 @@ def notes(table: Table, normalizer: Normalizer | None = None) -> list[str]:
     return found
 
 
-def write(table: Table, path: str | Path, *, name: str = "koktok") -> Path:
+def write(table: GgufVocab, path: str | Path, *, name: str = "koktok") -> Path:
     """Write the file, or nothing.
 
     Parameters
     ----------
-    table : Table
+    table : GgufVocab
     path : str or Path
     name : str
         What the file calls itself (general.name).
@@ -256,7 +256,7 @@ ALONE = (
 )
 
 
-def fitted(table: Table, model: str | Path) -> Table:
+def fitted(table: GgufVocab, model: str | Path) -> GgufVocab:
     """The table with as many tokens as the model has rows for: llama.cpp loads no other.
 
     A model often has some rows more than its tokenizer has ids, for speed; they get names that no text is read as.
@@ -287,14 +287,14 @@ def fitted(table: Table, model: str | Path) -> Table:
     )
 
 
-def write_into(table: Table, model: str | Path, path: str | Path, *, chat_template: str = "") -> Path:
+def write_into(table: GgufVocab, model: str | Path, path: str | Path, *, chat_template: str = "") -> Path:
     """Write a model's file again with this tokenizer in it: its tensors stay as they are, byte for byte.
 
     What the file said of its old tokenizer goes, a chat template included; every other key stays.
 
     Parameters
     ----------
-    table : Table
+    table : GgufVocab
     model : str or Path
         A GGUF of a whole model.
     path : str or Path
@@ -330,7 +330,7 @@ def _model(path: str | Path) -> Any:
     return reader
 
 
-def _write_into(table: Table, reader: Any, path: Path, chat_template: str) -> None:
+def _write_into(table: GgufVocab, reader: Any, path: Path, chat_template: str) -> None:
     architecture = reader.get_field("general.architecture").contents()
     size = f"{architecture}.vocab_size"
     writer = _library().GGUFWriter(path, architecture, endianess=reader.endianess)
@@ -378,7 +378,7 @@ def may_be_ours(file: Path) -> bool:
     return True
 
 
-def _write(table: Table, path: Path, name: str) -> None:
+def _write(table: GgufVocab, path: Path, name: str) -> None:
     writer = _library().GGUFWriter(path, "llama")  # only to be loaded: no part of a tokenizer depends on it
     try:
         writer.add_name(name)
@@ -390,7 +390,7 @@ def _write(table: Table, path: Path, name: str) -> None:
         writer.close()
 
 
-def add_table(writer: Any, table: Table) -> None:
+def add_table(writer: Any, table: GgufVocab) -> None:
     """Write the keys of a tokenizer into a `gguf.GGUFWriter`, for instance that of a whole model."""
     writer.add_tokenizer_model(table.model)
     writer.add_tokenizer_pre(table.pre)
@@ -411,7 +411,7 @@ def add_table(writer: Any, table: Table) -> None:
         writer.add_precompiled_charsmap(table.charsmap)
 
 
-def read(path: str | Path) -> Table:
+def read(path: str | Path) -> GgufVocab:
     """Read the vocabulary of a GGUF back.
 
     Raises
@@ -436,7 +436,7 @@ def read(path: str | Path) -> Table:
         }
         if "seperator_token_id" in get:  # so spelled in the format
             roles["sep"] = int(get["seperator_token_id"])
-        return Table(
+        return GgufVocab(
             model=get["model"],
             pre=get.get("pre", "default"),
             tokens=tuple(get["tokens"]),

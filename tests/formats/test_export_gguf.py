@@ -17,7 +17,7 @@ from koktok.formats.gguf import (
     CONTROL,
     NORMAL,
     UNKNOWN,
-    Table,
+    GgufVocab,
     notes,
     read,
     table_of,
@@ -41,7 +41,7 @@ def tokenizer(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> T
     )
 
 
-def make(tokenizer: Tokenizer) -> Table:
+def make(tokenizer: Tokenizer) -> GgufVocab:
     return table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
 
 
@@ -51,18 +51,18 @@ def written(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
-def back(written: Path) -> Table:
+def back(written: Path) -> GgufVocab:
     return read(written)
 
 
-def test_what_is_written_is_read_back(tokenizer: Tokenizer, written: Path, back: Table, tmp_path: Path) -> None:
+def test_what_is_written_is_read_back(tokenizer: Tokenizer, written: Path, back: GgufVocab, tmp_path: Path) -> None:
     table = make(tokenizer)
     assert back == table
     assert write(table, tmp_path / "b.gguf").read_bytes() == written.read_bytes()
     assert [file.name for file in (*written.parent.iterdir(), *tmp_path.iterdir())] == ["a.gguf", "b.gguf"]
 
 
-def test_every_piece_score_and_type(tokenizer: Tokenizer, back: Table) -> None:
+def test_every_piece_score_and_type(tokenizer: Tokenizer, back: GgufVocab) -> None:
     vocab, table = tokenizer.vocab, back
     assert table.model == MODELS[vocab.kind][1]
     assert tuple(token.replace("▁", " ") for token in table.tokens) == vocab.tokens
@@ -244,7 +244,7 @@ class TestBadInput:
     def test_tables_that_llama_cpp_would_refuse(self, change: dict[str, object], message: str) -> None:
         good = {"model": "llama", "pre": "default", "tokens": ("a", "b"), "scores": (), "types": (1, 1), "roles": {}}
         with pytest.raises(ArtifactError, match=message):
-            Table(**good | change)  # type: ignore[arg-type]
+            GgufVocab(**good | change)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
