@@ -172,7 +172,8 @@ def test_pieces_do_not_know_their_style(text: str) -> None:
 
 def test_a_style_chosen_before_or_after_the_training_is_the_same(trained: Callable[..., Path]) -> None:
     special = {"style": "bert", "pad_to_multiple": 64}
-    before = Tokenizer.load(trained(special=special))
+    # The space before the first word is part of the training, so a style that is chosen later leaves it as it is.
+    before = Tokenizer.load(trained(special=special, pretokenize={"prefix_space": False}))
     after = restyle(Tokenizer.load(trained()), **special)
     assert before.recipe == after.recipe
     assert before.vocab == after.vocab

@@ -507,7 +507,7 @@ def test_a_reader_never_fails_while_another_process_saves(trained: Trained, tmp_
     assert names(tmp_path) == ["out"]
 
 
-@pytest.mark.parametrize("kills", [12, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.slow)])
 def test_kills_at_random(kills: int) -> None:
     """All verbs that write, killed whenever it comes; see tests/kills.py."""
     done = subprocess.run(

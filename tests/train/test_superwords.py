@@ -10,7 +10,7 @@ import tokenizers
 from hypothesis import given
 from strategies import korean_text
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, Tokenizer, train
 from koktok.count import Counts
 from koktok.count.prepared import prepare_runs
 from koktok.errors import RecipeError
@@ -40,8 +40,8 @@ LINES = [f"{noun}{'은' if (ord(noun[-1]) - 0xAC00) % 28 else '는'} 그럴 수�
 def wide(request: pytest.FixtureRequest) -> Tokenizer:
     # With shares of 1 BPE joins no cut inside an eojeol, so that a superword that holds one would have made it itself.
     size = 330 if request.param == "bpe-bytes" else 400
-    train = {"superwords": 0.5, "vocab_size": size, "model": request.param, "share": 1.0}
-    return train(LINES, Recipe().changed(train=train, holdout=0.0)).tokenizer
+    given = {"superwords": 0.5, "vocab_size": size, "model": request.param, "share": 1.0}
+    return train(LINES, Recipe().changed(train=given, holdout=0.0)).tokenizer
 
 
 def text_of(wide: Tokenizer, piece: str) -> str:
@@ -115,10 +115,10 @@ def test_where_there_are_none_the_recipe_says_so(changes: dict[str, object]) -> 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
 def test_inner_cuts_are_swallowed_only_when_asked(model: str) -> None:
-    train = {"superwords": 0.5, "vocab_size": 400, "model": model, "share": 1.0}
-    train["nu"] = 0.2 if model == "unigram" else None
+    given = {"superwords": 0.5, "vocab_size": 400, "model": model, "share": 1.0}
+    given["nu"] = 0.2 if model == "unigram" else None
     narrow, inner = (
-        train(LINES, Recipe().changed(train={**train, "inner_superwords": asked}, holdout=0.0)).tokenizer
+        train(LINES, Recipe().changed(train={**given, "inner_superwords": asked}, holdout=0.0)).tokenizer
         for asked in (False, True)
     )
     held = [piece for piece in inner.vocab.pieces if crosses_space(piece) and ("없는" in piece or "같다" in piece)]
@@ -129,7 +129,7 @@ def test_inner_cuts_are_swallowed_only_when_asked(model: str) -> None:
 
 
 def test_whoever_trains_superwords_is_told_what_they_are_not_for() -> None:
-    train = {"superwords": 0.5, "vocab_size": 400}
-    made = train(LINES, Recipe().changed(train=train, holdout=0.0))
+    given = {"superwords": 0.5, "vocab_size": 400}
+    made = train(LINES, Recipe().changed(train=given, holdout=0.0))
     assert any("not for question answering and named entities" in note for note in made.notes)
-    assert "Superwords are not for question answering" in model_card(made, [], {})
+    assert "Superwords are not for question answering" in model_card(made.tokenizer, [], {}, words=0, held_out=False)

@@ -12,7 +12,7 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe, Tokenizer, train
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.kinds import model_for
@@ -177,10 +177,10 @@ def complete(
 ) -> tuple[Tokenizer, tokenizers.Tokenizer]:
     """A WordPiece tokenizer without unknown words, and the same in Hugging Face."""
     lines = ["학교에서 책을 읽었다.", "집에서 밥을 먹었다.", "갔다가 왔습니다."] * 30
-    train = (
+    chosen = (
         {"model": "wordpiece", "vocab_size": 370} if request.param else {"model": "wordpiece-bytes", "vocab_size": 540}
     )
-    recipe = Recipe().changed(train=train, segment={"segmenter": "whitespace"}, jamo=request.param, holdout=0.0)
+    recipe = Recipe().changed(train=chosen, segment={"segmenter": "whitespace"}, jamo=request.param, holdout=0.0)
     made = train(lines, recipe, cache=False).tokenizer
     folder = made.save(tmp_path_factory.mktemp("complete") / "tokenizer")
     return made, tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
