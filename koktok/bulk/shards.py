@@ -24,7 +24,6 @@ source), and what lies in each shard, with the size and digest of its files.
 from __future__ import annotations
 
 import hashlib
-import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,8 +36,8 @@ import numpy as np
 
 from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.texts import Blocks
-from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
-from koktok.files import Checkpoint, resumable, typed
+from koktok.errors import InputError, MissingExtraError, UsageError
+from koktok.files import Checkpoint, read_manifest, resumable, typed
 from koktok.special import special_tokens
 from koktok.text.sources import ReadReport, Source, read_blocks, read_documents
 
@@ -86,19 +85,8 @@ class TokenFiles:
             When it is no folder of token files, or of a newer koktok.
         """
         path = Path(folder)
-        try:
-            manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
-            layout = manifest["layout"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ArtifactError(
-                f"`{path}` holds no token files: {error}",
-                hint="koktok encode TOKENIZER FILES --format npy --out FOLDER",
-            ) from error
-        if layout != LAYOUT:
-            raise ArtifactError(
-                f"`{path}` has layout {layout}; this koktok reads {LAYOUT}", hint="pip install -U koktok"
-            )
-        return cls(path, manifest)
+        hint = "koktok encode TOKENIZER FILES --format npy --out FOLDER"
+        return cls(path, read_manifest(path, "layout", LAYOUT, wrong="holds no token files", hint=hint))
 
     def __len__(self) -> int:
         return len(self.manifest["shards"])

@@ -7,7 +7,7 @@ nothing is deleted or replaced that koktok did not write.
 from koktok.files.checkpoint import Checkpoint, noted_files, whole
 from koktok.files.file import check_file, write_file
 from koktok.files.product import Product, check_folder, publish, read_settled, scratch, settle, sweep, write_folder
-from koktok.files.run import resumable, writing
+from koktok.files.run import read_manifest, resumable, writing
 from koktok.files.workplace import (
     LOCK,
     cache_dir,
@@ -33,6 +33,7 @@ __all__ = [
     "place_of",
     "probe",
     "publish",
+    "read_manifest",
     "read_settled",
     "resumable",
     "scratch",

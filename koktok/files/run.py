@@ -15,12 +15,12 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import InputError, UsageError
+from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files.checkpoint import Checkpoint
 from koktok.files.product import publish, settle
 from koktok.files.workplace import place_of, probe, sha256_of, sync, typed, workplace, workplace_of
 
-__all__ = ["MANIFEST", "resumable", "writing"]
+__all__ = ["MANIFEST", "read_manifest", "resumable", "writing"]
 
 MANIFEST = "manifest.json"
 _NOTES, _SHARDS = "progress.jsonl", "shards"
@@ -28,6 +28,34 @@ _NOTES, _SHARDS = "progress.jsonl", "shards"
 Make = Callable[[Checkpoint], Mapping[str, Any]]
 """Writes the shards that are not in the notes into their folder and notes them; returns what the manifest says besides. Other
 files that it leaves in that folder go with the shards."""
+
+
+def read_manifest(folder: str | Path, key: str, layout: int, *, wrong: str, hint: str) -> dict[str, Any]:
+    """The manifest of a folder that `resumable` made.
+
+    Parameters
+    ----------
+    folder : str or Path
+    key : str
+        Where the manifest says which layout the folder has.
+    layout : int
+        The one that is read.
+    wrong, hint : str
+        What an error says of a folder that has no such manifest, and what to type.
+
+    Raises
+    ------
+    ArtifactError
+        When there is none, or another layout.
+    """
+    try:
+        manifest: dict[str, Any] = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+        found = manifest[key]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"`{folder}` {wrong}: {error}", hint=hint) from error
+    if found != layout:
+        raise ArtifactError(f"`{folder}` has layout {found}; this koktok reads {layout}", hint="pip install -U koktok")
+    return manifest
 
 
 def resumable(out: str | Path, run: Mapping[str, Any], make: Make, *, again: bool = False) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from koktok.foreign.import_file import load
 from koktok.instances.borders import EOJEOL, MORPHEME, SPECIAL, SYMBOL, is_symbol, surfaces
 from koktok.instances.masking import IGNORED, Masking
 from koktok.instances.packing import Packed, facts_of
-from koktok.instances.write import read_manifest
+from koktok.instances.write import manifest_of
 from koktok.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _facts(source: Any) -> tuple[dict[str, Any], Any]:
     """What is to be known of a tokenizer, and what its ids write."""
     if isinstance(source, str | Path):
         if (Path(source) / "manifest.json").is_file():
-            return read_manifest(source), None
+            return manifest_of(source), None
         source = load(source)
     if isinstance(source, Packed):
         return source.manifest, None

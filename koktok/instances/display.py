@@ -10,7 +10,7 @@ from typing import Any
 from koktok.errors import ArtifactError, visible
 from koktok.instances.masking import IGNORED
 from koktok.instances.packing import arrow
-from koktok.instances.write import read_manifest
+from koktok.instances.write import manifest_of
 
 __all__ = ["Token", "rows_of", "tokens_of_row"]
 
@@ -27,7 +27,7 @@ def rows_of(folder: str | Path, n: int) -> Iterator[dict[str, Any]]:
         When it is none, or a shard is damaged.
     """
     pa = arrow()
-    manifest = read_manifest(folder)
+    manifest = manifest_of(folder)
     for shard in manifest["shards"]:
         path = Path(folder) / f"{shard['name']}.arrow"
         try:
@@ -45,7 +45,7 @@ def rows_of(folder: str | Path, n: int) -> Iterator[dict[str, Any]]:
 
 def tokens_of_row(folder: str | Path, row: dict[str, Any]) -> list[Token]:
     """The pieces of a row, each with its part; spaces are shown as ▁."""
-    manifest = read_manifest(folder)
+    manifest = manifest_of(folder)
     names = json.loads((Path(folder) / "tokens.json").read_text(encoding="utf-8"))
     special, mask = set(manifest["specials"]), manifest["roles"].get("mask_token")
     labels = row.get("labels") or []

@@ -25,7 +25,7 @@ import numpy as np
 from koktok.bulk.arrays import id_type
 from koktok.bulk.shards import behind
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
-from koktok.files import Checkpoint, resumable
+from koktok.files import Checkpoint, read_manifest, resumable
 from koktok.instances.borders import MarkedTexts, WordCuts, is_imported
 from koktok.instances.reading import By, Sentences, SplitDocument, read
 from koktok.text.sources import ReadReport, Source
@@ -111,19 +111,8 @@ class Packed:
             When it is no packed folder, or one of a newer koktok.
         """
         path = Path(folder)
-        try:
-            manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
-            layout = manifest["packed"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ArtifactError(
-                f"`{path}` is no packed folder: {error}",
-                hint="koktok instances TOKENIZER TEXT --kind packed --out FOLDER",
-            ) from error
-        if layout != LAYOUT:
-            raise ArtifactError(
-                f"`{path}` has layout {layout}; this koktok reads {LAYOUT}", hint="pip install -U koktok"
-            )
-        return cls(path, manifest)
+        hint = "koktok instances TOKENIZER TEXT --kind packed --out FOLDER"
+        return cls(path, read_manifest(path, "packed", LAYOUT, wrong="is no packed folder", hint=hint))
 
     def __len__(self) -> int:
         return len(self.manifest["shards"])

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from koktok.bulk.encoder import workers_of
-from koktok.errors import ArtifactError, UsageError
-from koktok.files import Checkpoint, resumable
+from koktok.errors import UsageError
+from koktok.files import Checkpoint, read_manifest, resumable
 from koktok.instances.packing import Packed, arrow
 from koktok.instances.plan import InstanceBatch, Instances, Plan
 
-__all__ = ["SHARD_INSTANCES", "read_manifest", "write_instances"]
+__all__ = ["SHARD_INSTANCES", "manifest_of", "write_instances"]
 
 LAYOUT = 1
 """Version of the folder."""
@@ -135,7 +135,7 @@ def write_instances(
     return resumable(out, run, make, again=True)
 
 
-def read_manifest(folder: str | Path) -> dict[str, Any]:
+def manifest_of(folder: str | Path) -> dict[str, Any]:
     """The manifest of a folder of instances.
 
     Raises
@@ -143,16 +143,8 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     ArtifactError
         When it is none, or one of a newer koktok.
     """
-    try:
-        manifest: dict[str, Any] = json.loads((Path(folder) / "manifest.json").read_text(encoding="utf-8"))
-        layout = manifest["instances"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ArtifactError(
-            f"`{folder}` holds no instances: {error}", hint="koktok instances TOKENIZER TEXT --out FOLDER"
-        ) from error
-    if layout != LAYOUT:
-        raise ArtifactError(f"`{folder}` has layout {layout}; this koktok reads {LAYOUT}", hint="pip install -U koktok")
-    return manifest
+    hint = "koktok instances TOKENIZER TEXT --out FOLDER"
+    return read_manifest(folder, "instances", LAYOUT, wrong="holds no instances", hint=hint)
 
 
 def _write_shard(path: Path, made: Instances, first: int, last: int) -> None:
