@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from eval.heaps import base_lines, write_sized
 from eval.machine import Told, machine
-from eval.texts import GOLDS
+from eval.texts import GOLDS, data_of
 
 if TYPE_CHECKING:
     from koktok.metrics import GoldPage
@@ -248,7 +248,7 @@ def common_options(parser: argparse.ArgumentParser) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", help="folder with text/ and gold/")
+    parser.add_argument("data", type=data_of, help="folder with text/ and gold/, or corpus:bench-ko")
     parser.add_argument("--mb", default="5,10,20", help="sizes in MB")
     parser.add_argument("--times", default="1,2,4", help="multiples of DATA/text; empty for none")
     parser.add_argument("--rows", default="koktok,spm,hf,kiwi", help="koktok, spm, spm-sampled, hf, kiwi")
@@ -257,10 +257,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.child:
         row, out, cache = given.child
-        print(child(row, Path(given.data), given.size, Path(out), Path(cache), given.mass, given.min_count))
+        print(child(row, given.data, given.size, Path(out), Path(cache), given.mass, given.min_count))
         return
     wanted = [row for row, kind in ROWS.items() if kind in given.rows.split(",")]
-    lines = base_lines(Path(given.data))
+    lines = base_lines(given.data)
     whole = sum(len(line.encode()) + 1 for line in lines)
     sizes = [(f"{mb} MB", int(float(mb) * 1e6)) for mb in given.mb.split(",") if mb]
     sizes += [
@@ -268,7 +268,7 @@ def main() -> None:
         for times in given.times.split(",")
         if times
     ]
-    tell, golds = Told(given.report), golds_of(Path(given.data), given.gold)
+    tell, golds = Told(given.report), golds_of(given.data, given.gold)
     tell(f"{machine()}\nvocabulary {given.size:,}\n\n{head(golds)}")
     with tempfile.TemporaryDirectory() as folder:
         for i, (label, size) in enumerate(sizes):

@@ -116,11 +116,6 @@ class Blocklist:
         return bool(self.lines or self.personal or self.junk)
 
     @classmethod
-    def from_lines(cls, lines: Iterable[str], personal: Iterable[str] = ()) -> Blocklist:
-        """The blocklist of these lines; the same as the constructor, named like `load`."""
-        return cls(lines, personal)
-
-    @classmethod
     def load(cls, path: str | Path, personal: Iterable[str] = ()) -> Blocklist:
         """The blocklist of a UTF-8 file, a line an entry.
 

@@ -26,7 +26,7 @@ from pydantic import (
 
 from koktok import special as styles
 from koktok.errors import ArtifactError, KoktokError, RecipeError, did_you_mean
-from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
+from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import Published, PublishedPattern
 from koktok.text.pretokenize import Pattern
@@ -113,27 +113,31 @@ class PretokenizeRecipe(_Section):
     """Where words are cut before the model sees them."""
 
     split: Literal["eojeol", "scripts"] = "eojeol"
-    """`eojeol` cuts at white space only; `scripts` also between Hangul, Latin, digits, Han, kana and symbols."""
+    """Where text is cut before the model sees it. `eojeol` cuts at white space only; `scripts` also between Hangul, Latin,
+    digits, Han, kana and symbols."""
     digits: Literal["free", "single", "groups"] = "single"
-    """Digits one by one, in groups of three from the right, or like any other character."""
+    """Digits like any other character, one by one, or in groups of three from the right."""
     pattern: Literal["koktok", Published] = "koktok"
-    """`bpe-bytes`: a published pattern in place of these two, letter for letter, because fast runtimes know no other."""
+    """For `bpe-bytes`: a published pattern in place of `split` and `digits`. Letter for letter, because fast runtimes know no
+    other."""
     prefix_space: bool = False
-    """A space before the first word, so that it is spelled like any other and words given apart get the ids of the running
-    text; decoding takes it away. On where `Recipe.changed` chooses the style bert, roberta or t5, if the model can have it."""
+    """A space before the first word, which decoding takes away; on for the styles bert, roberta and t5. With it that word is
+    spelled like any other, and words given apart get the ids of the running text. `Recipe.changed` switches it on with these
+    styles, if the model can have it."""
 
 
 class SegmentRecipe(_Section):
     """Who finds the morphemes, and which of their borders count."""
 
-    segmenter: Literal["kiwi", "mecab", "whitespace"] = "kiwi"
-    """The analyser; it runs while training only."""
+    segmenter: Literal["kiwi", "mecab", "okt", "komoran", "kkma", "hannanum", "khaiii", "soynlp", "whitespace"] = "kiwi"
+    """The analyser, which runs while training only."""
     policy: str = "morphemes"
-    """Named policy, kinds of boundary or Sejong tags, separated by commas."""
+    """Which boundaries count: a named policy, kinds of boundary or Sejong tags, e.g. morphemes, josa, or j,e,vcp,xsv."""
     mass: SomeShare = 1.0
-    """Share of the running words that is analysed, frequent ones first; the rest is cut as its endings are."""
+    """Share of the running words that is analysed, frequent ones first. The rest is cut as its endings are."""
     user_dictionary: str = ""
-    """File name of Kiwi's user dictionary; where the file lies, each machine says for itself (`--user-dictionary`)."""
+    """Kiwi's user dictionary: form TAB tag TAB score. The recipe holds the file's name; where it lies, each machine says for
+    itself."""
     user_dictionary_sha256: Annotated[str, Field(pattern="^([0-9a-f]{16,64})?$")] = ""
     """SHA-256 of that file, or how it begins; filled in by the training, which refuses another file."""
 
@@ -144,51 +148,54 @@ class TrainRecipe(_Section):
     model: Literal[ModelKind, "unigram-em"] = "unigram"
     """Which model runs on the vocabulary. `unigram-em` is the classic trainer of Unigram; the last five are baselines."""
     backend: Literal["koktok", "spm"] = "koktok"
-    """Who trains it: koktok's own trainers, or the sentencepiece library under our cuts."""
+    """Whose trainer: our own, or that of the sentencepiece library under our cuts."""
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """All ids: 256 bytes, pieces, special and reserved tokens."""
     preset: Literal["short", "balanced", "aligned"] = "balanced"
-    """Unigram: `short`, fewest tokens at boundaries no worse than SentencePiece's; the middle; or every boundary that a piece
-    can respect. Each is a target, and has the same meaning at every size."""
+    """Unigram: few tokens, the middle, or true boundaries. `short` takes the fewest tokens at boundaries no worse than
+    SentencePiece's, `aligned` keeps every boundary that a piece can respect. Each is a target, the same at every size."""
     keep: SomeShare | None = None
-    """Unigram: share of the morpheme boundaries of the running text that stay token borders; `nu` is found for it."""
+    """Unigram: share of the morpheme boundaries that stay token borders, e.g. 0.8; the preset's where it is left out. It is
+    a share of the running text, and `nu` is found for it."""
     tokens_per_eojeol: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """Unigram: tokens for each eojeol of the running text, in place of `keep`."""
+    """Unigram: tokens for each eojeol of the running text, e.g. 1.8, in place of `keep`."""
     lam: Annotated[float, Field(ge=1 / MOST_COST, le=MOST_COST, allow_inf_nan=False)] | None = None
-    """Unigram: cost of a token; the preset's where it is left out."""
+    """Unigram: cost of a token. The preset's where it is left out."""
     mu: Cost | None = None
     """Unigram: cost of a cut inside a morpheme."""
     nu: Cost | dict[str, Cost] | None = None
-    """Unigram: cost of a boundary swallowed by a piece, one number or a number for each kind of boundary; no target then."""
+    """Unigram: cost of a boundary swallowed by a piece. One number, or a number for each kind of boundary; no target then."""
     superwords: Share = 0.0
-    """Unigram, BPE: at most this share of the pieces crosses spaces (수 있, 는 것 같); none swallows a cut inside a word."""
+    """Unigram, BPE: at most this share of the pieces crosses spaces (수 있, 는 것 같); not for QA and NER. None swallows a cut
+    inside a word."""
     inner_superwords: bool = False
     """Superwords may swallow cuts inside a word (할 수 있는), at the cost that these have inside words."""
     blocklist: tuple[str, ...] = ()
-    """What no piece may hold, a word, `=word`, `!innocent word` or `/pattern/` each (see `koktok.blocklist`)."""
+    """What no piece may hold, one a line. A word, `=word`, `!innocent word` or `/pattern/` (see `koktok.blocklist`)."""
     personal_data: Literal["keep", "drop"] = "drop"
-    """Pieces that look like an address, a telephone number or a registration number: learn them, or leave them out."""
+    """Pieces that look like an address, a telephone number or a registration number. Learn them, or leave them out."""
     junk: Literal["keep", "drop"] = "drop"
-    """Pieces of web addresses, runs of one character and other repetitions: learn them, or leave them out."""
+    """Pieces of web addresses, runs of one character and other repetitions. Learn them, or leave them out."""
     reserve_script: dict[Script, Share] = {}
-    """Unigram: least share of the pieces for a script, for mixtures of languages; what is left goes where it saves most."""
+    """Unigram: least share of the pieces for a script, e.g. latin=0.3. For mixtures of languages; what is left goes where it
+    saves most."""
     share: Share = 0.8
-    """BPE: share of the merges that are learnt inside morphemes; the others may join morphemes of one eojeol."""
+    """BPE: share of the merges that are learnt inside morphemes. The others may join morphemes of one eojeol."""
     min_count: Annotated[int, Field(ge=0, le=10**12)] = 0
-    """Words that occur less often are not trained on; with 0 all count, of many distinct words the rare ones by a sample."""
+    """Words that occur less often are not trained on. With 0 all count, of many distinct words the rare ones by a sample."""
     max_piece_length: Annotated[int, Field(ge=1, le=64)] = 12
-    """Longest piece in characters; in Unigram, pieces without a Hangul syllable may be 5/3 as long."""
+    """Longest piece in characters. In Unigram, pieces without a Hangul syllable may be 5/3 as long."""
     character_coverage: SomeShare = 0.9995
-    """Share of the running characters that get a piece of their own; the rest becomes bytes."""
+    """Share of the running characters that get a piece of their own. The rest becomes bytes."""
     ngram: Annotated[int, Field(ge=2, le=64)] = 2
     """Model `ngram`: longest n-gram."""
     required: Literal["none", "ks-x-1001", "auto"] | tuple[str, ...] = "auto"
-    """Characters that must be pieces: the 2,350 syllables of KS X 1001, `auto`: those where they take at most a sixth of the
-    ids, or a list of strings whose characters they are."""
+    """Characters that must be pieces, named or listed in a file. `ks-x-1001`: its 2,350 syllables; `auto`: those where they
+    take at most a sixth of the ids, and else those of everyday phrases; here also a list of strings whose characters they are."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. WordPiece has a default of its own: [PAD] [UNK] [CLS] [SEP] [MASK]."""
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
-    """Slots `<|reserved_0|>`, ... kept free for later."""
+    """Slots kept free for later, `<|reserved_0|>` and so on."""
 
     @model_validator(mode="before")
     @classmethod
@@ -252,19 +259,22 @@ class SpecialRecipe(_Section):
     """
 
     style: StyleName = "plain"
-    """Whose ways the special tokens follow; `plain` names the usual ones and puts none around a text."""
+    """Whose special tokens, roles and template. `plain` names the usual ones and puts none around a text."""
     template: TemplateName | None = None
-    """Which special tokens stand around a text; the style's where it is left out."""
+    """Which special tokens stand around a text. The style's where it is left out."""
     chat_template: str = ""
-    """`chatml`, `llama-3`, or the source of a Jinja template."""
+    """How a chat is written: `chatml`, `llama-3`, or a Jinja template."""
     model_max_length: Annotated[int, Field(ge=1, le=NO_LIMIT)] | None = None
-    """Longest input in tokens; the style's where it is left out."""
+    """Longest input in tokens. The style's where it is left out."""
     padding_side: Side | None = None
     """Side on which short texts are padded."""
     truncation_side: Side | None = None
     """Side on which long texts are cut."""
+    trim_offsets: bool = False
+    """Offsets leave out the white space at the edges of a token, as RoBERTa's do. Then transformers' own whole-word masking finds
+    words. On where `Recipe.changed` chooses the style bert or roberta, but for WordPiece, whose pieces hold no spaces."""
     pad_to_multiple: Annotated[int, Field(ge=1, le=4096)] = 1
-    """Reserved slots are added until the size is a multiple of this."""
+    """Reserved slots are added until the size is a multiple of this, e.g. 64."""
 
     @field_validator("chat_template")
     @classmethod
@@ -307,13 +317,15 @@ class Recipe(_Section):
     train: TrainRecipe = TrainRecipe()
     special: SpecialRecipe = SpecialRecipe()
     jamo: bool | Literal["fallback"] = False
-    """Train on conjoining jamo: syllables are taken apart behind the analyser and put together again by decode.
+    """Train on conjoining jamo.
+
+    Syllables are taken apart behind the analyser and put together again by decode.
 
     Always on for the model `jamo`, whose pieces are single jamo. `fallback` is the middle way: syllables are the units, and
     only those without a piece of their own become jamo (뎠 = 뎌 + ㅆ) in place of bytes, or of an unknown token.
     """
     holdout: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.05
-    """Share of lines kept away from training, in blocks of 50 lines chosen by hash."""
+    """Share of lines kept away from training, for the closing table. In blocks of 50 lines chosen by hash."""
     sources: tuple[SourceRecord, ...] = ()
     """What was trained on; filled in by the training."""
 
@@ -352,9 +364,7 @@ class Recipe(_Section):
             return values
         special, train = _plain(values.get("special", {})), _plain(values.get("train", {}))
         name, chat = special.get("style", "plain"), special.get("chat_template", "")
-        known = (
-            isinstance(name, str) and isinstance(chat, str) and name in styles.STYLES
-        )  # else the fields say what is wrong
+        known = isinstance(name, str) and isinstance(chat, str) and name in STYLES  # else the fields say what is wrong
         if not known or (name, chat) == ("plain", ""):
             return values
         given = train.get("specials", DEFAULT_SPECIALS)
@@ -449,7 +459,7 @@ class Recipe(_Section):
     @property
     def special_tokens(self) -> tuple[str, ...]:
         """Specials, reserved slots and what a style wants at the very end, in the order of their ids."""
-        tail = styles.STYLES[self.special.style].tail
+        tail = STYLES[self.special.style].tail
         head = tuple(token for token in self.train.specials if token not in tail)
         return (*head, *styles.reserved_slots(self.train.reserved), *tail)
 
@@ -505,7 +515,7 @@ class Recipe(_Section):
 
     @classmethod
     def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
-        """The `[recipe]` table of a TOML text; a `[signature]` table beside it is ignored. `stored` as in `build`.
+        """The `[recipe]` table of a TOML text; `[signature]` and `[vocabulary]` beside it are ignored. `stored` as in `build`.
 
         Raises
         ------
@@ -519,7 +529,7 @@ class Recipe(_Section):
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             why = "it is nested too deep" if isinstance(error, RecursionError) else error
             raise RecipeError(f"the recipe is no TOML: {why}") from None
-        strange = sorted(table.keys() - {"recipe", "signature"})
+        strange = sorted(table.keys() - {"recipe", "signature", "vocabulary"})
         if strange:
             raise RecipeError(f"the recipe file has the unknown table `{strange[0]}`", hint="[recipe]")
         return cls.build(table.get("recipe", {}), stored=stored)
@@ -597,10 +607,14 @@ class Recipe(_Section):
         usual = isinstance(values["train"], dict) and isinstance(
             values["special"], dict
         )  # or `build` says what is wrong
-        cutting, usually = values["pretokenize"], _prefixed(self.special.style, self.train.model)
-        named = _plain(changes.get("pretokenize")).get("prefix_space") is not None
-        if usual and isinstance(cutting, dict) and not named and self.pretokenize.prefix_space == usually:
-            cutting["prefix_space"] = _prefixed(values["special"]["style"], values["train"]["model"])
+        for section, name, of_style in (
+            ("pretokenize", "prefix_space", _prefixed),
+            ("special", "trim_offsets", _trimmed),
+        ):
+            named = _plain(changes.get(section)).get(name) is not None
+            as_usual = getattr(getattr(self, section), name) == of_style(self.special.style, self.train.model)
+            if usual and isinstance(values[section], dict) and not named and as_usual:
+                values[section][name] = of_style(values["special"]["style"], values["train"]["model"])
         if usual and train.get("specials") is None:
             before = (self.special.style, self.train.model, self.special.chat_template)
             after = (values["special"]["style"], values["train"]["model"], values["special"]["chat_template"])
@@ -611,6 +625,11 @@ class Recipe(_Section):
 def _prefixed(style: str, model: str) -> bool:
     """Whether a space stands before the first word where nobody says: in the families whose users give words apart."""
     return style in PREFIXED_STYLES and model not in WITH_UNKNOWN
+
+
+def _trimmed(style: str, model: str) -> bool:
+    """Whether offsets are trimmed where nobody says: as in the family, if pieces hold spaces."""
+    return model != "wordpiece" and any(name == style and row.trim_offsets for name, row in STYLES.items())
 
 
 SECTION_OF: dict[str, str] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -19,7 +19,7 @@ import numpy as np
 
 from koktok.metrics import Difference, GoldPage, Page, Table, Tokens, Units, boundary_table, metrics
 from koktok.metrics.statistics import paired
-from koktok.progress import SPACE
+from koktok.progress import SPACE, Tell
 
 if TYPE_CHECKING:
     from koktok.foreign import ForeignTokenizer
@@ -29,8 +29,6 @@ __all__ = ["Changes", "Judged", "LineChange", "Side", "WordChange", "difference"
 
 RESAMPLES: Final = 1000
 BATCH: Final = 1024
-
-Tell = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +220,8 @@ def difference(
 class _Shown:
     """What one tokenizer makes of the lines of a page, as people read it."""
 
-    def __init__(self, page: Page, subject: ForeignTokenizer) -> None:
-        self.page, self.tokens = page, Tokens(page, subject.encode(page.lines))
+    def __init__(self, page: Page, tokenizer: ForeignTokenizer) -> None:
+        self.page, self.tokens = page, Tokens(page, tokenizer.encode(page.lines))
         self.cuts = self.tokens.cuts
         self._starts = np.bincount(self.tokens.rows.starts, minlength=len(page.codes) + 1)
         self._text = "".join(page.lines)
@@ -255,8 +253,10 @@ class _Shown:
         return text + (f"({n})" if n > 1 else "")
 
 
-def _side(subject: ForeignTokenizer, tokens: int, eojeols: int) -> Side:
-    return Side(subject.spec, subject.name, subject.digest, subject.size, tokens, round(tokens / max(eojeols, 1), 9))
+def _side(tokenizer: ForeignTokenizer, tokens: int, eojeols: int) -> Side:
+    return Side(
+        tokenizer.spec, tokenizer.name, tokenizer.digest, tokenizer.size, tokens, round(tokens / max(eojeols, 1), 9)
+    )
 
 
 def _paired(a: Table, b: Table, name: str, seed: int) -> Difference:

@@ -21,6 +21,9 @@ from koktok import hangul
 from koktok.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
 from koktok.errors import UsageError
 from koktok.files import typed
+from koktok.metrics.coverage import coverage
+from koktok.progress import Tell
+from koktok.vocab import readable_bytes
 
 if TYPE_CHECKING:
     from koktok.foreign import ForeignTokenizer
@@ -49,16 +52,25 @@ CHECKS: Final[dict[str, tuple[Severity, str]]] = {
     "compatible": ("note", "pieces that are the same text after NFKC"),
     "partial": ("note", "pieces that are no whole UTF-8"),
     "unused": ("note", "pieces that the text never uses"),
+    "paradigm": ("note", "stems that are one piece with some endings and cut from others"),
 }
 """Each check with its severity and its title, gravest first."""
+
+ENDINGS: Final = ("고", "는", "지", "게", "던", "거나", "도록")
+"""What stands behind every verb stem as it is written here."""
+
+BEHIND_FINAL: Final = ("으니", "으면", "으며")
+BEHIND_VOWEL: Final = ("니", "면", "며")
+"""Endings that are written otherwise behind a final consonant."""
+
+A_STEM: Final = 3
+"""With so many of `ENDINGS` a string is taken for a stem; 경고 and 경지 have two in common, and are none."""
 
 GLUED: Final = re.compile(
     rf"^ ?[\"'“”‘’「『(\[<《〈.,!?~…·:;-]+[{hangul.SYLLABLE}]|[{hangul.SYLLABLE}][\"'“”‘’」』)\]>》〉.,!?~…·:;]+[{hangul.SYLLABLE}]"
 )
 NOT_TEXT: Final = ("Cc", "Co", "Cs", "Cn")
 WHITE: Final = "\t\n\r"
-
-Tell = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +83,6 @@ class Finding:
         Its name in `CHECKS`.
     severity : str
         "note", "warning" or "error".
-    title : str
     count : int
         How many ids (or syllables) are concerned.
     total : int
@@ -112,7 +123,7 @@ class Diagnosis:
 
 
 def diagnose(
-    subject: ForeignTokenizer,
+    tokenizer: ForeignTokenizer,
     lines: Sequence[str] | None = None,
     *,
     blocklist: Blocklist | None = None,
@@ -123,7 +134,7 @@ def diagnose(
 
     Parameters
     ----------
-    subject : ForeignTokenizer
+    tokenizer : ForeignTokenizer
         From `koktok.foreign.open_spec`.
     lines : sequence of str, optional
         Text on which unused pieces are counted; without it that check is left out, and said to be.
@@ -139,12 +150,12 @@ def diagnose(
     UsageError
         For a morphological analyser: its vocabulary is open, there is nothing to list.
     """
-    if subject.size is None:
+    if tokenizer.size is None:
         raise UsageError(
-            f"`{subject.spec}` has no closed vocabulary that could be examined",
-            hint=f"koktok report {typed(subject.spec)} --text FILE --out FOLDER",
+            f"`{tokenizer.spec}` has no closed vocabulary that could be examined",
+            hint=f"koktok report {typed(tokenizer.spec)} --text FILE --out FOLDER",
         )
-    pieces = _Pieces(subject, tell or (lambda *_: None))
+    pieces = _Pieces(tokenizer, tell or (lambda *_: None))
     personal = Blocklist(personal=PERSONAL_DEFAULT)
     named = Blocklist(personal=sorted(set(PERSONAL) - set(PERSONAL_DEFAULT)))
     found: dict[str, list[tuple[int, str, str]]] = {
@@ -159,7 +170,8 @@ def diagnose(
         "address": _refused(pieces, Blocklist(junk=["address"])),
         "repeats": _refused(pieces, Blocklist(junk=["run", "repeats"])),
         "glued": [(i, text, "") for i, text in pieces.texts.items() if GLUED.search(text)],
-        "partial": [(i, subject.piece(i), "") for i in pieces.partial],
+        "partial": [(i, readable_bytes(raw), "") for i, raw in pieces.partial.items()],
+        "paradigm": pieces.paradigms(),
     }
     same = {i for i, _, _ in found["unnormalized"]}
     found["compatible"] = [item for item in found["compatible"] if item[0] not in same]
@@ -173,28 +185,31 @@ def diagnose(
             severity,
             title,
             len(found[check]),
-            len(hangul.KS_X_1001) if check == "unknown_syllables" else subject.size,
+            len(hangul.KS_X_1001) if check == "unknown_syllables" else tokenizer.size,
             tuple(found[check][:examples]),
         )
         for check, (severity, title) in CHECKS.items()
         if found.get(check)
     ]
+    general = coverage(tokenizer)
     composed = [unicodedata.normalize("NFC", text) for text in pieces.texts.values()]  # some vocabularies hold NFD
     whole = {text.removeprefix(" ") for text in composed}
     long = sorted(composed, key=lambda text: (-len(text), text))
     return Diagnosis(
-        spec=subject.spec,
-        name=subject.name,
-        digest=subject.digest,
-        size=subject.size,
+        spec=tokenizer.spec,
+        name=tokenizer.name,
+        digest=tokenizer.digest,
+        size=tokenizer.size,
         findings=tuple(listed),
         facts={
-            "byte pieces": float(len(subject.byte_ids)),
-            "special tokens": float(len(subject.special_ids)),
-            "of the 2,350 syllables: single pieces": sum(char in whole for char in hangul.KS_X_1001)
-            / len(hangul.KS_X_1001),
+            "byte pieces": float(len(tokenizer.byte_ids)),
+            "special tokens": float(len(tokenizer.special_ids)),
+            "of the 2,350 syllables: single pieces": general.syllables,
             "of the 11,172 syllables: single pieces": sum(char in whole for char in ALL) / len(ALL),
             "of the 11,172 syllables: unknown": len(pieces.unknown_syllables) / len(ALL),
+            "of the characters of corpora/mini: single pieces": general.characters,
+            "of its tokens there: bytes": general.bytes,
+            "of its tokens there: unknown": general.unknown,
         },
         scripts=dict(sorted(Counter(map(script_of, composed)).items(), key=lambda kv: (-kv[1], kv[0]))),
         longest=tuple(long[:examples]),
@@ -205,22 +220,22 @@ def diagnose(
 class _Pieces:
     """The vocabulary as text: what each id stands for, and what the tokenizer does with that text."""
 
-    def __init__(self, subject: ForeignTokenizer, tell: Tell) -> None:
-        self.subject, self.tell = subject, tell
+    def __init__(self, tokenizer: ForeignTokenizer, tell: Tell) -> None:
+        self.tokenizer, self.tell = tokenizer, tell
         self.texts: dict[int, str] = {}
-        self.partial: list[int] = []
-        aside = subject.special_ids | subject.unknown_ids | subject.byte_ids
-        for i in range(subject.size or 0):
+        self.partial: dict[int, bytes] = {}
+        aside = tokenizer.special_ids | tokenizer.unknown_ids | tokenizer.byte_ids
+        for i in range(tokenizer.size or 0):
             if i % 8192 == 0:
-                tell("reading the vocabulary", i, subject.size)
-            raw = None if i in aside else subject.token_bytes(i)
+                tell("reading the vocabulary", i, tokenizer.size)
+            raw = None if i in aside else tokenizer.token_bytes(i)
             if raw:
                 try:
                     self.texts[i] = raw.decode()
                 except UnicodeDecodeError:
-                    self.partial.append(i)
-        unknown = subject.unknown_ids
-        rows = subject.encode(ALL)
+                    self.partial[i] = raw
+        unknown = tokenizer.unknown_ids
+        rows = tokenizer.encode(ALL)
         self.unknown_syllables = frozenset(
             char for k, char in enumerate(ALL) if unknown and not unknown.isdisjoint(rows[k].ids.tolist())
         )
@@ -230,24 +245,48 @@ class _Pieces:
         from koktok.metrics.vocabulary import reachable
 
         self.tell("trying every piece", 0, 1)
-        states = reachable(self.subject)
+        states = reachable(self.tokenizer)
         lost = [i for i in self.texts if states[i] == 0]
-        rows = self.subject.encode([self.texts[i] for i in lost])
+        rows = self.tokenizer.encode([self.texts[i] for i in lost])
         self.tell("trying every piece", 1, 1)
-        becomes = [" + ".join(self.subject.surface(int(j)) for j in rows[k].ids[:6]) for k in range(len(lost))]
+        becomes = [" + ".join(self.tokenizer.surface(int(j)) for j in rows[k].ids[:6]) for k in range(len(lost))]
         return [(i, self.texts[i], f"becomes {text}") for i, text in zip(lost, becomes, strict=True)]
 
+    def paradigms(self) -> list[tuple[int, str, str]]:
+        """Stems that stand in one piece with an ending, and in a piece of their own before another (먹고 beside 먹|으니)."""
+        ids = {text: i for i, text in self.texts.items()}
+        whole: defaultdict[str, list[str]] = defaultdict(list)
+        for text in ids:
+            for ending in ENDINGS:
+                stem = text.removesuffix(ending)
+                if stem != text and hangul.has_syllable(stem[-1:]):
+                    whole[stem].append(text)
+        stems = sorted(stem for stem, forms in whole.items() if len(forms) >= A_STEM)
+        asked = []
+        for stem in stems:
+            other = BEHIND_FINAL if hangul.split(stem[-1])[2:] else BEHIND_VOWEL
+            asked += [(stem, ending) for ending in (*ENDINGS, *other)]
+        rows = self.tokenizer.encode([stem + ending for stem, ending in asked])
+        apart: defaultdict[str, list[str]] = defaultdict(list)
+        for k, (stem, ending) in enumerate(asked):
+            if rows[k].spans[1:, 0].tolist() == [len(stem)]:
+                apart[stem].append(f"{stem.strip()}|{ending}")
+        return [
+            (ids[whole[stem][0]], " ".join(form.strip() for form in whole[stem]), f"beside {' '.join(forms)}")
+            for stem, forms in apart.items()
+        ]
+
     def specials_in_text(self) -> list[tuple[int, str, str]]:
-        specials = sorted(self.subject.special_ids - self.subject.unknown_ids)
-        spelled = [self.subject.piece(i) for i in specials]
-        rows = self.subject.ids_by_default(spelled)
+        specials = sorted(self.tokenizer.special_ids - self.tokenizer.unknown_ids)
+        spelled = [self.tokenizer.piece(i) for i in specials]
+        rows = self.tokenizer.ids_by_default(spelled)
         return [(i, spelled[k], "") for k, i in enumerate(specials) if i in rows[k]]
 
     def unused(self, lines: Sequence[str]) -> list[tuple[int, str, str]]:
-        used = np.zeros(self.subject.size or 0, dtype=bool)
+        used = np.zeros(self.tokenizer.size or 0, dtype=bool)
         for at in range(0, len(lines), 2048):
             self.tell("encoding the text", at, len(lines))
-            ids = self.subject.encode(lines[at : at + 2048]).ids
+            ids = self.tokenizer.encode(lines[at : at + 2048]).ids
             used[ids[(ids >= 0) & (ids < len(used))]] = True
         self.tell("encoding the text", len(lines), len(lines))
         return [(i, text, "") for i, text in self.texts.items() if not used[i]]

@@ -61,9 +61,9 @@ def boundary_f1_functional(s: Any) -> Any:
 def boundary_f1_macro(s: Any) -> Any:
     """Boundary F1, mean of the gold corpora.
 
-    Definition: the mean of M10f over the gold corpora that came, whatever their sizes.
+    Definition: the mean of M10f over the gold corpora that people annotated, or over all where none is such; whatever their sizes.
     Source: this suite; one treebank is one style of text and of annotation.
-    Pitfalls: depends on which corpora came, human or silver; their names are in the signature. Compare at equal tokens.
+    Pitfalls: depends on which corpora came; their names are in the signature. Compare at equal tokens.
     """
     count = sum(name.startswith(COLUMNS[0]) for name in s)
     return np.mean([f_score(*(s[f"{name}_{k}"] for name in COLUMNS)) for k in range(count)], axis=0)

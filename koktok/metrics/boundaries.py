@@ -23,12 +23,7 @@ __all__ = ["GoldPage", "boundary_table", "by_type", "trivial_rows"]
 
 
 class GoldPage:
-    """A gold corpus as flat arrays, made once for all tokenizers.
-
-    Parameters
-    ----------
-    gold : GoldCorpus
-    """
+    """A gold corpus as flat arrays, made once for all tokenizers."""
 
     def __init__(self, gold: GoldCorpus) -> None:
         self.gold = gold
@@ -70,10 +65,10 @@ class GoldPage:
         self.eojeols = self.scored[np.minimum(middle, size - 1)]  # eojeols without a masked word in their middle
 
 
-def boundary_table(subject: ForeignTokenizer, gold: GoldPage) -> tuple[Table, Tokens]:
+def boundary_table(tokenizer: ForeignTokenizer, gold: GoldPage) -> tuple[Table, Tokens]:
     """Counts of each sentence of a gold corpus."""
     page = gold.page
-    tokens = Tokens(page, subject.encode(page.lines))
+    tokens = Tokens(page, tokenizer.encode(page.lines))
     cuts = tokens.cuts & gold.inner
     hits = cuts & gold.borders
     optional = gold.borders & ~gold.functional
@@ -218,7 +213,7 @@ def boundary_f1(s: Any) -> Any:
 
     Definition: 2·hits / (cuts + borders), micro, between two Hangul syllables of an eojeol; borders inside a syllable
     (했) are left out, as no cut is legal there, and so are cuts at the edges of such a syllable (해|요).
-    Source: standard; the alignment of restored morphemes is koktok.gold.align.
+    Source: standard; the alignment of restored morphemes is koktok.segment.align.
     Pitfalls: one token a syllable already has about .64 on Kaist; schemes of annotation differ by .05, so above .95
     differences are style. Micro is driven by some 200 particles and endings: M10c averages over types, M12 has the kinds.
     """

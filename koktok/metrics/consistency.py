@@ -33,13 +33,11 @@ ALLOMORPHS: Final = {
 """Forms of one particle or ending; the same letters as a noun are another morpheme, so only J and E are merged."""
 
 
-def consistency(subject: ForeignTokenizer, gold: GoldPage, tokens: Tokens, *, seed: int = 0) -> dict[str, float]:
+def consistency(tokenizer: ForeignTokenizer, gold: GoldPage, tokens: Tokens, *, seed: int = 0) -> dict[str, float]:
     """Counts of pairs, and of stems; one row, as the sample is of types.
 
     Parameters
     ----------
-    subject : ForeignTokenizer
-    gold : GoldPage
     tokens : Tokens
         Of the gold's sentences.
     seed : int
@@ -83,7 +81,7 @@ def consistency(subject: ForeignTokenizer, gold: GoldPage, tokens: Tokens, *, se
         if form not in words:
             for i in ids:
                 if i not in pieces:
-                    pieces[i] = subject.surface(i).strip()
+                    pieces[i] = tokenizer.surface(i).strip()
             words[form] = (
                 frozenset(f"{m}/{c}" for _, _, m, c in mine if c not in ("S", "F")),
                 frozenset(

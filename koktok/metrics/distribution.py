@@ -51,12 +51,12 @@ def counted(ids: Ints, line_of: Ints, groups: Ints, size: int) -> Ints:
     return flat.reshape(GROUPS, size).astype(np.int64)
 
 
-def lengths(histogram: Ints, subject: ForeignTokenizer, longest: int = 16) -> Mapping[str, list[int]]:
+def lengths(histogram: Ints, tokenizer: ForeignTokenizer, longest: int = 16) -> Mapping[str, list[int]]:
     """Distributions to draw: syllables and bytes per token, over all tokens, and the counts of types in falling order."""
     total = histogram.sum(axis=0)
     syllables, sizes = np.zeros(longest + 1, dtype=np.int64), np.zeros(3 * longest + 1, dtype=np.int64)
     for i in np.flatnonzero(total):
-        written = subject.token_bytes(int(i))
+        written = tokenizer.token_bytes(int(i))
         if written is not None:
             text = written.decode("utf-8", errors="ignore")
             syllables[min(longest, count_syllables(text))] += total[i]

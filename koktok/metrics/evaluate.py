@@ -61,17 +61,17 @@ def evaluate(
     >>> evaluate("syllables", ["하늘이 맑다", "비가 온다"], resamples=0)["syllables"].values["fertility"].value
     2.25
     """
-    subjects = [_subject(one) for one in _several(tokenizers)]
-    if not subjects:
+    opened = [_opened(one) for one in _several(tokenizers)]
+    if not opened:
         raise UsageError("no tokenizer came to measure", hint='koktok.evaluate("my-tokenizer", Path("text.txt"))')
     pages = [GoldPage(one if isinstance(one, GoldCorpus) else read_gold(Path(one))) for one in _several(gold)]
     measured = None if text is None else _text(text)
     found: dict[str, Scores] = {}
-    for subject in subjects:
-        name = subject.name
+    for tokenizer in opened:
+        name = tokenizer.name
         while name in found:
             name += "'"
-        found[name] = score(subject, measured, gold=pages, extended=extended, resamples=resamples, seed=seed)
+        found[name] = score(tokenizer, measured, gold=pages, extended=extended, resamples=resamples, seed=seed)
     return found
 
 
@@ -79,7 +79,7 @@ def _several(given: Any) -> Sequence[Any]:
     return list(given) if isinstance(given, Iterable) and not isinstance(given, str | Path) else [given]
 
 
-def _subject(given: Any) -> ForeignTokenizer:
+def _opened(given: Any) -> ForeignTokenizer:
     if isinstance(given, ForeignTokenizer):
         return given
     if isinstance(given, Tokenizer):

@@ -147,7 +147,7 @@ def coded_size_zstd(s: Any) -> Any:
 
     Definition: tokens · log2(vocabulary size) / 8 / bytes of each domain of the sample compressed with zstd level 19.
     Source: this suite.
-    Pitfalls: as M4f; needs the library zstandard (extra `zstd`).
+    Pitfalls: as M4f; before Python 3.14 it needs the extra `zstd`.
     """
     return ratio(s["id_bits"], 8 * s["zstd"])
 

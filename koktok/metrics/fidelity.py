@@ -43,15 +43,15 @@ PROBES: Final = (
 """Category and text; each must come back."""
 
 
-def round_trip(subject: ForeignTokenizer, text: Text) -> Table | None:
+def round_trip(tokenizer: ForeignTokenizer, text: Text) -> Table | None:
     """Whether each line comes back: exactly, but for normalization, but for runs of white space."""
     kept = np.zeros((3, len(text)), dtype=np.int64)
     for part in text.batches():
         lines = text.lines[part]
-        rows = subject.encode(lines)
+        rows = tokenizer.encode(lines)
         for k, line in enumerate(lines):
             ids = rows.ids[rows.indptr[k] : rows.indptr[k + 1]].tolist()
-            back = subject.decode(ids)
+            back = tokenizer.decode(ids)
             if back is None:
                 return None
             kept[:, part.start + k] = _same(back, line)
@@ -66,13 +66,13 @@ def _same(back: str, text: str) -> tuple[bool, bool, bool]:
     return back == text, composed, loose
 
 
-def probes(subject: ForeignTokenizer) -> tuple[dict[str, float], dict[str, bool | None]]:
+def probes(tokenizer: ForeignTokenizer) -> tuple[dict[str, float], dict[str, bool | None]]:
     """Counts over `PROBES`, and which categories came back (up to canonical equivalence)."""
     found: dict[str, bool | None] = {}
     strict = 0
     for name, text in PROBES:
-        rows = subject.encode([text])
-        back = subject.decode(rows.ids.tolist())
+        rows = tokenizer.encode([text])
+        back = tokenizer.decode(rows.ids.tolist())
         found[name] = None if back is None else _same(back, text)[1]
         strict += back == text
     passed = sum(bool(ok) for ok in found.values())

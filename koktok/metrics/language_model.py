@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.foreign.base import ForeignTokenizer, Ints, running
+from koktok.foreign.base import ForeignTokenizer, Ints, Rows, running
 from koktok.metrics.registry import Floats, metric, ratio
 from koktok.metrics.statistics import Table
 from koktok.metrics.tokens import Text
 
-__all__ = ["kneser_ney", "ngram_table", "segmentation_entropy"]
+__all__ = ["kneser_ney", "ngram_table", "segmentation_entropy", "unknown_bits"]
 
 Line = Sequence[int] | Ints
 
@@ -112,26 +112,29 @@ def _find(known: Ints, wanted: Ints) -> Ints:
     return np.where(known[at] == wanted, at, -1)
 
 
-def ngram_table(subject: ForeignTokenizer, text: Text) -> Table | None:
+def unknown_bits(tokenizer: ForeignTokenizer, rows: Rows) -> Floats:
+    """What the characters inside unknown tokens cost besides, for each line."""
+    bad = np.isin(rows.ids, list(tokenizer.unknown_ids))
+    sums = np.concatenate([[0], np.cumsum((rows.ends - rows.starts) * bad)])
+    found: Floats = UNKNOWN_BITS * np.diff(sums[rows.indptr]).astype(np.float64)
+    return found
+
+
+def ngram_table(tokenizer: ForeignTokenizer, text: Text) -> Table | None:
     """Bits of the held-out lines, for a fixed order and for one that is worth `CONTEXT` characters; None for few lines."""
     if len(text) < HELD:
         return None
-    rows = subject.encode(text.lines)
+    rows = tokenizer.encode(text.lines)
     ids = [rows.ids[a:b] for a, b in pairwise(rows.indptr)]
     held = text.blocks % HELD == HELD - 1
     if held.all() or not held.any():
         held = np.arange(len(text)) % HELD == HELD - 1
     train = [row for row, out in zip(ids, held, strict=True) if not out]
     which = np.flatnonzero(held)
-    size = subject.size or int(rows.ids.max(initial=0)) + 1
+    size = tokenizer.size or int(rows.ids.max(initial=0)) + 1
     test = [ids[k] for k in which]
     chars = np.array([len(text.lines[k]) for k in which], dtype=np.int64)
-    lost = np.zeros(len(which))
-    if subject.unknown_ids:
-        for n, k in enumerate(which):
-            row = rows[int(k)]
-            bad = np.isin(row.ids, list(subject.unknown_ids))
-            lost[n] = UNKNOWN_BITS * float((row.spans[bad, 1] - row.spans[bad, 0]).sum())
+    lost = unknown_bits(tokenizer, rows)[which]
     per_token = float(chars.sum()) / max(1, sum(map(len, test)))
     equal = min(7, max(2, 1 + round(CONTEXT / per_token)))
     columns: dict[str, Any] = {"chars": chars}
@@ -141,16 +144,16 @@ def ngram_table(subject: ForeignTokenizer, text: Text) -> Table | None:
     return Table(columns, text.units.of[which])
 
 
-def segmentation_entropy(subject: ForeignTokenizer, text: Text) -> Table | None:
+def segmentation_entropy(tokenizer: ForeignTokenizer, text: Text) -> Table | None:
     """Bits of the posterior over segmentations of each line; None where the model is no Unigram that we can ask."""
-    scores = subject.unigram()
+    scores = tokenizer.unigram()
     if scores is None:
         return None
     longest, unknown = max(map(len, scores), default=1), 3 * min(scores.values(), default=0.0) - 10
     solved: dict[str, float] = {}
     found = []
     for line in text.lines:
-        words = subject.words(line)
+        words = tokenizer.words(line)
         for word in words:
             if word not in solved:
                 solved[word] = lattice_entropy(word, scores, longest, unknown)

@@ -49,7 +49,7 @@ class Labelled:
         return cls([text for _, text in pairs], [label for label, _ in pairs])
 
 
-def probe(subject: ForeignTokenizer, data: Labelled, *, seed: int = 0) -> Table:
+def probe(tokenizer: ForeignTokenizer, data: Labelled, *, seed: int = 0) -> Table:
     """Whether each held-out text is classified right: clean, and under three kinds of noise.
 
     Logistic regression on hashed token 1-grams and 2-grams, trained on the clean texts; every fifth text, by hash, is
@@ -62,10 +62,10 @@ def probe(subject: ForeignTokenizer, data: Labelled, *, seed: int = 0) -> Table:
     held = np.array([int(hashlib.sha256(t.encode()).hexdigest(), 16) % HELD == 0 for t in data.texts])
     labels = np.array(data.labels)
     model = LogisticRegression(C=1.0, max_iter=200, random_state=seed)
-    model.fit(_features(subject, data.texts)[~held], labels[~held])
+    model.fit(_features(tokenizer, data.texts)[~held], labels[~held])
     texts, truth = [t for t, out in zip(data.texts, held, strict=True) if out], labels[held]
     columns: dict[str, Any] = {"texts": np.ones(len(texts), dtype=np.int64)}
-    guessed = model.predict(_features(subject, texts))
+    guessed = model.predict(_features(tokenizer, texts))
     columns["right"] = (guessed == truth).astype(np.int64)
     for label in sorted(set(data.labels)):
         columns[f"both:{label}"] = ((guessed == label) & (truth == label)).astype(np.int64)
@@ -73,14 +73,14 @@ def probe(subject: ForeignTokenizer, data: Labelled, *, seed: int = 0) -> Table:
     for number, name in enumerate(NOISE):
         rng = np.random.default_rng([seed, number])
         noisy = [PERTURBATIONS[name](text, rng)[0] for text in texts]
-        columns[f"right_{name}"] = (model.predict(_features(subject, noisy)) == truth).astype(np.int64)
+        columns[f"right_{name}"] = (model.predict(_features(tokenizer, noisy)) == truth).astype(np.int64)
     return Table(columns, np.arange(len(texts), dtype=np.int64))
 
 
-def _features(subject: ForeignTokenizer, texts: list[str], width: int = 1 << 18) -> Any:
+def _features(tokenizer: ForeignTokenizer, texts: list[str], width: int = 1 << 18) -> Any:
     from scipy.sparse import csr_matrix
 
-    rows = subject.encode(texts)
+    rows = tokenizer.encode(texts)
     line = np.repeat(np.arange(len(texts)), np.diff(rows.indptr))
     pairs = (rows.ids[:-1] * 1_000_003 + rows.ids[1:] + 17) % width
     same = line[:-1] == line[1:]

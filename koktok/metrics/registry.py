@@ -32,7 +32,6 @@ class Definition:
         The key everywhere.
     title, title_ko : str
         Labels.
-    unit : str
     better : str
         Which way is better: lower, higher, one (the nearer to 1), none (a description, not a score).
     definition, source, pitfalls : str

@@ -30,13 +30,12 @@ from koktok.metrics.statistics import (
     paired,
 )
 from koktok.metrics.tokens import Page, Parallel, Text, Tokens
+from koktok.progress import Tell
 
 __all__ = ["FORMAT", "Scores", "compare", "score"]
 
 FORMAT: Final = 2
 """Version of what `Scores.as_dict` gives."""
-
-Tell = Callable[[str, int, int], None]
 
 
 @dataclass
@@ -45,7 +44,7 @@ class Scores:
 
     Parameters
     ----------
-    subject : dict
+    tokenizer : dict
         Spec, name, size, digest, libraries, notes.
     values : dict of str to Value
         By name of the metric; those of gold also as NAME@GOLD for each gold corpus.
@@ -57,11 +56,9 @@ class Scores:
     histograms : dict of str to list of int
     details : dict
         What is no number: which difficult strings came back.
-    signature : dict
-    statistics : Statistics
     """
 
-    subject: dict[str, Any]
+    tokenizer: dict[str, Any]
     values: dict[str, Value]
     domains: dict[str, dict[str, Value]]
     kinds: dict[str, dict[str, Value]]
@@ -80,7 +77,7 @@ class Scores:
             "histograms": self.histograms,
             "kinds": _plain(self.kinds),
             "signature": self.signature,
-            "subject": self.subject,
+            "tokenizer": self.tokenizer,
             "trivial": {
                 name: {k: Value(v).as_dict()["value"] for k, v in row.items()} for name, row in self.trivial.items()
             },
@@ -93,17 +90,17 @@ def _plain(rows: dict[str, dict[str, Value]]) -> dict[str, dict[str, Any]]:
 
 
 def _text_statistics(
-    subject: ForeignTokenizer, text: Text, reference: ForeignTokenizer | None, tell: Tell | None
+    tokenizer: ForeignTokenizer, text: Text, reference: ForeignTokenizer | None, tell: Tell | None
 ) -> Statistics:
     """Tables of a text, batch by batch."""
     parts: list[dict[str, Ints]] = []
-    histogram = np.zeros((GROUPS, subject.size or 1), dtype=np.int64)
+    histogram = np.zeros((GROUPS, tokenizer.size or 1), dtype=np.int64)
     batches, groups = list(text.batches()), text.units.groups
     for number, part in enumerate(batches):
         lines = text.lines[part]
         page = Page(lines)
-        tokens = Tokens(page, subject.encode(lines))
-        found = fertility.columns(page, tokens) | unknowns.columns(page, tokens, subject)
+        tokens = Tokens(page, tokenizer.encode(lines))
+        found = fertility.columns(page, tokens) | unknowns.columns(page, tokens, tokenizer)
         if reference is not None:
             found["reference_tokens"] = np.diff(reference.encode(lines).indptr)
         parts.append(found)
@@ -114,16 +111,16 @@ def _text_statistics(
         line_of = np.repeat(np.arange(len(lines)), tokens.per_line)
         histogram += counted(ids, line_of, groups[part], size)
         if tell:
-            tell(f"score {subject.name}", number + 1, len(batches))
+            tell(f"score {tokenizer.name}", number + 1, len(batches))
     columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    size = subject.size or histogram.shape[1]
-    if subject.size is not None:
+    size = tokenizer.size or histogram.shape[1]
+    if tokenizer.size is not None:
         columns["id_bits"] = columns["tokens"] * float(np.log2(size))
     return Statistics({"text": Table(columns, text.units.of)}, histogram)
 
 
 def score(
-    subject: ForeignTokenizer,
+    tokenizer: ForeignTokenizer,
     text: Text | None = None,
     *,
     gold: Sequence[GoldCorpus | boundaries.GoldPage] = (),
@@ -142,12 +139,11 @@ def score(
 
     Parameters
     ----------
-    subject : ForeignTokenizer
     text : Text, optional
         For fertility, unknowns and the distribution of ids.
     gold : sequence of GoldCorpus or GoldPage
         For boundary scores; the first human one stands where no corpus is named, and the headline (`boundary_f1_macro`) is
-        the mean of all. A `GoldPage` can be made once for many subjects.
+        the mean of the human ones, or of all where none is. A `GoldPage` can be made once for many subjects.
     reference : ForeignTokenizer, optional
         For normalized sequence length.
     parallel, english, code, labelled : optional
@@ -181,30 +177,31 @@ def score(
     histograms: dict[str, list[int]] = {}
     details: dict[str, Any] = {}
     if text is not None and len(text):
-        statistics = _text_statistics(subject, text, reference, tell)
+        statistics = _text_statistics(tokenizer, text, reference, tell)
         if statistics.histogram is not None:
-            histograms = dict(lengths(statistics.histogram, subject))
+            histograms = dict(lengths(statistics.histogram, tokenizer))
     trivial = {}
     for page in pages:
         name = page.gold.name
-        table, tokens = boundaries.boundary_table(subject, page)
+        table, tokens = boundaries.boundary_table(tokenizer, page)
         statistics.tables[f"gold@{name}"] = table
         statistics.tables[f"types@{name}"] = _one({"boundary_f1_types": boundaries.by_type(tokens, page)})
         trivial[name] = boundaries.trivial_rows(page)
         if extended:
             from koktok.metrics.consistency import consistency
 
-            statistics.tables[f"consistency@{name}"] = _one(consistency(subject, page, tokens, seed=seed))
+            statistics.tables[f"consistency@{name}"] = _one(consistency(tokenizer, page, tokens, seed=seed))
     if pages:
-        statistics.tables["golds"] = golds_table([statistics.tables[f"gold@{page.gold.name}"] for page in pages])
-    statistics.tables |= other_texts(subject, parallel=parallel, english=english, code=code, labelled=labelled)
+        judges = [page for page in pages if page.gold.human] or pages
+        statistics.tables["golds"] = golds_table([statistics.tables[f"gold@{page.gold.name}"] for page in judges])
+    statistics.tables |= other_texts(tokenizer, parallel=parallel, english=english, code=code, labelled=labelled)
     if extended:
-        tables, details = sampled(subject, text, sample=sample, seed=seed, tell=tell)
+        tables, details = sampled(tokenizer, text, sample=sample, seed=seed, tell=tell)
         statistics.tables |= tables
     domains = _domains(statistics, text, resamples, seed)
     if len(domains) > 1:
         _across(statistics, domains)
-    values = _values(statistics, subject, [page.gold for page in pages], resamples, seed)
+    values = _values(statistics, tokenizer, [page.gold for page in pages], resamples, seed)
     kinds = {
         page.gold.name: _measure(statistics.tables[f"gold@{page.gold.name}"], by_kind(), resamples, seed)
         for page in pages
@@ -213,7 +210,7 @@ def score(
         "format": FORMAT,
         "gold": {page.gold.name: {"digest": page.gold.digest, "label": page.gold.label} for page in pages},
         "libraries": dict(
-            sorted({**subject.libraries, "koktok": version("koktok"), "numpy": version("numpy")}.items())
+            sorted({**tokenizer.libraries, "koktok": version("koktok"), "numpy": version("numpy")}.items())
         ),
         "normalization": "NFC",
         "reference": None if reference is None else {"digest": reference.digest, "spec": reference.name},
@@ -222,15 +219,15 @@ def score(
         "seed": seed,
         "text": None if text is None else text.digest,
         "units": _units(text, pages),
-        "tokenizer": subject.digest,
+        "tokenizer": tokenizer.digest,
     }
     about = {
-        "digest": subject.digest,
-        "libraries": dict(sorted(subject.libraries.items())),
-        "name": subject.name,
-        "notes": list(subject.notes),
-        "size": subject.size,
-        "spec": subject.spec,
+        "digest": tokenizer.digest,
+        "libraries": dict(sorted(tokenizer.libraries.items())),
+        "name": tokenizer.name,
+        "notes": list(tokenizer.notes),
+        "size": tokenizer.size,
+        "spec": tokenizer.spec,
     }
     return Scores(about, values, domains, kinds, trivial, histograms, details, signature, statistics)
 
@@ -286,7 +283,7 @@ def _across(statistics: Statistics, domains: dict[str, dict[str, Value]]) -> Non
 
 
 def _values(
-    statistics: Statistics, subject: ForeignTokenizer, gold: Sequence[GoldCorpus], resamples: int, seed: int
+    statistics: Statistics, tokenizer: ForeignTokenizer, gold: Sequence[GoldCorpus], resamples: int, seed: int
 ) -> dict[str, Value]:
     known = metrics()
     values: dict[str, Value] = {}
@@ -300,11 +297,11 @@ def _values(
     if statistics.histogram is not None and statistics.histogram.any():
         whole = statistics.histogram.sum(axis=0)
         for name, value in _of_table(known, "histogram").items():
-            if name.endswith("utilisation") and subject.size is None:
+            if name.endswith("utilisation") and tokenizer.size is None:
                 continue
 
             def of(counts_of: Any, value: Callable[[Any], Any] = value) -> float:
-                return float(value(Histogram(counts_of, subject.size)))
+                return float(value(Histogram(counts_of, tokenizer.size)))
 
             error, n = jackknife(list(statistics.histogram), of, whole) if resamples > 1 else (None, 0)
             values[name] = Value(
@@ -315,7 +312,7 @@ def _values(
 
 def _paired_histograms(first: Scores, second: Scores, m: Metric, resamples: int) -> Difference:
     """The same groups of blocks left out on both sides, one after the other."""
-    sides = [(scores.statistics.histogram, scores.subject["size"]) for scores in (first, second)]
+    sides = [(scores.statistics.histogram, scores.tokenizer["size"]) for scores in (first, second)]
     (a, a_size), (b, b_size) = sides
     if a is None or b is None or first.signature["text"] != second.signature["text"]:
         raise UsageError(f"`{m.name}` was not measured on the same text for both")

@@ -54,10 +54,8 @@ class SilverRow:
 
     Parameters
     ----------
-    name : str
     size : int or None
         Ids in the vocabulary.
-    figures : SilverFigures
     """
 
     name: str
@@ -116,9 +114,9 @@ class Silver:
         """Places between two syllables, running."""
         return float(self._weight[self.page.inner].sum())
 
-    def figures(self, subject: ForeignTokenizer) -> SilverFigures:
+    def figures(self, tokenizer: ForeignTokenizer) -> SilverFigures:
         """The row of a tokenizer."""
-        return self.score(subject.encode(self.texts), unknown=subject.unknown_ids, bytes_=subject.byte_ids)
+        return self.score(tokenizer.encode(self.texts), unknown=tokenizer.unknown_ids, bytes_=tokenizer.byte_ids)
 
     def score(
         self, rows: Rows, *, unknown: frozenset[int] = frozenset(), bytes_: frozenset[int] = frozenset()

@@ -47,43 +47,42 @@ class Speed:
         return asdict(self)
 
 
-def speed(open_subject: Callable[[], ForeignTokenizer], lines: Sequence[str], *, repeats: int = 3) -> Speed:
+def speed(open_tokenizer: Callable[[], ForeignTokenizer], lines: Sequence[str], *, repeats: int = 3) -> Speed:
     """Time a tokenizer; the best of the repeats counts, the first of which warms caches.
 
     Parameters
     ----------
-    open_subject : callable
+    open_tokenizer : callable
         Opens it, so that loading is timed too.
     lines : sequence of str
-    repeats : int
     """
     clock = time.perf_counter
     began = clock()
-    subject = open_subject()
+    tokenizer = open_tokenizer()
     load = clock() - began
     size = sum(len(line.encode()) for line in lines) / 1e6
     times = []
     for _ in range(repeats):
         began = clock()
-        rows = subject.encode(lines)
+        rows = tokenizer.encode(lines)
         times.append(clock() - began)
     few = list(lines[: max(1, min(len(lines), 2000))])
     began = clock()
     for line in few:
-        subject.encode([line])
+        tokenizer.encode([line])
     single = sum(len(line.encode()) for line in few) / 1e6 / (clock() - began)
     kilobytes = _kilobytes(lines)
     latency = []
     for text in kilobytes:
         began = clock()
-        subject.encode([text])
+        tokenizer.encode([text])
         latency.append(1000 * (clock() - began))
     decode = None
     ids = [rows.ids[a:b].tolist() for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)]
-    if ids and subject.decode(ids[0]) is not None:
+    if ids and tokenizer.decode(ids[0]) is not None:
         began = clock()
         for row in ids:
-            subject.decode(row)
+            tokenizer.decode(row)
         decode = size / (clock() - began)
     p50, p99 = np.percentile(latency, [50, 99])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -70,6 +70,8 @@ class Units:
     4 blocks of 50 lines
     >>> Units.by(np.repeat(np.arange(8), 90), "documents", "sentences")
     8 documents
+    >>> Units.by(np.zeros(9), "documents", "sentences")
+    1 block of 50 sentences
     """
 
     of: Ints
@@ -96,7 +98,7 @@ class Units:
         return int(self.of.max()) + 1 if len(self.of) else 0
 
     def __repr__(self) -> str:
-        return f"{len(self):,} {self.name}"
+        return f"{len(self):,} {self.name if len(self) != 1 else self.name.replace('s', '', 1)}"
 
     @property
     def groups(self) -> Ints:
@@ -189,23 +191,6 @@ class Table:
             strata = self.strata[first]
         return resample(sums, resamples, seed, strata)
 
-    @staticmethod
-    def join(tables: Sequence[Table]) -> Table:
-        """Shards, one below the other; units of different shards stay apart."""
-        names = {name: None for table in tables for name in table.columns}
-        columns = {
-            name: np.concatenate([t.columns.get(name, np.zeros(len(t), dtype=np.int64)) for t in tables])
-            for name in names
-        }
-        units, shift = [], 0
-        for table in tables:
-            units.append(table.units + shift)
-            shift += int(table.units.max()) + 1 if len(table) else 0
-        strata = None
-        if all(table.strata is not None for table in tables):
-            strata = np.concatenate([table.strata for table in tables if table.strata is not None])
-        return Table(columns, np.concatenate(units), strata)
-
 
 @dataclass
 class Statistics:
@@ -220,20 +205,6 @@ class Statistics:
 
     tables: dict[str, Table]
     histogram: Ints | None = None
-
-    @staticmethod
-    def join(parts: Sequence[Statistics]) -> Statistics:
-        """Statistics of shards as those of the whole."""
-        names = dict.fromkeys(name for part in parts for name in part.tables)
-        tables = {name: Table.join([p.tables[name] for p in parts if name in p.tables]) for name in names}
-        found = [p.histogram for p in parts if p.histogram is not None]
-        histogram = None
-        if found:
-            width = max(h.shape[1] for h in found)
-            histogram = np.zeros((found[0].shape[0], width), dtype=np.int64)
-            for h in found:
-                histogram[:, : h.shape[1]] += h
-        return Statistics(tables, histogram)
 
 
 def resample(
@@ -280,7 +251,6 @@ def jackknife(groups: Sequence[Any], value: Callable[[Any], float], whole: Any) 
     ----------
     groups : sequence of ndarray
         What each group adds to `whole`.
-    value : callable
     whole : ndarray
         The sum of all groups.
 

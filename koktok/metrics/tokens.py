@@ -213,13 +213,7 @@ class Page:
 
 
 class Tokens:
-    """The tokens of a page, and where they begin, end and run across.
-
-    Parameters
-    ----------
-    page : Page
-    rows : Rows
-    """
+    """The tokens of a page, and where they begin, end and run across."""
 
     def __init__(self, page: Page, rows: Rows) -> None:
         self.page, self.rows = page, rows

@@ -13,15 +13,15 @@ from koktok.metrics.tokens import Page, Tokens
 __all__ = ["columns"]
 
 
-def columns(page: Page, tokens: Tokens, subject: ForeignTokenizer) -> dict[str, Ints]:
+def columns(page: Page, tokens: Tokens, tokenizer: ForeignTokenizer) -> dict[str, Ints]:
     """The counts of each line that this family sums."""
     rows = tokens.rows
     none = np.zeros(len(page), dtype=np.int64)
     found = {"unknown_tokens": none, "unknown_chars": none, "unknown_eojeols": none, "byte_tokens": none}
-    if subject.byte_ids:
-        found["byte_tokens"] = tokens.per_line_of(_among(rows.ids, subject.byte_ids))
-    if subject.unknown_ids:
-        unknown = _among(rows.ids, subject.unknown_ids)
+    if tokenizer.byte_ids:
+        found["byte_tokens"] = tokens.per_line_of(_among(rows.ids, tokenizer.byte_ids))
+    if tokenizer.unknown_ids:
+        unknown = _among(rows.ids, tokenizer.unknown_ids)
         if unknown.any():
             only = Rows(rows.ids[unknown], rows.starts[unknown], rows.ends[unknown], rows.indptr, rows.line_starts)
             bad = Tokens(page, only)

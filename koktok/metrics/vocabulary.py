@@ -26,7 +26,7 @@ SLICE: Final = 50_000
 """Pieces that are tried at once."""
 
 
-def reachable(subject: ForeignTokenizer) -> np.ndarray[Any, np.dtype[np.int8]]:
+def reachable(tokenizer: ForeignTokenizer) -> np.ndarray[Any, np.dtype[np.int8]]:
     """For each id: 1 where some text makes it, 0 where none was found, −1 where it cannot be asked.
 
     Every piece that is valid UTF-8 is written by itself and behind each of `CONTEXTS`; what comes back is reached.
@@ -37,9 +37,9 @@ def reachable(subject: ForeignTokenizer) -> np.ndarray[Any, np.dtype[np.int8]]:
     ValueError
         For an open vocabulary.
     """
-    if subject.size is None:
-        raise ValueError(f"{subject.spec} has an open vocabulary")
-    found = np.full(subject.size, -1, dtype=np.int8)
+    if tokenizer.size is None:
+        raise ValueError(f"{tokenizer.spec} has an open vocabulary")
+    found = np.full(tokenizer.size, -1, dtype=np.int8)
     texts: list[str] = []
     wanted: list[int] = []
 
@@ -47,16 +47,16 @@ def reachable(subject: ForeignTokenizer) -> np.ndarray[Any, np.dtype[np.int8]]:
         for context in CONTEXTS:
             left = [k for k, i in enumerate(wanted) if found[i] == 0]
             if left:
-                rows = subject.encode([context + texts[k] for k in left])
+                rows = tokenizer.encode([context + texts[k] for k in left])
                 found[rows.ids[found[rows.ids] == 0]] = 1
         texts.clear()
         wanted.clear()
 
-    silent = subject.special_ids | subject.unknown_ids | subject.byte_ids
-    for i in range(subject.size):
+    silent = tokenizer.special_ids | tokenizer.unknown_ids | tokenizer.byte_ids
+    for i in range(tokenizer.size):
         if i in silent:
             continue
-        written = subject.token_bytes(i)
+        written = tokenizer.token_bytes(i)
         if not written:
             continue
         try:
@@ -71,37 +71,37 @@ def reachable(subject: ForeignTokenizer) -> np.ndarray[Any, np.dtype[np.int8]]:
     return found
 
 
-def vocabulary_counts(subject: ForeignTokenizer) -> dict[str, float]:
+def vocabulary_counts(tokenizer: ForeignTokenizer) -> dict[str, float]:
     """Counts over the vocabulary and the word lists; one row."""
     counts: dict[str, float] = {}
     for name, words in (("nouns", NOUNS), ("verbs", VERBS), ("endings", ENDINGS)):
         forms = words.split()
         counts[f"{name}_all"] = len(forms)
         for where, lines in (("start", forms), ("inside", [f"가 {form}" for form in forms])):
-            rows = subject.encode(lines)
+            rows = tokenizer.encode(lines)
             whole = 0
             for row, line, form in zip(rows, lines, forms, strict=True):
                 begin = len(line) - len(form)
                 over = [int(i) for i, (a, b) in zip(row.ids, row.spans.tolist(), strict=True) if b > begin]
                 first = next((a for a, b in row.spans.tolist() if b > begin), 0)
-                whole += len(over) == 1 and over[0] not in subject.unknown_ids and first >= begin - 1
+                whole += len(over) == 1 and over[0] not in tokenizer.unknown_ids and first >= begin - 1
             counts[f"{name}_{where}"] = whole
-    controls = [*CONTROLS, *(subject.piece(i) for i in sorted(subject.special_ids)[:200])]
+    controls = [*CONTROLS, *(tokenizer.piece(i) for i in sorted(tokenizer.special_ids)[:200])]
     tried = [text for text in dict.fromkeys(controls) if text]
     wide = [text.translate(FULLWIDTH) for text in tried]
-    counts["controls"], counts["controls_reached"] = len(tried), _reached(subject, tried)
-    counts["wide"], counts["wide_reached"] = len(wide), _reached(subject, wide)
-    if subject.size is not None:
-        states = reachable(subject)
-        counts["size"] = subject.size
+    counts["controls"], counts["controls_reached"] = len(tried), _reached(tokenizer, tried)
+    counts["wide"], counts["wide_reached"] = len(wide), _reached(tokenizer, wide)
+    if tokenizer.size is not None:
+        states = reachable(tokenizer)
+        counts["size"] = tokenizer.size
         counts["asked"], counts["reached"] = int((states >= 0).sum()), int((states == 1).sum())
-        counts["undecodable"] = sum(_undecodable(subject.token_bytes(i)) for i in range(subject.size))
+        counts["undecodable"] = sum(_undecodable(tokenizer.token_bytes(i)) for i in range(tokenizer.size))
     return counts
 
 
-def _reached(subject: ForeignTokenizer, texts: list[str]) -> int:
-    rows = subject.ids_by_default([f"나는 {text} 간다" for text in texts])
-    return sum(not subject.special_ids.isdisjoint(row) for row in rows)
+def _reached(tokenizer: ForeignTokenizer, texts: list[str]) -> int:
+    rows = tokenizer.ids_by_default([f"나는 {text} 간다" for text in texts])
+    return sum(not tokenizer.special_ids.isdisjoint(row) for row in rows)
 
 
 def _undecodable(written: bytes | None) -> bool:

@@ -40,7 +40,6 @@ class Comparison:
         Ours first.
     silver : Silver
         What they were measured on.
-    peer : PlainSentencePiece, optional
     refused : str
         Why there is no peer; nothing where none was asked for.
     """
@@ -88,10 +87,10 @@ def compare(training: Training, *, peer: bool = True) -> Comparison:
 
 def our_row(name: str, tokenizer: Tokenizer, silver: Silver) -> SilverRow:
     """The row of a koktok tokenizer; bytes are pieces of characters, whatever they are spelled with."""
-    subject = Own("", name, tokenizer)
-    rows = subject.encode(silver.texts)
+    adapter = Own("", name, tokenizer)
+    rows = adapter.encode(silver.texts)
     fragments = frozenset(tokenizer.vocab.fragment_ids)
-    return SilverRow(name, tokenizer.vocab.size, silver.score(rows, unknown=subject.unknown_ids, bytes_=fragments))
+    return SilverRow(name, tokenizer.vocab.size, silver.score(rows, unknown=adapter.unknown_ids, bytes_=fragments))
 
 
 class PlainSentencePiece:
@@ -102,8 +101,6 @@ class PlainSentencePiece:
     words : Counts
         Raw words; their leading spaces are dropped, SentencePiece puts its own prefix.
     model : "unigram" or "bpe"
-    vocab_size : int
-    character_coverage : float
 
     Raises
     ------

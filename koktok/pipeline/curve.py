@@ -21,6 +21,7 @@ from koktok.foreign.base import Rows
 from koktok.foreign.spans import Spans
 from koktok.metrics.silver import Silver
 from koktok.pipeline.road import Options, cut_words, segment_text
+from koktok.progress import Tell
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.kinds import model_for
@@ -169,7 +170,6 @@ def measure(name: str, vocab: Vocab, held: SegmentedCounts, *, eojeols: int, **d
     ----------
     name : str
         What the row is called by.
-    vocab : Vocab
     held : SegmentedCounts
         Pretokens with the analyser's cuts.
     eojeols : int
@@ -245,7 +245,7 @@ def frontier(
     crosses: Callable[[str], bool] | None = None,
     seed: int = 0,
     threads: int | None = None,
-    on_progress: Callable[[str, int, int], None] | None = None,
+    on_progress: Tell | None = None,
 ) -> list[FrontierRow]:
     """Train every point at every size from one table of candidates, and measure all on held-out words.
 
@@ -357,9 +357,7 @@ def train_frontier(
     ----------
     text
         As `koktok.pipeline.road.train` takes it.
-    recipe : Recipe
     vocab_sizes : sequence of int
-    options : Options, optional
 
     Raises
     ------

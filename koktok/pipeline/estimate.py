@@ -34,9 +34,6 @@ larger sum is the peak. Fitted to 17, 20 and 66 MB of text, within 10 %."""
 ANALYSED = 10_000
 """Distinct words that one process of Kiwi 0.24 reads in a second."""
 
-ANALYSER = 375e6
-"""Bytes of one process of Kiwi."""
-
 
 @dataclass(frozen=True)
 class Estimate:

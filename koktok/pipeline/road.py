@@ -23,14 +23,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koktok.count import Counts, words_of
-from koktok.count.counting import Reading, Tell, read, silent
+from koktok.count.counting import Reading, read
 from koktok.count.prepared import after_a_space, prepare, prepare_runs, words_in
 from koktok.count.sample import enough, sampled, weights
 from koktok.errors import CorpusError, UsageError
-from koktok.formats.card import model_card
+from koktok.foreign.koktok_adapter import Own
+from koktok.formats.card import Credit, model_card
 from koktok.formats.folder import CARD
+from koktok.metrics.coverage import coverage
 from koktok.metrics.silver import SilverRow
 from koktok.pipeline.user_dictionary import with_dictionary
+from koktok.progress import Tell, silent
 from koktok.recipe import Recipe, SourceRecord
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
@@ -38,7 +41,7 @@ from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.workers import Workers, supervised
 from koktok.special import STYLES, fill
-from koktok.text.corpora import find
+from koktok.text.corpora import CorpusRecipe, find
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import text_of
@@ -132,9 +135,21 @@ class Training:
     def save(self, folder: str | Path, figures: Sequence[SilverRow] = ()) -> Path:
         """Write the tokenizer with its model card, which shows these figures; see `Tokenizer.save`."""
         held = self.reading.held.total
-        licences = _licences(self.tokenizer.recipe.sources)
+        corpora = _corpora(self.tokenizer.recipe.sources)
         card = model_card(
-            self.tokenizer, figures, licences, words=held or self.reading.train.total, held_out=bool(held)
+            self.tokenizer,
+            figures,
+            {name: corpus.licence for name, corpus in corpora.items()},
+            words=held or self.reading.train.total,
+            held_out=bool(held),
+            covered=coverage(Own("", "", self.tokenizer)),
+            credited=[
+                Credit(source.stem, source.place, source.licence)
+                for corpus in corpora.values()
+                for source in corpus.source
+                if source.licence
+            ],
+            languages=[*dict.fromkeys(("ko", *(code for corpus in corpora.values() for code in corpus.languages)))],
         )
         return self.tokenizer.save(folder, extra={CARD: card})
 
@@ -269,7 +284,8 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
     if check:
         check_counts(counts.at_least(1), recipe)
 
-    workers = supervised(recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads)
+    learnt = dict(counts.items()) if recipe.segment.segmenter == "soynlp" else None
+    workers = supervised(recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads, counts=learnt)
     segmenter: Segmenter = workers
     if options.cache is not False and recipe.segment.segmenter != "whitespace":
         segmenter = CachedSegmenter(segmenter, options.cache if isinstance(options.cache, Path) else None)
@@ -494,10 +510,10 @@ def _trainer(recipe: Recipe) -> str:
     return f"koktok.{recipe.train.model}:{version('koktok')}"
 
 
-def _licences(sources: Iterable[SourceRecord]) -> dict[str, str]:
-    """Licences of the sources that are known corpora."""
+def _corpora(sources: Iterable[SourceRecord]) -> dict[str, CorpusRecipe]:
+    """The sources that are known corpora."""
     known = {}
     for source in sources:
         with suppress(CorpusError):  # most sources are no corpora, and a broken recipe must not cost a training
-            known[source.name] = find(source.name).licence
+            known[source.name] = find(source.name)
     return known

@@ -2,7 +2,7 @@
 
 This file adds: the alphabet. A frequency cut alone drops rare syllables that any reader expects (a coverage of .9995 on
 20,000 lines loses 307 of 1,618 syllable types; at 16,000 ids, 안녕하세요 was written with bytes), so the 2,350 syllables of
-KS X 1001 are required where there is room.
+KS X 1001 are required where there is room, and those of everyday phrases where there is less.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ from collections import Counter
 from collections.abc import Iterable
 
 from koktok.errors import VocabSizeError
-from koktok.hangul import KS_X_1001
+from koktok.hangul import EVERYDAY, KS_X_1001
 from koktok.vocab import FORBIDDEN
 
 __all__ = ["BASIC", "alphabet_of", "required_characters"]
 
 MOST = 6
-"""`auto` asks for KS X 1001 where it takes no more than one in so many of the ids: from 14,100 on."""
+"""`auto` asks for KS X 1001 where it takes no more than one in so many of the ids: from 14,100 on. Below, for the
+syllables of everyday phrases, where those that the text lacks take no more than one in so many of the ids that are left."""
+
+SMALL = 1000
+"""Below so many ids a vocabulary is an example, and of the text alone."""
 
 BASIC = (" ", "\t", "\n", *map(chr, range(0x21, 0x7F)))
 """Always pieces: white space and printable ASCII, so that code, and text that spells `<0x0A>` or `</s>`, never needs bytes."""
@@ -68,7 +72,7 @@ def alphabet_of(
     coverage : float
         Share of the running characters to cover, most frequent first, ties by code point.
     required : "none", "ks-x-1001", "auto" or characters
-        See `required_characters`.
+        See `required_characters`; `auto` adds the syllables of everyday phrases, where there is room.
 
     Raises
     ------
@@ -80,6 +84,8 @@ def alphabet_of(
     >>> found = alphabet_of([("가가나", 100), ("뷁", 1)], vocab_size=1000, coverage=0.99)
     >>> "가" in found, "뷁" in found, "A" in found
     (True, False, True)
+    >>> len(found), sorted({*"안녕하세요괜찮아요맛있어요"} - {*found})
+    (152, [])
     """
     slots = vocab_size - taken
     counts: Counter[str] = Counter()
@@ -95,6 +101,9 @@ def alphabet_of(
             break
         wanted.add(char)
         left -= n
+    missing = set(EVERYDAY) - wanted
+    if required == "auto" and vocab_size >= SMALL and len(missing) * MOST <= slots - len(wanted):
+        wanted |= missing
     if len(wanted) > slots:
         raise VocabSizeError(
             f"a vocabulary of {vocab_size:,} is too small: {taken:,} ids are bytes and special tokens, and "

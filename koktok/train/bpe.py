@@ -21,6 +21,7 @@ import numpy as np
 
 from koktok.count import words_of
 from koktok.errors import UsageError, VocabSizeError
+from koktok.progress import Done
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.train.pairs import Joiner
 from koktok.train.superwords import SuperwordPolicy, crosses_space
@@ -451,7 +452,7 @@ def train_bpe(
     runs: SegmentedCounts | None = None,
     superwords: SuperwordPolicy | None = None,
     documents: Sequence[int] | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Done | None = None,
 ) -> BpeResult:
     """Train a BPE vocabulary.
 

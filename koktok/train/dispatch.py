@@ -18,6 +18,7 @@ from koktok.blocklist import JUNK, PERSONAL_DEFAULT, Blocklist
 from koktok.count import Counts
 from koktok.errors import VocabSizeError
 from koktok.hangul import MODERN_JAMO
+from koktok.progress import Done
 from koktok.recipe import Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.pretokenize import Pattern
@@ -70,7 +71,7 @@ class Job:
     recipe: Recipe
     pattern: Pattern
     threads: int | None = None
-    tell: Callable[[int, int], None] = lambda _done, _total: None
+    tell: Done = lambda _done, _total: None
     runs: SegmentedCounts | None = None
     run_documents: NDArray[np.uint64] | None = None
     eojeols: float | None = None

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from koktok.errors import UsageError
+from koktok.progress import Tell
 from koktok.segment.segmented import SegmentedCounts
 from koktok.train import scores as crf
 from koktok.train.candidates import CandidatePolicy, Candidates, mine
@@ -33,8 +34,6 @@ SUPERWORDS = SuperwordPolicy()
 
 FLOORS = (7, 5, 3, 2)
 """Where `min_count` goes when it leaves too few candidates."""
-
-Progress = Callable[[str, int, int], None]
 
 
 def train_unigram(
@@ -62,7 +61,7 @@ def train_unigram(
     reserve: Mapping[str, float] | None = None,
     seed: int = 0,
     threads: int | None = None,
-    on_progress: Progress | None = None,
+    on_progress: Tell | None = None,
 ) -> Trained:
     """Train one vocabulary.
 
@@ -174,7 +173,7 @@ def train_unigrams(
     reserve: Mapping[str, float] | None = None,
     seed: int = 0,
     threads: int | None = None,
-    on_progress: Progress | None = None,
+    on_progress: Tell | None = None,
 ) -> dict[tuple[str, int], Trained]:
     """Train every point at every size; the candidates are found once, and smaller sizes start from larger ones.
 

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from koktok.errors import UsageError, VocabSizeError
+from koktok.progress import Done
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.train.pairs import Joiner, slot
 from koktok.vocab import BYTE_CHARS, FORBIDDEN, MARK, ModelKind, Vocab, spell, unspell
@@ -157,7 +158,7 @@ def train_wordpiece(
     max_length: int | None = None,
     crosses: Callable[[str], bool] | None = None,
     allow_fewer: bool = False,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Done | None = None,
 ) -> WordPieceResult:
     """Train a WordPiece vocabulary.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -73,6 +74,18 @@ def test_each_check_finds_its_pieces_and_no_others(tmp_path: Path, check: str, p
         assert sorted(seen) == sorted(pieces)
 
 
+def test_paradigms_that_are_cut_unlike_are_told(tmp_path: Path) -> None:
+    """먹고 먹는 먹지 in one piece and 먹|으니 in two; 경고 and 경지 are no forms of one stem."""
+    forms = dict.fromkeys((" 먹고", " 먹는", " 먹지", " 먹", "으니", "으면", "경고", "경지", "경", "면"), -1.0)
+    diagnosis = diagnose(made(tmp_path, forms), examples=9)
+    examples = [finding.examples for finding in diagnosis.findings if finding.check == "paradigm"]
+    assert [[example[1:] for example in found] for found in examples] == [
+        [("먹고 먹는 먹지", "beside 먹|으니 먹|으면")]
+    ]
+    alike = diagnose(made(tmp_path / "alike", dict.fromkeys((" 먹고", " 먹는", " 먹지"), -1.0)))
+    assert not [finding for finding in alike.findings if finding.check == "paradigm"]
+
+
 def test_compatible_forms_and_unused_pieces(tmp_path: Path) -> None:
     assert {"①번", "1번"} & set(found(tmp_path, "compatible"))
     unused = found(tmp_path, "unused")
@@ -122,6 +135,7 @@ def test_byte_level_vocabularies_have_broken_pieces(tmp_path: Path) -> None:
     partial = next(finding for finding in diagnosis.findings if finding.check == "partial")
     assert partial.count >= 128  # every byte above ASCII, and merges that stop inside a syllable
     assert partial.severity == "note"
+    assert all(re.search("<0x[89A-F][0-9A-F]>", text) for _, text, _ in partial.examples)
 
 
 def test_an_analyser_has_nothing_to_list() -> None:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.count import count_words
-from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
+from koktok.errors import InputError, UsageError, VocabSizeError
 from koktok.pipeline.curve import FRONTIER, FrontierRow, frontier, measure, on_front, reference
-from koktok.report.frontier import draw, flags, from_dict, plot, to_dict, to_markdown
+from koktok.report.frontier import draw, flags, plot, to_dict, to_markdown
 from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.tokenizer.kinds import model_for
@@ -341,29 +341,15 @@ def test_the_table_has_every_row_and_the_trivial_one(halves, rows):
     assert piped.replace("\\|", "").count("|") == rule.count("|")
 
 
-def test_json_and_back(halves, rows):
+def test_json(halves, rows):
     _, held, eojeols = halves
     found = to_dict(rows[::-1], reference(held, eojeols=eojeols))
     read = json.loads(json.dumps(found))
-    assert from_dict(read) == rows
+    assert [row["name"] for row in read["rows"]] == [row.name for row in rows]
     assert [row["on_front"] for row in read["rows"]] == on_front(rows)
     assert read["reference"]["trivial"]["recall"] == 1
     assert "silver" in read["gold"]
     assert to_dict(rows)["reference"] is None
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"version": 3}, "version 2"),
-        ({"format": "x"}, "koktok-frontier"),
-        ({"rows": [{}]}, "broken"),
-        ({"rows": 3}, "broken"),
-    ],
-)
-def test_foreign_json(rows, change, message):
-    with pytest.raises(ArtifactError, match=message):
-        from_dict({**to_dict(rows), **change})
 
 
 def field_of(text):
