@@ -1,4 +1,4 @@
-"""Steps of a datatrove pipeline: counting words, and token files that Nanotron and its like read.
+"""Steps of a datatrove pipeline: counting words, token files that Nanotron and its like read, training instances.
 
 This file adds: nothing of its own; each step hands documents to what one machine does, on the executors that datatrove has
 (local, Slurm, Ray). A rank's files are a function of its documents: datatrove may run it again.
@@ -6,6 +6,7 @@ This file adds: nothing of its own; each step hands documents to what one machin
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from koktok.cluster.training_data import write_part
 from koktok.count.count_files import About, Counted, runs_file, write_counts
 from koktok.count.counting import SHARD, Shard, Shards, parts
 from koktok.errors import MissingExtraError, UsageError
 from koktok.files import scratch
+from koktok.foreign import load
+from koktok.instances import Plan
 from koktok.text.records import ReadReport
 from koktok.text.sources import item_batches
 from koktok.tokenizer import Tokenizer
@@ -29,7 +33,7 @@ try:
 except ImportError:
     raise MissingExtraError("datatrove", "datatrove") from None
 
-__all__ = ["KoktokCounter", "KoktokTokenizer"]
+__all__ = ["KoktokCounter", "KoktokInstances", "KoktokTokenizer"]
 
 
 class KoktokCounter(PipelineStep):  # type: ignore[misc]
@@ -167,3 +171,61 @@ class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
                     self.stat_update("tokens", value=size)
         file.close()
         return file
+
+
+class KoktokInstances(PipelineStep):  # type: ignore[misc]
+    """Training instances of documents, which go on to the next step; of each rank what `koktok instances` makes of its text.
+
+    Parameters
+    ----------
+    output_folder : str or DataFolder
+        Gets a folder for each rank, RANK/shard-*.arrow and its manifest:
+        `load_dataset("arrow", data_files="FOLDER/*/shard-*.arrow")`.
+    tokenizer : str or Path
+        A tokenizer's folder that every node sees, trained or imported.
+    plan : Plan, optional
+        What instances are made.
+    **options
+        As `koktok.cluster.training_data.write_part`: `epochs`, `masked`, `sentences`, `segmenter`, `policy`.
+
+    Raises
+    ------
+    UsageError
+        For an option that is not known.
+    """
+
+    name = "Make instances"
+    type = "koktok"
+
+    def __init__(self, output_folder: Any, tokenizer: str | Path, plan: Plan | None = None, **options: Any) -> None:
+        super().__init__()
+        known = {"epochs", "masked", "sentences", "segmenter", "policy"}
+        if strange := sorted(options.keys() - known):
+            raise UsageError(f"the option `{strange[0]}` is not known", hint=f"one of {', '.join(sorted(known))}")
+        self.output_folder = get_datafolder(output_folder)
+        self.folder = Path(tokenizer)
+        self.digest = load(tokenizer).digest()
+        self.plan = plan or Plan()
+        self.options = options
+
+    def run(self, data: Iterable[Any], rank: int = 0, world_size: int = 1) -> Iterator[Any]:  # noqa: ARG002 - datatrove's
+        """Keep the documents of a rank on their way, and make its instances when there are no more."""
+        tokenizer = load(self.folder)
+        if tokenizer.digest() != self.digest:
+            raise UsageError(f"the tokenizer in `{self.folder}` is not the one that the pipeline was made with")
+        with scratch("koktok-datatrove") as work:
+            kept = work / "documents.jsonl"
+            with kept.open("w", encoding="utf-8") as file:
+                for document in data:
+                    file.write(json.dumps({"text": document.text}) + "\n")
+                    self.stat_update("documents")
+                    yield document
+            with self.track_time(), kept.open(encoding="utf-8") as file:
+                documents = (json.loads(line)["text"] for line in file)
+                made = write_part(documents, tokenizer, self.plan, work / "made", **self.options)
+            if made is None:
+                return
+            self.stat_update("instances", value=sum(made["n_instances"]))
+            for part in sorted((work / "made").iterdir()):
+                with part.open("rb") as source, self.output_folder.open(f"{rank:05d}/{part.name}", "wb") as target:
+                    shutil.copyfileobj(source, target)

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koktok.cluster.spark import ordered_parts, told_plainly, uri_of
+from koktok.cluster.spark import told_plainly
+from koktok.cluster.tables import PLACED, gathered, packed, placed, rows_of, unpacked
 from koktok.count.counting import read
 from koktok.errors import AnalyserError, InputError
 from koktok.pipeline.road import trained_on
@@ -29,7 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["segment_to_file", "words_to_analyse"]
 
-_ANALYSED = "word string, row string, failure string"
+_WORDS = 1 << 12
+"""Words that travel together."""
+
+_TASK = 20_000
+"""Words of a task: a few seconds of Kiwi."""
+
 _KEPT: dict[tuple[str, str], Segmenter] = {}
 """Analysers of this process, by signature: Spark keeps its Python workers from task to task, and they keep Kiwi."""
 
@@ -84,7 +90,7 @@ def segment_to_file(
     user_dictionary : str, optional
         Path of a dictionary for Kiwi; it is sent to the workers.
     partitions : int, optional
-        Tasks; Spark's own number by default. Some 20,000 words a task are a few seconds of Kiwi.
+        Tasks; one for 20,000 words by default, which are a few seconds of Kiwi.
     patience : float
         Seconds that the analyser may take for 256 words, and for a word of a batch that failed.
 
@@ -95,9 +101,8 @@ def segment_to_file(
     InputError
         When something cannot be read or written.
     """
+    import polars as pl
     import pyarrow as pa
-    from pyspark import StorageLevel
-    from pyspark.sql import functions as f
 
     recipe = recipe or Recipe()
     name = recipe.segment.segmenter
@@ -108,13 +113,7 @@ def segment_to_file(
         except OSError as error:
             raise InputError(f"the user dictionary `{user_dictionary}` cannot be read: {error}") from error
     signature = segmenter_for(name, user_dictionary=user_dictionary).signature()
-
-    def analysed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return analyse(batches, name, dictionary, signature, patience)
-
-    found = words_to_analyse(text, recipe)
-    words = spark.createDataFrame(pa.table({"word": pa.array(found, pa.string())}))
-    known = None
+    known = pl.LazyFrame(schema={"word": pl.String, "row": pl.String})
     if lexicon is not None:
         stored = Lexicon.open(lexicon)
         if stored.signature != signature:
@@ -122,46 +121,54 @@ def segment_to_file(
                 f"the lexicon `{lexicon}` was made by {stored.signature}, and here is {signature}",
                 hint="leave the lexicon out, or install that version",
             )
-        failed = f.col("word").isin(list(stored.quarantined)) if stored.quarantined else f.lit(False)
-        table = spark.read.parquet(uri_of(lexicon))
-        known = table.filter(~failed).select("word", "row", f.lit(None).cast("string").alias("failure"))
-        words = words.join(known.select("word"), "word", "left_anti")
-    words = words.repartition(partitions, "word") if partitions else words.repartition("word")
-    # Kept, because sorting looks at its rows twice.
-    rows = words.mapInArrow(analysed, _ANALYSED).persist(StorageLevel.DISK_ONLY)
+        known = stored.frame.filter(~pl.col("word").is_in(list(stored.quarantined)))
+    words = pl.LazyFrame({"word": words_to_analyse(text, recipe)}, schema={"word": pl.String})
+    asked = words.join(known.select("word"), on="word", how="anti", maintain_order="left").collect()
+
+    def analysed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return analyse(batches, name, dictionary, signature, patience)
+
     quarantined: dict[str, str] = {}
 
-    def parts() -> Iterator[Any]:
-        for part in ordered_parts(rows if known is None else rows.unionAll(known), ["word"]):
+    def fresh() -> Iterator[pl.DataFrame]:
+        if asked.is_empty():  # nothing for Spark to do
+            return
+        values = [packed(part) for part in asked.iter_slices(_WORDS)]
+        table = spark.createDataFrame(pa.table({"place": pa.array(range(len(values)), pa.int32()), "packed": values}))
+        tasks = partitions or -(-len(asked) // _TASK)
+        for _, part in gathered(table.repartitionByRange(tasks, "place").mapInArrow(analysed, PLACED)):
             quarantined.update(part.drop_nulls("failure").select("word", "failure").iter_rows())
             yield part.select("word", "row")
 
-    try:
-        with told_plainly():
-            return write_lexicon(Path(out), parts(), signature, quarantined)
-    finally:
-        rows.unpersist()
+    with told_plainly():
+        new = pl.concat([pl.DataFrame(schema=known.collect_schema()), *fresh()])
+        whole = pl.concat([known, new.lazy()]).sort("word", "row") if lexicon is not None else new.lazy()
+        return write_lexicon(Path(out), whole.collect().iter_slices(), signature, quarantined)
 
 
 def analyse(
     batches: Iterable[pa.RecordBatch], name: str, dictionary: bytes | None, signature: str, patience: float
 ) -> Iterator[pa.RecordBatch]:
-    """A task: words in, their rows out; where the analyser failed, why.
+    """A task: tables of words in, their rows out; where the analyser failed, why.
 
     Raises
     ------
     AnalyserError
         When this worker's analyser is not the driver's.
     """
-    import pyarrow as pa
+    import polars as pl
 
     segmenter = _kept(name, dictionary, signature, patience)
-    for batch in batches:
-        words = batch.column("word").to_pylist()
-        rows = list(packed_rows(segmenter, words))
-        failed: dict[str, str] = getattr(segmenter, "quarantined", {})
-        columns = (words, rows, [failed.get(word) for word in words])
-        yield pa.record_batch([pa.array(column, pa.string()) for column in columns], ["word", "row", "failure"])
+    failed: dict[str, str] = getattr(segmenter, "quarantined", {})
+
+    def done() -> Iterator[tuple[int, pl.DataFrame]]:
+        for place, value in rows_of(batches):
+            words = unpacked(value)["word"].to_list()
+            rows = list(packed_rows(segmenter, words))
+            why = pl.Series("failure", [failed.get(word) for word in words], pl.String)
+            yield place, pl.DataFrame({"word": words, "row": rows, "failure": why})
+
+    return placed(done())
 
 
 def _kept(name: str, dictionary: bytes | None, signature: str, patience: float) -> Segmenter:

@@ -17,11 +17,11 @@ import pickle
 import re
 import shutil
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import count
+from itertools import accumulate, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -34,7 +34,9 @@ except ImportError:
     raise MissingExtraError("pyspark", "spark") from None
 
 from koktok.bulk.arrays import TokenArray
-from koktok.bulk.shards import Format, TokenFiles, described, write_shard
+from koktok.bulk.shards import Batch, Format, TokenFiles, described, write_shard
+from koktok.bulk.texts import Blocks
+from koktok.cluster.spark import fingerprint, read_text, told_plainly
 from koktok.cluster.task import TEXT, documents_of
 from koktok.files import LOCK, noted_files, place_of, publish, settle, sha256_of, sync, whole, workplace, workplace_of
 from koktok.text.records import ReadReport
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["KoktokSource", "encode", "register"]
+__all__ = ["KoktokSource", "encode", "encode_files", "register"]
 
 SHARD_BYTES = 128 << 20
 """Text of a shard: some 30 million tokens of Korean, and what a task holds in memory besides their ids."""
@@ -171,6 +173,57 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(KoktokSource)
 
 
+def encode_files(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: str | Path,
+    tokenizer: str | Path,
+    *,
+    to: str = "npy",
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+    field: str | None = None,
+    shard_bytes: int = SHARD_BYTES,
+) -> TokenFiles:
+    """Encode files into a folder that holds these documents and no others.
+
+    Where no file has come, gone or changed (by its path, size and time), nor the tokenizer, nothing is read: what the folder's
+    manifest says is compared with the disk, and no task begins. Where some have, shards of the same text stay.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    paths, field
+        As `koktok.cluster.spark.read_text`.
+    out : str or Path
+        A folder that driver and workers see.
+    tokenizer : str or Path
+        Its folder, on the driver.
+    to, before, after, shard_bytes
+        As the options of the writer, see `register`.
+
+    Raises
+    ------
+    UsageError, InputError
+        As the writer, and `read_text`.
+    """
+    options = {"tokenizer": str(tokenizer), "to": to, "before": ",".join(before), "after": ",".join(after)}
+    options |= {"shardBytes": str(shard_bytes), "inputs": fingerprint(spark, paths, field)}
+    options |= {} if field is None else {"field": field}
+    if (Path(out) / _MANIFEST).exists():
+        begun = Writer.begun({**options, "path": str(out)}, [TEXT], overwrite=True)
+        there = TokenFiles.open(begun.target)
+        same = begun.run.items() <= there.manifest.items() and there.manifest.get("inputs") == begun.inputs
+        if same and all(whole(begun.target, shard) for shard in there.manifest["shards"]):
+            begun.abort([])
+            return there
+    register(spark)
+    with told_plainly():
+        text = read_text(spark, paths, field=field)
+        text.write.format("koktok").options(**options).mode("overwrite").save(str(out))
+    return TokenFiles.open(out)
+
+
 class KoktokSource(DataSource):  # type: ignore[misc]
     """Token files as Spark writes them; see `register`."""
 
@@ -192,6 +245,60 @@ class KoktokSource(DataSource):  # type: ignore[misc]
             For options that are missing or unknown, and for a folder of something else at the path.
         """
         return Writer.begun(dict(self.options), list(schema.fieldNames()), overwrite=overwrite)
+
+
+@dataclass
+class _ShardText:
+    """The text of a shard, as it gathers.
+
+    Parameters
+    ----------
+    batches : list of (list of str, or bytes with a line for each document)
+    names : list of str
+        The first and the last document's, of each batch.
+    size : int
+        Bytes of all documents, each with a null behind it.
+    digest : SHA-256 of that
+    """
+
+    batches: list[Batch] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    size: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    def take(self, documents: Batch, names: Sequence[str], limit: int) -> tuple[Batch, Sequence[str]]:
+        r"""Add documents up to the one that brings the text to its limit; gives what is left of both.
+
+        Examples
+        --------
+        >>> text = _ShardText()
+        >>> text.take("가\n나\n다\n".encode(), [], limit=5), text.take(["라", "마"], ["4", "5"], limit=12)
+        ((b'\xeb\x8b\xa4\n', []), (['마'], ['5']))
+        """
+        wanted = limit - self.size
+        left: Batch
+        taken: Batch
+        if isinstance(documents, bytes):
+            end = len(documents) if len(documents) < wanted else documents.index(b"\n", max(0, wanted - 1)) + 1
+            taken, left = documents[:end], documents[end:]
+            signed = documents[:end].replace(b"\n", b"\0")  # no newline stands in a document of one line
+            self.names += [_name_of(signed[: signed.index(b"\0")]), _name_of(signed[:-1].rpartition(b"\0")[2])]
+        else:
+            sizes = accumulate(len(text.encode()) + 1 for text in documents)
+            n = next((i for i, size in enumerate(sizes, 1) if size >= wanted), len(documents))
+            taken, left = documents[:n], documents[n:]
+            signed = "".join(f"{text}\0" for text in taken).encode()
+            self.names += [names[0], names[n - 1]] if names else [_name_of(documents[i].encode()) for i in (0, n - 1)]
+            names = names[n:]
+        self.batches.append(taken)
+        self.digest.update(signed)
+        self.size += len(signed)
+        return left, names
+
+
+def _name_of(document: bytes) -> str:
+    """What a document is called that has no id."""
+    return hashlib.sha256(document).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -231,6 +338,8 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
     field : str or None
     shard_bytes : int
     overwrite : bool
+    inputs : str
+        What `encode_files` recognises its files by.
     """
 
     target: Path
@@ -242,12 +351,13 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
     field: str | None
     shard_bytes: int
     overwrite: bool
+    inputs: str = ""
 
     @classmethod
     def begun(cls, options: Mapping[str, str], columns: list[str], *, overwrite: bool) -> Writer:
         """Look at everything before any task does, and take the workplace."""
         given = {name.lower(): value for name, value in options.items()}
-        known = {"path", "tokenizer", "to", "column", "id", "before", "after", "shardbytes", "field"}
+        known = {"path", "tokenizer", "to", "column", "id", "before", "after", "shardbytes", "field", "inputs"}
         if strange := sorted(given.keys() - known):
             raise UsageError(f"the option `{strange[0]}` is not known", hint=f"one of {', '.join(sorted(known))}")
         for name, example in (("path", '.save("tokens")'), ("tokenizer", '.option("tokenizer", "my-tokenizer")')):
@@ -283,7 +393,18 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
             _tidy(work, _finished_in(work))
             job = uuid.uuid4().hex
             (work / _JOB).write_text(job, encoding="ascii")  # stays, and so does the workplace
-        return cls(target, work, job, sent, run, (column, key), given.get("field"), int(size), overwrite)
+        return cls(
+            target,
+            work,
+            job,
+            sent,
+            run,
+            (column, key),
+            given.get("field"),
+            int(size),
+            overwrite,
+            given.get("inputs", ""),
+        )
 
     # ── a task ──
 
@@ -294,10 +415,11 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
         known = self._listed()
         report = ReadReport()
         shards = []
-        for texts, sha, first, last in self._cut(iterator, report):
+        for text in self._cut(iterator, report):
+            sha = text.digest.hexdigest()
             found = known.get(sha)
             if found is None or not whole(self.target, found):
-                found = self._finished(sha) or self._made(texts, sha, attempt, first, last)
+                found = self._finished(sha) or self._made(text, sha, attempt)
             shards.append(found)
         return Message(partition, shards, report.bad_lines)
 
@@ -309,41 +431,35 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
                 return {shard["text_sha256"]: shard for shard in manifest["shards"]}
         return {}
 
-    def _cut(self, batches: Iterable[pa.RecordBatch], report: ReadReport) -> Iterator[tuple[list[str], str, str, str]]:
-        """Documents of a shard, the SHA-256 of their text, and the ids of the first and the last."""
-        texts: list[str] = []
-        size, first, digest = 0, "", hashlib.sha256()
-        name = ""
-        for some, names in self._documents(batches, report):
-            for text, name in zip(some, names, strict=True):
-                first = first if texts else name
-                texts.append(text)
-                data = f"{text}\0".encode()
-                digest.update(data)
-                size += len(data)
-                if size >= self.shard_bytes:
-                    yield texts, digest.hexdigest(), first, name
-                    texts, size, digest = [], 0, hashlib.sha256()
-        if texts:
-            yield texts, digest.hexdigest(), first, name
+    def _cut(self, batches: Iterable[pa.RecordBatch], report: ReadReport) -> Iterator[_ShardText]:
+        """Documents, a shard at a time: each ends with the document that brings it to its size."""
+        text = _ShardText()
+        for documents, names in self._documents(batches, report):
+            while len(documents):
+                documents, names = text.take(documents, names, self.shard_bytes)
+                if text.size >= self.shard_bytes:
+                    yield text
+                    text = _ShardText()
+        if text.size:
+            yield text
 
     def _documents(
         self, batches: Iterable[pa.RecordBatch], report: ReadReport
-    ) -> Iterator[tuple[list[str], list[str]]]:
+    ) -> Iterator[tuple[Batch, Sequence[str]]]:
+        """Documents and their ids, where they have some."""
         column, key = self.columns
         for batch in batches:
             if {"source", "kind", TEXT} <= set(batch.schema.names):
                 reports: dict[str, ReadReport] = {}
                 for _, found in documents_of([batch], self.field, reports):
-                    texts = found.decode()[:-1].split("\n") if isinstance(found, bytes) else found
-                    yield texts, [""] * len(texts)
+                    yield found, []
                 report.bad_lines += sum(one.bad_lines for one in reports.values())
                 continue
             texts, names = batch.column(column).to_pylist(), batch.column(key).to_pylist() if key else None
             kept = [i for i, text in enumerate(texts) if text is not None]
             report.bad_lines += len(texts) - len(kept)
             trimmed = [texts[i].replace("\r\n", "\n").removesuffix("\n") for i in kept]
-            yield trimmed, [""] * len(kept) if names is None else [str(names[i]) for i in kept]
+            yield trimmed, [] if names is None else [str(names[i]) for i in kept]
 
     def _finished(self, sha: str) -> dict[str, Any] | None:
         """A shard of this text that another run has finished, if it is as that noted it."""
@@ -353,15 +469,16 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
                 return noted
         return None
 
-    def _made(self, texts: list[str], sha: str, attempt: int, first: str, last: str) -> dict[str, Any]:
+    def _made(self, text: _ShardText, sha: str, attempt: int) -> dict[str, Any]:
         """A shard encoded, written and noted."""
         tokenizer, run = self.sent.tokenizer, self.run
-        tokens = tokenizer.encode_ids(
-            texts,
+        ids = tokenizer.vocab.special_ids
+        tokens = tokenizer.bulk_encoder(
+            Blocks(iter(text.batches)),
             threads=1,
             dtype=run["dtype"],
-            before=run["before"],
-            after=run["after"],
+            before=[ids[token] for token in run["before"]],
+            after=[ids[token] for token in run["after"]],
         )
         name = f"{sha}-{self.job[:8]}-{attempt}"
         try:
@@ -371,8 +488,8 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
                 "tokens": len(tokens.ids),
                 "documents": len(tokens),
                 "text_sha256": sha,
-                "first": first or hashlib.sha256(texts[0].encode()).hexdigest()[:16],
-                "last": last or hashlib.sha256(texts[-1].encode()).hexdigest()[:16],
+                "first": text.names[0],
+                "last": text.names[-1],
                 "files": noted_files(files),
             }
             draft = self.work / f"{name}.note"
@@ -428,7 +545,10 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
                 told = {"name": name, "tokens": 0, "documents": 0, "text_sha256": hashlib.sha256().hexdigest()}
                 listed.append({**told, "files": noted_files(files)})
             tokens = sum(shard["tokens"] for shard in listed)
-            manifest = {**self.run, "tokens": tokens, "text_sha256": {}, "bad_lines": bad, "shards": listed}
+            manifest = {**self.run, "tokens": tokens, "text_sha256": {}, "bad_lines": bad}
+            if self.overwrite and self.inputs:
+                manifest["inputs"] = self.inputs
+            manifest["shards"] = listed
             file = staged / _MANIFEST
             file.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
             sync(file)

@@ -1,27 +1,32 @@
 """Counting on Spark: split, group by, sum, with koktok's own rules for lines and words in every task.
 
 This file adds: the plan. Each task counts its documents in parts of some 16 MB, as one machine does (`koktok.count.counting`),
-and Spark adds the tables up, because a count is a relation: word, group by, sum. How many lines there were, how many of them
+and the tables are added up, because a count is a relation: word, group by, sum. How many lines there were, how many of them
 were bad and what signs a source are sums as well, so they travel as rows of the same table, and a task that is run again or
 twice changes nothing. No order is needed anywhere: documents are held out and signed one by one.
+
+For a table of the session's own Spark adds up, row by row; for a file koktok does, table by table (`koktok.cluster.tables`).
 """
 
 from __future__ import annotations
 
-import io
+import hashlib
+import json
 import os
 import re
 import shutil
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from koktok import errors
+from koktok.cluster.tables import PLACED, gathered
 from koktok.cluster.task import BAD, LINES, NUMBERS, RUNS, TEXT, TOLD, WORDS, Kind
 from koktok.errors import InputError, MissingExtraError, UsageError
 from koktok.text.records import ReadReport
@@ -29,9 +34,9 @@ from koktok.text.records import ReadReport
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-__all__ = ["count_runs", "count_to_files", "count_words", "ordered_parts", "read_text", "session", "told_plainly"]
+__all__ = ["count_runs", "count_to_files", "count_words", "fingerprint", "read_text", "session", "told_plainly"]
 
 JAVA = "apt-get install openjdk-17-jre-headless"
 """How Debian gets what Spark runs on; Java 21 does as well."""
@@ -170,20 +175,10 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 
-    uri = uri_of(path)
-    suffix = re.search(r"\.([a-z]+)(?:\.gz|\.bz2|\.zst)?$", path.lower())
-    kinds = [kind for kind, endings in _PACKED.items() if suffix and suffix[1] in endings]
-    if suffix and suffix[1] in ("csv", "tsv", "json", "html", "xz"):
-        raise UsageError(
-            f"`{path}` is nothing that koktok reads on Spark", hint="spark.read.csv(...).write.parquet(...)"
-        )
-    given = bool(kinds)
+    uri, kinds, given = _kinds(path)
     found = 0
-    for kind in kinds or _PACKED:
-        endings = [end + ("" if kind == "column" else packed) for end in _PACKED[kind] for packed in _COMPRESSED]
-        reader = spark.read if given else spark.read.option("recursiveFileLookup", "true")
-        if not given:
-            reader = reader.option("pathGlobFilter", f"*.{{{','.join(dict.fromkeys(endings))}}}")
+    for kind in kinds:
+        reader = _reader(spark, kind, given=given)
         try:
             if kind == "column":
                 table = reader.parquet(uri)
@@ -203,6 +198,42 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
         yield kind, table.select(column.cast("binary").alias(TEXT))
     if not found:
         raise InputError(f"there is no file at `{path}` that koktok reads on Spark (.txt .md .jsonl .ndjson .parquet)")
+
+
+def _kinds(path: str) -> tuple[str, list[Kind], bool]:
+    """A path as Spark wants it, what may lie there, and whether the path itself says so."""
+    suffix = re.search(r"\.([a-z]+)(?:\.gz|\.bz2|\.zst)?$", path.lower())
+    kinds = [kind for kind, endings in _PACKED.items() if suffix and suffix[1] in endings]
+    if suffix and suffix[1] in ("csv", "tsv", "json", "html", "xz"):
+        raise UsageError(
+            f"`{path}` is nothing that koktok reads on Spark", hint="spark.read.csv(...).write.parquet(...)"
+        )
+    return uri_of(path), kinds or list(_PACKED), bool(kinds)
+
+
+def _reader(spark: SparkSession, kind: Kind, *, given: bool) -> DataFrameReader:
+    """A reader of the files of a kind."""
+    if given:
+        return spark.read
+    endings = [end + ("" if kind == "column" else packed) for end in _PACKED[kind] for packed in _COMPRESSED]
+    reader = spark.read.option("recursiveFileLookup", "true")
+    return reader.option("pathGlobFilter", f"*.{{{','.join(dict.fromkeys(endings))}}}")
+
+
+def fingerprint(spark: SparkSession, paths: Sequence[str], field: str | None = None) -> str:
+    """SHA-256 over path, size and time of all files that `read_text` would read, which are not opened; parameters as there."""
+    from pyspark.errors import AnalysisException
+
+    found: list[tuple[str, int, str]] = []
+    for path in paths:
+        uri, kinds, given = _kinds(path)
+        for kind in kinds:
+            try:
+                files = _reader(spark, kind, given=given).format("binaryFile").load(uri)
+                found += [(row[0], row[2], str(row[1])) for row in files.drop("content").collect()]
+            except AnalysisException as error:
+                raise InputError(f"`{path}` cannot be read: {str(error).splitlines()[0]}", hint=f"ls {path}") from error
+    return hashlib.sha256(json.dumps([sorted(found), field]).encode()).hexdigest()
 
 
 def uri_of(path: str | Path) -> str:
@@ -327,24 +358,17 @@ def count_to_files(
     files = {WORDS: Path(out), **({RUNS: runs_file(Path(out))} if runs else {})}
     for file in files.values():
         check_file(file, is_count_file)
-    counted = _summed(as_text(df, column, source), weights, holdout=holdout, field=field, runs=runs)
-    with told_plainly():
-        tables = _streamed(counted)
-        report = _told(next(tables, (TOLD, iter(())))[1])
+    texts = as_text(df, column, source)
+    with told_plainly(), _added_up(texts, weights, holdout=holdout, field=field, runs=runs) as parts:
+        tables = groupby(parts, key=itemgetter(0))
+        first = next(tables, None)
+        report = _told(part for _, part in first[1]) if first else SparkReport()
         lines = report.lines_by_source
         covered = tuple(Counted(name, digest, lines[name], holdout) for name, digest in sorted(report.digests.items()))
         left = dict(files)
-        for kind, parts in tables:
-            file = left.pop(kind)
-            write_counts(
-                file,
-                (
-                    part.select("word", *(["n", "documents", "held"] if kind == RUNS else ["n", "held"]))
-                    for part in parts
-                ),
-                About("runs" if kind == RUNS else "words", covered),
-                min_count=min_count,
-            )
+        for kind, found in tables:
+            said = About("runs" if kind == RUNS else "words", covered)
+            write_counts(left.pop(kind), (part for _, part in found), said, min_count=min_count)
         for kind, file in left.items():  # no text, no words
             write_counts(file, (), About("runs" if kind == RUNS else "words", covered), min_count=min_count)
     return report
@@ -362,25 +386,31 @@ class SparkReport(ReadReport):
     lines_by_source: dict[str, int] = field(default_factory=dict)
 
 
+def _on_workers(df: DataFrame, work: str, schema: str, **given: Any) -> DataFrame:
+    """`df.mapInArrow` with a function of `koktok.cluster.task`, by name.
+
+    A task has one core, and polars is told so before it is loaded; so nothing that Spark sends may load it.
+    """
+
+    def mapped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
+        from koktok.cluster import task
+
+        found: Iterator[pa.RecordBatch] = getattr(task, work)(batches, **given)
+        return found
+
+    return df.mapInArrow(mapped, schema)
+
+
 def _summed(
     texts: DataFrame, weights: Mapping[str, float] | None, *, holdout: float, field: str | None, runs: bool
 ) -> DataFrame:
-    """The plan: rows of all kinds, added up."""
+    """The plan in Spark's own terms: rows of all kinds, added up."""
     from pyspark.sql import functions as f
 
-    if not 0 <= holdout <= 1:
-        raise UsageError(f"a share of {holdout} came; 0 to 1 was wanted", hint="holdout=0.05")
-    apart = bool(weights)
-
-    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # A task has one core: the library that counts is told so before it is loaded, so nothing here may load it.
-        os.environ.setdefault("POLARS_MAX_THREADS", "1")
-        from koktok.cluster.task import counted
-
-        return counted(batches, holdout=holdout, field=field, runs=runs, apart=apart)
-
+    given = {"holdout": _share(holdout), "field": field, "runs": runs, "apart": bool(weights)}
     sums = [f.sum(name).alias(name) for name in NUMBERS]
-    table = texts.mapInArrow(count, _COUNTED).groupBy("kind", "source", "word").agg(*sums)
+    table = _on_workers(texts, "counted_rows", _COUNTED, **given).groupBy("kind", "source", "word").agg(*sums)
     if not weights:
         return table.drop("source")
     weight = f.create_map(*[f.lit(part) for pair in weights.items() for part in pair])
@@ -391,37 +421,36 @@ def _summed(
     return table.groupBy("kind", "word").agg(*sums)
 
 
-def _streamed(counted: DataFrame) -> Iterator[tuple[int, Iterator[pl.DataFrame]]]:
-    """Kinds of rows, each with its table in code-point order, in parts."""
+@contextmanager
+def _added_up(
+    texts: DataFrame, weights: Mapping[str, float] | None, *, holdout: float, field: str | None, runs: bool
+) -> Iterator[Iterator[tuple[int, pl.DataFrame]]]:
+    """The same as tables that koktok adds up: kinds, each with its table by code point, in parts.
+
+    Tasks count, and keep their tables; the driver looks at samples of the words and cuts them into ranges; tasks add up range
+    by range.
+    """
     import polars as pl
+    from pyspark import StorageLevel
 
-    parts = (
-        part
-        for frame in ordered_parts(counted, ["kind", "word"])
-        for part in frame.partition_by("kind", maintain_order=True)
-    )
-    for kind, group in groupby(parts, key=lambda part: int(part["kind"][0])):
-        yield kind, (part.select("word", *(pl.col(name).cast(pl.UInt64) for name in NUMBERS)) for part in group)
+    from koktok.cluster.task import PARTS, PIECES, ranges_of
 
-
-def ordered_parts(table: DataFrame, by: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """A table in order, a batch at a time: what the driver writes to a file without holding it."""
-    import polars as pl
-
-    packed = table.orderBy(*by).mapInArrow(_packed, "rows binary")
-    return (pl.read_ipc_stream(io.BytesIO(row[0])) for row in packed.toLocalIterator(prefetchPartitions=True))
+    given = {"holdout": _share(holdout), "field": field, "runs": runs, "apart": bool(weights)}
+    counted = _on_workers(texts, "counted_parts", PARTS, **given).persist(StorageLevel.DISK_ONLY)
+    try:
+        ranges = ranges_of(pl.DataFrame(counted.select("kind", "words", "sample").toArrow()))
+        pieces = _on_workers(counted.select("kind", "source", "packed"), "cut", PIECES, ranges=ranges)
+        sums = _on_workers(pieces.orderBy("place"), "added_up", PLACED, weights=dict(weights or {}))
+        with closing(gathered(sums)) as tables:
+            yield ((ranges[place][0], table) for place, table in tables)
+    finally:
+        counted.unpersist()
 
 
-def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches as single values, so that Spark hands them on without looking at their rows."""
-    import pyarrow as pa
-
-    for batch in batches:
-        if batch.num_rows:
-            out = pa.BufferOutputStream()
-            with pa.ipc.new_stream(out, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
-                stream.write_batch(batch)
-            yield pa.record_batch([pa.array([out.getvalue().to_pybytes()], pa.binary())], ["rows"])
+def _share(holdout: float) -> float:
+    if not 0 <= holdout <= 1:
+        raise UsageError(f"a share of {holdout} came; 0 to 1 was wanted", hint="holdout=0.05")
+    return holdout
 
 
 def _told(parts: Iterable[pl.DataFrame]) -> SparkReport:

@@ -7,14 +7,17 @@ This file adds: a machine among many. It runs in Spark's Python workers; the cou
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
 
-from koktok.count.counting import SHARD, documents_in, flat, tables_of
+from koktok.cluster.tables import ROWS, packed, placed, rows_of, unpacked
+from koktok.count.counting import PART, SHARD, Shard, borders, documents_in, flat, parts, tables_of, weighed
+from koktok.count.counts import summed
 from koktok.errors import InputError
 from koktok.text.documents import LIMBS, held_documents, limbs_of, signed
 from koktok.text.records import ReadReport, given_records
@@ -23,7 +26,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-__all__ = ["BAD", "LINES", "NUMBERS", "RUNS", "TEXT", "TOLD", "WORDS", "Kind", "counted", "documents_of"]
+__all__ = [
+    "BAD",
+    "LINES",
+    "NUMBERS",
+    "PARTS",
+    "PIECES",
+    "RUNS",
+    "TEXT",
+    "TOLD",
+    "WORDS",
+    "Kind",
+    "added_up",
+    "counted_parts",
+    "counted_rows",
+    "cut",
+    "documents_of",
+    "ranges_of",
+]
 
 TEXT, TOLD, WORDS, RUNS = "text", 0, 1, 2
 """The column of documents, and the kinds of rows of a count: what sources tell, words, runs of words."""
@@ -34,24 +54,26 @@ LINES, BAD = "lines", "bad"
 NUMBERS = ("n", "documents", "held")
 Kind = Literal["text", "jsonl", "column"]
 
+PARTS = "kind tinyint, source string, words bigint, sample array<string>, packed binary"
+"""Parts of tables, as tasks hand them on."""
+
+PIECES = "place int, source string, packed binary"
+"""Parts cut at the borders of ranges."""
+
+Table = tuple[int, str | None, pl.DataFrame]
+"""A kind, a source ('' where they are added up, None where nothing is weighed), and its table, by code point."""
+
 _OUT = 1 << 16
 """Rows that are handed to Spark at once."""
 
+_STEP = 1 << 12
+"""Words of a part for one of its sample: the driver looks at all samples, of a terabyte some three million."""
 
-def counted(
-    batches: Iterable[pa.RecordBatch], *, holdout: float, field: str | None, runs: bool, apart: bool
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a count: kind, source, word, n, documents, held.
 
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        Rows of `koktok.cluster.spark.read_text`.
-    holdout, field, runs
-        As `koktok.cluster.spark.count_to_files`.
-    apart : bool
-        Keep the words of sources apart, which weights want.
-    """
+def _counted(
+    batches: Iterable[pa.RecordBatch], holdout: float, field: str | None, *, runs: bool, apart: bool
+) -> Iterator[Table]:
+    """The tables of a task's documents: of some 16 MB each, and of what sources tell."""
     reports: dict[str, ReadReport] = {}
     limbs: dict[str, NDArray[np.uint64]] = {}
     waiting: dict[str, list[tuple[bytes, NDArray[np.bool_], NDArray[np.bool_]]]] = {}
@@ -78,12 +100,13 @@ def counted(
         )
     }
     if told:
-        yield from _rows(pl.DataFrame({"word": list(told), "n": list(told.values())}), TOLD, "")
+        schema = {"word": pl.String, "n": pl.UInt64}
+        yield TOLD, None, pl.DataFrame({"word": list(told), "n": list(told.values())}, schema=schema)
 
 
 def _tables(
     waiting: dict[str, list[tuple[bytes, NDArray[np.bool_], NDArray[np.bool_]]]], *, runs: bool
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[Table]:
     """What waits, counted."""
     for source, texts in waiting.items():
         data, held, ends = zip(*texts, strict=True)
@@ -91,21 +114,135 @@ def _tables(
         tables = tables_of(b"".join(data), np.concatenate(held), np.concatenate(ends), runs=runs)
         del data
         for kind, table in zip((WORDS, RUNS), tables, strict=False):
-            yield from _rows(table, kind, source)
+            yield kind, source, table
     waiting.clear()
 
 
-def _rows(table: pl.DataFrame, kind: int, source: str) -> Iterator[pa.RecordBatch]:
-    """A table in the columns of a count."""
+# ── rows that Spark adds up ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def counted_rows(
+    batches: Iterable[pa.RecordBatch], *, holdout: float, field: str | None, runs: bool, apart: bool
+) -> Iterator[pa.RecordBatch]:
+    """Documents to rows: kind, source, word, n, documents, held.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        Rows of `koktok.cluster.spark.read_text`.
+    holdout, field, runs
+        As `koktok.cluster.spark.count_to_files`.
+    apart : bool
+        Keep the words of sources apart, which weights want.
+    """
     import pyarrow as pa
 
-    numbers = [(pl.col(name) if name in table.columns else pl.lit(0)).cast(pl.Int64).alias(name) for name in NUMBERS]
-    shaped = table.select(pl.lit(kind, pl.Int8).alias("kind"), pl.lit(source).alias("source"), "word", *numbers)
     schema = pa.schema(
         [("kind", pa.int8()), ("source", pa.string()), ("word", pa.string())] + [(name, pa.int64()) for name in NUMBERS]
     )
-    for part in shaped.iter_slices(_OUT):
-        yield from part.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema).to_batches()
+    for kind, source, table in _counted(batches, holdout, field, runs=runs, apart=apart):
+        numbers = [(pl.col(name) if name in table.columns else pl.lit(0)).cast(pl.Int64) for name in NUMBERS]
+        numbers = [number.alias(name) for number, name in zip(numbers, NUMBERS, strict=True)]
+        shaped = table.select(
+            pl.lit(kind, pl.Int8).alias("kind"), pl.lit(source, pl.String).alias("source"), "word", *numbers
+        )
+        for part in shaped.iter_slices(_OUT):
+            yield from part.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema).to_batches()
+
+
+# ── tables that koktok adds up ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def counted_parts(
+    batches: Iterable[pa.RecordBatch], *, holdout: float, field: str | None, runs: bool, apart: bool
+) -> Iterator[pa.RecordBatch]:
+    """Documents to tables, added up as far as memory allows, each with a sample of its words: rows of `PARTS`.
+
+    Parameters as `counted_rows`.
+    """
+    held: dict[tuple[int, str | None], list[Shard]] = {}
+    for kind, source, table in _counted(batches, holdout, field, runs=runs, apart=apart):
+        held.setdefault((kind, source), []).append(Shard.of(table))
+        if sum(shard.rows for shards in held.values() for shard in shards) >= PART:
+            yield from _handed(held)
+    yield from _handed(held)
+
+
+def _handed(held: dict[tuple[int, str | None], list[Shard]]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    schema = pa.schema(
+        [
+            ("kind", pa.int8()),
+            ("source", pa.string()),
+            ("words", pa.int64()),
+            ("sample", pa.list_(pa.string())),
+            ("packed", pa.binary()),
+        ]
+    )
+    for (kind, source), shards in held.items():
+        for part in parts(shards):
+            for piece in part.iter_slices(ROWS):
+                sample = piece["word"].gather_every(_STEP).to_list()
+                row = {"kind": kind, "source": source, "words": len(piece), "sample": sample, "packed": packed(piece)}
+                yield pa.RecordBatch.from_pylist([row], schema)
+    held.clear()
+
+
+def ranges_of(index: pl.DataFrame) -> list[tuple[int, str]]:
+    """Where to cut all words so that a range has some two million rows: kinds, and the first word that may lie in each.
+
+    Parameters
+    ----------
+    index : DataFrame
+        Columns `kind`, `words`, `sample` of the parts.
+
+    Examples
+    --------
+    >>> ranges_of(pl.DataFrame({"kind": [1], "words": [5_000_000], "sample": [["가", "나", "다"]]}))
+    [(1, ''), (1, '나'), (1, '다')]
+    """
+    return [
+        (kind, low)
+        for (kind,), rows in sorted(index.group_by("kind"))
+        for low in ("", *borders(rows["sample"].explode(), int(rows["words"].sum())))
+    ]
+
+
+def cut(batches: Iterable[pa.RecordBatch], *, ranges: Sequence[tuple[int, str]]) -> Iterator[pa.RecordBatch]:
+    """Parts (kind, source, packed) cut at the borders of ranges, to `PIECES`; places are the numbers of ranges."""
+    import pyarrow as pa
+
+    schema = pa.schema([("place", pa.int32()), ("source", pa.string()), ("packed", pa.binary())])
+    for kind, source, value in rows_of(batches):
+        first = ranges.index((kind, ""))
+        lows = [low for k, low in ranges if k == kind]
+        table = unpacked(value)
+        at = [*table["word"].search_sorted(pl.Series(lows), side="left").to_list(), len(table)]
+        for i, (begin, end) in enumerate(pairwise(at)):
+            if begin < end:
+                piece = {"place": first + i, "source": source, "packed": packed(table[begin:end])}
+                yield pa.RecordBatch.from_pylist([piece], schema)
+
+
+def added_up(batches: Iterable[pa.RecordBatch], *, weights: Mapping[str | None, float]) -> Iterator[pa.RecordBatch]:
+    """Pieces, range by range, to the tables of their sums."""
+    return placed(_sums(rows_of(batches), weights))
+
+
+def _sums(
+    rows: Iterable[tuple[int, str | None, bytes]], weights: Mapping[str | None, float]
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    for place, pieces in groupby(rows, key=itemgetter(0)):
+        by_source: dict[str | None, list[pl.DataFrame]] = {}
+        for _, source, value in pieces:
+            by_source.setdefault(source, []).append(unpacked(value))
+        sums = [weighed(summed(tables), weights.get(source, 1.0)) for source, tables in by_source.items()]
+        for part in (sums[0] if len(sums) == 1 else summed(sums)).iter_slices(ROWS):
+            yield place, part
+
+
+# ── documents ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def documents_of(

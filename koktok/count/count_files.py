@@ -37,10 +37,8 @@ class Counted:
 
     Parameters
     ----------
-    name : str
     digest : str
         SHA-256 of its lines.
-    lines : int
     holdout : float
         Share of its lines that was held out.
     """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import re
 import shlex
@@ -32,6 +33,7 @@ from koktok.count.count_files import About, about, read_counts, runs_file
 from koktok.count.counts import WORD, Counts, summed
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
+from koktok.progress import Tell, silent
 from koktok.text.documents import LIMBS, digest_of, held_documents, limbs_of, signed
 from koktok.text.records import Ahead
 from koktok.text.sources import BLOCK, Batch, ReadReport, Source, held_block, item_batches, read_blocks
@@ -40,11 +42,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "PART",
+    "SHARD",
     "HoldOutBy",
     "Reading",
     "Shard",
     "Shards",
-    "Tell",
+    "borders",
     "counted_lines",
     "counting",
     "documents_in",
@@ -53,10 +57,12 @@ __all__ = [
     "parts",
     "read",
     "shard_of",
-    "silent",
     "tables_of",
+    "weighed",
     "whole",
 ]
+
+log = logging.getLogger(__name__)
 
 SHARD = 16 << 20
 """Bytes of text in a shard: some 300,000 distinct words, and 250 MB of memory while it is counted."""
@@ -83,12 +89,6 @@ _STEP = 512  # rows of a shard for a word of its sample
 _RUN = rf" *[^ \n]+(?: +[^ \n]+){{{RUN - 1}}}"
 
 HoldOutBy = Literal["blocks", "documents"]
-Tell = Callable[[str, int, int | None], None]
-"""Progress: the stage's name, what is done and what there is in all (None where nobody knows)."""
-
-
-def silent(_stage: str, _done: int, _total: int | None) -> None:
-    """The library says nothing; the command line draws bars."""
 
 
 def _words(line: pl.Expr, *, held: bool) -> pl.Expr:  # noqa: ARG001 - one shape for both kinds of table
@@ -201,7 +201,6 @@ class Shard:
     ----------
     frame : LazyFrame
         Columns `word`, `n`, `held`, and `documents` for runs.
-    rows : int
     sample : Series
         Every 512th of its words.
     """
@@ -222,10 +221,8 @@ class Shard:
 
 def parts(shards: Sequence[Shard]) -> Iterator[pl.DataFrame]:
     """Shards summed, in code-point order, in parts: the range of all words is cut where parts have some `PART` rows."""
-    wanted = sum(shard.rows for shard in shards) // PART
-    sample = pl.concat([pl.Series("word", [], pl.String), *(shard.sample for shard in shards)]).sort()
-    borders = sorted({sample[i * len(sample) // (wanted + 1)] for i in range(1, wanted + 1)})
-    for low, high in pairwise([None, *borders, None]):
+    sample = pl.concat([pl.Series("word", [], pl.String), *(shard.sample for shard in shards)])
+    for low, high in pairwise([None, *borders(sample, sum(shard.rows for shard in shards)), None]):
         rows = [shard.frame for shard in shards if shard.rows]
         if low is not None:
             rows = [frame.filter(col.word >= low) for frame in rows]
@@ -233,6 +230,20 @@ def parts(shards: Sequence[Shard]) -> Iterator[pl.DataFrame]:
             rows = [frame.filter(col.word < high) for frame in rows]
         if rows:
             yield summed(rows)
+
+
+def borders(sample: pl.Series, rows: int) -> list[str]:
+    """Words at which to cut tables so that some `PART` rows lie between two of them.
+
+    Parameters
+    ----------
+    sample : Series
+        Words of all tables, as many of each as it has rows.
+    rows : int
+        Of all tables.
+    """
+    sample, wanted = sample.sort(), rows // PART
+    return sorted({sample[i * len(sample) // (wanted + 1)] for i in range(1, wanted + 1)})
 
 
 @dataclass
@@ -571,13 +582,11 @@ class Found:
     Parameters
     ----------
     words, runs : list of Shard
-    report : ReadReport
     samples : tuple of str
     weights, lines : dict
         By source.
     shares : list of float
         Of lines held out, by source.
-    told : Told
     """
 
     words: list[Shard] = field(default_factory=list)
@@ -621,17 +630,29 @@ def counting(
                 found.lines[source.name] = report.lines - before
                 found.shares.append(holdout)
             for kept, new in ((found.words, words), (found.runs, wide)):
-                kept.extend(new if source.weight == 1.0 else [_weighed(part, source.weight) for part in parts(new)])
+                kept.extend(
+                    new if source.weight == 1.0 else [Shard.of(weighed(part, source.weight)) for part in parts(new)]
+                )
         found.samples, found.told = shards.samples, shards.told
+        if found.told.found:
+            log.info("%d of %d shards were counted before", found.told.found, found.told.counted + found.told.found)
         yield found
 
 
-def _weighed(table: pl.DataFrame, weight: float) -> Shard:
-    """Occurrences times the weight, rounded to integers, halves to even; documents and held-out lines stay."""
+def weighed(table: pl.DataFrame, weight: float) -> pl.DataFrame:
+    """Occurrences times the weight, rounded to integers, halves to even; documents and held-out lines stay.
+
+    Examples
+    --------
+    >>> weighed(pl.DataFrame({"word": ["가", "나"], "n": [3, 1], "held": [0, 0]}), 0.5).rows()
+    [('가', 2, 0)]
+    """
+    if weight == 1.0:
+        return table
     table = table.with_columns(n=pl.Series(np.rint(table["n"].to_numpy() * weight), dtype=pl.UInt64))
     if "documents" in table:
         table = table.with_columns(documents=pl.when(col.n > 0).then("documents").otherwise(0).cast(pl.UInt64))
-    return Shard.of(table.filter((col.n > 0) | (col.held > 0)))
+    return table.filter((col.n > 0) | (col.held > 0))
 
 
 def _streams(

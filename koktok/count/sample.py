@@ -51,7 +51,6 @@ def sampled(counts: Counts, most: int) -> Counts:
 
     Parameters
     ----------
-    counts : Counts
     most : int
         Distinct words to keep.
 

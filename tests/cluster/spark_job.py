@@ -3,7 +3,8 @@
     python tests/cluster/spark_job.py MASTER HOW TOKENIZER MARKS OUT FILE...
 
 Writes the token files OUT/ids and the count OUT/counts.parquet of some files of text, in six partitions. HOW says what goes
-wrong, once in each of some partitions: nothing, executor (its process is killed), stuck (for ever, until somebody kills the driver).
+wrong, once in each of some partitions: nothing, executor (its process is killed), stuck (for ever, until somebody kills the driver),
+slow (so that Spark runs the task a second time, on another host).
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def harmed(how: str, marks: Path) -> Callable[[Any], Any]:
             if how == "executor" and context.partitionId() == 1:
                 daemon = int(Path(f"/proc/{os.getppid()}/stat").read_text().rsplit(")", 1)[1].split()[1])
                 os.kill(daemon, signal.SIGKILL)
+            if how == "slow" and context.partitionId() == 4:
+                time.sleep(60)
             if how == "stuck" and context.partitionId() >= 3:
                 time.sleep(600)
 
@@ -64,6 +67,9 @@ def main() -> None:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
             "spark.executor.memory": "512m",
+            "spark.speculation": str(how == "slow").lower(),
+            "spark.speculation.quantile": "0.5",
+            "spark.speculation.minTaskRuntime": "1s",
         },
     )
     register(spark)

@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 from koktok.cli import app
 from koktok.cluster.segment import analyse, segment_to_file, words_to_analyse
 from koktok.cluster.spark import JAVA, count_runs, count_to_files, count_words, read_text, session
+from koktok.cluster.tables import placed, rows_of, unpacked
 from koktok.count.count_files import about, runs_file
 from koktok.errors import AnalyserError, InputError, UsageError
 from koktok.pipeline import train
@@ -89,7 +90,10 @@ def koktok(*words: object) -> None:
 @pytest.mark.parametrize(
     "partitions", [3, pytest.param(1, marks=pytest.mark.slow), pytest.param(16, marks=pytest.mark.slow)]
 )
-def test_the_files_are_those_of_one_machine(spark: Any, tmp_path: Path, partitions: int) -> None:
+def test_the_files_are_those_of_one_machine(
+    spark: Any, tmp_path: Path, partitions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("koktok.count.counting.PART", 1000)  # several ranges, though the text is small
     one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"
     koktok("count", *NEWS, "--holdout-by", "documents", "--holdout", 0.2, "--runs", "--min-count", 2, "-o", one, "-q")
     text = read_text(spark, NEWS)
@@ -239,7 +243,6 @@ class Moody:
 
 @pytest.mark.slow
 def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    pa = pytest.importorskip("pyarrow")
     made = []
 
     def moody(_name: str, *, processes: int, patience: float, **_: Any) -> Workers:
@@ -248,8 +251,10 @@ def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: p
 
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     monkeypatch.setattr("koktok.cluster.segment.supervised", moody)
-    batch = pa.record_batch([pa.array(["가다", "죽음", "멈춤", "집에"])], ["word"])
-    rows = [row for done in analyse([batch, batch[:1]], "moody", None, "moody:1", 0.5) for row in done.to_pylist()]
+    batch = next(placed([(0, pl.DataFrame({"word": ["가다", "죽음", "멈춤", "집에"]}))]))
+    other = next(placed([(1, pl.DataFrame({"word": ["가다"]}))]))
+    found = rows_of(analyse([batch, other], "moody", None, "moody:1", 0.5))
+    rows = [row for _, value in found for row in unpacked(value).rows(named=True)]
     assert len(made) == 1  # one analyser a worker
     made[0].close()
     assert [row["row"] for row in rows] == ["0 1 NNG \n1 2 JX ", "", "", "0 1 NNG \n1 2 JX ", "0 1 NNG \n1 2 JX "]

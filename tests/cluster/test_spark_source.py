@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import MINI
+from hypothesis import given
+from hypothesis import strategies as st
 from test_spark import NEWS, once, spark  # noqa: F401 - a fixture
 
 from koktok import Tokenizer
@@ -100,6 +104,52 @@ def test_all_documents_for_any_partitions(
     Job(folder, target).run([*parted(lines, partitions), []], monkeypatch)
     assert rows_of(target) == expected(folder, lines)
     assert len(TokenFiles.open(target)) >= partitions
+
+
+@given(
+    st.lists(st.text("가a\0 ", max_size=5), max_size=20), st.integers(1, 40), st.lists(st.integers(0, 20), max_size=4)
+)
+def test_a_shard_does_not_depend_on_batches_or_their_kind(texts: list[str], limit: int, cuts: list[int]) -> None:
+    """Blocks of lines and lists of strings, cut anywhere, give the same shards: those of document after document."""
+
+    def shards(batches: Sequence[Any]) -> list[tuple[str, str, str]]:
+        made, text = [], source._ShardText()
+        for batch in batches:
+            left, names = batch, ()
+            while len(left):
+                left, names = text.take(left, names, limit)
+                if text.size >= limit:
+                    made.append(text)
+                    text = source._ShardText()
+        made += [text] if text.size else []
+        return [(shard.digest.hexdigest(), shard.names[0], shard.names[-1]) for shard in made]
+
+    one_by_one: list[list[str]] = [[]]
+    for text in texts:
+        one_by_one[-1].append(text)
+        if sum(len(text.encode()) + 1 for text in one_by_one[-1]) >= limit:
+            one_by_one.append([])
+    expected = [
+        (
+            sha256("".join(f"{text}\0" for text in own).encode()).hexdigest(),
+            *(sha256(own[i].encode()).hexdigest()[:16] for i in (0, -1)),
+        )
+        for own in one_by_one
+        if own
+    ]
+    ends = sorted({0, len(texts), *(cut for cut in cuts if cut < len(texts))})
+    lists = [texts[a:b] for a, b in pairwise(ends)]
+    assert shards(lists) == expected
+    if not any("\0" in text for text in texts):
+        assert shards(["".join(f"{text}\n" for text in own).encode() for own in lists]) == expected
+
+
+def test_a_document_of_a_megabyte_without_a_space(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, texts = tmp_path / "ids", ["집에 간다", "가나다" * 120_000, "너"]
+    Job(folder, target).run([texts], monkeypatch)
+    assert rows_of(target) == expected(folder, texts)
 
 
 def test_a_second_run_keeps_what_is_there_and_drops_what_is_not_wanted(
@@ -266,3 +316,53 @@ def test_a_column_of_ids(spark: Any, folder: Path) -> None:  # noqa: F811
     assert found == {"a": list(Tokenizer.load(folder).encode("집에 간다").ids), "b": None, "c": []}
     with pytest.raises(UsageError, match='a column "key" already'):
         source.encode(table, folder, ids="key")
+
+
+@pytest.mark.slow
+def test_files_that_have_not_changed_begin_no_task(
+    spark: Any,  # noqa: F811
+    folder: Path,
+    lines: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text, target = tmp_path / "글 1.txt", tmp_path / "out" / "ids"
+    text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    given = (spark, [str(tmp_path / "글*.txt")], target, folder)
+    source.encode_files(*given)
+    assert rows_of(target) == expected(folder, lines)
+    with monkeypatch.context() as patch:
+        patch.setattr(source, "read_text", lambda *_, **__: pytest.fail("the text was read again"))
+        before = (target / "manifest.json").read_bytes()
+        assert len(source.encode_files(*given)) == len(TokenFiles.open(target))
+        assert (target / "manifest.json").read_bytes() == before
+    os.utime(text, (1, 1))  # touched: read again, and nothing is made
+    with monkeypatch.context() as patch:
+        patch.setattr(source.Writer, "_made", lambda *_: pytest.fail("a shard was made again"))
+        inodes = {file.name: file.stat().st_ino for file in target.glob("shard-*")}
+        source.encode_files(*given)
+        assert inodes == {file.name: file.stat().st_ino for file in target.glob("shard-*")}
+    (tmp_path / "글2.txt").write_text("하나 더\n", encoding="utf-8")
+    source.encode_files(*given)
+    assert rows_of(target) == expected(folder, [*lines, "하나 더"])
+    harmed = next(target.glob("shard-00000.npy"))
+    spoilt = harmed.read_bytes()[:-1] + b"?"
+    harmed.write_bytes(spoilt)
+    source.encode_files(*given)  # the disk is looked at, not the manifest alone
+    assert harmed.read_bytes() == spoilt  # other hands changed it, so it stays (law 12), and is listed no more
+    harmed.unlink()
+    assert rows_of(target) == expected(folder, [*lines, "하나 더"])
+
+
+@pytest.mark.slow
+def test_a_corrupt_file_in_the_middle_leaves_no_folder(spark: Any, folder: Path, tmp_path: Path) -> None:  # noqa: F811
+    for name in "ac":
+        (tmp_path / f"{name}.txt").write_text("집에 간다\n" * 20, encoding="utf-8")
+    (tmp_path / "b.txt.gz").write_bytes(b"\x1f\x8b no gzip")
+    target = tmp_path / "out" / "ids"
+    with pytest.raises(InputError, match="gzip"):
+        source.encode_files(spark, [str(tmp_path)], target, folder)
+    assert not target.exists()
+    (tmp_path / "b.txt.gz").unlink()
+    source.encode_files(spark, [str(tmp_path)], target, folder)
+    assert rows_of(target) == expected(folder, ["집에 간다"] * 40)

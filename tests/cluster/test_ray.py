@@ -1,0 +1,36 @@
+"""The recipe for Ray Data in the guide, run as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conftest import ROOT
+from test_spark_source import folder, lines  # noqa: F401 - fixtures
+
+from koktok import Tokenizer
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+def test_the_recipe(folder: Path, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    ray = pytest.importorskip("ray", reason="pip install 'ray[data]'")
+    guide = (ROOT / "docs" / "guides" / "cluster.md").read_text(encoding="utf-8")
+    code = re.findall(r"```python\n(.*?)```", guide.partition("## Ray Data")[2], re.S)[0]
+    assert "concurrency=16" in code
+    (tmp_path / "crawl").mkdir()
+    for i in range(3):
+        pl.DataFrame({"text": lines[i::3]}).write_parquet(tmp_path / "crawl" / f"{i}.parquet")
+    (tmp_path / "my-tokenizer").symlink_to(folder)
+    monkeypatch.chdir(tmp_path)
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    try:
+        exec(code.replace("concurrency=16", "concurrency=1"), {"__name__": "recipe"})
+    finally:
+        ray.shutdown()
+    found = pl.read_parquet(tmp_path / "ids" / "*.parquet")
+    expected = {text: ids.tolist() for text, ids in zip(lines, Tokenizer.load(folder).encode_ids(lines), strict=True)}
+    assert len(found) == len(lines)
+    assert all(ids == expected[text] for text, ids in found.select("text", "ids").iter_rows())
