@@ -1,20 +1,23 @@
 """Speed of encoding and decoding in bulk, of one sentence, and of loading, pair by pair against peers.
 
     python -m eval.bulk --from DATA/text --cache FOLDER [--size 32000] [--megabytes 20] [--runs 5] [--parts encode,...]
-    python -m eval.bulk TOKENIZER TEXT [--level BYTE-LEVEL-TOKENIZER] [the same]
+    python -m eval.bulk TOKENIZER... --text TEXT [the same]
 
-With `--from`, the text is split, and a `balanced` unigram and a `bpe-bytes` tokenizer are trained on one side and measured on
-the other (`eval/bulk_text.py`); `--cache` keeps all that for the next run. Else TOKENIZER is a folder of a unigram tokenizer
-and TEXT a file of lines. `--report FILE` writes the tables as Markdown, too. In each pair koktok and the peer take turns, `--runs`
-times, on the same list of strings on one thread; a ratio is the median over the turns of their seconds. Seconds on the
-wall and of the processor are both shown: they differ where another program runs. *Cold* is a new table for each turn:
-every distinct word is solved in it. *Warm* has seen the text. Compiled code is loaded before the clock starts; what it
-takes to compile and to load is a part of its own. Peers whose vocabulary is another say so.
+With `--from`, the text is split, and `balanced` tokenizers (unigram; bpe-bytes; bpe-bytes with GPT-2's pattern, for those who know
+no other) are trained on one side and measured on the other (`eval/bulk_text.py`); `--cache` keeps all that for the next run.
+Else TOKENIZER is a folder and TEXT a file of lines. `--report FILE` writes the tables as Markdown, too, and beside them, as JSON,
+the seconds of every turn. In each pair koktok and the peer take turns, `--runs` times, on the same list of strings, or the same
+file, on one thread; a ratio is the median over the turns of their seconds. Seconds on the wall and of the processor are both
+shown: they differ where another program runs. *Cold* is a new table for each turn: every distinct word is solved in it. *Warm*
+has seen the text. Compiled code is loaded before the clock starts; what it takes to compile and to load is a part of its own.
+Peers whose vocabulary is another say so.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import json
 import os
 import statistics
 import subprocess
@@ -41,32 +44,41 @@ Peer = Callable[[list[str]], list[Any]]
 
 
 OTHER = " (o200k_base, another vocabulary of 200,000)"
+KNOWN = " (bpe-bytes with the pattern of gpt2; it refuses this one)"
 
 
 @dataclass(frozen=True)
 class Bench:
     """What every part measures with."""
 
+    text: Path
     lines: list[str]
     megabytes: float
     runs: int
     say: Told
+    folders: list[str]
+    rounds: dict[str, list[list[float]]]
 
     def head(self, title: str) -> None:
         """Begin a table of pairs."""
         columns = "| pair | koktok MB/s | peer MB/s | ratio, wall | ratio, processor |"
         self.say(f"\n{title}\n\n{columns}\n|---|---|---|---|---|")
+        self.rounds[f"# {title}"] = []
 
-    def show(self, name: str, ours: Work, peer: Work) -> None:
-        """A row of a pair that takes turns."""
+    def show(self, name: str, ours: Work, peer: Work, *, fresh: Callable[[], Any] = lambda: None) -> None:
+        """A row of a pair that takes turns; `fresh` is called before each, outside the clock."""
         found = []
         for _ in range(self.runs):
             row: list[float] = []
             for work in (ours, peer):
+                fresh()
+                gc.collect()
                 begun, used = time.perf_counter(), time.process_time()
-                work()
+                kept = work()
                 row += [time.perf_counter() - begun, time.process_time() - used]
+                del kept  # to free a million strings is no work of the next one
             found.append(row)
+        self.rounds[f"{name}: koktok wall, processor; peer wall, processor ({len(self.rounds)})"] = found
         speeds = [statistics.median(self.megabytes / row[i] for row in found) for i in (0, 2)]
         wall, cpu = (statistics.median(row[i + 2] / row[i] for row in found) for i in (0, 1))
         self.say(f"| {name} | {speeds[0]:.1f} | {speeds[1]:.1f} | {wall:.2f} | {cpu:.2f} |")
@@ -74,11 +86,8 @@ class Bench:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tokenizer", nargs="?")
-    parser.add_argument("text", nargs="?")
-    parser.add_argument(
-        "--level", help="folder of a bpe-bytes tokenizer of the same size, for tiktoken and BPE in tokenizers"
-    )
+    parser.add_argument("tokenizers", nargs="*", help="folders of tokenizers")
+    parser.add_argument("--text", help="file of lines")
     parser.add_argument("--from", dest="source", type=Path, help="folder of text, to train on and to measure on")
     parser.add_argument("--cache", type=Path, help="folder for what --from makes")
     parser.add_argument("--size", type=int, default=32_000, help="ids of what --from trains")
@@ -87,20 +96,26 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--report", type=Path, help="Markdown file for the tables")
     given = parser.parse_args()
-    if (given.source is None) != (given.cache is None) or (given.source is None) != (given.text is not None):
-        parser.error("TOKENIZER TEXT, or --from FOLDER --cache FOLDER")
+    if (given.source is None) != (given.cache is None) or (given.source is None) != bool(
+        given.tokenizers and given.text
+    ):
+        parser.error("TOKENIZER... --text TEXT, or --from FOLDER --cache FOLDER")
     about = ""
     if given.source:
-        given.tokenizer, given.level, given.text, about = made_from(
-            given.source, given.cache, given.size, given.megabytes
-        )
+        given.tokenizers, given.text, about = made_from(given.source, given.cache, given.size, given.megabytes)
     lines = lines_of(given.text, given.megabytes)
-    bench = Bench(lines, sum(len(line.encode()) for line in lines) / 1e6, given.runs, Told(given.report))
-    bench.say(f"{machine()}\n")
-    bench.say(f"{bench.megabytes:.1f} MB, {len(lines):,} lines; {given.runs} turns{about and f'; {about}'}\n")
-    for part in given.parts.split(","):
-        for folder in (given.tokenizer, *([given.level] if given.level else [])):
-            PARTS[part](folder, bench)
+    with tempfile.TemporaryDirectory() as place:
+        text = Path(place) / "text.txt"
+        text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        size = sum(len(line.encode()) for line in lines) / 1e6
+        bench = Bench(text, lines, size, given.runs, Told(given.report), given.tokenizers, {})
+        bench.say(f"{machine()}\n")
+        bench.say(f"{bench.megabytes:.1f} MB, {len(lines):,} lines; {given.runs} turns{about and f'; {about}'}\n")
+        for part in given.parts.split(","):
+            for folder in given.tokenizers:
+                PARTS[part](folder, bench)
+    if given.report:
+        given.report.with_suffix(".json").write_text(json.dumps(bench.rounds, indent=1), encoding="utf-8")
 
 
 def lines_of(path: str, megabytes: float) -> list[str]:
@@ -124,6 +139,8 @@ def encoders(folder: str, kind: str, bench: Bench) -> dict[str, Peer]:
     peers["tokenizers, encode_batch_fast"] = lambda lines: hugging.encode_batch_fast(lines, add_special_tokens=False)
     if kit := kitoken_of(folder, bench):
         peers["kitoken"] = lambda lines: [kit.encode(line, False) for line in lines]
+    if giga := Giga.of(folder, bench):
+        peers[f"gigatoken{giga.label}"] = giga.lists
     if kind == "bpe-bytes":
         own = Tokenizer.load(folder)
         from koktok.formats.tiktoken import ranks_of
@@ -138,6 +155,42 @@ def encoders(folder: str, kind: str, bench: Bench) -> dict[str, Peer]:
         except Exception as error:
             bench.say(f"bpe-openai does not run: {error}")
     return peers
+
+
+@dataclass
+class Giga:
+    """gigatoken on a folder, or on one that it knows, with a table that can be emptied by making it anew."""
+
+    file: str
+    label: str
+    made: Any = None
+
+    @classmethod
+    def of(cls, folder: str, bench: Bench) -> Giga | None:
+        """The first folder that it runs, this one before the others."""
+        for some, label in ((folder, ""), *((other, KNOWN) for other in bench.folders if other != folder)):
+            found = cls(str(Path(some) / "tokenizer.json"), label)
+            try:
+                found.fresh()
+            except Exception as error:
+                bench.say(f"gigatoken does not run {Path(some).name}: {' '.join(str(error).split())[:120]}")
+            else:
+                return found
+        return None
+
+    def fresh(self) -> None:
+        """Forget what was encoded."""
+        import gigatoken
+
+        self.made = gigatoken.Tokenizer(self.file)
+
+    def lists(self, lines: list[str]) -> Any:
+        """Ids of strings."""
+        return self.made.encode_batch(lines, parallel=False)
+
+    def files(self, path: Path) -> Any:
+        """Ids of a file."""
+        return self.made.encode_files(str(path), parallel=False)
 
 
 def kitoken_of(folder: str, bench: Bench) -> Any:
@@ -163,53 +216,95 @@ def encode(folder: str, bench: Bench) -> None:
     peers = encoders(folder, tokenizer.vocab.kind, bench)
     expected = tokenizer.encode_ids(lines, threads=1)
     for name, peer in list(peers.items()):
-        if OTHER not in name and not check(name, peer, bench, expected):
+        if OTHER not in name and KNOWN not in name and not check(name, peer, bench, expected):
             peers[f"{name} (other ids)"] = peers.pop(name)
 
-    def cold() -> None:
-        encoder.forget()  # the trie of the vocabulary stays, as the peers keep theirs
-        encoder(lines, threads=1)
+    def ours() -> TokenArray:
+        return encoder(lines, threads=1)
 
-    def warm() -> None:
-        encoder(lines, threads=1)
+    giga = Giga.of(folder, bench)
+
+    def fresh() -> None:
+        encoder.forget()  # the trie of the vocabulary stays, as the peers keep theirs
+        if giga:
+            giga.fresh()
 
     bench.head(
         f"Encode, {tokenizer.vocab.kind}, {tokenizer.vocab.size:,} ids, {len(expected.ids):,} tokens, one thread"
     )
     for name, peer in peers.items():
-        bench.show(f"cold, {name}", cold, partial(peer, lines))
-        warm()
-        bench.show(f"warm, {name}", warm, partial(peer, lines))
+        work = partial(giga.lists if giga and name.startswith("gigatoken") else peer, lines)
+        bench.show(f"cold, {name}", ours, work, fresh=fresh)
+        ours(), work()
+        bench.show(f"warm, {name}", ours, work)
+
+
+def files(folder: str, bench: Bench) -> None:
+    """From a file to ids, beside the one peer that has a way for it, and beside the same text as a list."""
+    tokenizer = Tokenizer.load(folder)
+    encoder = tokenizer.bulk_encoder
+    assert tokenizer.encode_files(bench.text, threads=1) == tokenizer.encode_ids(bench.lines, threads=1)
+    giga = Giga.of(folder, bench)
+
+    def ours() -> TokenArray:
+        return tokenizer.encode_files(bench.text, threads=1)
+
+    def fresh() -> None:
+        encoder.forget()
+        if giga:
+            giga.fresh()
+
+    bench.head(f"Encode from a file, {tokenizer.vocab.kind}, {tokenizer.pattern.signature()}, one thread")
+    peers: dict[str, Work] = {"koktok from a list": lambda: encoder(bench.lines, threads=1)}
+    if giga:
+        peers[f"gigatoken{giga.label}"] = lambda: giga.files(bench.text)
+    for name, peer in peers.items():
+        bench.show(f"cold, {name}", ours, peer, fresh=fresh)
+        ours(), peer()
+        bench.show(f"warm, {name}", ours, peer)
 
 
 def check(name: str, peer: Peer, bench: Bench, expected: TokenArray) -> bool:
     """A fast answer that is wrong is no answer; but a peer that does not normalize may differ here and there."""
     some = range(0, len(bench.lines), 10)
     found = peer([bench.lines[i] for i in some])
-    wrong = sum(getattr(row, "ids", row) != expected[i].tolist() for i, row in zip(some, found, strict=True))
+    wrong = sum(list(getattr(row, "ids", row)) != expected[i].tolist() for i, row in zip(some, found, strict=True))
     bench.say(f"{wrong:,} of {len(some):,} lines differ from {name}")
     return bool(wrong <= len(some) // 100)
 
 
 def threads(folder: str, bench: Bench) -> None:
-    encoder = Tokenizer.load(folder).bulk_encoder
-    encoder(bench.lines[:1000])
+    """One thread and more, in turns, by the clock on the wall: from a file, and from a list."""
+    tokenizer = Tokenizer.load(folder)
+    encoder = tokenizer.bulk_encoder
     n, counts = os.cpu_count() or 1, [1]
     while counts[-1] * 2 <= n:
         counts.append(counts[-1] * 2)
-    bench.say("\nEncode, by the clock on the wall\n\n| | threads | MB/s | processor seconds |\n|---|---|---|---|")
-    for state in ("cold", "warm"):
-        for count in counts:
-            encoder(bench.lines, threads=count)
-            found = []
+    title = f"Threads, {tokenizer.vocab.kind}, {tokenizer.pattern.signature()}, by the clock on the wall"
+    bench.say(f"\n{title}\n\n| | {' | '.join(f'{count}, MB/s' for count in counts)} | ratio |")
+    bench.say("|---|" + "---|" * (len(counts) + 1))
+    ways: dict[str, Callable[[int], Any]] = {
+        "file": lambda count: tokenizer.encode_files(bench.text, threads=count),
+        "list": lambda count: encoder(bench.lines, threads=count),
+    }
+    for way, work in ways.items():
+        for state in ("cold", "warm"):
+            found: list[list[float]] = []
             for _ in range(bench.runs):
-                if state == "cold":
-                    encoder.forget()
-                begun, used = time.perf_counter(), time.process_time()
-                encoder(bench.lines, threads=count)
-                found.append((bench.megabytes / (time.perf_counter() - begun), time.process_time() - used))
-            speed, seconds = (statistics.median(row[i] for row in found) for i in (0, 1))
-            bench.say(f"| {state} | {count} | {speed:.1f} | {seconds:.3f} |")
+                row = []
+                for count in counts:
+                    if state == "cold":
+                        encoder.forget()
+                    else:  # every thread's table has seen the text
+                        work(count), work(count)
+                    begun = time.perf_counter()
+                    work(count)
+                    row.append(time.perf_counter() - begun)
+                found.append(row)
+            bench.rounds[f"{title}, {way}, {state}: {counts}"] = found
+            speeds = [bench.megabytes / statistics.median(row[i] for row in found) for i in range(len(counts))]
+            ratio = statistics.median(row[0] / row[-1] for row in found)
+            bench.say(f"| {way}, {state} | {' | '.join(f'{speed:.1f}' for speed in speeds)} | {ratio:.2f} |")
 
 
 def decode(folder: str, bench: Bench) -> None:
@@ -243,6 +338,9 @@ def decoders(folder: str, tokenizer: Tokenizer, rows: list[list[int]], bench: Be
         peers["tiktoken"] = lambda: encoding.decode_batch(rows, num_threads=1)
     if kit := kitoken_of(folder, bench):
         peers["kitoken"] = lambda: [kit.decode(row) for row in rows]
+    giga = Giga.of(folder, bench)
+    if giga and not giga.label:
+        peers["gigatoken"] = lambda: [giga.made.decode(row) for row in rows]
     return peers
 
 
@@ -312,6 +410,7 @@ def spoken(command: list[str], **environment: str) -> list[float]:
 
 PARTS: dict[str, Callable[[str, Bench], None]] = {
     "encode": encode,
+    "files": files,
     "threads": threads,
     "decode": decode,
     "latency": latency,

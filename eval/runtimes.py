@@ -1,59 +1,135 @@
 """The table "runs in": kinds of vocabularies against runtimes, same ids, other ids or refused, with versions.
 
-    python -m eval.runtimes [--python ENVIRONMENT/bin/python] [--lines FILE] [--out docs/runtimes.md]
+    python -m eval.runtimes --environments FOLDER [--text corpus:demo] [--count 10000] [--out docs/runtimes.md]
 
-Small tokenizers of every kind are trained on corpora/mini; the runtimes are those of `koktok verify --runtimes`, as far as
-they are installed in the environment of --python: pip install gigatoken snaptokens fastokens tokie kitoken llguidance.
+Small tokenizers of every kind are trained on corpora/mini, and every runtime on PyPI and npm that knows tokenizers is asked
+for the ids of so many lines, and of hostile ones. Each group of packages that go together has an environment of its own in
+--environments, which the script makes with venv and pip, or npm, where it is not there yet.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from koktok import Recipe, Source, train_tokenizer
+from koktok.errors import KoktokError
+from koktok.formats.gguf import read, table_of, why_not, write, write_into
+from koktok.formats.tiktoken import ranks_of
+from koktok.pipeline import train
 from koktok.progress import counted
-from koktok.text.sources import read_lines
+from koktok.recipe import Recipe
+from koktok.text.sources import Source, read_lines
+from koktok.tokenizer import Tokenizer
 from koktok.verify.probes import tricky_lines
 from koktok.verify.runtimes import RuntimeResult, runtime_results
 
-BYTES = {"train": {"model": "bpe-bytes", "vocab_size": 2300}}
+TESTS = Path(__file__).parents[1] / "tests"
+
+BYTES = {"train": {"model": "bpe-bytes"}}
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},
+    "unigram --superwords": {"train": {"superwords": 0.1}},
+    "unigram --jamo": {"jamo": True},
     "bpe": {"train": {"model": "bpe"}},
     "bpe-bytes": BYTES,
-    **{f"bpe-bytes --pattern {name}": BYTES | {"pretokenize": {"pattern": name}} for name in ("gpt2", "llama3", "qwen2", "o200k")},
+    **{
+        f"bpe-bytes --pattern {name}": BYTES | {"pretokenize": {"pattern": name}}
+        for name in ("gpt2", "llama3", "qwen2", "o200k", "cl100k")
+    },
     "wordpiece": {"train": {"model": "wordpiece", "vocab_size": 4000}},
-    "unigram --jamo": {"jamo": True},
+}
+
+PYTHON: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "newest": (
+        ("tokenizers", "transformers", "tiktoken", "gigatoken", "snaptokens", "fastokens", "tokie", "kitoken",
+         "llguidance", "outlines-core"),
+        (),
+    ),
+    "transformers-4": (("transformers",), ("transformers==4.57.*",)),
+    "openvino": (("openvino-tokenizers",), ("openvino-tokenizers[transformers]",)),
+    "torch": (("xgrammar", "lm-format-enforcer"), ("xgrammar", "lm-format-enforcer", "transformers==4.57.*")),
 }  # fmt: skip
+"""By environment: the runtimes it is for, and what pip installs where that is more, or another version."""
+
+LLAMA = ("cyllama", "gguf")
+"""A wheel that carries llama.cpp."""
+
+NODE = ("@huggingface/tokenizers", "@huggingface/transformers", "js-tiktoken")
+
+SCRIPTS = {
+    "@huggingface/tokenizers": """
+        import { Tokenizer } from "@huggingface/tokenizers";
+        const made = new Tokenizer(read(`${folder}/tokenizer.json`), read(`${folder}/tokenizer_config.json`));
+        const encode = (line) => made.encode(line, { add_special_tokens: false }).ids;""",
+    "@huggingface/transformers": """
+        import { AutoTokenizer, env } from "@huggingface/transformers";
+        import { basename, dirname } from "node:path";
+        env.allowRemoteModels = false;
+        env.localModelPath = dirname(folder);
+        const made = await AutoTokenizer.from_pretrained(basename(folder));
+        const encode = (line) => made.encode(line, { add_special_tokens: false });""",
+    "js-tiktoken": """
+        import { Tiktoken } from "js-tiktoken/lite";
+        const made = new Tiktoken(read(`${folder}/ranks.json`));
+        const encode = (line) => made.encode(line, [], []);""",
+}
+
+NODE_SCRIPT = """
+import {{ readFileSync, writeFileSync }} from "node:fs";
+{source}
+function read(path) {{ return JSON.parse(readFileSync(path, "utf-8")); }}
+writeFileSync(process.argv[4], JSON.stringify(read(process.argv[3]).map((line) => [...encode(line)].map(Number))));
+"""
+
+WHY = {
+    "gigatoken": "BPE only, with the patterns and normalizers that it knows by name",
+    "snaptokens": "BPE only, with the patterns that it knows by name",
+    "fastokens": "BPE only",
+    "tiktoken": "byte-level BPE only",
+    "js-tiktoken": "byte-level BPE only",
+    "tokie": "cuts by patterns of its own, whatever the file says",
+    "kitoken": "does not read jamo and WordPiece as the file says, and no Unigram whose bytes are not the first ids",
+    "llama.cpp": "knows some patterns by name, no byte fallback for Unigram, and reads marks that a text spells (▁) as its own",
+    "@huggingface/tokenizers": "no byte fallback for Unigram, and jamo are composed again",
+    "@huggingface/transformers": "runs on the one before",
+    "openvino-tokenizers": "no byte fallback for Unigram, and jamo are no text to it",
+    "xgrammar": "takes its tokens to spell the text letter for letter, which those of WordPiece and jamo do not",
+    "outlines-core": "knows the decoder of byte-level pieces only where it stands alone; jamo are no text to it",
+    "lm-format-enforcer": "knows tokens as strings, so that a part of a character is U+FFFD, and a mark (##) is text",
+    "llguidance": "no WordPiece",
+}
+"""What a runtime lacks where it refuses or differs."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m eval.runtimes", description=__doc__.split("\n")[0])
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--lines", type=Path, help="text to compare ids on, besides corpora/mini")
+    parser.add_argument("--environments", type=Path, required=True, help="folder for what pip and npm install")
+    parser.add_argument("--text", default="corpus:demo", help="text to compare ids on")
+    parser.add_argument("--count", type=int, default=10_000, help="lines of it")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--runtimes", help="only these, with commas between")
     parser.add_argument("--out", type=Path, help="where the table goes; standard output without it")
     given = parser.parse_args()
-    mini = Source.of("corpus:mini")
-    lines = [*read_lines(mini), *tricky_lines()]
-    if given.lines:
-        lines += read_lines(Source.of(str(given.lines)))
+    lines = [*islice(read_lines(Source.of(given.text)), given.count), *tricky_lines()]
+    wanted = set((given.runtimes or "").split(",")) - {""}
     rows: dict[str, list[RuntimeResult]] = {}
     with tempfile.TemporaryDirectory() as place:
-        for number, (kind, changes) in enumerate(KINDS.items()):
+        for number, kind in enumerate(given.kinds.split(",")):
+            changes = KINDS[kind]
             changed = changes | {"train": {"vocab_size": 2300} | changes.get("train", {})}
-            made = train_tokenizer([mini], Recipe().changed(**changed)).tokenizer
-            folder = made.save(Path(place) / str(number))
-            rows[kind] = runtime_results(folder, lines, python=given.python)
-            print(
-                kind,
-                *(f"{r.runtime}: {r.outcome} {r.wrong}/{r.looked} {r.said}" for r in rows[kind]),
-                sep="\n    ",
-                file=sys.stderr,
-            )
+            made = train([Source.of("corpus:mini")], Recipe().changed(**changed)).tokenizer
+            rows[kind] = results(made.save(Path(place) / str(number)), lines, given.environments, wanted)
+            told = (f"{r.runtime} {r.version}: {r.outcome} {r.wrong}/{r.looked} {r.said}" for r in rows[kind])
+            print(kind, *told, sep="\n    ", file=sys.stderr)
     text = table(rows)
     if given.out:
         given.out.write_text(text, encoding="utf-8")
@@ -61,28 +137,150 @@ def main() -> None:
         print(text)
 
 
+def results(folder: Path, lines: Iterable[str], home: Path, wanted: Iterable[str] = ()) -> list[RuntimeResult]:
+    """What every runtime does with a folder; of `wanted` ones alone where some are named."""
+    chosen, lines = set(wanted), list(lines)
+    found: list[RuntimeResult] = []
+    for name, (runtimes, packages) in PYTHON.items():
+        asked = [runtime for runtime in runtimes if not chosen or runtime in chosen]
+        if asked:
+            found += runtime_results(
+                folder, lines, names=asked, python=str(python_of(home / name, packages or runtimes))
+            )
+    tokenizer = Tokenizer.load(folder)
+    texts = [line for line in dict.fromkeys(map(tokenizer.normalize, lines)) if line]
+    ids = [tokenizer.encode(text).ids for text in texts]
+    if not chosen or "llama.cpp" in chosen:
+        found.append(_compared("llama.cpp", texts, ids, lambda: in_llama_cpp(tokenizer, texts, home / "llama.cpp")))
+    packages = [package for package in NODE if not chosen or package in chosen]
+    if packages:
+        _install(home / "node")
+    for package in packages:
+        found.append(
+            _compared(package, texts, ids, lambda p=package: in_node(p, folder, tokenizer, texts, home / "node"))
+        )
+    return found
+
+
+def python_of(environment: Path, packages: Iterable[str]) -> Path:
+    """The interpreter of an environment, which is made where it is not there."""
+    python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True, capture_output=True)
+        installed = subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=False)
+        if installed.returncode:
+            shutil.rmtree(environment)
+            sys.exit(f"pip could not install {', '.join(packages)}")
+    return python
+
+
+def _compared(name: str, texts: list[str], ids: list[list[int]], ask: Any) -> RuntimeResult:
+    try:
+        version, rows = ask()
+    except (KoktokError, ValueError, subprocess.CalledProcessError) as error:
+        said = str(getattr(error, "stderr", "") or error).strip()
+        return RuntimeResult(name, "", "refused", said=" ".join(said.split())[-300:])
+    other = [text for text, row, own in zip(texts, rows, ids, strict=True) if row != own]
+    result = RuntimeResult(name, version, "differs" if other else "same ids", len(texts), len(other))
+    return replace(result, said=other[0][:80]) if other else result
+
+
+def in_llama_cpp(tokenizer: Tokenizer, texts: list[str], environment: Path) -> tuple[str, list[list[int]]]:
+    """Version and ids of llama.cpp, around the smallest of models: the binding wants one."""
+    sys.path.insert(0, str(TESTS))
+    from llama_cpp import RUN_LLAMA_CPP, tiny_model  # type: ignore[import-not-found]
+
+    if reason := why_not(tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo)):
+        raise ValueError(reason)
+    python = python_of(environment, LLAMA)
+    with tempfile.TemporaryDirectory() as place:
+        table = table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=tokenizer.prefix)
+        table = read(write(table, Path(place) / "vocabulary.gguf"))
+        whole = tiny_model(Path(place) / "model.gguf", len(table.tokens))
+        model, text = write_into(table, whole, Path(place) / "whole.gguf"), Path(place) / "lines.json"
+        text.write_text(json.dumps(texts), encoding="utf-8")
+        command = [str(python), "-c", RUN_LLAMA_CPP, str(model), str(text)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=500)
+    asked = [str(python), "-c", "from importlib.metadata import version; print(version('cyllama'))"]
+    version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return f"(cyllama {version})", [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _install(home: Path) -> None:
+    """The packages of npm, where they are not there yet."""
+    if (home / "node_modules").exists():
+        return
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "package.json").write_text('{"type": "module", "private": true}', encoding="utf-8")
+    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", *NODE]
+    if not shutil.which("npm") or subprocess.run(command, cwd=home, check=False).returncode:
+        sys.exit(f"npm could not install {', '.join(NODE)}")
+
+
+def in_node(
+    package: str, folder: Path, tokenizer: Tokenizer, texts: list[str], home: Path
+) -> tuple[str, list[list[int]]]:
+    """Version and ids of a package of npm."""
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / "tokenizer"
+        shutil.copytree(folder, copy)
+        if package == "js-tiktoken":
+            ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo))
+            pieces = [line.split()[0] for line in ranks.text().splitlines()]
+            spec = {
+                "pat_str": tokenizer.pattern.javascript,
+                "special_tokens": {},
+                "bpe_ranks": " ".join(["!", "0", *pieces]),
+            }
+            (copy / "ranks.json").write_text(json.dumps(spec), encoding="utf-8")
+        text, out, script = (
+            Path(place) / "lines.json",
+            Path(place) / "ids.json",
+            home / f"{package.rpartition('/')[2]}.js",
+        )
+        text.write_text(json.dumps(texts), encoding="utf-8")
+        source = SCRIPTS[package]
+        imports = "\n".join(line for line in source.splitlines() if line.lstrip().startswith("import "))
+        rest = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("import "))
+        head = f"{imports}\nconst folder = process.argv[2];\n{rest}"
+        script.write_text(NODE_SCRIPT.format(source=head), encoding="utf-8")
+        command = ["node", str(script), str(copy), str(text), str(out)]
+        subprocess.run(command, cwd=home, capture_output=True, text=True, check=True, timeout=500)
+        rows = json.loads(out.read_text(encoding="utf-8"))
+    version = json.loads((home / "node_modules" / package / "package.json").read_text(encoding="utf-8"))["version"]
+    return version, rows
+
+
 def table(rows: dict[str, list[RuntimeResult]]) -> str:
-    """Markdown: a row a kind, a column a runtime."""
-    runtimes = [result for result in next(iter(rows.values())) if result.outcome != "not installed"]
-    names = [result.runtime for result in runtimes]
-    head = ["kind", *(f"{result.runtime} {result.version}" for result in runtimes)]
-    body = [
-        [f"`{kind}`", *(shown(result) for result in results if result.runtime in names)]
-        for kind, results in rows.items()
-    ]
+    """Markdown: a row a runtime, a column a kind, and below what is behind each difference."""
+    kinds = [*rows]
     looked = max(result.looked for results in rows.values() for result in results)
-    lines = ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body)]
+    lines = ["| | " + " | ".join(f"`{kind}`" for kind in kinds) + " |", "| --- |" + " --- |" * len(kinds)]
+    notes: list[str] = []
+    for i, one in enumerate(rows[kinds[0]]):
+        across = [rows[kind][i] for kind in kinds]
+        version = next((result.version for result in across if result.version), "")
+        lines.append(f"| {one.runtime} {version} | " + " | ".join(map(shown, across)) + " |")
+        faults = [(kind, result) for kind, result in zip(kinds, across, strict=True) if result.outcome != "same ids"]
+        if faults:
+            kind, result = faults[0]
+            said = result.said.replace("`", "'").replace("|", "/")
+            example = f"`{kind}`: {said!r}" if result.outcome != "differs" else f"`{kind}`, first at {said!r}"
+            notes.append(f"* {one.runtime}: {WHY.get(one.runtime, '')} ({example})")
     return (
-        "# Runs in\n\nWhich runtimes load the `tokenizer.json` of each kind, and whether they give the ids of koktok on "
-        f"{looked:,} normalized lines, hard ones among them (`python -m eval.runtimes`; `koktok verify my-tokenizer "
-        "--runtimes` does it for yours).\n\n"
+        "# Runs in\n\nWhich runtimes load a vocabulary of each kind, and whether they give koktok's ids on "
+        f"{looked:,} normalized lines, hostile ones among them: those of code points, combining marks, controls, special "
+        "tokens typed as text. `python -m eval.runtimes --environments FOLDER` prints this page; `koktok verify my-tokenizer "
+        "--runtimes` asks those that are installed for yours. xgrammar, outlines-core and lm-format-enforcer do not "
+        "encode: *yes* is for tokens that spell to them what they spell.\n\n"
         + "\n".join(lines)
-        + "\n\nWhere ids are others, or a file is refused, it is the "
-        "runtime that lacks something: gigatoken, snaptokens and fastokens run BPE only; tokie cuts by patterns of its own.\n"
+        + "\n\nWhere ids are others, or a folder is refused, it is the runtime that lacks something; in brackets the "
+        "first error or line.\n\n" + "\n".join(notes) + "\n"
     )
 
 
 def shown(result: RuntimeResult) -> str:
+    """A cell."""
     if result.outcome == "differs":
         return f"{counted(result.wrong, 'line')} other"
     return "yes" if result.outcome == "same ids" else result.outcome

@@ -1,6 +1,6 @@
 """Kills at random: every verb that writes, again and again in a child that is killed with SIGKILL, and what that leaves.
 
-    python tests/kills.py 100 [--seed 0]
+    python tests/kills.py 100 [--seed 0] [--verbs train,extend]
 
 After each kill every folder loads, as it was or as it was to be, and what a user keeps in it is there; the same commands
 once more give byte for byte what they give when nobody kills them, and nothing hidden is left.
@@ -9,6 +9,7 @@ once more give byte for byte what they give when nobody kills them, and nothing 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -20,12 +21,16 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
+import koktok
 from koktok import Tokenizer
 from koktok.bulk.shards import TokenFiles
 from koktok.cli import app
 from koktok.count import counting
+from koktok.formats import gguf
 from koktok.formats.tiktoken import load as load_ranks
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,13 +46,22 @@ def run(*words: object) -> None:
         raise RuntimeError(f"koktok {' '.join(map(str, words))}: {done.output}") from done.exception
 
 
-def encoded(base: Path) -> Path:
-    """Token files are written where nothing is, so that the last ones go first, as a user would do it."""
-    out = base / "ids"
+def anew(out: Path) -> Path:
+    """Token files and instances are written where nothing is, so that the last ones go first, as a user would do it."""
+    old = out.with_name(f"{out.name}.old")
     if (out / "manifest.json").exists():
-        out.rename(base / "ids.old")
-    shutil.rmtree(base / "ids.old", ignore_errors=True)
+        out.rename(old)
+    shutil.rmtree(old, ignore_errors=True)
     return out
+
+
+def model_for(tokenizer: Path, out: Path) -> None:
+    """A model of two matrices, with a row for every id."""
+    size = Tokenizer.load(tokenizer).vocab.size
+    rows = np.random.default_rng(0).normal(size=(size, 8)).astype(np.float32)
+    out.mkdir()
+    save_file({"model.embed_tokens.weight": rows, "lm_head.weight": rows[::-1].copy()}, out / "model.safetensors")
+    (out / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": size}))
 
 
 def verbs(base: Path, turn: int) -> dict[str, Callable[[], None]]:
@@ -88,39 +102,96 @@ def verbs(base: Path, turn: int) -> dict[str, Callable[[], None]]:
             base / "report",
         ),
         "encode": lambda: run(
-            "encode", kept / "uni", TEXT, "--format", "npy", "--shard-tokens", 2000, "--out", encoded(base)
+            "encode", kept / "uni", TEXT, "--format", "npy", "--shard-tokens", 2000, "--out", anew(base / "ids")
         ),
         "count": lambda: run("count", TEXT, "--runs", "--min-count", turn + 1, "-q", "-o", base / "c.parquet"),
+        "extend": lambda: run("extend", kept / "bytes", TEXT, "--add", 40 + turn, "-q", "-o", base / "extended"),
+        "extend --apply": lambda: run(
+            "extend",
+            kept / "extension",
+            "--apply",
+            kept / "model",
+            "--init",
+            ("mean", "eeve")[turn],
+            "-q",
+            "-o",
+            base / "model",
+        ),
+        "instances": lambda: run(
+            "instances",
+            kept / "uni",
+            TEXT,
+            "--segmenter",
+            "whitespace",
+            "--shard-tokens",
+            5000,
+            "--shard-instances",
+            20,
+            "-q",
+            "--packed",
+            anew(base / "packed"),
+            "-o",
+            anew(base / "instances"),
+        ),
+        "playground": lambda: run("playground", kept / "uni", "--words", turn, "-q", "-o", base / "page.html"),
+        "export gguf": lambda: run(
+            "export", kept / "uni", "--to", "gguf", "--name", named, "-q", "-o", base / "ko.gguf"
+        ),
+        "extend --prune": lambda: run(
+            "extend", kept / "bytes", f"{TEXT}/news.txt", "--prune", 5 + turn, "-q", "-o", base / "pruned"
+        ),
         "fetch": lambda: run("corpus", "fetch", "mini", "--force"),
     }
 
 
-FOLDERS = ("trained", "hf", "kiwi", "imported", "tiktoken", "report")
+FOLDERS = {
+    "train": "trained",
+    "export hf": "hf",
+    "export hf-kiwi": "kiwi",
+    "import": "imported",
+    "export tiktoken": "tiktoken",
+    "report": "report",
+    "extend": "extended",
+    "extend --apply": "model",
+}
+"""Folders that a user may keep something in, by the verb that writes them."""
+
+TOKENIZERS = ("trained", "hf", "kiwi", "imported")
 
 
 def state(base: Path) -> dict[str, bytes]:
     return {path.relative_to(base).as_posix(): path.read_bytes() for path in base.rglob("*") if path.is_file()}
 
 
-def check(base: Path) -> None:
-    """What holds at any moment."""
-    for name in FOLDERS:
+def check(base: Path, chosen: list[str]) -> None:
+    """What holds at any moment, of what the chosen verbs write."""
+    for name in (FOLDERS[verb] for verb in chosen if verb in FOLDERS):
         assert (base / name / "mine" / "notes").read_text() == MINE, name
-        assert (base / name / "model.safetensors").read_text() == MINE, name
-    for name in FOLDERS[:4]:
-        tokenizer = Tokenizer.load(base / name)
-        assert tokenizer.decode(tokenizer.encode("나는 집에").ids) == "나는 집에", name
-    assert len(load_ranks(base / "tiktoken").ranks) > 1000
-    assert all(counting.shard_of(base / name).rows for name in ("c.parquet", "c.runs.parquet"))
-    if (base / "ids").exists():
-        TokenFiles.open(base / "ids")
+        assert (base / name / "weights.pt").read_text() == MINE, name
+        if name in TOKENIZERS:
+            tokenizer = Tokenizer.load(base / name)
+            assert tokenizer.decode(tokenizer.encode("나는 집에").ids) == "나는 집에", name
+    looks: dict[str, Callable[[], bool]] = {
+        "export tiktoken": lambda: len(load_ranks(base / "tiktoken").ranks) > 1000,
+        "count": lambda: all(counting.shard_of(base / name).rows for name in ("c.parquet", "c.runs.parquet")),
+        "extend": lambda: bool(koktok.load(base / "extended" / "tokenizer.json").encode("나는 집에").ids),
+        "extend --apply": lambda: len(load_file(base / "model" / "model.safetensors")["lm_head.weight"]) > 2000,
+        "playground": lambda: (base / "page.html").read_text(encoding="utf-8").rstrip().endswith("</html>"),
+        "export gguf": lambda: len(gguf.read(base / "ko.gguf").tokens) > 1000,
+        "instances": lambda: not (base / "instances").exists() or (base / "instances" / "manifest.json").exists(),
+        "encode": lambda: not (base / "ids").exists() or bool(TokenFiles.open(base / "ids")),
+    }
+    for verb in chosen:
+        assert looks.get(verb, lambda: True)(), verb
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("kills", type=int)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--verbs", help=f"some of {', '.join(verbs(Path(), 0))}; all without it")
     given = parser.parse_args()
+    chosen = given.verbs.split(",") if given.verbs else [*verbs(Path(), 0)]
     counting.SHARD = 20_000  # a count of many parts, of little text
     chance = random.Random(given.seed)
     with tempfile.TemporaryDirectory(prefix="koktok-kills-") as folder:
@@ -128,19 +199,23 @@ def main() -> None:
         os.environ["KOKTOK_CACHE"] = str(base / "cache")
         for name, words in {"uni": (), "bytes": ("--model", "bpe-bytes")}.items():
             run("train", TEXT, "--segmenter", "whitespace", "--vocab-size", 2000, *words, "--out", base / "kept" / name)
-        for verb in verbs(base, 0).values():
-            verb()
-        for name in FOLDERS:
+        if "extend --apply" in chosen:
+            run("extend", base / "kept" / "bytes", TEXT, "--add", 40, "-q", "-o", base / "kept" / "extension")
+            model_for(base / "kept" / "bytes", base / "kept" / "model")
+        for verb in chosen:
+            verbs(base, 0)[verb]()
+        for name in (FOLDERS[verb] for verb in chosen if verb in FOLDERS):
             (base / name / "mine").mkdir()
             (base / name / "mine" / "notes").write_text(MINE)
-            (base / name / "model.safetensors").write_text(MINE)
+            (base / name / "weights.pt").write_text(MINE)
         lengths: dict[str, float] = {}
         wanted = []
         for turn in (1, 0):
-            for name, verb in verbs(base, turn).items():
+            for name in chosen:
                 begun = time.monotonic()
-                verb()
+                verbs(base, turn)[name]()
                 lengths[name] = time.monotonic() - begun
+            check(base, chosen)  # which leaves notes of what it loaded in the cache
             wanted.append(state(base))
         hit: Counter[str] = Counter()
         for kill in range(given.kills):
@@ -160,10 +235,10 @@ def main() -> None:
                 path.name for path in base.rglob("*") if path.name in ("koktok.lock", "journal.json", "progress.jsonl")
             ]
             hit[", ".join(sorted(left)) or "nothing"] += 1
-            check(base)
+            check(base, chosen)
             for turn, bytes_wanted in zip((1, 0), wanted, strict=True):
                 verbs(base, turn)[name]()
-                check(base)
+                check(base, chosen)
                 found = state(base)
                 for file in found.keys() | wanted[1].keys():
                     of_this_turn = found.get(file) in (bytes_wanted.get(file), wanted[1].get(file))

@@ -46,7 +46,6 @@ class Decoder:
 
     Parameters
     ----------
-    vocab : Vocab
     letters : bool
         Whether pieces are spelled in conjoining jamo.
     prefix : bool

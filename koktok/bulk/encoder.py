@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 
 from koktok.bulk.arrays import TokenArray, id_type
+from koktok.bulk.known_patterns import classes_of, cut_published
 from koktok.bulk.solvers import Solver
 from koktok.bulk.table import TABLE_BYTES, WordTable, count_ids, expand
 from koktok.bulk.texts import CODEC, Texts
@@ -28,6 +29,7 @@ from koktok.bulk.units import NOT_PLAIN, cut_units, cuts_of, marks_of
 from koktok.errors import UsageError
 from koktok.special import cut_at
 from koktok.text.normalize import JamoNormalizer, Normalizer
+from koktok.text.patterns import PublishedPattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,9 +50,6 @@ class Encoder:
 
     Parameters
     ----------
-    vocab : Vocab
-    normalizer : Normalizer
-    pattern : Pattern
     lstrip : collection of str
         Special tokens that take the white space before them.
     prefix : bool
@@ -89,6 +88,11 @@ class Encoder:
         # Where every syllable is taken apart, compiled code does it, and a syllable is as plain as elsewhere.
         letters = isinstance(normalizer, JamoNormalizer) and normalizer.splits_all
         self._marks = marks_of(Normalizer(normalizer.folds) if letters else normalizer)
+        self._classes: NDArray[np.uint8] | None = None
+        self._published = ""
+        if isinstance(pattern, PublishedPattern):  # a unit may be several pretokens
+            self._published = pattern.name
+            self._classes, self._marks = classes_of(self._marks)
         if vocab.guard:  # what may begin a special token is looked at twice
             self._marks = self._marks.copy()
             self._marks[[ord(token[0]) for token in vocab.specials]] = NOT_PLAIN
@@ -191,8 +195,6 @@ class Encoder:
                 data, texts.begins, texts.ends, state, self._marks, self._cuts, self._grouped,
                 begins, ends, plain, closes,
             )  # fmt: skip
-            if not self.pattern.by_neighbours:
-                plain[:found] = False  # a unit may be several pretokens
             heads, jobs, places = table.look_up(data, begins[:found], ends[:found])
             solved = self._solve(data, begins, ends, plain, jobs)
             table.keep(places, *solved)
@@ -215,7 +217,7 @@ class Encoder:
     ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
         """Ids of units, and for each unit its first one and how many."""
         easy = plain[jobs]
-        ids, offsets = self._solver(data, begins[jobs[easy]], ends[jobs[easy]])
+        ids, offsets = self._solve_plain(data, begins[jobs[easy]], ends[jobs[easy]])
         if easy.all():
             return ids, offsets[:-1], np.diff(offsets)
         firsts, counts = np.empty(len(jobs), np.int64), np.empty(len(jobs), np.int64)
@@ -233,6 +235,17 @@ class Encoder:
         unit_offsets = offsets[np.array(upto)]
         firsts[~easy], counts[~easy] = unit_offsets[:-1] + len(ids), np.diff(unit_offsets)
         return np.concatenate([ids, more]), firsts, counts
+
+    def _solve_plain(
+        self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Ids of units that are normal, and where those of each begin and end."""
+        if self._classes is None:
+            solved: tuple[NDArray[np.int32], NDArray[np.int64]] = self._solver(data, begins, ends)
+            return solved
+        begins, ends, upto = cut_published(data, begins, ends, self._classes, self._published)
+        ids, offsets = self._solver(data, begins, ends)
+        return ids, offsets[upto]
 
 
 def _arranged(

@@ -38,17 +38,17 @@ from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.texts import Blocks
 from koktok.errors import InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable, typed
+from koktok.progress import Tell
 from koktok.special import special_tokens
 from koktok.text.sources import ReadReport, Source, read_blocks, read_documents
 
 if TYPE_CHECKING:
     from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
-__all__ = ["Documents", "Format", "TokenFiles", "behind", "write_token_files"]
+__all__ = ["Documents", "Format", "TokenFiles", "behind", "write_megatron", "write_token_files"]
 
 Format = Literal["npy", "arrow", "bin"]
 Documents = Literal["records", "files"]
-Tell = Callable[[str, int, int | None], None]
 Batch = list[str] | bytes
 AnyBatch = TypeVar("AnyBatch", list[str], list[str] | bytes)
 
@@ -67,7 +67,6 @@ class TokenFiles:
 
     Parameters
     ----------
-    folder : Path
     manifest : dict
         The content of manifest.json.
     """
@@ -332,7 +331,17 @@ def _write_npy(stem: Path, tokens: TokenArray) -> None:
             np.save(file, array)
 
 
-def _write_bin(stem: Path, tokens: TokenArray) -> None:
+def write_megatron(stem: Path, tokens: TokenArray, documents: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+    """Write `.bin` and `.idx` of sequences.
+
+    Parameters
+    ----------
+    stem : Path
+    tokens : TokenArray
+        uint16 or int32.
+    documents : ndarray of int64, shape (documents + 1,)
+        The sequences of document i are those from `documents[i]` to `documents[i + 1]`.
+    """
     little = tokens.ids.astype(tokens.ids.dtype.newbyteorder("<"), copy=False)
     with stem.with_suffix(".bin").open("wb") as file:
         file.write(little.data)
@@ -341,8 +350,8 @@ def _write_bin(stem: Path, tokens: TokenArray) -> None:
     n = len(tokens)
     lengths = np.diff(tokens.offsets)
     places = tokens.offsets[:-1] * tokens.ids.dtype.itemsize
-    head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, _MEGATRON_TYPES[tokens.ids.dtype.name], n, n + 1)
-    body = (lengths.astype("<i4"), places.astype("<i8"), np.arange(n + 1).astype("<i8"))
+    head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, _MEGATRON_TYPES[tokens.ids.dtype.name], n, len(documents))
+    body = (lengths.astype("<i4"), places.astype("<i8"), documents.astype("<i8"))
     stem.with_suffix(".idx").write_bytes(head + b"".join(part.tobytes() for part in body))
 
 
@@ -373,6 +382,6 @@ def _pyarrow() -> Any:
 
 _WRITERS: dict[str, Callable[[Path, TokenArray], None]] = {
     "npy": _write_npy,
-    "bin": _write_bin,
+    "bin": lambda stem, tokens: write_megatron(stem, tokens, np.arange(len(tokens) + 1)),
     "arrow": _write_arrow,
 }

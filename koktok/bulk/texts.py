@@ -37,7 +37,7 @@ Parts = list[tuple[int, int, str]]
 class Blocks:
     """Documents as `koktok.text.sources.read_blocks` gives them: strings, or bytes where each is a line of UTF-8."""
 
-    batches: Iterator[list[str] | bytes]
+    batches: Iterator[list[str] | bytes | memoryview]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +94,6 @@ class Texts:
         ----------
         fragile : ndarray of bool
             By code point: whether the normalizer may take it away.
-        normalizer : Normalizer
 
         Examples
         --------
@@ -169,8 +168,8 @@ class Texts:
         return cls(out, places[:-1], places[1:] - 1)
 
     @classmethod
-    def of_lines(cls, block: bytes) -> Texts:
-        r"""Documents from lines of UTF-8.
+    def of_lines(cls, block: bytes | memoryview) -> Texts:
+        r"""Documents from lines of UTF-8, each ended by a newline.
 
         Examples
         --------
@@ -179,10 +178,14 @@ class Texts:
         ['가', '', '나']
         """
         data = np.frombuffer(block, np.uint8)
-        ends = np.flatnonzero(data == 10)
-        places = np.concatenate([np.zeros(1, np.int64), ends + 1])
-        found = cls.of_utf8(data, places, "a block of lines")
-        return cls(found.data, found.begins, found.ends - 1)  # without the end of the line
+        out = np.empty(len(data) + len(_PADDING), np.uint16)
+        ends = np.empty(_count(data, 10), np.int64)
+        wrong = _lines_to_utf16(data, out, ends)
+        if wrong >= 0:
+            raise InputError(
+                f"a block of lines holds bytes that are not UTF-8, the first at {wrong}: 0x{data[wrong]:02x}"
+            )
+        return cls(out, np.concatenate([np.zeros(1, np.int64), ends[:-1] + 1])[: len(ends)], ends)
 
     @classmethod
     def of_parts(cls, documents: list[str], parts_of: Callable[[str], Parts], special_ids: Mapping[str, int]) -> Texts:
@@ -225,10 +228,10 @@ class Texts:
         """
         if isinstance(texts, Blocks) and parts_of is None:
             for block in texts.batches:
-                if isinstance(block, bytes):
-                    yield partial(cls.of_lines, block)
-                else:
+                if isinstance(block, list):
                     yield from map(partial(partial, cls.of), _halves(block, size))
+                else:
+                    yield partial(cls.of_lines, block)
             return
         if isinstance(texts, str | bytes):
             raise InputError(
@@ -319,6 +322,62 @@ def _put_spaces(  # type: ignore[no-untyped-def]
             out[used] = data[at]
             used += 1
         new_ends[i] = used
+
+
+@njit(nogil=True, cache=True)
+def _count(data, byte):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    n = 0
+    for i in range(len(data)):
+        n += data[i] == byte
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _lines_to_utf16(data, out, ends):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """As `_to_utf16`, of lines, whose ends it finds on the way; a character that is cut off runs into the end of its line."""
+    used, n = np.uint64(0), 0
+    at, one, two, three = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+    while at < len(data):
+        first = np.uint32(data[at])
+        if 0xE1 <= first <= 0xEC:  # Hangul and most of its neighbours
+            second, third = np.uint32(data[at + one]), np.uint32(data[at + two])
+            if ((second & 0xC0) ^ 0x80) | ((third & 0xC0) ^ 0x80):
+                return np.int64(at)
+            out[used] = ((first & 0xF) << 12) | ((second & 0x3F) << 6) | (third & 0x3F)
+            used += one
+            at += three
+        elif first < 0x80:
+            out[used] = first
+            if first == 10:
+                out[used] = 0
+                ends[n] = used
+                n += 1
+            used += one
+            at += one
+        else:
+            size = np.uint64(2 if first < 0xE0 else 3 if first < 0xF0 else 4)
+            char = first & (0xFF >> (size + one))
+            sound = bool(0xC2 <= first <= 0xF4)
+            for i in range(1, size):
+                byte = np.uint32(data[at + np.uint64(i)])
+                char = (char << np.uint32(6)) | (byte & 0x3F)
+                if byte & 0xC0 != 0x80:
+                    sound = False
+                    break
+            if size == three and (char < 0x800 or char & 0xF800 == 0xD800):  # longer than needed, or a surrogate
+                sound = False
+            if size > three and not 0x10000 <= char < 0x110000:
+                sound = False
+            if not sound:
+                return np.int64(at)
+            if char >= 0x10000:
+                out[used] = 0xD7C0 + (char >> np.uint32(10))
+                used += one
+                char = 0xDC00 + (char & 0x3FF)
+            out[used] = char
+            used += one
+            at += size
+    return np.int64(-1)
 
 
 @njit(nogil=True, cache=True)

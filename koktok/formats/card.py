@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from koktok.formats import sentencepiece
 from koktok.formats.hf import why_not
 from koktok.special import NO_LIMIT
 
 if TYPE_CHECKING:
+    from koktok.metrics.coverage import Coverage
     from koktok.metrics.silver import SilverRow
     from koktok.special import Style
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["elsewhere", "model_card"]
+__all__ = ["Credit", "elsewhere", "model_card"]
+
+
+class Credit(NamedTuple):
+    """A text that a corpus holds, where it comes from, and its licence as stated there."""
+
+    name: str
+    place: str
+    licence: str
 
 
 LOSSLESS = """`decode(encode(x))` gives back the normalized text: spaces are part of the
@@ -30,7 +39,9 @@ word; nothing is unknown.""",
 """What kinds that are not lossless lose."""
 
 
-def elsewhere(kind: str, *, superwords: bool, jamo: bool, pattern: str = "koktok", prefix: bool = False) -> list[str]:
+def elsewhere(
+    kind: str, *, superwords: bool, jamo: bool, pattern: str = "koktok", prefix: bool = False, trim: bool = False
+) -> list[str]:
     """What other libraries and tasks do not do with a vocabulary of this kind, and the way round; a sentence each.
 
     Examples
@@ -47,10 +58,18 @@ def elsewhere(kind: str, *, superwords: bool, jamo: bool, pattern: str = "koktok
             "word behind it. Train without `--superwords` for these, or use `encode(text, superwords=False)` of koktok."
         )
     if kind != "wordpiece":  # whose pieces hold no space
-        found.append(
-            "transformers: whole-word masking sees a sentence as one word (`whole_word_mask=True` looks for gaps between "
-            "offsets, and these hold the space before a word); `KoktokCollator` of koktok masks whole eojeols."
-        )
+        if trim:
+            found.append(
+                "transformers: `DataCollatorForLanguageModeling(whole_word_mask=True)` of version 5 masks whole eojeols, for "
+                "offsets leave out the space before a word. Inside a character that is spelled in bytes"
+                f"{', or a syllable in jamo,' * jamo} it begins a word, too; `KoktokCollator` of koktok does not."
+            )
+        else:
+            found.append(
+                "transformers: whole-word masking sees a sentence as one word (`whole_word_mask=True` looks for gaps between "
+                "offsets, and these hold the space before a word); `koktok export --to hf --trim-offsets` gives it gaps, and "
+                "`KoktokCollator` of koktok masks whole eojeols either way."
+            )
         if prefix:
             found.append(
                 "A space goes before the first word and comes off when ids are decoded, so that it is spelled like any other "
@@ -124,17 +143,33 @@ koktok reads it as text."""
 
 
 def model_card(
-    tokenizer: Tokenizer, figures: Sequence[SilverRow], licences: dict[str, str], *, words: int, held_out: bool
+    tokenizer: Tokenizer,
+    figures: Sequence[SilverRow],
+    licences: Mapping[str, str],
+    *,
+    words: int,
+    held_out: bool,
+    covered: Coverage | None = None,
+    credited: Sequence[Credit] = (),
+    languages: Sequence[str] = ("ko",),
 ) -> str:
     """The model card, Markdown with the front matter that model hubs read.
 
     Parameters
     ----------
-    tokenizer : Tokenizer
     figures : sequence of SilverRow
         Rows of the table at the end of a training, ours first; without any the card has no figures.
-    licences : dict of str to str
+    licences : mapping of str to str
         By name of source, as its recipe states it; sources without one are the user's own affair, and the card says so.
+    words : int
+        Running words that the figures were measured on.
+    held_out : bool
+        Whether these were kept from the training.
+    covered : Coverage, optional
+    credited : sequence of Credit
+        Of what the sources that are corpora are made of.
+    languages : sequence of str
+        ISO 639-1 codes.
     """
     recipe, signature = tokenizer.recipe, tokenizer.signature
     sources = "\n".join(
@@ -147,6 +182,24 @@ def model_card(
         f"| {row.figures.f1:.3f} | {row.figures.f1_all:.3f} | {row.figures.unknown:.4%} | {row.figures.byte_fallback:.4%} |"
         for row in figures
     )
+    shown_coverage = shown_credits = ""
+    if credited:
+        lines = "\n".join(f"| {credit.name} | {credit.place} | {credit.licence} |" for credit in credited)
+        shown_credits = f"""
+## Sources and their licences
+
+| text | from | licence as stated |
+|---|---|---|
+{lines}
+"""
+    if covered:
+        shown_coverage = f"""
+## Coverage
+
+{covered.syllables:.1%} of the 2,350 common syllables (KS X 1001) are pieces. Of the general text that travels with koktok
+(corpora/mini, {covered.eojeols:,} eojeols of many kinds), {covered.characters:.2%} of the characters are pieces;
+{covered.bytes:.2%} of the tokens are bytes, and {covered.unknown:.2%} are unknown.
+"""
     foreign = why_not(tokenizer.vocab)
     limits = elsewhere(
         tokenizer.vocab.kind,
@@ -154,6 +207,7 @@ def model_card(
         jamo=recipe.spelled,
         pattern=recipe.pretokenize.pattern,
         prefix=recipe.pretokenize.prefix_space,
+        trim=recipe.special.trim_offsets,
     )
     if not sentencepiece.why_not(tokenizer.vocab, tokenizer.pattern):
         less = "; ".join(sentencepiece.differences(tokenizer.normalizer))
@@ -183,7 +237,7 @@ well the borders inside words meet the analyser's, between two syllables, and ov
     )
     return f"""---
 language:
-- ko
+{chr(10).join(f"- {language}" for language in languages)}
 library_name: {"koktok" if foreign else "transformers"}
 tags:
 - tokenizer
@@ -216,4 +270,4 @@ No morphological analyser runs at this point. {LOSSLESS if tokenizer.lossless el
 Boundaries between morphemes: `{signature["segmenter"]}`, policy `{recipe.segment.policy}`. Kiwi and its model are LGPL
 software by bab2min, trained on the Sejong and Modu corpora among others; they taught where words are cut and are not part of
 this folder.
-{shown}"""
+{shown}{shown_coverage}{shown_credits}"""

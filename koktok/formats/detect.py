@@ -15,6 +15,7 @@ from koktok.errors import ArtifactError
 from koktok.files import typed
 from koktok.formats.folder import MARK
 from koktok.formats.tiktoken import SPEC, ranks_from_text
+from koktok.vocab import UNKNOWN
 
 __all__ = ["NAMES", "Detected", "DetectedKind", "detect"]
 
@@ -39,8 +40,6 @@ IN_A_FOLDER = (
 )
 """Files looked for in a folder, best first."""
 
-UNKNOWN = ("[UNK]", "<unk>")
-
 
 @dataclass(frozen=True, slots=True)
 class Detected:
@@ -48,7 +47,6 @@ class Detected:
 
     Parameters
     ----------
-    kind : str
     path : Path
         The file; the folder for "koktok", and for an export of ranks with their pattern.
     """

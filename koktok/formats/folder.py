@@ -18,7 +18,7 @@ from koktok.formats import hf, hf_config, plain, sentencepiece
 from koktok.recipe import FORMAT, Recipe
 from koktok.vocab import Vocab
 
-__all__ = ["CARD", "MARK", "TOKENIZER", "files_of", "folder_of", "is_imported", "read_folder", "seal_of", "with_extra"]
+__all__ = ["CARD", "MARK", "TOKENIZER", "files_of", "is_imported", "read_folder", "seal_of", "with_extra"]
 
 MARK = "koktok.toml"
 """The file by which koktok knows a folder as its own."""
@@ -156,11 +156,6 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
             hint="train again" if own else "train again, or load it with tokenizers.Tokenizer.from_file",
         )
     return recipe, vocab, signature
-
-
-def folder_of(path: Path) -> Path:
-    """The folder of a tokenizer; a file in it, tokenizer.json for one, stands for it."""
-    return path.parent if path.is_file() and (path.parent / MARK).is_file() else path
 
 
 def is_imported(folder: Path) -> bool:

@@ -232,7 +232,6 @@ def write(table: GgufVocab, path: str | Path, *, name: str = "koktok") -> Path:
 
     Parameters
     ----------
-    table : GgufVocab
     path : str or Path
     name : str
         What the file calls itself (general.name).
@@ -294,7 +293,6 @@ def write_into(table: GgufVocab, model: str | Path, path: str | Path, *, chat_te
 
     Parameters
     ----------
-    table : GgufVocab
     model : str or Path
         A GGUF of a whole model.
     path : str or Path

@@ -77,7 +77,7 @@ def tokenizer_json(
         "added_tokens": [{"id": i, **token} for i, token in added_tokens(vocab, style).items()],
         "normalizer": {"type": "Sequence", "normalizers": nodes},
         "pre_tokenizer": _pre_tokenizer(vocab, pattern),
-        "post_processor": _post_processor(vocab, style),
+        "post_processor": _post_processor(vocab, style, prefix=prefix),
         "decoder": {"type": "Sequence", "decoders": decoders},
         "model": _model(vocab),
     }
@@ -99,8 +99,8 @@ def added_tokens(vocab: Vocab, style: Style) -> dict[int, dict[str, Any]]:
     }
 
 
-def _post_processor(vocab: Vocab, style: Style) -> dict[str, Any]:
-    """What stands around one text and around two.
+def _post_processor(vocab: Vocab, style: Style, *, prefix: bool) -> dict[str, Any]:
+    """What stands around one text and around two, and before it what trims offsets: for spaces as for those of bytes.
 
     Where nothing does, that is written too: transformers 5 would put the same node in place of none, and save it.
     """
@@ -114,7 +114,11 @@ def _post_processor(vocab: Vocab, style: Style) -> dict[str, Any]:
 
     single, pair = ([node(token, kind) for token, kind in style.around(pair=two)] for two in (False, True))
     used = {name: {"id": name, "ids": [vocab.special_ids[name]], "tokens": [name]} for name in sorted(names)}
-    return {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": used}
+    around = {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": used}
+    if not style.trim_offsets:
+        return around
+    trim = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": False}
+    return {"type": "Sequence", "processors": [trim, around]}
 
 
 def why_not(vocab: Vocab) -> str:

@@ -67,10 +67,6 @@ def differences(normalizer: Normalizer) -> list[str]:
 def rules(normalizer: Normalizer) -> dict[str, str]:
     """Strings and what becomes of them: every character that changes, and every spelling of a composed character.
 
-    Parameters
-    ----------
-    normalizer : Normalizer
-
     Examples
     --------
     >>> found = rules(Normalizer())
@@ -174,8 +170,6 @@ def model_proto(
 
     Parameters
     ----------
-    vocab : Vocab
-    pattern : Pattern
     normalizer : Normalizer, optional
         Goes into the model as far as a table can say it, see `differences`; without one the model takes normal text. Of a
         `JamoNormalizer` the way back goes in, too.

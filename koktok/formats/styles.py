@@ -54,19 +54,19 @@ def restyle(
     model_max_length: int | None = None,
     padding_side: Side | None = None,
     truncation_side: Side | None = None,
+    trim_offsets: bool | None = None,
     pad_to_multiple: int | None = None,
 ) -> Tokenizer:
     """The same pieces with other special tokens; what is left out stays as it is.
 
     Parameters
     ----------
-    tokenizer : Tokenizer
     style : str, optional
-        plain, bert, roberta, gpt, llama or t5; the special tokens of the old style go, a user's own stay. Sides, template
-        and longest input are the new style's, unless they are given here.
+        plain, bert, roberta, gpt, llama or t5; the special tokens of the old style go, a user's own stay. Sides, template,
+        longest input and the trimming of offsets are the new style's, unless they are given here.
     specials : iterable of str, optional
         Special tokens in place of those that the tokenizer has; the style's are added.
-    template, chat_template, model_max_length, padding_side, truncation_side, pad_to_multiple : optional
+    template, chat_template, model_max_length, padding_side, truncation_side, trim_offsets, pad_to_multiple : optional
         As in the recipe's section `[recipe.special]`.
 
     Raises
@@ -102,6 +102,7 @@ def restyle(
             "model_max_length": model_max_length,
             "padding_side": padding_side,
             "truncation_side": truncation_side,
+            "trim_offsets": trim_offsets,
             "pad_to_multiple": pad_to_multiple,
         },
         train={"specials": None if specials is None else tuple(specials)},

@@ -55,7 +55,6 @@ class Ranks:
 
     Parameters
     ----------
-    name : str
     pattern : str
         The regular expression that cuts text into pretokens.
     ranks : mapping of bytes to int
@@ -165,7 +164,6 @@ def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool
     ----------
     vocab : Vocab
         Of kind "bpe-bytes".
-    pattern : Pattern
     name : str
         How the encoding is called.
     jamo : bool
@@ -195,7 +193,6 @@ def files(ranks: Ranks, normalizer: str = "", javascript: str = "") -> dict[str,
 
     Parameters
     ----------
-    ranks : Ranks
     normalizer : str
         Signature of what normalizes text before, for the reader; tiktoken has no place for it.
     javascript : str

@@ -7,18 +7,31 @@ Neither file says how text is cut; what says it is the class that transformers g
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError
 from koktok.formats.hf import checked_json, parsed, utf8
+from koktok.hangul import has_syllable, is_conjoining
 
-__all__ = ["gpt2_json", "wordpiece_json"]
+__all__ = ["gpt2_json", "reads_jamo", "wordpiece_json"]
 
 ROLES = ("unk", "cls", "sep", "pad", "mask")
 USUAL = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
 OTHERS = ("<unk>", "<s>", "</s>", "<pad>", "<mask>")
 """How some Korean models spell the same."""
+
+
+def reads_jamo(pieces: Iterable[str]) -> bool:
+    r"""True where more pieces are spelled in conjoining jamo than in syllables, so that text must be decomposed first.
+
+    Examples
+    --------
+    >>> reads_jamo(["\u1112\u1161", "##\u11ab"]), reads_jamo(["한", "##다"])
+    (True, False)
+    """
+    return sum(any(map(is_conjoining, piece)) - has_syllable(piece) for piece in pieces) > 0
 
 
 def gpt2_json(vocab: Path) -> str:
@@ -54,7 +67,7 @@ def gpt2_json(vocab: Path) -> str:
 
 
 def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
-    """A tokenizer.json for a vocab.txt, as BERT's tokenizer reads it.
+    """A tokenizer.json for a vocab.txt, as BERT's tokenizer reads it; one of jamo gets text as NFKD.
 
     Parameters
     ----------
@@ -70,7 +83,8 @@ def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
         When a piece stands there twice, none stands for unknown words, or the config is damaged.
     """
     import tokenizers
-    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.normalizers import NFKD, BertNormalizer
+    from tokenizers.normalizers import Sequence as Steps
 
     pieces = utf8(vocab).replace("\r\n", "\n").removesuffix("\n").split("\n")
     counts = Counter(pieces)
@@ -95,12 +109,13 @@ def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
         )
     )
     accents = config.get("strip_accents")
-    built.normalizer = BertNormalizer(
+    usual = BertNormalizer(
         clean_text=True,
         handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
         strip_accents=None if accents is None else bool(accents),
         lowercase=lower,
     )
+    built.normalizer = Steps([NFKD(), usual]) if reads_jamo(pieces) else usual
     built.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     built.decoder = tokenizers.decoders.WordPiece(prefix="##", cleanup=False)
     built.add_special_tokens([token for token in tokens if token in counts])

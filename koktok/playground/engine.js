@@ -1,4 +1,4 @@
-// A koktok tokenizer in JavaScript: the ids, offsets and text of koktok.Tokenizer, for every kind of model.
+// A koktok tokenizer in JavaScript: the ids, offsets (none trimmed) and text of koktok.Tokenizer, for every kind of model.
 //
 // `new Tokenizer(made, tables)` takes what koktok/playground/payload.py makes of a tokenizer. Offsets are code points of
 // the text that was passed, half-open, as in Python; strings are cut into arrays of code points where that matters.

@@ -7,8 +7,10 @@ what runs them by the gigabyte, and this class the rest.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
@@ -199,6 +201,59 @@ class AnyTokenizer(ABC):
                 f"a {type(texts).__name__} came where texts were wanted", hint="tokenizer.encode_batch([text, text])"
             ) from None
         return [self.encode(text, **options) for text in each]
+
+    def encode_files(
+        self,
+        paths: str | Path | Iterable[str | Path],
+        *,
+        field: str | None = None,
+        threads: int | None = None,
+        dtype: Any = None,
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+    ) -> TokenArray:
+        r"""Ids of the documents of files, lines or records: those of `encode_ids`, without a string being made of plain text.
+
+        Parameters
+        ----------
+        paths : path, or iterable of paths
+            Files, folders or patterns, as `koktok encode` takes them. Bytes that are not UTF-8 end it for what is mostly no
+            text; else their lines are left out.
+        field : str, optional
+            Field or column of records; "text" by default.
+        threads, dtype, before, after
+            As in `encode_ids`.
+
+        Raises
+        ------
+        InputError
+            When a file cannot be read or is no text.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from koktok import Recipe, Tokenizer
+        >>> from koktok.vocab import Vocab
+        >>> path = Path(tempfile.mkdtemp(), "a.txt")
+        >>> _ = path.write_text("한국\n국\n", encoding="utf-8")
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> [ids.tolist() for ids in tokenizer.encode_files(path)]
+        [[258], [256]]
+        """
+        from koktok.bulk.mapped import mapped_blocks
+        from koktok.bulk.texts import Blocks
+        from koktok.text.sources import Source, read_blocks
+
+        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        source = Source.of(*given, field=field)
+
+        def encoded(blocks: Iterator[Any]) -> TokenArray:
+            options = {"threads": threads, "dtype": dtype}
+            return self._ids_by(self.bulk_encoder, Blocks(blocks), before=before, after=after, **options)
+
+        with suppress(InputError):
+            return encoded(mapped_blocks(source))
+        return encoded(read_blocks(source, may_be_empty=True))
 
     def decode_ids(
         self,

@@ -62,10 +62,8 @@ class BpeModel(Model):
 
         Parameters
         ----------
-        pretoken : str
         dropout : float
             0 gives `encode`, 1 the alphabet.
-        rng : numpy.random.Generator
 
         Raises
         ------

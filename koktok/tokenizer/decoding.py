@@ -92,12 +92,7 @@ def checked_ids(given: Any, size: int) -> list[int]:
 
 
 class PieceDecoder:
-    """Pieces as they stand, joined; every kind of vocabulary has a decoder like this one.
-
-    Parameters
-    ----------
-    vocab : Vocab
-    """
+    """Pieces as they stand, joined; every kind of vocabulary has a decoder like this one."""
 
     def __init__(self, vocab: Vocab) -> None:
         self._tokens = vocab.tokens
@@ -207,7 +202,6 @@ def decoder_for(vocab: Vocab, *, early: bool = False) -> PieceDecoder:
 
     Parameters
     ----------
-    vocab : Vocab
     early : bool
         Let a character of byte pieces out when its last byte is there, not when the run of bytes ends; see the module.
 
@@ -231,7 +225,6 @@ class Stream:
 
     Parameters
     ----------
-    vocab : Vocab
     letters : bool
         Whether pieces are spelled in conjoining jamo.
     prefix : bool

@@ -5,16 +5,21 @@ This file adds: offsets. Spans inside a pretoken become half-open code points of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any
+
+from koktok.special import WHITE_SPACE
 
 if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
-__all__ = ["Encoding", "NormalText"]
+__all__ = ["BLANK", "Encoding", "NormalText", "blanks_of", "trimmed"]
+
+BLANK = WHITE_SPACE + "Ġ"
+"""What is trimmed from a token: white space, and its byte as byte-level vocabularies spell it."""
 
 _SHOWN = Repr()
 _SHOWN.maxlist = 16
@@ -76,6 +81,52 @@ class Encoding:
         return [1] * len(self.ids)
 
 
+def trimmed(
+    ids: Sequence[int], spans: Iterable[tuple[int, int]], blanks: Mapping[int, tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Spans inside a pretoken without the white space at the edges of tokens; nothing is left of white space alone.
+
+    On normal text that is what `ByteLevel(trim_offsets=True)` of tokenizers makes of offsets, but for the space that a text
+    itself begins with where another goes before it: theirs takes the one for the other, and leaves it.
+
+    Parameters
+    ----------
+    ids, spans
+        Of one pretoken.
+    blanks : mapping
+        By id, how many blanks a token begins and ends with; ids without any are left out.
+
+    Examples
+    --------
+    >>> trimmed([7, 8], [(0, 2), (2, 5)], {8: (1, 0)})
+    [(0, 2), (3, 5)]
+    """
+    found = []
+    for i, (a, b) in zip(ids, spans, strict=True):
+        first, last = blanks.get(i, (0, 0))
+        begin = min(a + first, b)
+        found.append((begin, max(b - last, begin)))
+    return found
+
+
+def blanks_of(tokens: Sequence[str]) -> dict[int, tuple[int, int]]:
+    """How many blanks each token begins and ends with, by its id, of tokens that have some.
+
+    The byte of a space, which byte-level vocabularies spell Ġ, is one in every vocabulary, as in tokenizers.
+
+    Examples
+    --------
+    >>> blanks_of(["가", " 가", "Ġ"])
+    {1: (1, 0), 2: (1, 1)}
+    """
+    found = {}
+    for i, token in enumerate(tokens):
+        edges = len(token) - len(token.lstrip(BLANK)), len(token) - len(token.rstrip(BLANK))
+        if any(edges):
+            found[i] = edges
+    return found
+
+
 _NAMES = ("input_ids", "attention_mask", "ids", "tokens", "pieces", "offsets")
 
 
@@ -102,4 +153,10 @@ class NormalText:
 
     def offsets(self, at: int, spans: Iterable[tuple[int, int]], base: int = 0) -> list[tuple[int, int]]:
         """Spans of the pretoken at `at` as offsets into the text."""
-        return [(base + self.starts[at + a], base + self.ends[at + b - 1]) for a, b in spans]
+        return [
+            (base + self._start(at + a), base + (self.ends[at + b - 1] if a < b else self._start(at + a)))
+            for a, b in spans
+        ]
+
+    def _start(self, at: int) -> int:
+        return self.starts[at] if at < len(self.starts) else self.ends[-1]

@@ -33,7 +33,6 @@ def sampler_for(
 
     Parameters
     ----------
-    model : Model
     alpha, dropout, n_best
         As in `Tokenizer.sample`.
     seed_or_rng : int or numpy.random.Generator

@@ -22,16 +22,17 @@ from typing import TYPE_CHECKING, Any
 from koktok import hangul
 from koktok.errors import UsageError
 from koktok.files import path_of, read_settled, write_folder
-from koktok.formats.folder import TOKENIZER, files_of, folder_of, read_folder, with_extra
+from koktok.formats.folder import TOKENIZER, files_of, read_folder, with_extra
 from koktok.recipe import Recipe
 from koktok.special import Style, cut_at, special_tokens
 from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
 from koktok.tokenizer.decoding import Stream, checked_ids, decoder_for
-from koktok.tokenizer.encoding import Encoding, NormalText
+from koktok.tokenizer.encoding import Encoding, NormalText, blanks_of, trimmed
 from koktok.tokenizer.kinds import model_for
 from koktok.tokenizer.model import Encoded
 from koktok.tokenizer.sampling import best_choices, n_best_of, sampler_for
 from koktok.vocab import Vocab
+from koktok.vocabularies import folder_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,8 +121,8 @@ class Tokenizer(AnyTokenizer):
     @cached_property
     def _digest(self) -> str:
         parts = [self.vocab.digest(), self.normalizer.signature(), asdict(self.pattern), self.recipe.jamo]
-        parts.append(asdict(self.style))
-        parts += ["prefix space"] * self.prefix
+        parts.append({name: value for name, value in asdict(self.style).items() if name != "trim_offsets"})
+        parts += ["prefix space"] * self.prefix + ["trimmed offsets"] * self.style.trim_offsets
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -333,7 +334,7 @@ class Tokenizer(AnyTokenizer):
         hint: tokenizer.sample(text, alpha=0.1, seed_or_rng=0)
         """
         draw = sampler_for(self.model, alpha=alpha, dropout=dropout, seed_or_rng=seed_or_rng, n_best=n_best)
-        return self._encode(text, allowed_special, draw)
+        return self._encode(text, allowed_special, lambda pretoken: self._shown(draw(pretoken)))
 
     def n_best(self, text: str, n: int) -> list[tuple[Encoding, float]]:
         """The `n` best segmentations of a whole text with their scores, best first; fewer when there are not so many.
@@ -368,7 +369,7 @@ class Tokenizer(AnyTokenizer):
             ids: list[int] = []
             offsets: list[tuple[int, int]] = []
             for (at, _), ways, i in zip(read.pretokens, lists, choice, strict=True):
-                (more, spans), _ = ways[i]
+                more, spans = self._shown(ways[i][0])
                 ids += more
                 offsets += read.offsets(at, spans)
             found.append((self._encoding(ids, offsets), score))
@@ -412,7 +413,7 @@ class Tokenizer(AnyTokenizer):
         Parameters
         ----------
         path : str or Path
-            The folder, or the tokenizer.json in it.
+            The folder, or the tokenizer.json in it; or a vocabulary that travels with koktok, `koktok:ko-32k`.
 
         Raises
         ------
@@ -440,7 +441,7 @@ class Tokenizer(AnyTokenizer):
         for start, end, special in cut_at(text, allowed, special_ids, self.style.lstrip):
             if special:
                 ids.append(special_ids[special])
-                offsets.append((start, end))
+                offsets.append((end - len(special) if self.style.trim_offsets else start, end))
                 continue
             part = text[start:end]
             if self.normalizer(part) == part:
@@ -453,7 +454,7 @@ class Tokenizer(AnyTokenizer):
                     ids += found
                     offsets += [(at + a, at + b) for a, b in spans]
                     at += len(pretoken)
-                if self.prefix and part:
+                if first < len(offsets) and offsets[first][0] < start:
                     offsets[first] = (start, max(offsets[first][1], start + 1))
                 continue
             read = self._read(part, superwords=superwords)
@@ -462,6 +463,15 @@ class Tokenizer(AnyTokenizer):
                 ids += found
                 offsets += read.offsets(at, spans, start)
         return self._encoding(ids, offsets)
+
+    def _shown(self, encoded: Encoded) -> Encoded:
+        """What a model says of a pretoken, with spans as the style wants them."""
+        ids, spans = encoded
+        return ids, trimmed(ids, spans, self._blanks) if self.style.trim_offsets else spans
+
+    @cached_property
+    def _blanks(self) -> dict[int, tuple[int, int]]:
+        return blanks_of(self.vocab.tokens)
 
     def _read(self, text: str, *, superwords: bool = True) -> NormalText:
         return NormalText.of(text, self.normalizer, self.pattern if superwords else self.words, prefix=self.prefix)
@@ -473,7 +483,7 @@ class Tokenizer(AnyTokenizer):
     def _solve(self, pretoken: str) -> Encoded:
         solved = self._cache.get(pretoken)
         if solved is None:
-            ids, spans = self.model.encode(pretoken)
+            ids, spans = self._shown(self.model.encode(pretoken))
             solved = tuple(ids), tuple(spans)  # the garbage collector does not go through tuples of numbers again
             if len(pretoken) <= CACHED_LENGTH:
                 if len(self._cache) >= CACHED_WORDS:

@@ -153,7 +153,6 @@ class UnigramModel(Model):
 
         Parameters
         ----------
-        pretoken : str
         n : int
             At least 1.
 
@@ -194,10 +193,8 @@ class UnigramModel(Model):
 
         Parameters
         ----------
-        pretoken : str
         alpha : float
             0 makes all segmentations equally likely; the larger, the likelier the best one.
-        rng : numpy.random.Generator
         n_best : int, optional
             How many segmentations to draw from; the default is all.
 

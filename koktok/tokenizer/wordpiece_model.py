@@ -72,10 +72,8 @@ class WordPieceModel(Model):
 
         Parameters
         ----------
-        pretoken : str
         dropout : float
             0 gives `encode`, 1 single characters. A match of one character stays: without it a word would be unknown.
-        rng : numpy.random.Generator
 
         Raises
         ------

@@ -7,22 +7,25 @@ is checked), `finding` (what was found).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.extend.extension_files import is_extension
+from koktok.extend.fewer import is_pruned
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.imported import load_folder
+from koktok.progress import Tell
 from koktok.tokenizer import Tokenizer
 from koktok.verify.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf
-from koktok.verify.extension import verify_extension
+from koktok.verify.extension import verify_extension, verify_pruned
 from koktok.verify.finding import CheckResult, Loss, Tally, Verification
 from koktok.verify.folders import saving, specials, specials_of_format
 from koktok.verify.formats import Unopened, ggufs, open_formats
 from koktok.verify.loss import RoundTrip
 from koktok.verify.probes import tricky_lines
+from koktok.vocabularies import folder_of
 
 __all__ = ["SAMPLE", "CheckResult", "Loss", "Verification", "verify"]
 
@@ -30,8 +33,6 @@ SAMPLE = 20_000
 """Lines that the slow checks look at, spread evenly over the text."""
 
 BATCH = 500
-
-Tell = Callable[[str, int, int], None]
 
 
 def verify(
@@ -47,7 +48,7 @@ def verify(
     Parameters
     ----------
     folder : str or Path
-        A saved tokenizer, or an extension (`koktok extend`); then `exports` are bases that it must extend.
+        A saved tokenizer, or an extension or pruned vocabulary (`koktok extend`); then `exports` are bases that it must extend.
     lines : iterable of str
         The user's text; `TRICKY` lines of our own are always checked besides. Each distinct line is looked at once.
     exports : iterable of str or Path
@@ -78,9 +79,11 @@ def verify(
     >>> report.passed, report.lines
     (True, 1)
     """
-    place = Path(folder)
+    place = folder_of(Path(folder))
     if is_extension(place):
         return verify_extension(place, lines, exports=exports, tell=tell)
+    if is_pruned(place):
+        return verify_pruned(place, lines, exports=[*exports])
     try:
         tokenizer = load_folder(place)
     except ArtifactError as error:

@@ -14,6 +14,7 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from koktok.errors import ArtifactError, MissingExtraError
+from koktok.tokenizer.encoding import BLANK
 from koktok.verify.finding import Tally, shown
 from koktok.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
 
@@ -168,6 +169,7 @@ class Offsets:
         self._spelled = not tokenizer.recipe.jamo and not kind.endswith("-bytes")
         self._drops = tokenizer.recipe.normalize.repeats > 0 or kind in WITH_UNKNOWN
         self._special = tokenizer.vocab.size - len(tokenizer.vocab.specials)
+        self._trims = tokenizer.style.trim_offsets
         self.tally = Tally("offsets", "they index the raw text, also where it is decomposed (NFD)")
 
     def look(self, line: str, encoding: Encoding) -> None:
@@ -186,7 +188,8 @@ class Offsets:
         spans = encoding.offsets
         if not len(spans) == len(encoding.ids) == len(encoding.pieces):
             return f"{len(encoding.ids)} ids, {len(encoding.pieces)} pieces, {len(spans)} offsets"
-        if not all(0 <= a < b <= len(line) for a, b in spans):
+        blank = [self._trims and not piece.removeprefix(MARK).strip(BLANK) for piece in encoding.pieces]
+        if not all(0 <= a <= b <= len(line) and (a < b or gone) for (a, b), gone in zip(spans, blank, strict=True)):
             return "an offset is empty or outside the text"
         if not all(a <= c and b <= d for (a, b), (c, d) in pairwise(spans)):
             return "offsets go back"
@@ -196,28 +199,38 @@ class Offsets:
         if self._tokenizer.prefix and pieces:
             pieces = [pieces[0].removeprefix(" "), *pieces[1:]]
         for i, piece, (a, b) in zip(encoding.ids, pieces, spans, strict=True):
-            if a > end and not self._drops and normalize(line[end:a]):
+            if a > end and self._lost(line[end:a]):
                 return f"no token covers {shown(line[end:a])}"
             end = max(end, b)
             if self._spelled and self._tokenizer.vocab.n_bytes <= i < self._special:
-                spelled = piece if piece in line[a:b] else piece.removeprefix(MARK)
+                spelled = piece.strip(BLANK) if self._trims else piece
+                spelled = spelled if spelled in line[a:b] else spelled.removeprefix(MARK)
                 if spelled not in line[a:b] and spelled not in normalize(line[a:b]):
                     return f"the piece {shown(piece)} has the offsets of {shown(line[a:b])}"
-        if end < len(line) and not self._drops and normalize(line[end:]):
+        if end < len(line) and self._lost(line[end:]):
             return f"no token covers {shown(line[end:])}"
         return ""
+
+    def _lost(self, uncovered: str) -> bool:
+        """Whether text that no token covers should have been covered."""
+        normal = self._tokenizer.normalizer(uncovered)
+        return not self._drops and bool(normal.strip(BLANK) if self._trims else normal)
 
 
 class OffsetsOfHuggingFace:
     """Check: on normal text Hugging Face's offsets are ours. On NFD they are not, and the report says how often.
 
     Unknown characters that stand together are one span there for all their bytes, and ours tell them apart: ours lie
-    inside. Behind normalizer nodes that replace jamo (jamo mode, the fold `lone_jamo`) theirs drift: not compared.
+    inside. Trimmed, the white space that a text itself begins with stays there in part, if another goes before it, and
+    nothing is left of a blank token in another place. Behind normalizer nodes that replace jamo (jamo mode, the fold
+    `lone_jamo`) theirs drift: not compared.
     """
 
     def __init__(self, tokenizer: Tokenizer, name: str, adapter: HuggingFace) -> None:
         self._tokenizer, self._adapter = tokenizer, adapter
         self.tally = Tally(f"offsets: {name}", "Hugging Face's are ours on normal text")
+        self._trims = tokenizer.style.trim_offsets
+        self._keeps_first = tokenizer.prefix and self._trims
         self._decomposed = self._differ = 0
         if tokenizer.recipe.jamo or tokenizer.recipe.normalize.lone_jamo:
             self.tally.hindered = "Hugging Face's offsets drift where its normalizer takes jamo apart; use koktok's"
@@ -230,7 +243,9 @@ class OffsetsOfHuggingFace:
         for text, theirs in zip(normal, self._adapter.offsets(normal), strict=True):
             ours = self._tokenizer.encode(text)
             same = len(theirs) == len(ours) and all(
-                c <= a < b <= d if i < n_bytes else (a, b) == (c, d)
+                (a, b) == (c, d)
+                or (c <= a <= b <= d and (i < n_bytes or (self._keeps_first and c == 0)))
+                or (self._trims and a == b and c == d)
                 for i, (a, b), (c, d) in zip(ours.ids, ours.offsets, theirs, strict=True)
             )
             self.tally.see(same, "{}: {} in place of {}", text, theirs, ours.offsets)

@@ -14,11 +14,13 @@ from koktok.errors import ArtifactError, KoktokError
 from koktok.extend import laws
 from koktok.extend.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.extend.extension_files import digest_of, read_extension, restored
+from koktok.extend.fewer import read_pruned, same_pieces
 from koktok.formats.tiktoken import SPEC, Ranks, load
+from koktok.progress import Tell
 from koktok.verify.finding import CheckResult, Tally, Verification
 from koktok.verify.probes import tricky_lines
 
-__all__ = ["verify_extension"]
+__all__ = ["verify_extension", "verify_pruned"]
 
 RANDOM = 10_000
 """Random strings that are looked at besides the text."""
@@ -33,7 +35,7 @@ def verify_extension(
     lines: Iterable[str],
     *,
     exports: Iterable[str | Path] = (),
-    tell: Callable[[str, int, int], None] | None = None,
+    tell: Tell | None = None,
 ) -> Verification:
     """Everything about an extension; `exports` are bases that it must be an extension of."""
     try:
@@ -82,6 +84,32 @@ def verify_extension(
         sum(map(len, texts)),
         (CheckResult("loads", "pass", 1, 0, "the folder loads"), *findings),
     )
+
+
+def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str | Path] = ()) -> Verification:
+    """A vocabulary without some pieces: text has the pieces of the base, which `exports` names, in every library."""
+    texts = list(dict.fromkeys(lines))
+    try:
+        told, table = read_pruned(folder)
+        new = base_of(str(folder), {file.name: file.read_bytes() for file in folder.glob("token*")})
+        bases = [open_base(str(export)) for export in exports]
+    except (KoktokError, OSError, KeyError, ValueError) as error:
+        why = error.message if isinstance(error, KoktokError) else f"{type(error).__name__}: {error}"
+        return Verification(
+            str(folder), findings=(CheckResult("loads", "fail", 1, 1, "the folder loads", examples=(why,)),)
+        )
+    findings = [CheckResult("loads", "pass", 1, 0, "the folder loads")]
+    if not bases:
+        findings.append(CheckResult("pieces", "not run", note="name the base: koktok verify FOLDER TEXT --with BASE"))
+    for base in bases:
+        whole, same = Tally(f"base: {base.name}", "it is the base"), Tally("pieces", "text has the pieces of the base")
+        whole.see(digest_of(base.definition) == told["base"]["sha256"], "{} is another", base.name)
+        for first in range(0, len(texts) if not whole.wrong else 0, _BATCH):
+            for line, good in same_pieces(base, new, table, texts[first : first + _BATCH]):
+                same.see(good, "{} is cut otherwise", line)
+        findings += [whole.finding(), same.finding()]
+    shown = f"{told['base']['name']} without {len(told['removed']):,} pieces"
+    return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
 
 
 def _json(definition: dict[str, Any]) -> bytes:

@@ -24,7 +24,6 @@ class CheckResult:
 
     Parameters
     ----------
-    check : str
     outcome : "pass", "fail" or "not run"
     looked, wrong : int
         How many texts (pieces, files) were looked at, and how many were not as they must be.
@@ -56,7 +55,6 @@ class Loss:
         `dropped`, `space added`.
     characters : str
         Class of what was there before.
-    times : int
     example : str
         Before → after, the most frequent one.
     """

@@ -42,7 +42,6 @@ class Reader:
     ----------
     name : str
         The file, or the library where it reads the folder.
-    adapter : ForeignTokenizer
     normalized : bool
         True where the format has no normalizer of ours and wants normal text.
     own_normalizer : bool
@@ -165,7 +164,6 @@ def open_formats(
     ----------
     tokenizer : Tokenizer
         Of the folder.
-    folder : Path
     more : iterable of Path
         Exports, folders or files, which are held against the same tokenizer.
 

@@ -57,12 +57,7 @@ def class_of(char: str) -> str:
 
 
 class RoundTrip:
-    """Check: `decode(encode(x)) == normalize(x)` (law 4), or at least the same ids again; and the account of losses.
-
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-    """
+    """Check: `decode(encode(x)) == normalize(x)` (law 4), or at least the same ids again; and the account of losses."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer

@@ -14,8 +14,10 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+from koktok.errors import ArtifactError
+from koktok.formats.tiktoken import ranks_of
 from koktok.process import environment
 from koktok.tokenizer import Tokenizer
 
@@ -30,6 +32,16 @@ RUNTIMES: Final[dict[str, str]] = {
         made = Tokenizer.from_file(file)
         made.encode_special_tokens = True
         rows = [row.ids for row in made.encode_batch(lines, add_special_tokens=False)]""",
+    "transformers": """
+        from transformers import AutoTokenizer
+        made = AutoTokenizer.from_pretrained(folder)
+        rows = made(lines, add_special_tokens=False, split_special_tokens=True)["input_ids"]""",
+    "tiktoken": """
+        import base64, tiktoken
+        spec = ranks()
+        table = {base64.b64decode(piece): int(i) for piece, i in map(str.split, spec["lines"])}
+        made = tiktoken.Encoding("koktok", pat_str=spec["pat_str"], mergeable_ranks=table, special_tokens={})
+        rows = made.encode_ordinary_batch(lines)""",
     "gigatoken": """
         from gigatoken import Tokenizer
         rows = Tokenizer(file).encode_batch(lines)""",
@@ -50,13 +62,62 @@ RUNTIMES: Final[dict[str, str]] = {
         from llguidance import LLTokenizer
         made = LLTokenizer(file)
         rows = [made.tokenize_str(line) for line in lines]""",
+    "xgrammar": """
+        from transformers import AutoTokenizer
+        from xgrammar import TokenizerInfo
+        made = AutoTokenizer.from_pretrained(folder)
+        spelled = TokenizerInfo.from_huggingface(made, vocab_size=len(made)).decoded_vocab
+        spelled = [piece.encode() if isinstance(piece, str) else piece for piece in spelled]
+        rows = [row if b"".join(spelled[i] for i in row) == line.encode() else [] for line, row in zip(lines, wanted)]""",
+    "outlines-core": """
+        import json, os, pathlib, shutil, tempfile
+        home = pathlib.Path(tempfile.mkdtemp())
+        place = home / ".cache" / "huggingface" / "hub" / "models--koktok--koktok"
+        (place / "refs").mkdir(parents=True)
+        (place / "refs" / "main").write_text("0")
+        shutil.copytree(folder, place / "snapshots" / "0")
+        last = max(token["id"] for token in json.load(open(file))["added_tokens"])
+        (place / "snapshots" / "0" / "generation_config.json").write_text(json.dumps({"eos_token_id": last}))
+        os.environ |= {"HOME": str(home), "HF_HOME": str(home / ".cache" / "huggingface")}
+        from outlines_core import Vocabulary
+        made = Vocabulary.from_pretrained("koktok/koktok")
+        known = lambda row: all(i in (made.get(spelled(i)) or ()) for i in row)
+        text = lambda row: b"".join(map(spelled, row))
+        rows = [row if known(row) and text(row) == line.encode() else [] for line, row in zip(lines, wanted)]""",
+    "lm-format-enforcer": """
+        from transformers import AutoTokenizer
+        from lmformatenforcer.integrations.transformers import build_token_enforcer_tokenizer_data
+        made = AutoTokenizer.from_pretrained(folder)
+        known = {i: text for i, text, _ in build_token_enforcer_tokenizer_data(made, len(made)).regular_tokens}
+        rows = [row if "".join(known.get(i, "") for i in row) == line else [] for line, row in zip(lines, wanted)]""",
+    "openvino-tokenizers": """
+        import openvino
+        from openvino_tokenizers import convert_tokenizer
+        from transformers import AutoTokenizer
+        made = openvino.compile_model(convert_tokenizer(AutoTokenizer.from_pretrained(folder), add_special_tokens=False), "CPU")
+        rows = []
+        for line in lines:
+            out = made([line])
+            rows.append(out["input_ids"][0][: int(out["attention_mask"][0].sum())].tolist())""",
 }
-"""Libraries on PyPI that load a tokenizer.json: from `file` and `lines` to `rows` of ids."""
+"""Libraries on PyPI that load a saved folder: from `folder`, or the tokenizer.json in it (`file`), and `lines` to `rows` of ids.
+
+Three constrain what a model writes, and never encode: there a row is the `wanted` one where what they take its tokens to spell
+(`spelled(id)` gives the truth) is the line. tiktoken has no file of a pattern: `ranks()` is what `koktok export` writes.
+"""
 
 _SCRIPT = """
 import json, sys
 from importlib.metadata import version
-name, file, lines = sys.argv[1], sys.argv[2], json.load(open(sys.argv[3], encoding="utf-8"))
+name, folder = sys.argv[1:3]
+file = f"{folder}/tokenizer.json"
+given = json.load(open(sys.argv[3], encoding="utf-8"))
+lines, wanted = given["lines"], given["wanted"]
+spelled = lambda i: bytes.fromhex(given["spelled"][i])
+def ranks():
+    if isinstance(given["ranks"], str):
+        raise ValueError(given["ranks"])
+    return given["ranks"]
 found = {"version": version(name)}
 try:
     exec(sys.stdin.read())
@@ -113,11 +174,22 @@ def runtime_results(
     found = []
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "lines.json"
-        file.write_text(json.dumps(texts), encoding="utf-8")
+        spelled = [piece.hex() for piece in tokenizer.vocab.token_bytes]
+        given = {"lines": texts, "wanted": wanted, "spelled": spelled, "ranks": _ranks(tokenizer)}
+        file.write_text(json.dumps(given), encoding="utf-8")
         for name in names:
-            command = [python, "-c", _SCRIPT, name, str(Path(folder) / "tokenizer.json"), str(file)]
+            command = [python, "-c", _SCRIPT, name, str(folder), str(file)]
             found.append(_result(name, command, texts, wanted, own=python == sys.executable))
     return found
+
+
+def _ranks(tokenizer: Tokenizer) -> dict[str, Any] | str:
+    """What tiktoken wants, or why it cannot run the tokenizer."""
+    try:
+        ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo))
+    except ArtifactError as error:
+        return str(error).split("\n")[0]
+    return {"pat_str": ranks.pattern, "lines": ranks.text().splitlines()}
 
 
 def _result(name: str, command: list[str], texts: list[str], wanted: list[list[int]], *, own: bool) -> RuntimeResult:

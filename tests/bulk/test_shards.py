@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MINI
+from conftest import MINI, koktok
 
 from koktok import Tokenizer
 from koktok.bulk.shards import TokenFiles, write_token_files
@@ -151,12 +151,8 @@ def test_wrong_wishes_are_refused(trained: Trained, source: Source, tmp_path: Pa
 
 def test_the_verb_writes_token_files(trained: Trained, source: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "koktok", "encode", str(trained()), *map(str, FILES)]
-    done = subprocess.run(
-        [*command, "--format", "npy", "--out", str(out), "--bos", "--eos", "--threads", "1"],
-        capture_output=True,
-        text=True,
-    )
+    command = ["encode", trained(), *FILES]
+    done = koktok(*command, "--format", "npy", "--out", out, "--bos", "--eos", "--threads", 1)
     assert done.returncode == 0, done.stderr
     assert "documents, 1 file in" in done.stderr
     assert not done.stdout
@@ -171,6 +167,6 @@ def test_the_verb_writes_token_files(trained: Trained, source: Source, tmp_path:
         (["--eos"], "are for token files"),
         (["--format", "npy", "--out", "x", "--dropout", "0.1"], "token files hold no samples"),
     ):
-        done = subprocess.run([*command, *options], capture_output=True, text=True)
+        done = koktok(*command, *options)
         assert done.returncode == 2
         assert message in done.stderr

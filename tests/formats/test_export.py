@@ -64,13 +64,14 @@ def formats(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> For
     return Formats(trained(**RECIPES[request.param]))
 
 
-def check_same(formats: Formats, text: str) -> None:
+def check_same(formats: Formats, text: str, *, decode: bool = True) -> None:
     ours = formats.ours.encode(text)
     normal = formats.ours.normalize(text)
     theirs = formats.hf.encode(normal)
     assert theirs.ids == ours.ids
     assert formats.hf.encode(text).ids == ours.ids
-    assert formats.hf.decode(ours.ids, skip_special_tokens=False) == formats.ours.decode(ours.ids)
+    if decode:
+        assert formats.hf.decode(ours.ids, skip_special_tokens=False) == formats.ours.decode(ours.ids)
     if formats.ours.lossless:
         assert formats.ours.decode(ours.ids) == normal
     if formats.spm is not None and "\0" not in normal:
@@ -100,8 +101,8 @@ def test_any_ids_decode_to_the_same_text(formats: Formats, data: st.DataObject) 
 
 
 def test_the_same_ids_on_every_line_of_mini(formats: Formats, mini: list[str]) -> None:
-    for line in mini:
-        check_same(formats, line)
+    for number, line in enumerate(mini):  # jamo take Hugging Face 5 ms a line
+        check_same(formats, line, decode=not formats.ours.recipe.jamo or number % 5 == 0)
 
 
 def test_the_same_offsets_as_hugging_face_on_normal_text(formats: Formats, mini: list[str]) -> None:

@@ -1,75 +1,79 @@
-"""Folders in JavaScript: `@huggingface/tokenizers`, which transformers.js runs on, gives the ids that Python gives.
+"""Folders in JavaScript: `@huggingface/tokenizers` and transformers.js give the ids that Python gives, and js-tiktoken reads
+the exported pattern.
 
-Two differences are that library's own, and the card of a folder names them: Unigram has no byte fallback there, and jamo is
-not for it.
+Two differences are those libraries' own, and the card of a folder names them: Unigram has no byte fallback there, and jamo is
+not for them.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import javascript
 import pytest
 from conftest import MODELS
+from typer.testing import CliRunner
 
 from koktok import Tokenizer
+from koktok.cli import app
 from koktok.verify.probes import TRICKY
 
-PACKAGE = "@huggingface/tokenizers@0.2.0"
+KINDS: dict[str, dict[str, Any]] = {
+    **{
+        kind: MODELS[kind]
+        for kind in ("unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word", "syllable")
+    },
+    "roberta": {"special": {"style": "roberta"}},
+    "roberta bpe-bytes": {**MODELS["bpe-bytes"], "special": {"style": "roberta"}},
+}
 
-SCRIPT = """
-import { readFileSync } from "node:fs";
-import { Tokenizer } from "@huggingface/tokenizers";
-const [folder, lines] = process.argv.slice(2);
-const read = (path) => JSON.parse(readFileSync(path, "utf-8"));
-const tokenizer = new Tokenizer(read(`${folder}/tokenizer.json`), read(`${folder}/tokenizer_config.json`));
-const rows = read(lines).map((line) => {
-  const ids = [...tokenizer.encode(line, { add_special_tokens: false }).ids].map(Number);
-  return [ids, ids.length ? tokenizer.decode(ids, { clean_up_tokenization_spaces: false }) : ""];
-});
-process.stdout.write(JSON.stringify(rows));
-"""
+pytestmark = pytest.mark.network
 
 
 @pytest.fixture(scope="session")
-def javascript(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with node's package in it."""
-    for tool in ("node", "npm"):
-        if not shutil.which(tool):
-            pytest.skip(f"{tool} is not installed; on Debian: apt-get install nodejs npm")
-    home = tmp_path_factory.mktemp("javascript")
-    (home / "package.json").write_text('{"type": "module", "private": true}', encoding="utf-8")
-    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE]
-    made = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=300)
-    if made.returncode:
-        pytest.skip(f"npm could not install {PACKAGE}: {made.stderr.strip()[-200:]}")
-    (home / "ids.js").write_text(SCRIPT, encoding="utf-8")
-    return home
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return javascript.install(tmp_path_factory.mktemp("javascript"))
 
 
-KINDS = ["unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word", "syllable"]
+@pytest.fixture(scope="session")
+def lines(mini: list[str]) -> list[str]:
+    """What breaks tokenizers, and two thousand lines."""
+    found = [line for line in (*TRICKY, *mini, *(line[len(line) // 2 :] for line in mini)) if "\x00" not in line]
+    assert len(found) > 2000
+    return found
 
 
-@pytest.mark.network
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("library", ["tokenizers", "transformers"])
 def test_the_same_ids_in_javascript(
-    kind: str, javascript: Path, trained: Callable[..., Path], mini: list[str], tmp_path: Path
+    kind: str, library: str, home: Path, trained: Callable[..., Path], lines: list[str], tmp_path: Path
 ) -> None:
-    folder = trained(**MODELS[kind])
+    folder = trained(**KINDS[kind])
     tokenizer = Tokenizer.load(folder)
-    lines = [line for line in (*TRICKY, *mini) if "\x00" not in line]
-    if kind == "unigram":  # there is no byte fallback for it in JavaScript
-        lines = [line for line in lines if not set(tokenizer.encode(line).ids) & set(tokenizer.vocab.fragment_ids)]
-        assert len(lines) > len(mini) // 2
-    (tmp_path / "lines.json").write_text(json.dumps(lines), encoding="utf-8")
-    command = ["node", "ids.js", str(folder), str(tmp_path / "lines.json")]
-    done = subprocess.run(command, cwd=javascript, capture_output=True, text=True, timeout=300, check=True)
-    rows: list[tuple[list[int], Any]] = json.loads(done.stdout)
+    if tokenizer.vocab.kind == "unigram":  # there is no byte fallback for it in JavaScript
+        fragments = set(tokenizer.vocab.fragment_ids)
+        given = [line for line in lines if not set(tokenizer.encode(line).ids) & fragments]
+        assert len(given) > len(lines) // 2
+        lines = given
+    rows = javascript.rows_of(home, library, folder, lines, tmp_path)
     other = [line for line, (ids, _) in zip(lines, rows, strict=True) if ids != tokenizer.encode(line).ids]
     assert not other, other[:5]
     if tokenizer.lossless:
         assert [text for _, text in rows] == [tokenizer.normalize(line) for line in lines]
+
+
+@pytest.mark.parametrize("digits", ["single", "groups", "free"])
+@pytest.mark.parametrize("split", ["eojeol", "scripts"])
+def test_js_tiktoken_reads_the_exported_pattern(
+    split: str, digits: str, home: Path, trained: Callable[..., Path], lines: list[str], tmp_path: Path
+) -> None:
+    folder = trained(**MODELS["bpe-bytes"], pretokenize={"split": split, "digits": digits})
+    tokenizer, out = Tokenizer.load(folder), tmp_path / "ranks"
+    assert not CliRunner().invoke(app, ["export", str(folder), "--to", "tiktoken", "-o", str(out)]).exit_code
+    normal = [tokenizer.normalize(line) for line in lines]
+    rows = javascript.rows_of(home, "js-tiktoken", out, normal, tmp_path)
+    other = [line for line, (ids, _) in zip(normal, rows, strict=True) if ids != tokenizer.encode(line).ids]
+    assert not other, other[:5]
+    assert [text for _, text in rows] == normal

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import MODELS, ROOT
+from transformers import AutoTokenizer
 
 from koktok import Tokenizer
 from koktok.formats.styles import restyle
@@ -32,6 +33,8 @@ out = pathlib.Path(sys.argv[3])
 auto.save_pretrained(str(out))
 again = AutoTokenizer.from_pretrained(str(out), trust_remote_code=len(sys.argv) > 4)
 ids = [auto(line, split_special_tokens=True, add_special_tokens=False)["input_ids"] for line in lines]
+pair = auto("누가 책을 읽습니까?", "학생이 학교에서 책을 읽습니다.", return_offsets_mapping=True)
+tagged = auto("서울에 사는 김연아가 책을 읽습니다.".split(), is_split_into_words=True, return_offsets_mapping=True)
 print(json.dumps({
     "version": __version__,
     "class": type(auto).__name__,
@@ -46,6 +49,8 @@ print(json.dumps({
     "longest": auto.model_max_length,
     "chat": auto.apply_chat_template(talk, tokenize=False) if auto.chat_template else "",
     "apart": auto(lines[0].split(), is_split_into_words=True, add_special_tokens=False)["input_ids"],
+    "pair": [pair["offset_mapping"], pair.sequence_ids()],
+    "tagged": [tagged["offset_mapping"], tagged.word_ids()],
     "same": (out / "tokenizer.json").read_bytes() == pathlib.Path(sys.argv[1], "tokenizer.json").read_bytes(),
 }))
 """
@@ -77,6 +82,17 @@ def ask(python: Path, folder: Path, lines: list[str], tmp: Path, *, trust: bool 
     return answer
 
 
+def _answers_and_names_are_where_version_5_has_them(folder: Path, found: dict[str, Any]) -> None:
+    """Extraction and tagging; what they must be there, tests/tokenizer says, with trimmed offsets and without."""
+    here = AutoTokenizer.from_pretrained(str(folder))
+    pair = here("누가 책을 읽습니까?", "학생이 학교에서 책을 읽습니다.", return_offsets_mapping=True)
+    tagged = here(
+        ["서울에", "사는", "김연아가", "책을", "읽습니다."], is_split_into_words=True, return_offsets_mapping=True
+    )
+    for name, kept, ids in (("pair", pair, pair.sequence_ids()), ("tagged", tagged, tagged.word_ids())):
+        assert found[name] == [[list(span) for span in kept["offset_mapping"]], ids]
+
+
 @pytest.mark.network
 @pytest.mark.parametrize("model", ["unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word"])
 @pytest.mark.parametrize("style", STYLES)
@@ -101,6 +117,7 @@ def test_the_folder_loads_in_version_4(
     assert set(found["types"]) == {kind for _, kind in ours.style.around(pair=True)}
     assert (found["side"], found["longest"]) == (ours.style.padding_side, ours.style.model_max_length)
     assert bool(found["chat"]) == bool(chat)
+    _answers_and_names_are_where_version_5_has_them(tmp_path / "tokenizer", found)
     assert found["same"]
 
 

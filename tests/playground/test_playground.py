@@ -5,6 +5,7 @@ The engine runs in node, the page in the system's Chromium; without them these t
 
 from __future__ import annotations
 
+import itertools
 import json
 import lzma
 import re
@@ -152,7 +153,7 @@ def test_any_text(name: str, node: Engine, tmp_path: Path) -> None:
     check()
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama3", "qwen2", "o200k"])
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "qwen2", "o200k", "cl100k"])
 def test_published_patterns(name: str, node: Engine, mini: list[str], tmp_path: Path) -> None:
     made = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / "v1-bpe-bytes", tmp_path))
     recipe = Recipe().changed(train={"model": "bpe-bytes"}, pretokenize={"pattern": name})
@@ -352,6 +353,37 @@ def test_two_languages_a_phone_and_an_address(visit: Any) -> None:
     assert again.locator(".chip small").count() > 0
     broken = visit("#t=%%%&a=7&b=x")
     assert broken.locator(".pane:visible").count() == 2
+
+
+@pytest.mark.parametrize("width", [390, 768, 1600])
+@pytest.mark.parametrize("locale", ["en", "ko"])
+def test_nothing_is_wider_than_the_window(width: int, locale: str, visit: Any) -> None:
+    page = visit(width=width, locale=locale)
+    page.fill("#text", f"학교에서는 {'가' * 200} API를")
+    page.locator(".chip").first.click()
+    assert page.locator("html").get_attribute("lang") == locale
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.network
+def test_nobody_is_shut_out(browser: Any, page_file: Path, tmp_path: Path) -> None:
+    """axe-core finds nothing serious, in either language and shade."""
+    if not shutil.which("npm"):
+        pytest.skip("npm is not installed; on Debian: apt-get install npm")
+    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "axe-core@4"]
+    if subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300).returncode:
+        pytest.skip("npm could not install axe-core")
+    axe = (tmp_path / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+    for locale, shade in itertools.product(("en", "ko"), ("light", "dark")):
+        context = browser.new_context(locale=locale, color_scheme=shade, bypass_csp=True)
+        page = context.new_page()
+        page.goto(page_file.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        page.locator(".chip").nth(3).click()
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")["violations"]
+        assert not [fault["id"] for fault in found if fault["impact"] in ("serious", "critical")]
+        context.close()
 
 
 def test_a_dropped_file_is_read(visit: Any, tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,7 +13,7 @@ from typing import Any
 
 import pytest
 import tokenizers
-from conftest import MINI, MODELS, ROOT
+from conftest import MINI, MODELS, koktok
 from sentencepiece import sentencepiece_model_pb2
 
 from koktok import Recipe, Tokenizer
@@ -331,19 +329,12 @@ def test_the_probes_hold_what_they_say() -> None:
     assert {"</s>", "가<0x0A>나", "<0xFF><0xFF>"} <= set(spelled)
 
 
-def command(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "koktok", "verify", *map(str, words)],
-        capture_output=True, text=True, env=os.environ | {"NO_COLOR": "1"}, cwd=ROOT,
-    )  # fmt: skip
-
-
 def test_the_command_prints_a_table_and_exits_with_0_or_1(
     trained: Trained, folder: Callable[..., Path], tmp_path: Path
 ) -> None:
     text = tmp_path / "text.txt"
     text.write_text("가\u200b나\n나는 간다\n셋째 줄\n", encoding="utf-8")
-    done = command(trained(), text)
+    done = koktok("verify", trained(), text)
     assert done.returncode == 0, done.stderr
     assert "3 lines" in done.stdout
     assert "PASS" in done.stdout
@@ -353,20 +344,20 @@ def test_the_command_prints_a_table_and_exits_with_0_or_1(
     assert done.stderr.endswith("all checks passed\n")
     place = folder()
     drop_byte(place / "tokenizer.model")
-    done = command(place, text, "--json", "--limit", 2, "-q")
+    done = koktok("verify", place, text, "--json", "--limit", 2, "-q")
     report = json.loads(done.stdout)
     assert (done.returncode, report["passed"], report["lines"]) == (1, False, 2)
     assert {row["check"] for row in report["findings"] if row["outcome"] == "fail"} >= {"ids: tokenizer.model"}
 
 
 def test_without_text_the_command_takes_our_own(trained: Trained, mini: list[str]) -> None:
-    done = command(trained(), "--json", "-q", "--sample", 10)
+    done = koktok("verify", trained(), "--json", "-q", "--sample", 10)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["lines"] == len(set(mini))
 
 
 def test_the_command_names_a_folder_that_is_none(tmp_path: Path) -> None:
-    done = command(tmp_path / "none", "-q")
+    done = koktok("verify", tmp_path / "none", "-q")
     assert done.returncode == 1
     assert "is no readable koktok tokenizer" in done.stderr
 

@@ -1,0 +1,514 @@
+r"""BPE in compiled code: the pieces of a pretoken with as few joins as give the same ids.
+
+This file adds: three ways to one result, each the fastest for what it can do. BPE joins, of all neighbours, those with the
+lowest rank first, from the left; a rank belongs to the joined piece.
+
+* *By characters.* The bytes of a character are nearly always joined first. Where that is certain, whatever stands beside
+  it, a pretoken begins as the pieces of its characters, and a handful of joins are left. `_characters_of` says of
+  which characters it is.
+* *By chain.* What BPE leaves is the one way to write a text as pieces of which every two neighbours are left alone when they
+  are a text of their own: before a first join across a border all joins were inside pieces, and two neighbours as a text of
+  their own would come to the same join. So the longest piece that its left neighbour leaves alone is taken, again and
+  again; where none fits, one goes back a piece, and a place that was left so is never entered again, because only one chain
+  leads to any place. Time is linear. (Antonov and van Antwerpen 2024, "So many tokens, so little time"; the crate `bpe`.)
+  Whether a piece leaves another alone is told by undoing their joins, the latest first, and asking each time whether the
+  two parts at the border would have been joined before the join that was just undone.
+* *By joins*, over a heap, where a piece is made of one with a higher rank (in a foreign vocabulary, or an extended one), which
+  the two others cannot do: there a join may make room for one of a lower rank.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from koktok.bulk.trie import PARENT, Trie, put_bytes, read_symbols, step
+from koktok.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["chain_of", "joins_of", "solve_bpe", "solve_bpe_by_joins"]
+
+_SHORT = 40  # parts: so many are looked over before every join, which beats a heap
+_NONE = 1 << 62
+_ID_BITS = 21
+_ID = (1 << _ID_BITS) - 1
+_TOLD = 1 << 14
+_LONGEST = 1 << 10  # symbols: to split a longer piece would take longer than a chain saves
+_APART = -2  # of a character behind a space: both begin as pieces of their own
+_FACTOR, _SHIFT = np.uint64(0x2545F4914F6CDD1D), np.uint64(32)
+
+
+def joins_of(trie: Trie, first_id: int) -> NDArray[np.int64]:
+    """All splits of the pieces of a trie into two pieces, as a hash table: left, right and joined id in one word (0 is free).
+
+    Raises
+    ------
+    InputError
+        For more ids than a word holds.
+
+    Examples
+    --------
+    >>> from koktok.vocab import Vocab
+    >>> joins = joins_of(Trie.of(Vocab.bpe("가나", ["가나"])), 256)
+    >>> sorted((joins[joins > 0] & _ID).tolist())
+    [258]
+    """
+    if first_id + len(trie.offsets) > _ID:
+        raise InputError(f"a vocabulary of {len(trie.offsets):,} pieces; in bulk, BPE takes at most {_ID:,}")
+    room = 1 << 10
+    while True:
+        joins = np.zeros(room, np.int64)
+        if _enter(trie.texts, trie.offsets, trie.cells, trie.ids, first_id, joins):
+            return joins
+        room *= 2
+
+
+@njit(nogil=True, cache=True)
+def _enter(texts, offsets, cells, piece_ids, first_id, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Enter all splits; False where the table would be more than half full."""
+    entered = 0
+    for p in range(len(offsets) - 1):
+        begin, end = offsets[p], offsets[p + 1]
+        left = np.int64(texts[begin])
+        for cut in range(begin + 1, end):
+            if cut > begin + 1:
+                left = step(cells, left, texts[cut - 1])
+            if piece_ids[left] < 0:
+                continue
+            right = np.int64(texts[cut])
+            for at in range(cut + 1, end):
+                right = step(cells, right, texts[at])
+                if right == 0:
+                    break
+            if right == 0 or piece_ids[right] < 0:
+                continue
+            entered += 1
+            if 2 * entered > len(joins):
+                return False
+            _put(piece_ids[left], piece_ids[right], first_id + p, joins)
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _put(left, right, piece, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    key, mask = (np.int64(left) << _ID_BITS) | right, len(joins) - 1
+    at = _place(key, mask)
+    while joins[at] != 0:
+        at = (at + 1) & mask
+    joins[at] = (key << _ID_BITS) | piece
+
+
+@njit(nogil=True, cache=True)
+def _place(key, mask):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Where the search for a key begins; unsigned, because overflow of a signed product is undefined."""
+    return np.int64((np.uint64(key) * _FACTOR) >> _SHIFT) & mask
+
+
+@njit(nogil=True, cache=True)
+def _join(left, right, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The id of the joined piece, or a number larger than every id."""
+    if left < 0 or right < 0:
+        return np.int64(_NONE)
+    key, mask = (np.int64(left) << _ID_BITS) | np.int64(right), len(joins) - 1
+    at = _place(key, mask)
+    while joins[np.uint64(at)] != 0:
+        if joins[np.uint64(at)] >> _ID_BITS == key:
+            return joins[np.uint64(at)] & _ID
+        at = (at + 1) & mask
+    return np.int64(_NONE)
+
+
+@njit(nogil=True, cache=True)
+def _by_scan(parts, size, least, ranks, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Join in place, down to `least` parts; returns how many parts are left."""
+    low, at = np.int64(_NONE), -1
+    for i in range(size - 1):
+        ranks[i] = _join(parts[i], parts[i + 1], joins)
+        if ranks[i] < low:
+            low, at = ranks[i], i
+    while size > least and at >= 0:
+        parts[at] = low
+        size -= 1
+        for i in range(at + 1, size):
+            parts[i] = parts[i + 1]
+            ranks[i] = ranks[i + 1]
+        if at > 0:
+            ranks[at - 1] = _join(parts[at - 1], parts[at], joins)
+        if at + 1 < size:
+            ranks[at] = _join(parts[at], parts[at + 1], joins)
+        low, at = np.int64(_NONE), -1
+        for i in range(size - 1):
+            if ranks[i] < low:
+                low, at = ranks[i], i
+    return size
+
+
+@njit(nogil=True, cache=True)
+def _push(heap, n, entry):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    at = n
+    while at > 0:
+        up = (at - 1) >> 1
+        if heap[up] <= entry:
+            break
+        heap[at] = heap[up]
+        at = up
+    heap[at] = entry
+    return n + 1
+
+
+@njit(nogil=True, cache=True)
+def _pop(heap, n):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    top, n = heap[0], n - 1
+    entry, at = heap[n], 0
+    while 2 * at + 1 < n:
+        down = 2 * at + 1
+        if down + 1 < n and heap[down + 1] < heap[down]:
+            down += 1
+        if heap[down] >= entry:
+            break
+        heap[at] = heap[down]
+        at = down
+    heap[at] = entry
+    return top, n
+
+
+@njit(nogil=True, cache=True)
+def _by_heap(parts, size, heap, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """As `_by_scan`. An entry is rank · size + place: it sorts by rank, then from the left."""
+    left, right = np.empty(size, np.int32), np.empty(size, np.int32)
+    gone = np.zeros(size, np.bool_)
+    n = 0
+    for i in range(size):
+        left[i], right[i] = i - 1, i + 1
+    for i in range(size - 1):
+        rank = _join(parts[i], parts[i + 1], joins)
+        if rank != _NONE:
+            n = _push(heap, n, rank * size + i)
+    while n > 0:
+        top, n = _pop(heap, n)
+        rank, i = top // size, top % size
+        j = right[i]
+        if gone[i] or j >= size or _join(parts[i], parts[j], joins) != rank:
+            continue
+        parts[i] = rank
+        gone[j] = True
+        k = right[j]
+        right[i] = k
+        if k < size:
+            left[k] = i
+            after = _join(parts[i], parts[k], joins)
+            if after != _NONE:
+                n = _push(heap, n, after * size + i)
+        h = left[i]
+        if h >= 0:
+            before = _join(parts[h], parts[i], joins)
+            if before != _NONE:
+                n = _push(heap, n, before * size + h)
+    kept = 0
+    for i in range(size):
+        if not gone[i]:
+            parts[kept] = parts[i]
+            kept += 1
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def solve_bpe_by_joins(  # type: ignore[no-untyped-def]
+    data, begins, ends, symbols, bytewise, letters, piece_ids, joins, longest, ids, offsets
+):  # pragma: no cover - compiled
+    """Fill `ids` and `offsets` for all pretokens; returns the number of ids."""
+    text = np.empty(longest, np.int32)
+    ranks = np.empty(_SHORT + 1, np.int64)
+    # There is less than an entry a part at first, and a join takes one away and adds at most two.
+    heap = np.empty(2 * longest if longest > _SHORT else 0, np.int64)
+    used = 0
+    for job in range(len(begins)):
+        size = read_symbols(data, begins[job], ends[job], symbols, bytewise, letters, text)
+        for i in range(size):
+            if text[i] > 0:
+                text[i] = piece_ids[text[i]]
+        size = _by_scan(text, size, 1, ranks, joins) if size <= _SHORT else _by_heap(text, size, heap, joins)
+        for i in range(size):
+            if text[i] < 0:
+                used = put_bytes(ids, used, text[i])
+            else:
+                ids[used] = text[i]
+                used += 1
+        offsets[job + 1] = used
+    return used
+
+
+def chain_of(
+    trie: Trie, first_id: int, all_joins: NDArray[np.int64], *, bytewise: bool, letters: bool
+) -> tuple[Any, ...] | None:
+    """What the chain wants to know of a vocabulary; None where a piece is made of one with a higher rank.
+
+    Returns
+    -------
+    walk : ndarray of int64, shape (2 · nodes,)
+        The cell of each node, and behind it the piece that ends there and is ever made, or -1.
+    shorter : ndarray of int32, shape (ids,)
+        The longest such piece that the piece of an id begins with, or -1.
+    sizes : ndarray of int32, shape (ids,)
+        Symbols of each piece.
+    lefts, rights : ndarray of int32, shape (ids,)
+        What the last join of each piece joins; -1 for a single symbol.
+    joins : ndarray of int64
+        As `joins_of`, of these joins alone. No other split of a piece is ever joined: parts that are neighbours in a text
+        were so in the piece as a text of its own.
+    whole, spaced : ndarray of int32, shape (65536,)
+        See `_characters_of`.
+    """
+    n_symbols = np.diff(trie.offsets)
+    single = trie.ids[1 : int(trie.symbols.max(initial=0)) + 1]
+    if n_symbols.max(initial=0) > _LONGEST or (single < 0).any():  # or a symbol is no piece
+        return None
+    n = first_id + len(n_symbols)
+    lefts, rights = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+    made = np.zeros(n, np.bool_)
+    if not _split(trie.texts, trie.offsets, trie.ids, first_id, all_joins, lefts, rights, made):
+        return None
+    ids = np.where((trie.ids >= 0) & made[trie.ids], trie.ids, -1)
+    sizes = np.concatenate([np.ones(first_id, np.int64), n_symbols]).astype(np.int32)
+    shorter = np.full(n, -1, np.int32)
+    _shorten(trie.texts, trie.offsets, trie.cells, ids, first_id, shorter)
+    joins = np.zeros(1 << (2 * n).bit_length(), np.int64)
+    for i in np.flatnonzero(lefts >= 0):
+        _put(lefts[i], rights[i], i, joins)
+    whole, spaced = np.full(1 << 16, -1, np.int32), np.full(1 << 16, -1, np.int32)
+    if bytewise and not letters:
+        _characters_of(trie.texts, trie.offsets, trie.ids, lefts, rights, joins, whole, spaced)
+    elif not letters:
+        known = np.flatnonzero(trie.symbols[: 1 << 16])
+        whole[known] = trie.ids[trie.symbols[known]]
+        spaced[:] = _APART
+    walk = np.column_stack((trie.cells, ids)).reshape(-1)
+    return walk, shorter, sizes, lefts, rights, joins, whole, spaced
+
+
+@njit(nogil=True, cache=True)
+def _split(  # type: ignore[no-untyped-def]
+    texts, offsets, piece_ids, first_id, joins, lefts, rights, made
+):  # pragma: no cover - compiled
+    """Find the last join of every piece; False where it joins a piece with a higher rank."""
+    parts, ranks = np.empty(_LONGEST, np.int32), np.empty(_LONGEST, np.int64)
+    for p in range(len(offsets) - 1):
+        begin, size = offsets[p], offsets[p + 1] - offsets[p]
+        if size == 1:
+            made[first_id + p] = True
+            continue
+        for i in range(size):
+            parts[i] = piece_ids[texts[begin + i]]
+        if _by_scan(parts, size, 2, ranks, joins) > 2 or _join(parts[0], parts[1], joins) != first_id + p:
+            continue
+        lefts[first_id + p], rights[first_id + p] = parts[0], parts[1]
+        made[first_id + p] = True
+    for i in range(first_id, len(lefts)):  # a single symbol is there from the beginning, whatever its rank
+        if lefts[i] >= 0 and ((lefts[i] > i and lefts[lefts[i]] >= 0) or (rights[i] > i and lefts[rights[i]] >= 0)):
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _shorten(texts, offsets, cells, ids, first_id, shorter):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    for p in range(len(offsets) - 1):
+        node = np.int64(texts[offsets[p]])
+        for at in range(offsets[p] + 1, offsets[p + 1]):
+            if ids[node] >= 0:
+                shorter[first_id + p] = ids[node]
+            node = step(cells, node, texts[at])
+
+
+@njit(nogil=True, cache=True)
+def _characters_of(  # type: ignore[no-untyped-def]
+    texts, offsets, piece_ids, lefts, rights, joins, whole, spaced
+):  # pragma: no cover - compiled
+    """With what a character of the first plane begins, where that does not depend on what stands beside it.
+
+    Its bytes are joined to one piece in a text of their own; they are in every text, if no join that takes some of them away
+    to a neighbour has a lower rank. A space does take them, as the commonest beginning of words: so it stands in a table of
+    its own what a character behind a space begins with: one piece of both, or `_APART`; -1: nobody knows.
+    """
+    # The lowest rank of a join of the last one or two bytes of a character with what follows, and of the first ones with
+    # what stands before. A symbol is a byte and one.
+    taken_last, taken_first = np.full((2, 1 << 16), _NONE), np.full((2, 1 << 16), _NONE)
+    space = np.int64(piece_ids[33])
+    for i in range(len(lefts)):
+        if lefts[i] < 0:
+            continue
+        a, b = offsets[lefts[i]], offsets[rights[i]]
+        a_end, b_end = offsets[lefts[i] + 1], offsets[rights[i] + 1]
+        inside = (texts[b] - 1) & 0xC0 == 0x80
+        if not inside and a_end - a <= 2 and (texts[a] - 1) & 0xC0 == 0x80:
+            bytes_ = texts[a] - 1 if a_end - a == 1 else ((texts[a] - 1) << 8) | (texts[a + 1] - 1)
+            taken_last[a_end - a - 1, bytes_] = min(taken_last[a_end - a - 1, bytes_], i)
+        if not inside and b_end - b <= 2 and texts[b] - 1 >= 0xC0 and lefts[i] != space:
+            bytes_ = texts[b] - 1 if b_end - b == 1 else ((texts[b] - 1) << 8) | (texts[b + 1] - 1)
+            taken_first[b_end - b - 1, bytes_] = min(taken_first[b_end - b - 1, bytes_], i)
+    parts, ranks, data = np.empty(4, np.int32), np.empty(4, np.int64), np.empty(3, np.int64)
+    for char in range(1 << 16):
+        if 0xD800 <= char < 0xE000:
+            continue
+        if char < 0x80:
+            data[0], size = char, 1
+        elif char < 0x800:
+            data[0], data[1], size = 0xC0 | (char >> 6), 0x80 | (char & 0x3F), 2
+        else:
+            data[0], data[1], data[2], size = 0xE0 | (char >> 12), 0x80 | ((char >> 6) & 0x3F), 0x80 | (char & 0x3F), 3
+        last = first = np.int64(_NONE)
+        if size > 1:
+            last = min(taken_last[0, data[size - 1]], taken_last[1, (data[size - 2] << 8) | data[size - 1]])
+            first = min(taken_first[0, data[0]], taken_first[1, (data[0] << 8) | data[1]])
+        for i in range(size):
+            parts[i] = piece_ids[data[i] + 1]
+        piece = np.int64(parts[0]) if _by_scan(parts, size, 1, ranks, joins) == 1 else np.int64(-1)
+        if piece < 0 or min(last, first) < (piece if size > 1 else -1):
+            piece = np.int64(-1)
+        whole[char] = piece
+        if char == 32:
+            spaced[char] = _APART
+            continue
+        parts[0] = space
+        for i in range(size):
+            parts[i + 1] = piece_ids[data[i] + 1]
+        left = _by_scan(parts, size + 1, 1, ranks, joins)
+        if left == 1 and not (lefts[parts[0]] == space and rights[parts[0]] == piece):
+            # The space took some bytes, so that the character never was a piece.
+            spaced[char] = parts[0] if size > 1 and min(last, first) > parts[0] else -1
+        elif piece >= 0 and (left == 1 or (left == 2 and parts[1] == piece)):
+            spaced[char] = _APART
+
+
+@njit(nogil=True, cache=True)
+def _left_alone(left, right, joins, lefts, rights):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Whether two pieces, as a text of their own, stay these two."""
+    limit = np.int64(_NONE)
+    while True:
+        if _join(left, right, joins) < limit:
+            return False
+        a = np.int64(left) if lefts[left] >= 0 else np.int64(-1)
+        b = np.int64(right) if lefts[right] >= 0 else np.int64(-1)
+        if a > b:
+            limit, left = a, rights[left]
+        elif b >= 0:
+            limit, right = (
+                b + 1,
+                lefts[right],
+            )  # of equal ranks the one at the border, which is further left, came first
+        else:
+            return True
+
+
+@njit(nogil=True, cache=True)
+def _longest(text, at, stop, walk):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The longest piece that begins at a place."""
+    node = np.int64(text[at])
+    found = walk[np.uint64(2 * node + 1)]
+    cell = walk[np.uint64(2 * node)]
+    at += 1
+    while at < stop:
+        child = (cell >> 32) + text[np.uint64(at)]
+        cell = walk[np.uint64(2 * child)]
+        if cell & PARENT != node:
+            break
+        node = child
+        piece = walk[np.uint64(2 * node + 1)]
+        if piece >= 0:
+            found = piece
+        at += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _by_chain(  # type: ignore[no-untyped-def]
+    text, at, stop, job, walk, shorter, sizes, lefts, rights, joins, left_at, told, ids, used
+):  # pragma: no cover - compiled
+    """Write the pieces of symbols that are all known; returns where the next id goes.
+
+    `left_at` says in which pretoken a place was left for good; `told` keeps neighbours seen lately, and in the lowest bit
+    whether they are left alone.
+    """
+    first = used
+    piece = _longest(text, at, stop, walk)
+    while True:
+        end = at
+        while piece >= 0:
+            end = at + sizes[piece]
+            if left_at[end] != job:
+                if used == first:
+                    break
+                key = (np.int64(ids[used - 1]) << _ID_BITS) | piece
+                place = np.uint64(_place(key, _TOLD - 1))
+                if told[place] >> 1 != key:
+                    told[place] = (key << 1) | _left_alone(ids[used - 1], piece, joins, lefts, rights)
+                if told[place] & 1:
+                    break
+            piece = np.int64(shorter[piece])
+        if piece < 0:
+            left_at[at] = job
+            used -= 1
+            at -= sizes[ids[used]]
+            piece = np.int64(shorter[ids[used]])
+            continue
+        ids[used] = piece
+        used += 1
+        at = end
+        if at == stop:
+            return used
+        piece = _longest(text, at, stop, walk)
+
+
+@njit(nogil=True, cache=True)
+def _by_characters(data, begin, end, whole, spaced, parts):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Fill `parts` with what the characters begin with; returns how many, or -1 where that is not certain of one."""
+    size, at = 0, begin
+    while at < end:
+        char = data[np.uint64(at)]
+        at += 1
+        if char == 32 and at < end and spaced[data[np.uint64(at)]] != _APART:
+            parts[size] = spaced[data[np.uint64(at)]]
+            at += 1
+        else:
+            parts[size] = whole[char]
+        if parts[size] < 0:
+            return -1
+        size += 1
+    return size
+
+
+@njit(nogil=True, cache=True)
+def solve_bpe(  # type: ignore[no-untyped-def]
+    data, begins, ends, symbols, bytewise, letters,
+    walk, shorter, sizes, lefts, rights, joins, whole, spaced, longest, ids, offsets,
+):  # fmt: skip  # pragma: no cover - compiled
+    """Fill `ids` and `offsets` for all pretokens; returns the number of ids."""
+    text, parts, ranks = np.empty(longest, np.int32), np.empty(_SHORT, np.int32), np.empty(_SHORT, np.int64)
+    left_at, told = np.full(longest + 1, -1, np.int64), np.full(_TOLD, -1, np.int64)
+    used = 0
+    for job in range(len(begins)):
+        begin, end = begins[job], ends[job]
+        size = _by_characters(data, begin, end, whole, spaced, parts) if end - begin <= _SHORT else -1
+        if size >= 0:
+            for i in range(_by_scan(parts, size, 1, ranks, joins)):
+                ids[used] = parts[i]
+                used += 1
+            offsets[job + 1] = used
+            continue
+        size = read_symbols(data, begin, end, symbols, bytewise, letters, text)
+        at = 0
+        while at < size:
+            if text[at] < 0:
+                used = put_bytes(ids, used, text[at])
+                at += 1
+                continue
+            stop = at + 1
+            while stop < size and text[stop] >= 0:
+                stop += 1
+            used = _by_chain(text, at, stop, job, walk, shorter, sizes, lefts, rights, joins, left_at, told, ids, used)
+            at = stop
+        offsets[job + 1] = used
+    return used

@@ -1,0 +1,187 @@
+r"""Units cut as a published pattern cuts them (see `koktok.text.patterns`), in compiled code.
+
+This file adds: a reader for one family of patterns. They differ in five ways, `RULES`; which character is a letter, a number
+or white space is asked of the engine of regular expressions itself. A unit with an apostrophe, or with a character that is
+none of the usual, is left to the engine (`NOT_PLAIN`): contractions fold case, and marks are letters in some of the patterns.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numba import njit
+
+from koktok.bulk.units import NOT_PLAIN, code_point
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["RULES", "classes_of", "cut_published"]
+
+RULES: Final[dict[str, tuple[bool, int, bool, bool, bool]]] = {
+    "gpt2": (False, 0, False, False, False),
+    "llama3": (True, 3, True, False, False),
+    "cl100k": (True, 3, True, False, False),
+    "qwen2": (True, 1, True, False, False),
+    "o200k": (True, 3, True, True, True),
+}
+"""By name: whether letters take any character before them, and not only a space; digits a pretoken has (0: all, and a space
+before them); whether line ends close white space and follow punctuation; whether slashes follow them; whether a capital
+behind small letters begins anew."""
+
+_REST, _LETTER, _UPPER, _LOWER, _NUMBER, _SPACE, _NEWLINE, _BLANK, _SLASH = range(9)
+_ASKED = {
+    _LETTER: r"[\p{Lm}\p{Lo}]",
+    _UPPER: r"[\p{Lu}\p{Lt}]",
+    _LOWER: r"\p{Ll}",
+    _NUMBER: r"\p{N}",
+    _BLANK: r"\s",
+    NOT_PLAIN: r"[\p{M}']",
+}
+
+
+@lru_cache(maxsize=1)
+def _asked() -> NDArray[np.uint8]:
+    """The class of every code point of the first two planes."""
+    from tokenizers import Regex
+    from tokenizers.pre_tokenizers import Split
+
+    classes = np.full(0x110000, _REST, np.uint8)
+    classes[0x20000:] = NOT_PLAIN
+    codes = np.array([*range(0xD800), *range(0xE000, 0x20000)])
+    text = "".join(map(chr, codes.tolist()))
+    for name, pattern in _ASKED.items():
+        for _, (begin, end) in Split(Regex(f"{pattern}+"), "removed", invert=True).pre_tokenize_str(text):
+            classes[codes[begin:end]] = name
+    classes[[0x20, 0x0A, 0x0D, 0x2F]] = _SPACE, _NEWLINE, _NEWLINE, _SLASH
+    classes.flags.writeable = False
+    return classes
+
+
+def classes_of(marks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """What a character is to these patterns, and the marks with what they leave to the engine as `NOT_PLAIN`.
+
+    Examples
+    --------
+    >>> classes, marks = classes_of(np.zeros(0x110000, np.uint8))
+    >>> [int(classes[ord(char)]) for char in "가Aa1 ."], int(marks[ord("'")])
+    ([1, 2, 3, 4, 5, 0], 15)
+    """
+    classes = _asked()
+    return classes, np.where(classes == NOT_PLAIN, NOT_PLAIN, marks).astype(np.uint8)
+
+
+def cut_published(
+    data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64], classes: NDArray[np.uint8], name: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Pretokens of units: where each begins and ends, and how many stand before each unit and after the last.
+
+    Examples
+    --------
+    >>> from koktok.bulk.texts import Texts
+    >>> texts = Texts.of(["API를  1234번, (가)"])
+    >>> classes, _ = classes_of(np.zeros(0x110000, np.uint8))
+    >>> begins, ends, upto = cut_published(texts.data, texts.begins, texts.ends, classes, "llama3")
+    >>> [texts.data[a:b].tobytes().decode("utf-16-le") for a, b in zip(begins, ends)], upto.tolist()
+    (['API를', ' ', ' ', '123', '4', '번', ',', ' (', '가', ')'], [0, 10])
+    """
+    room = int((ends - begins).sum())
+    out = np.empty((2, room), np.int64)
+    upto = np.zeros(len(begins) + 1, np.int64)
+    n = _cut(data, begins, ends, classes, *RULES[name], out[0], out[1], upto)
+    return out[0, :n], out[1, :n], upto
+
+
+@njit(nogil=True, cache=True)
+def _class_at(data, at, end, classes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The class of a character and where the next one is; a class of its own at the end."""
+    if at >= end:
+        return np.int64(NOT_PLAIN), at
+    char, size = code_point(data, at)
+    return np.int64(classes[np.uint64(char)]), at + size
+
+
+@njit(nogil=True, cache=True)
+def _run(data, at, end, classes, members):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Where a run of characters ends whose classes are bits of `members`."""
+    while at < end:
+        kind, after = _class_at(data, at, end, classes)
+        if not (members >> kind) & 1:
+            break
+        at = after
+    return at
+
+
+@njit(nogil=True, cache=True)
+def _letters(data, at, end, classes, cased):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Where the letters end that one pretoken takes: with `cased`, U*L+ or else U+L*, where letters without case are both."""
+    if not cased:
+        return _run(data, at, end, classes, (1 << _LETTER) | (1 << _UPPER) | (1 << _LOWER))
+    upper = _run(data, at, end, classes, (1 << _LETTER) | (1 << _UPPER))
+    lower = _run(data, upper, end, classes, (1 << _LETTER) | (1 << _LOWER))
+    if lower > upper:
+        return lower
+    both = np.int64(-1)  # behind the last letter that may be a small one
+    while at < upper:
+        kind, at = _class_at(data, at, end, classes)
+        if kind == _LETTER:
+            both = at
+    return both if both >= 0 else upper
+
+
+@njit(nogil=True, cache=True)
+def _next(  # type: ignore[no-untyped-def]
+    data, at, end, classes, any_before, digits, line_ends, slashes, cased
+):  # pragma: no cover - compiled
+    """Where the pretoken ends that begins at a place."""
+    letters = (1 << _LETTER) | (1 << _UPPER) | (1 << _LOWER)
+    rest, white = (1 << _REST) | (1 << _SLASH), (1 << _SPACE) | (1 << _NEWLINE) | (1 << _BLANK)
+    kind, after = _class_at(data, at, end, classes)
+    follower, _ = _class_at(data, after, end, classes)
+    if (letters >> kind) & 1:
+        return _letters(data, at, end, classes, cased)
+    if (letters >> follower) & 1 and (kind == _SPACE or (any_before and kind != _NEWLINE and kind != _NUMBER)):
+        return _letters(data, after, end, classes, cased)
+    if kind == _NUMBER or (kind == _SPACE and follower == _NUMBER and digits == 0):
+        if digits == 0:
+            return _run(data, after, end, classes, 1 << _NUMBER)
+        for _ in range(digits):
+            kind, after = _class_at(data, at, end, classes)
+            if kind != _NUMBER:
+                break
+            at = after
+        return at
+    if (rest >> kind) & 1 or (kind == _SPACE and (rest >> follower) & 1):
+        at = _run(data, after, end, classes, rest)
+        if line_ends:
+            at = _run(data, at, end, classes, (1 << _NEWLINE) | (slashes << _SLASH))
+        return at
+    # White space: up to its last line end; else all but the last one, which goes with what follows, if anything does.
+    first, stop, closed, last = at, at, np.int64(-1), at
+    while stop < end and (white >> kind) & 1:
+        last = stop
+        stop = after
+        if kind == _NEWLINE:
+            closed = stop
+        kind, after = _class_at(data, stop, end, classes)
+    if line_ends and closed >= 0:
+        return closed
+    return stop if stop == end or last == first else last
+
+
+@njit(nogil=True, cache=True)
+def _cut(  # type: ignore[no-untyped-def]
+    data, begins, ends, classes, any_before, digits, line_ends, slashes, cased, out_begins, out_ends, upto
+):  # pragma: no cover - compiled
+    n = 0
+    for unit in range(len(begins)):
+        at, end = begins[unit], ends[unit]
+        while at < end:
+            out_begins[n] = at
+            at = _next(data, at, end, classes, any_before, digits, line_ends, slashes, cased)
+            out_ends[n] = at
+            n += 1
+        upto[unit + 1] = n
+    return n

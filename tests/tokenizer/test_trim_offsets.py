@@ -1,0 +1,214 @@
+"""Offsets without the white space at the edges of tokens: ids stay, Hugging Face's offsets are ours, and its own collator
+masks whole eojeols."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import korean_text
+from tokenizers import Tokenizer as Library
+from transformers import AutoTokenizer
+from typer.testing import CliRunner
+
+import koktok
+from koktok import Recipe, Tokenizer
+from koktok.cli import app
+from koktok.formats.card import elsewhere
+from koktok.formats.styles import restyle
+from koktok.tokenizer.encoding import BLANK
+from koktok.verify import verify
+
+KINDS: dict[str, dict[str, Any]] = {
+    "unigram": {},
+    "unigram, no prefix": {"pretokenize": {"prefix_space": False}},
+    "bpe": {"train": {"model": "bpe"}},
+    "bpe-bytes": {"train": {"model": "bpe-bytes"}},
+    "wordpiece-bytes": {"train": {"model": "wordpiece-bytes"}},
+}
+TEXT = st.builds("{}{}".format, st.sampled_from(["", " ", "\t", "Ġ", "\u3000 ", " \n"]), korean_text())
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def folder(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Path:
+    return trained(**KINDS[request.param], special={"style": "roberta"})
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder: Path) -> Tokenizer:
+    found = Tokenizer.load(folder)
+    assert found.style.trim_offsets
+    return found
+
+
+@pytest.fixture(scope="module")
+def untrimmed(tokenizer: Tokenizer) -> Tokenizer:
+    return restyle(tokenizer, trim_offsets=False)
+
+
+@pytest.fixture(scope="module")
+def library(folder: Path) -> Library:
+    found = Library.from_file(str(folder / "tokenizer.json"))
+    found.encode_special_tokens = True
+    return found
+
+
+@pytest.fixture(scope="module")
+def auto(folder: Path) -> Any:
+    return AutoTokenizer.from_pretrained(str(folder))
+
+
+@given(text=TEXT)
+def test_offsets_of_the_library_are_ours(tokenizer: Tokenizer, library: Library, text: str) -> None:
+    """Laws 6 and 7. Bytes of neighbouring unknown characters share one span there, and ours lie inside; of a space that the
+    text itself begins with theirs leaves one, where another goes before it."""
+    normal = tokenizer.normalize(text)
+    ours, theirs = tokenizer.encode(normal), library.encode(normal, add_special_tokens=False)
+    assert ours.ids == theirs.ids
+    for i, (a, b), (c, d) in zip(ours.ids, ours.offsets, theirs.offsets, strict=True):
+        loose = i < tokenizer.vocab.n_bytes or (tokenizer.prefix and c == 0 and normal[:1].isspace())
+        assert (a, b) == (c, d) or (loose and c <= a <= b <= d) or (a == b and c == d)
+
+
+@given(text=TEXT)
+def test_white_space_and_nothing_else_goes(tokenizer: Tokenizer, untrimmed: Tokenizer, text: str) -> None:
+    normal = tokenizer.normalize(text)
+    ours = tokenizer.encode(normal)
+    assert ours.ids == untrimmed.encode(normal).ids
+    kept = {at for a, b in ours.offsets for at in range(a, b)}
+    assert all(char in BLANK for at, char in enumerate(normal) if at not in kept)
+    spelled = [normal[a:b] for a, b in ours.offsets]
+    assert all(part == part.strip(" ") for part in spelled)
+    raw = tokenizer.encode(text).offsets
+    assert raw == sorted(raw)
+    assert all(0 <= a <= b <= len(text) for a, b in raw)
+
+
+def test_a_text_behind_a_special_token_keeps_its_place(tokenizer: Tokenizer) -> None:
+    """Hugging Face leaves nothing of the first token there, where a space goes before it."""
+    text = "나는 <mask>에 간다."
+    found = tokenizer.encode(text, allowed_special="all", add_special_tokens=True)
+    behind = found.offsets[found.pieces.index("<mask>") + 1 :]
+    assert next(text[a:b] for a, b in behind if a < b)[0] == "에"
+    start, end = found.offsets[found.pieces.index("<mask>")]
+    assert text[start:end] == "<mask>"
+
+
+def test_the_collator_of_transformers_masks_whole_eojeols(tokenizer: Tokenizer, auto: Any, mini: list[str]) -> None:
+    from transformers import DataCollatorForLanguageModeling
+
+    collator = DataCollatorForLanguageModeling(
+        auto,
+        mlm_probability=0.3,
+        whole_word_mask=True,
+        mask_replace_prob=1.0,
+        random_replace_prob=0.0,
+        return_tensors="np",
+        seed=1,
+    )
+    masked = whole = 0
+    for line in mini[::4]:
+        text = " ".join(line.split())
+        row = auto(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+        labels = collator([row])["labels"][0][1:-1]
+        ours = tokenizer.encode(text)
+        assert ours.ids == row["input_ids"][1:-1]
+        eojeols: dict[int, set[bool]] = {}
+        in_bytes = set()  # bytes of a character count as words there
+        for i, (_, end), label in zip(ours.ids, ours.offsets, labels, strict=True):
+            eojeol = text[:end].count(" ")
+            eojeols.setdefault(eojeol, set()).add(label != -100)
+            if _is_part_of_a_character(tokenizer.vocab.token_bytes[i]) or i < tokenizer.vocab.n_bytes:
+                in_bytes.add(eojeol)
+        alike = [found for eojeol, found in eojeols.items() if eojeol not in in_bytes]
+        assert all(len(found) == 1 for found in alike), text
+        masked += sum(found == {True} for found in alike)
+        whole += len(alike)
+    assert whole > 500
+    assert 0.2 < masked / whole < 0.4
+
+
+def _is_part_of_a_character(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def test_without_it_a_sentence_is_one_word(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Why the option is there."""
+    text = "나는 나는 나는 나는"
+    for trim, gaps in ((True, 3), (False, 0)):
+        auto = AutoTokenizer.from_pretrained(str(restyle(tokenizer, trim_offsets=trim).save(tmp_path / str(trim))))
+        spans = auto(text, return_offsets_mapping=True, add_special_tokens=False)["offset_mapping"]
+        assert sum(a[1] < b[0] for a, b in pairwise(spans)) == gaps
+
+
+def test_an_answer_and_a_name_are_cut_out_without_their_space(auto: Any) -> None:
+    """SQuAD and NER, as run_qa.py and run_ner.py do it: nothing has to be stripped."""
+    question, context = "누가 책을 읽습니까?", "학생이 학교에서 책을 읽습니다."
+    found = auto(question, context, return_offsets_mapping=True)
+    for answer in ("학생이", "학교에서", "책을"):
+        begin = context.index(answer)
+        inside = [
+            span
+            for span, part in zip(found["offset_mapping"], found.sequence_ids(), strict=True)
+            if part == 1 and span[0] < begin + len(answer) and span[1] > begin
+        ]
+        assert context[inside[0][0] : inside[-1][1]] == answer
+    words = context.split()
+    apart = auto(words, is_split_into_words=True, return_offsets_mapping=True)
+    for word, text in enumerate(words):
+        spans = [span for span, i in zip(apart["offset_mapping"], apart.word_ids(), strict=True) if i == word]
+        assert (min(a for a, _ in spans), max(b for _, b in spans)) == (0, len(text))
+
+
+def test_files_are_read_back_and_verified(folder: Path, tokenizer: Tokenizer, tmp_path: Path, mini: list[str]) -> None:
+    again = koktok.load(folder / "tokenizer.json")
+    assert isinstance(again, Tokenizer)
+    assert again.style.trim_offsets
+    assert again.encode("집에 간다. 집에").offsets == tokenizer.encode("집에 간다. 집에").offsets
+    report = verify(folder, [*mini[::25], "  두  칸 ", "\t"])
+    assert [finding for finding in report.findings if finding.outcome == "fail"] == []
+    saved = AutoTokenizer.from_pretrained(str(folder)).save_pretrained(str(tmp_path))
+    assert (tmp_path / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes(), saved
+
+
+def test_the_style_decides_where_nobody_does() -> None:
+    def on(**changes: Any) -> bool:
+        return Recipe().changed(**changes).special.trim_offsets
+
+    styles = ("plain", "gpt", "llama", "t5", "bert", "roberta")
+    assert [on(special={"style": style}) for style in styles] == [False] * 4 + [True] * 2
+    assert not on(special={"style": "bert"}, train={"model": "wordpiece"})
+    assert not on(special={"style": "bert", "trim_offsets": False})
+    bert = Recipe().changed(special={"style": "bert"})
+    assert not bert.changed(special={"style": "gpt"}).special.trim_offsets
+    assert bert.changed(train={"vocab_size": 8000}).special.trim_offsets
+    old = bert.to_toml().replace("trim_offsets = true\n", "")
+    assert not Recipe.from_toml(old).special.trim_offsets  # folders of before keep their offsets
+
+
+def test_any_folder_is_trimmed_by_export(trained: Callable[..., Path], tmp_path: Path) -> None:
+    folder = trained()
+    words = ["export", str(folder), "--to", "hf", "--trim-offsets", "--out", str(tmp_path / "new")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    plain, new = Tokenizer.load(folder), Tokenizer.load(tmp_path / "new")
+    assert new.encode("집에 간다.").ids == plain.encode("집에 간다.").ids
+    assert new.encode("집에 간다.").offsets != plain.encode("집에 간다.").offsets
+    assert new != plain
+    written = json.loads((tmp_path / "new" / "tokenizer.json").read_text(encoding="utf-8"))["post_processor"]
+    assert [node["type"] for node in written["processors"]] == ["ByteLevel", "TemplateProcessing"]
+
+
+def test_the_card_says_what_the_collator_does() -> None:
+    notes = {on: "\n".join(elsewhere("unigram", superwords=False, jamo=False, trim=on)) for on in (False, True)}
+    assert "sees a sentence as one word" in notes[False]
+    assert "masks whole eojeols, for" in notes[True]
