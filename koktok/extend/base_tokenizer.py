@@ -28,7 +28,7 @@ from koktok.vocab import BYTE_OF, BYTE_PIECES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["HANGUL_BYTES", "SPACE", "Base", "base_of", "holds_hangul", "of_ranks", "open_base", "runner_of"]
+__all__ = ["HANGUL", "HANGUL_BYTES", "SPACE", "Base", "base_of", "holds_hangul", "of_ranks", "open_base", "runner_of"]
 
 Kind = Literal["bytes", "chars", "unigram"]
 
@@ -42,7 +42,8 @@ HANGUL_BYTES = re.compile(
 nothing else, nor do EA with B0 to BF and ED with 80 to 9E behind it; compatibility letters (U+3131 to U+318E) are E3 84 B1 to
 E3 86 8E. A byte that begins a character never continues one, so no text without Hangul holds any of these."""
 
-_HANGUL = re.compile(f"[{SYLLABLE}\u3131-\u318e]")
+HANGUL = re.compile(f"[{SYLLABLE}\u3131-\u318e]+")
+"""Syllables and compatibility letters."""
 
 _FREE = re.compile(
     r"<?\|?\[?(?:reserved|unused|extra|special|dummy)(?:_?(?:special)?_?(?:token|id))?[_-]?\d+\|?\]?>?", re.I
@@ -340,7 +341,7 @@ def _check(base: Base) -> None:
     steps = {str(node.get("type")) for node in _nodes(base.definition.get("normalizer"))}
     normalizer = base.runner.normalizer
     normal = normalizer.normalize_str(_TRIED) if normalizer else _TRIED
-    if not _HANGUL.search(normal):
+    if not HANGUL.search(normal):
         raise ArtifactError(
             f"the normalizer of `{base.name}` ({', '.join(sorted(steps))}) takes syllables apart, so that no piece of syllables "
             "can ever match",
@@ -360,7 +361,7 @@ def _check(base: Base) -> None:
         if base.runner.pre_tokenizer
         else [(normal, (0, len(normal)))]
     )
-    if all(len(_HANGUL.findall(normal[a:b])) < 2 for _, (a, b) in words):
+    if all(sum(map(len, HANGUL.findall(normal[a:b]))) < 2 for _, (a, b) in words):
         raise ArtifactError(
             f"the pattern of `{base.name}` cuts between any two syllables, so that no piece can hold two",
             hint="the pattern is the floor of every extension; another base is needed",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -19,7 +19,9 @@ import numpy as np
 
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extend.extension_files import FOLDER, read_extension
+from koktok.extend.fewer import is_pruned, read_pruned
 from koktok.files import Product, check_folder, write_folder
+from koktok.progress import Tell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +48,7 @@ _INPUT: Final = (
     "shared.weight",
 )
 _OUTPUT: Final = ("lm_head.weight", "embed_out.weight", "lm_head.bias", "embed_out.bias")
+_OF_TOKENS: Final = ("_token_id", "_token_ids", "_token_index", "suppress_tokens", "bad_words_ids")
 _BYTES: Final = {"F32": 4, "F16": 2, "BF16": 2, "F64": 8}
 _CHUNK: Final = 1 << 24
 _ROWS: Final = 1024
@@ -219,7 +222,7 @@ def apply_extension(
     *,
     method: str = "mean",
     pad_to: int = 1,
-    tell: Callable[[str, int, int | None], None] = lambda _stage, _done, _total: None,
+    tell: Tell = lambda _stage, _done, _total: None,
 ) -> list[str]:
     """Write a model that has rows for the new ids; returns what was done, in sentences.
 
@@ -250,12 +253,15 @@ def apply_extension(
     """
     if pad_to < 1:
         raise UsageError(f"--pad-to-multiple {pad_to} came; 1 or more was wanted", hint="--pad-to-multiple 64")
-    told = read_extension(extension)
     source, place = Path(model), Path(extension)
+    table = read_pruned(extension)[1] if is_pruned(extension) else None
     check_folder(out, MODEL)
     config = _config(source)
     shards, index = _shards(source)
-    plan = _plan(told, shards, config, method, pad_to, source)
+    if table is None:
+        plan = _plan(read_extension(extension), shards, config, method, pad_to, source)
+    else:
+        plan = _gathered(table, shards, pad_to, source)
     skipped = [entry.name for entry in sorted(source.iterdir()) if entry.is_dir()]
     replaced = {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "config.json"}
     replaced |= {
@@ -285,7 +291,13 @@ def apply_extension(
             sizes = sum(_bytes(t, plan) for shard in shards for t in shard.tensors)
             index["metadata"] = {**(index.get("metadata") or {}), "total_size": sizes}
             (staged / "model.safetensors.index.json").write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
-        (staged / "config.json").write_text(_with_size(config, plan.rows), encoding="utf-8")
+        changed = _with_size(config, plan.rows)
+        if table is not None:
+            changed = _moved(changed, table)
+            if (source / "generation_config.json").is_file():
+                ids = json.loads((source / "generation_config.json").read_text(encoding="utf-8"))
+                (staged / "generation_config.json").write_text(_shown(_moved(ids, table)), encoding="utf-8")
+        (staged / "config.json").write_text(_shown(changed), encoding="utf-8")
 
     write_folder(out, write, MODEL)
     notes = [*plan.notes]
@@ -312,12 +324,26 @@ def _text_config(config: dict[str, Any]) -> dict[str, Any]:
     return inner if isinstance(inner, dict) and "vocab_size" in inner else config
 
 
-def _with_size(config: dict[str, Any], rows: int) -> str:
-    changed = json.loads(json.dumps(config))
+def _with_size(config: dict[str, Any], rows: int) -> dict[str, Any]:
+    changed: dict[str, Any] = json.loads(json.dumps(config))
     for part in (changed, changed.get("text_config")):
         if isinstance(part, dict) and "vocab_size" in part:
             part["vocab_size"] = rows
-    return json.dumps(changed, ensure_ascii=False, indent=2) + "\n"
+    return changed
+
+
+def _shown(config: Any) -> str:
+    return json.dumps(config, ensure_ascii=False, indent=2) + "\n"
+
+
+def _moved(node: Any, table: NDArray[np.int64], *, ids: bool = False) -> Any:
+    """A configuration with its ids of tokens moved: what is called ..._token_id, ..._token_index, ..._tokens and so on."""
+    if isinstance(node, dict):
+        return {name: _moved(value, table, ids=name.endswith(_OF_TOKENS)) for name, value in node.items()}
+    if isinstance(node, list):
+        return [_moved(value, table, ids=ids) for value in node]
+    moves = ids and isinstance(node, int) and not isinstance(node, bool) and 0 <= node < len(table)
+    return int(table[node]) if moves else node
 
 
 @dataclass(frozen=True)
@@ -331,12 +357,11 @@ class _Plan:
     calibrated: frozenset[str]
     hangul: NDArray[np.int64]
     notes: tuple[str, ...]
+    kept: NDArray[np.int64] | None = None
 
 
-def _plan(
-    told: Mapping[str, Any], shards: Sequence[_Shard], config: dict[str, Any], method: str, pad_to: int, model: Path
-) -> _Plan:
-    inputs, outputs = weights_of(told, method)
+def _matrices(shards: Sequence[_Shard], base_size: int, model: Path) -> tuple[list[_Tensor], list[_Tensor]]:
+    """Input and output (with its bias), all with as many rows as the vocabulary needs."""
     tensors = [t for shard in shards for t in shard.tensors]
     of_input = [t for t in tensors if t.name.endswith(_INPUT) and len(t.shape) == 2]
     of_output = [t for t in tensors if t.name.endswith(_OUTPUT)]
@@ -346,7 +371,6 @@ def _plan(
             hint="koktok reads init.npz for you to apply",
         )
     old_rows = of_input[0].shape[0]
-    base_size, size = int(told["base"]["size"]), int(told["size"])
     for t in (*of_input, *of_output):
         if t.shape[0] != old_rows:
             raise ArtifactError(
@@ -365,6 +389,27 @@ def _plan(
     known = {t.name for t in (*of_input, *of_output)}
     if odd := [t.name for t in tensors if t.name not in known and "embed" in t.name and t.shape[:1] == (old_rows,)]:
         raise ArtifactError(f"`{odd[0]}` has a row for each id, too, and koktok does not know what it is")
+    return of_input, of_output
+
+
+def _gathered(table: NDArray[np.int64], shards: Sequence[_Shard], pad_to: int, model: Path) -> _Plan:
+    """Rows of the ids that are left, in their new order; rows without a token go with those that were pruned."""
+    matrices = [t for some in _matrices(shards, len(table), model) for t in some]
+    kept = np.flatnonzero(table >= 0)
+    rows, old_rows = -(-len(kept) // pad_to) * pad_to, matrices[0].shape[0]
+    none = np.zeros(0, np.int64)
+    nothing = Weights(np.zeros(1, np.int64), none, np.zeros(0))
+    notes = (f"rows: {old_rows:,} before, {rows:,} now",)
+    return _Plan(rows, old_rows, none, {t.name: nothing for t in matrices}, frozenset(), none, notes, kept)
+
+
+def _plan(
+    told: Mapping[str, Any], shards: Sequence[_Shard], config: dict[str, Any], method: str, pad_to: int, model: Path
+) -> _Plan:
+    inputs, outputs = weights_of(told, method)
+    base_size, size = int(told["base"]["size"]), int(told["size"])
+    of_input, of_output = _matrices(shards, base_size, model)
+    old_rows = of_input[0].shape[0]
     text = _text_config(config)
     tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings"))
     tied = config.get("model_type") in _TIED if tied is None else bool(tied)
@@ -429,12 +474,13 @@ def _rows(shard: _Shard, t: _Tensor, plan: _Plan, out: BinaryIO) -> Iterator[int
     matrix = _Read(raw, t.dtype)
     weights, ids = plan.weights[t.name], plan.ids
     norm = _median_norm(matrix, plan) if t.name in plan.calibrated else None
-    mean = _mean(matrix) if plan.rows > plan.old_rows else None
+    old = plan.old_rows if plan.kept is None else len(plan.kept)
+    mean = _mean(matrix) if plan.rows > old else None
     for first in range(0, plan.rows, _ROWS):
         last = min(first + _ROWS, plan.rows)
         block = np.empty((last - first, *t.shape[1:]), _STORED[t.dtype])
-        kept = max(0, min(last, plan.old_rows) - first)
-        block[:kept] = raw[first : first + kept]
+        kept = max(0, min(last, old) - first)
+        block[:kept] = raw[first : first + kept] if plan.kept is None else raw[plan.kept[first : first + kept]]
         if kept < last - first:
             block[kept:] = _stored(np.broadcast_to(mean, block[kept:].shape), t.dtype)  # type: ignore[arg-type]
         low, high = np.searchsorted(ids, [first, last]).tolist()

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extend.base_tokenizer import SPACE, Base, holds_hangul
-from koktok.extend.learn import Piece, PieceList
+from koktok.extend.learn import Piece, PieceList, splits
 from koktok.files import Product
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
@@ -153,14 +153,6 @@ def extended(
             hint="no --fill, to append",
         )
     return Extension(base, pieces, ids, {i: base.tokens[i] for i in ids}, log or {})
-
-
-def splits(piece: bytes, have: Mapping[bytes, int]) -> list[tuple[bytes, bytes]]:
-    """Every pair of pieces that joins to this one, the longest left part first.
-
-    Of two splits that overlap in a text ("다니" "다" "니다") the leftmost is then joined first, as by libraries that go by rank.
-    """
-    return [(piece[:k], piece[k:]) for k in range(len(piece) - 1, 0, -1) if piece[:k] in have and piece[k:] in have]
 
 
 def merges_of(extension: Extension) -> list[list[str]]:

@@ -68,7 +68,7 @@ class TokenRows(NamedTuple):
     border : ndarray of int8, shape (tokens,)
         What stands before the token: 0 a byte of the same character, 1 another character, 2 also a border of morphemes.
     trust : ndarray of float64, shape (tokens,)
-        Of that border, from 0 to 1.
+        Of a border of morphemes, from 0 to 1; also of one between a mark and a syllable, which no score between syllables sees.
     """
 
     symbol: NDArray[np.int32]
@@ -347,7 +347,7 @@ class Joints:
         behind[rows.start[1:] - 1] = -1
         before[rows.start[:-1]] = -1
         weight, held = np.repeat(rows.weight, lengths), np.repeat(rows.held, lengths)
-        share = np.where(rows.border == 2, np.rint(self.SCALE * penalty * rows.trust), 0).astype(np.int64)
+        share = np.rint(self.SCALE * penalty * rows.trust).astype(np.int64)
         value = weight * (self.SCALE - share)
         self._text: tuple[Any, ...] = (
             rows.symbol.copy(),

@@ -77,7 +77,7 @@ def _shape(base: Base, token: str) -> Said:
     piece = base.written(token)
     body = piece.removeprefix(base.space)
     text = body.decode(errors="replace").rstrip("\ufffd")
-    clean = not any(char.isascii() or (char.isalnum() and not holds_hangul(char.encode())) for char in text)
+    clean = not any((char.isalnum() or char.isspace()) and not holds_hangul(char.encode()) for char in text)
     # What begins with a continuation byte ends a character that another piece begins.
     good = holds_hangul(body) and clean and not 0x80 <= body[0] < 0xC0
     return Said(SHAPE, good, f"{token!r} does not")
@@ -100,7 +100,7 @@ def _merges(base: Base, new: Base, pieces: Mapping[str, int]) -> Iterator[Said]:
 
 
 def reached(new: Base, token: str, i: int) -> bool:
-    """Whether some text becomes this id: the piece's own, or for the beginning of a syllable that of one that goes on so."""
+    """Whether some text becomes this id: the piece's own, or where it ends inside a syllable that of one that goes on so."""
     model = new.runner.model
     if [found.id for found in model.tokenize(token)] != [i]:
         return False
@@ -108,11 +108,13 @@ def reached(new: Base, token: str, i: int) -> bool:
     try:
         piece.decode()
     except UnicodeDecodeError:
-        head = piece.removeprefix(new.space)
-        lead = piece[: len(piece) - len(head)]
+        whole = piece.decode(errors="ignore").encode()
+        tail = piece[len(whole) :]
         ends = (chr(code).encode() for code in SYLLABLES)
         return any(
-            i in [found.id for found in model.tokenize(new.spelled(lead + end))] for end in ends if end.startswith(head)
+            i in [found.id for found in model.tokenize(new.spelled(whole + end))]
+            for end in ends
+            if end.startswith(tail)
         )
     return True
 

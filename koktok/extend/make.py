@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
-from koktok.count.counting import Tell, read, silent
+from koktok.count.counting import read
 from koktok.errors import ArtifactError, UsageError
+from koktok.extend.base_text import prepare
 from koktok.extend.base_tokenizer import Base, base_of, open_base
 from koktok.extend.cost_card import CostModel, card
 from koktok.extend.embeddings import METHODS, model_of, npz
 from koktok.extend.extension_files import EXTENSION, FOLDER, Extension, extended, files_of
 from koktok.extend.laws import proof
-from koktok.extend.learn import NU, SizePoint, learn, learn_kept, prepare
+from koktok.extend.learn import NU, LearnOptions, SizePoint, learn
 from koktok.files import check_folder, write_folder
+from koktok.progress import Tell, silent
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, supervised
 from koktok.text.sources import text_of
@@ -62,7 +64,7 @@ def extend(
     segmenter: str = "kiwi",
     user_dictionary: str | None = None,
     blocklist: Blocklist | None = None,
-    min_count: int = 2,
+    min_count: int | None = None,
     holdout: float = 0.05,
     pad_to: int = 1,
     pattern: str | None = None,
@@ -95,8 +97,8 @@ def extend(
         As in `koktok.train`.
     blocklist : Blocklist, optional
         What no piece may hold; by default what looks like personal data.
-    min_count : int
-        A piece saves at least so many tokens; rarer words are not learnt from.
+    min_count : int, optional
+        A piece saves at least so many tokens, and rarer words are not learnt from. By default 2, and all words are.
     holdout : float
         Share of the lines that figures are told on.
     pad_to : int
@@ -128,12 +130,7 @@ def extend(
         if isinstance(workers, Workers):
             workers.close()
     blocked = Blocklist(personal=PERSONAL_DEFAULT) if blocklist is None else blocklist
-    chosen: dict[str, Any] = {"blocked": blocked, "sizes": sizes, "min_count": min_count, "tell": tell}
-    learnt = (
-        learn(base, counted, add, penalty=nu, **chosen)
-        if keep is None
-        else learn_kept(base, counted, add, keep, **chosen)
-    )
+    learnt = learn(base, counted, LearnOptions(add, nu, keep, tuple(sizes), min_count or 2, blocked), tell)
     log = {
         "nu": learnt.penalty,
         "policy": policy,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ import tokenizers
 from conftest import MINI
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
+from tiny_bases import ENGLISH, LINES, Suffixes, byte_level, ranked, saved, sentencepiece_model
+from tokenizers import Regex, models, pre_tokenizers
 
 import koktok
 from koktok import Recipe, Tokenizer
@@ -22,75 +23,16 @@ from koktok.count.counting import read
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
 from koktok.extend import extension_files as write
 from koktok.extend import laws, learn
-from koktok.extend.base_tokenizer import Base, base_of, holds_hangul, of_ranks, open_base
-from koktok.formats.published import VOCABULARIES
+from koktok.extend.base_text import BaseText, prepare
+from koktok.extend.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.formats.tiktoken import Ranks, load
-from koktok.segment import Morpheme, Whitespace
-from koktok.vocab import BYTE_CHARS, BYTE_OF, Vocab
-
-ENDINGS = ("에서는", "습니다", "에서", "까지", "는", "은", "이", "가", "을", "를", "에", "다", "고")
-LINES = [line for file in sorted(MINI.glob("*.txt")) for line in file.read_text(encoding="utf-8").splitlines() if line]
-ENGLISH = [
-    "The quick brown fox jumps over the lazy dog.",
-    "def f(x):\n    return x + 1",
-    "你好,世界 😀👍🏽",
-    "a  b\t\tc 3.14",
-]
+from koktok.segment import Whitespace
+from koktok.vocab import Vocab
 
 
-class Suffixes:
-    """A segmenter that needs no dictionary: what a word ends in is its ending."""
-
-    def signature(self) -> str:
-        return "suffixes"
-
-    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
-        for word in words:
-            end = next((end for end in ENDINGS if word.endswith(end) and len(word) > len(end)), "")
-            n = len(word) - len(end)
-            yield (Morpheme(0, n, "NNG"), Morpheme(n, len(word), "JKB")) if end else (Morpheme(0, n, "NNG"),)
-
-
-def byte_level(
-    pattern: str = "llama3", *, size: int = 420, specials: tuple[str, ...] = ("<|end|>",)
-) -> tokenizers.Tokenizer:
-    """Byte-level BPE that has seen much English and little Korean."""
-    made = tokenizers.Tokenizer(models.BPE())
-    split = pre_tokenizers.Split(
-        Regex(VOCABULARIES[pattern].regex.replace("++", "+").replace("?+", "?").replace("*+", "*")), "isolated"
-    )
-    made.pre_tokenizer = pre_tokenizers.Sequence(
-        [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
-    )
-    made.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=size, special_tokens=[], initial_alphabet=list(BYTE_CHARS), show_progress=False
-    )
-    made.train_from_iterator([*ENGLISH * 5, *LINES[:60]], trainer)
-    made.add_special_tokens(list(specials))
-    return made
-
-
-def saved(made: tokenizers.Tokenizer, folder: Path, **beside: Any) -> str:
-    folder.mkdir(parents=True, exist_ok=True)
-    made.save(str(folder / "tokenizer.json"))
-    for name, content in beside.items():
-        (folder / f"{name}.json").write_text(json.dumps(content))
-    return str(folder)
-
-
-def ranked() -> Base:
-    """Ranks as tiktoken has them, of the same kind."""
-    rows = byte_level(size=400, specials=()).get_vocab()
-    # tiktoken's ids are ranks, so a piece stands behind what it is made of: the trainer's order.
-    order = sorted(rows, key=rows.__getitem__)
-    ranks = {bytes(BYTE_OF[char] for char in piece): i for i, piece in enumerate(order)}
-    return of_ranks(Ranks("tiny", VOCABULARIES["llama3"].regex, ranks, {"<|end|>": 400, "<|pad|>": 405}), "tiny")
-
-
-def learnt(base: Base, add: int, segmenter: Any = None, **options: Any) -> tuple[learn.PieceList, learn.BaseText]:
-    text = learn.prepare(base, read(LINES, holdout=0.1), segmenter or Suffixes())
-    return learn.learn(base, text, add, **options), text
+def learnt(base: Base, add: int, segmenter: Any = None, **options: Any) -> tuple[learn.PieceList, BaseText]:
+    text = prepare(base, read(LINES, holdout=0.1), segmenter or Suffixes())
+    return learn.learn(base, text, learn.LearnOptions(add, **options)), text
 
 
 def made_of(
@@ -112,7 +54,7 @@ def tiny() -> tuple[write.Extension, Base, dict[str, bytes]]:
 
 def test_a_run_is_what_run_time_does() -> None:
     base = ranked()
-    found, text = learnt(base, 150, sizes=[50])
+    found, text = learnt(base, 150, sizes=(50,))
     reading = read(LINES, holdout=0.1)
     for point in found.points[1:]:
         new = base_of("new", write.files_of(write.extended(base, found, point.size)))
@@ -186,7 +128,7 @@ def test_borders_of_morphemes_decide_what_comes_first() -> None:
     assert points[0.0].tokens < points[1.0].tokens <= points[4.0].tokens
     text = learnt(base, 1)[1]
     wish = (points[0.0].recall + points[1.0].recall) / 2
-    kept = learn.learn_kept(base, text, 120, wish)
+    kept = learn.learn(base, text, learn.LearnOptions(120, keep=wish))
     assert abs(kept.points[-1].recall - wish) <= 0.01
 
 
@@ -271,31 +213,11 @@ def test_no_piece_is_refused_by_the_laws_or_the_user() -> None:
         learnt(base, 50_000)
 
 
-def _spm(folder: Path, kind: str, *, fallback: bool = True) -> str:
-    import sentencepiece
-
-    text = folder / "text.txt"
-    text.write_text("\n".join([*ENGLISH[:1] * 400, *LINES[:30]]), encoding="utf-8")
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(text),
-        model_prefix=str(folder / "spm"),
-        model_type=kind,
-        vocab_size=600 if fallback else 400,
-        byte_fallback=fallback,
-        character_coverage=0.98,
-        hard_vocab_limit=False,
-        user_defined_symbols=[f"<unused{i}>" for i in range(20)],
-        normalization_rule_name="identity" if kind == "bpe" else "nmt_nfkc",
-        minloglevel=2,
-    )
-    return str(folder / "spm.model")
-
-
 @pytest.mark.parametrize("fill", [None, "unused"])
 def test_sentencepiece_bpe(tmp_path: Path, fill: str | None) -> None:
     import sentencepiece
 
-    base = open_base(_spm(tmp_path, "bpe"))
+    base = open_base(sentencepiece_model(tmp_path, "bpe"))
     assert base.kind == "chars"
     add = 20 if fill else 150
     extension, new, files = made_of(base, add, fill)
@@ -313,7 +235,7 @@ def test_sentencepiece_bpe(tmp_path: Path, fill: str | None) -> None:
 def test_unigram(tmp_path: Path, fallback: bool) -> None:
     import sentencepiece
 
-    base = open_base(_spm(tmp_path, "unigram", fallback=fallback))
+    base = open_base(sentencepiece_model(tmp_path, "unigram", fallback=fallback))
     assert base.kind == "unigram"
     _, new, files = made_of(base, 60)
     assert refuted(base, new, json.loads(files["extension.json"])) == []
@@ -328,6 +250,34 @@ def test_unigram(tmp_path: Path, fallback: bool) -> None:
     library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
     rows = new.encode(LINES)
     assert sum(library.encode(line) == row for line, row in zip(LINES, rows, strict=True)) > 0.98 * len(LINES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["llama3", "qwen2", "sentencepiece"])
+def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
+    from llama_cpp import llama_cpp_ids
+
+    from koktok.foreign import ImportedTokenizer, gguf_table, import_tokenizer
+    from koktok.formats import gguf
+
+    spm = kind == "sentencepiece"
+    reference = sentencepiece_model(tmp_path, "bpe") if spm else saved(byte_level(kind), tmp_path / "base")
+    base = open_base(reference)
+    _, new, files = made_of(base, 150)
+    name = "tokenizer.model" if spm else "tokenizer.json"
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / name).write_bytes(files[name])
+    lines = [line.strip() for line in (*LINES, *ENGLISH)]
+
+    def cut(file: str, out: str) -> list[list[int]]:
+        opened = import_tokenizer(file)
+        assert isinstance(opened, ImportedTokenizer)
+        return llama_cpp_ids(gguf.write(gguf_table(opened), tmp_path / out, name="it"), lines)
+
+    before, after = cut(reference, "old.gguf"), cut(str(tmp_path / "new" / name), "new.gguf")
+    alike = [k for k, row in enumerate(base.encode(lines)) if before[k] == row]
+    assert len(alike) > 0.95 * len(lines)
+    assert [after[k] for k in alike] == [new.encode(lines)[k] for k in alike]
 
 
 # ── bad input ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -360,9 +310,9 @@ def test_bases_that_cannot_be_extended(tmp_path: Path) -> None:
 def test_no_hangul_no_sizes_no_slots(tmp_path: Path) -> None:
     base = ranked()
     with pytest.raises(InputError, match="no Hangul in the text"):
-        learn.prepare(base, read(["only English here"], holdout=0), Whitespace())
+        prepare(base, read(["only English here"], holdout=0), Whitespace())
     with pytest.raises(UsageError, match="sizes from 1 to 5"):
-        learnt(base, 5, sizes=[9])
+        learnt(base, 5, sizes=(9,))
     with pytest.raises(UsageError, match="keeps no ids free"):
         write.slots_of(base, "reserved")
     slots = tmp_path / "slots.txt"

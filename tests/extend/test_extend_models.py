@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tiny_bases import LINES, byte_level, saved, sentencepiece_model
 
+import koktok
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extend import embeddings
+from koktok.extend.base_tokenizer import open_base
 from koktok.extend.embeddings import apply_extension, npz, weights_of
-from koktok.extend.extension_files import EXTENSION
+from koktok.extend.extension_files import EXTENSION, read_extension
 
 NUMPY = {"F32": "<f4", "F16": "<f2"}
 PIECES = [
@@ -225,7 +231,10 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 KINDS = {
     "LlamaForCausalLM": ("LlamaConfig", {"tie_word_embeddings": False}),
     "Qwen2ForCausalLM": ("Qwen2Config", {"tie_word_embeddings": True}),
+    "Qwen3ForCausalLM": ("Qwen3Config", {"head_dim": 8, "tie_word_embeddings": False}),
+    "MistralForCausalLM": ("MistralConfig", {"head_dim": 8}),
     "GemmaForCausalLM": ("GemmaConfig", {"head_dim": 8}),
+    "Gemma3ForCausalLM": ("Gemma3TextConfig", {"head_dim": 8}),
     "GPT2LMHeadModel": ("GPT2Config", {}),
 }
 
@@ -257,3 +266,103 @@ def test_a_model_says_of_old_ids_what_it_said(tmp_path: Path, kind: str) -> None
     assert torch.allclose(after.get_input_embeddings().weight[13], parts.mean(dim=0), atol=1e-6)
     if kind == "LlamaForCausalLM":
         assert torch.equal(after.lm_head.weight[13], before.lm_head.weight[5])
+
+
+LANGUAGES = ("The quick brown fox jumps.", "def f(x): return x", "你好, 世界 😀", "3.14 % of <|x|>")
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "fill", "shard", "pad", "method"),
+    [
+        ("MistralForCausalLM", "float32", None, "100KB", 64, "weighted"),
+        ("MistralForCausalLM", "bfloat16", None, "5GB", 1, "eeve"),
+        ("GemmaForCausalLM", "float32", "unused", "50KB", 1, "weighted"),
+        ("GemmaForCausalLM", "bfloat16", None, "50KB", 64, "eeve"),
+        ("LlamaForCausalLM", "float16", "reserved", "5GB", 1, "weighted"),
+        ("Qwen3ForCausalLM", "float32", None, "50KB", 1, "eeve"),
+        ("GptOssForCausalLM", "bfloat16", "reserved", "5GB", 1, "weighted"),
+    ],
+)
+def test_a_tokenizer_and_its_model_from_end_to_end(
+    tmp_path: Path, kind: str, dtype: str, fill: str | None, shard: str, pad: int, method: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    if kind in ("MistralForCausalLM", "GemmaForCausalLM"):
+        base = sentencepiece_model(tmp_path, "bpe")
+    else:
+        names = tuple(f"<|reserved_special_token_{i}|>" for i in range(30))
+        base = saved(
+            byte_level("qwen2" if kind.startswith("Qwen") else "llama3", specials=("<|end|>", *names)), tmp_path / "b"
+        )
+    opened = open_base(base)
+    name, more = KINDS.get(kind, ("GptOssConfig", {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1}))
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
+    sizes |= {"intermediate_size": 32, "vocab_size": opened.size + (7 if kind.startswith("Qwen") else 0)}
+    torch.manual_seed(0)
+    kept = {"dtype": getattr(torch, dtype)}
+    config = getattr(transformers, name)(**sizes, **more, pad_token_id=None, bos_token_id=None, eos_token_id=None)
+    old = getattr(transformers, kind)(config).to(**kept).eval()
+    old.save_pretrained(tmp_path / "model", max_shard_size=shard)
+    old = getattr(transformers, kind).from_pretrained(tmp_path / "model", **kept).eval()
+    koktok.extend(
+        opened,
+        LINES,
+        tmp_path / "ext",
+        add=20 if fill else 50,
+        fill=fill,
+        segmenter="whitespace",
+        cache=False,
+        holdout=0.0,
+    )
+    apply_extension(tmp_path / "ext", tmp_path / "model", tmp_path / "new", method=method, pad_to=pad)
+    new = getattr(transformers, kind).from_pretrained(tmp_path / "new", **kept).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "new")
+    for text in LANGUAGES:
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        assert ids == opened.encode([text])[0]
+        with torch.no_grad():
+            before, after = (m(torch.tensor([ids]), output_hidden_states=True) for m in (old, new))
+        assert all(torch.equal(a, b) for a, b in zip(before.hidden_states, after.hidden_states, strict=True))
+        taken = [row["id"] for row in read_extension(tmp_path / "ext")["pieces"]]
+        rest = [i for i in range(opened.size) if i not in taken]
+        assert torch.allclose(before.logits[..., rest].float(), after.logits[..., rest].float(), atol=1e-6, rtol=1e-5)
+    # The rows, by PyTorch.
+    told = read_extension(tmp_path / "ext")
+    tied = config.tie_word_embeddings
+    exact = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
+    rows, made = old.get_input_embeddings().weight.float(), new.get_input_embeddings().weight.float()
+    heads, made_heads = old.get_output_embeddings().weight.float(), new.get_output_embeddings().weight.float()
+    norm = rows[told["base"]["hangul"]].norm(dim=1).quantile(0.5)
+    for row in told["pieces"]:
+        wanted = rows[row["base"]].mean(dim=0)
+        if method == "weighted" and not tied:
+            wanted = wanted * norm / wanted.norm()
+        assert torch.allclose(made[row["id"]], wanted, atol=exact, rtol=exact)
+        if not tied:
+            share = torch.tensor(row["lengths"])
+            parts = heads[row["base"]]
+            wanted = parts[0] if method == "eeve" else (parts * (share / share.sum())[:, None]).sum(dim=0)
+            assert torch.allclose(made_heads[row["id"]], wanted, atol=exact, rtol=exact)
+    assert (new.config.vocab_size == old.config.vocab_size) == bool(fill)
+
+
+def test_a_kill_while_writing_leaves_nothing_and_the_next_run_succeeds(tmp_path: Path) -> None:
+    place = model(tmp_path / "model", {"model.embed_tokens.weight": matrix(12, 1), "lm_head.weight": matrix(12, 2)})
+    ext, out = extension(tmp_path / "ext"), tmp_path / "out"
+    code = (
+        "import os, signal, sys\n"
+        "from koktok.extend import embeddings as e\n"
+        "rows = e._rows\n"
+        "def killed(*given):\n"
+        "    yield from rows(*given)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "e._rows = killed\n"
+        "e.apply_extension(*sys.argv[1:])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(ext), str(place), str(out)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not out.exists()
+    apply_extension(ext, place, out)
+    assert read_tensors(out / "model.safetensors")["lm_head.weight"].shape == (15, 8)
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
