@@ -27,8 +27,9 @@ import numpy as np
 
 from koktok import load
 from koktok.instances import Instances, Masking, Packed, Plan, write_instances, write_packed
-from koktok.instances.borders import EOJEOL, MORPHEME, SPECIAL, SYMBOL, WordCuts
+from koktok.instances.borders import EOJEOL, MORPHEME, SPECIAL, SYMBOL
 from koktok.instances.masking import IGNORED
+from koktok.instances.word_cuts import WordCuts
 from koktok.segment import Policy, Segmenter, Whitespace
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter

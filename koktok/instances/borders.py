@@ -11,20 +11,17 @@ that a superword, or a piece that swallowed a particle, is one unit with all tha
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from koktok import hangul
 from koktok.bulk.arrays import TokenArray
 from koktok.bulk.encoder import Encoder
-from koktok.bulk.texts import CODEC, Texts
-from koktok.count import Counts
-from koktok.segment import Whitespace, segment_counts
-from koktok.segment.segmented import Kind
+from koktok.bulk.texts import Blocks, Texts
+from koktok.instances.word_cuts import WordCuts, strings_of
 from koktok.text.normalize import nfc
 from koktok.tokenizer import Tokenizer
 
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 
     from koktok.bulk.solvers import Solver
     from koktok.foreign import ImportedTokenizer
-    from koktok.segment import Policy, Segmenter
 
 __all__ = [
     "ENDING",
@@ -42,7 +38,6 @@ __all__ = [
     "SPECIAL",
     "SYMBOL",
     "MarkedTexts",
-    "WordCuts",
     "is_imported",
     "is_symbol",
     "surfaces",
@@ -55,69 +50,8 @@ SPECIAL = 128
 """The mark of a special token in an instance."""
 
 _BITS = 4
-_ENDINGS = (Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA)
 _NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of the bulk encoder keeps in its entries
 _BATCH, _DOCUMENTS = 1 << 19, 1 << 12
-
-
-class WordCuts:
-    """Cuts of words, as the trainer sees them: a function of the word, the analyser and the policy, and of no text.
-
-    Parameters
-    ----------
-    segmenter : Segmenter
-        Best one with a cache: every distinct word of the text is asked for.
-    policy : Policy
-        Which borders count.
-
-    Examples
-    --------
-    >>> from koktok.segment import Policy, Whitespace
-    >>> WordCuts(Whitespace(), Policy.parse("morphemes")).cuts(["집에"])[0].tolist()
-    [0, 0]
-    """
-
-    def __init__(self, segmenter: Segmenter, policy: Policy) -> None:
-        self.segmenter, self.policy = segmenter, policy
-        self._lock = threading.Lock()  # analysers and their cache are for one thread
-
-    @property
-    def none(self) -> bool:
-        """Whether it cuts no word at all."""
-        return isinstance(self.segmenter, Whitespace)
-
-    def signature(self) -> str:
-        """What the cuts depend on."""
-        kinds = ",".join(kind.label for kind in sorted(self.policy.kinds))
-        return f"{self.segmenter.signature()}|{','.join([kinds, *self.policy.tags])}"
-
-    def cuts(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """The cuts of words.
-
-        Parameters
-        ----------
-        words : sequence of str
-            Normal, each with the spaces before it.
-
-        Returns
-        -------
-        starts : ndarray of int64, shape (words + 1,)
-            The cuts of word i are those from `starts[i]` to `starts[i + 1]`.
-        offsets : ndarray of int64
-            Code points from the beginning of the word.
-        endings : ndarray of bool
-            Whether a particle, ending or copula follows.
-        """
-        if self.none:
-            return np.zeros(len(words) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        with self._lock:
-            found = segment_counts(Counts.from_mapping(dict.fromkeys(words, 1)), self.segmenter, self.policy)
-        row = {word: i for i, word in enumerate(found.words)}
-        which = np.fromiter((row[word] for word in words), np.int64, len(words))
-        sizes = np.diff(found.start)[which]
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        at = np.repeat(found.start[which] - starts[:-1], sizes) + np.arange(starts[-1])
-        return starts, found.offset[at].astype(np.int64), np.isin(found.kind[at], _ENDINGS)
 
 
 def is_imported(tokenizer: Tokenizer | ImportedTokenizer) -> bool:
@@ -198,9 +132,7 @@ class MarkedTexts:
             prefix=tokenizer.prefix,
             marking=lambda solver: _Marking(solver, tokenizer, self.lexicon, shift),
         )
-        for texts, tokens in encoder.stream(
-            (text for batch in batches for text in batch), threads=threads, dtype="uint32"
-        ):
+        for texts, tokens in encoder.stream(Blocks(batches), threads=threads, dtype="uint32"):
             marks = (tokens.ids >> shift).astype(np.uint8)
             yield texts, TokenArray(tokens.ids & np.uint32((1 << shift) - 1), tokens.offsets), marks
 
@@ -214,8 +146,9 @@ class MarkedTexts:
             words = [[(found.start(), found[0]) for found in re.finditer(r"\S+", line)] for line in lines]
             # The analyser reads NFC only; in a word that is anything else its cuts would stand elsewhere.
             flat = [word if nfc(word) == word else "" for row in words for _, word in row]
-            cuts = self.lexicon.cuts(sorted(set(flat)))
-            row_of = {word: i for i, word in enumerate(sorted(set(flat)))}
+            distinct = sorted(set(flat))
+            cuts = self.lexicon.cuts(Texts.of(distinct))
+            row_of = {word: i for i, word in enumerate(distinct)}
             ids, marks = [], []
             for line, encoding, row in zip(lines, encodings, words, strict=True):
                 borders: dict[int, int] = {}
@@ -271,24 +204,23 @@ class _Marking:
         marks[firsts] |= MORPHEME | np.where(spaced[np.diff(offsets) > 0], EOJEOL, 0).astype(np.int32)
         if self.lexicon.none:
             return ids | (marks << self.shift), offsets
-        pretokens = _strings(data, begins, ends)
+        words = Texts(data, begins, ends)
+        pretokens: list[str] = []
         if self.spelled is not None:  # the analyser reads syllables
-            from koktok import hangul
-
-            pretokens = [hangul.join(pretoken) for pretoken in pretokens]
-        starts, at, endings = self.lexicon.cuts(pretokens)
+            pretokens = [hangul.join(pretoken) for pretoken in strings_of(data, begins, ends)]
+            words = Texts.of(pretokens)
+        starts, at, endings = self.lexicon.cuts(words)
         if len(at):
-            of = np.repeat(np.arange(len(pretokens)), np.diff(starts))
+            of = np.repeat(np.arange(len(begins)), np.diff(starts))
             if self.spelled is not None:
                 at = np.array([sum(map(self.spelled, pretokens[k][:cut])) for k, cut in zip(of, at, strict=True)])
             # The place of a token among the characters of its pretoken.
             chars = self.chars[ids]
             places = np.cumsum(chars) - chars
-            token_of = np.repeat(np.arange(len(pretokens)), np.diff(offsets))
+            token_of = np.repeat(np.arange(len(begins)), np.diff(offsets))
             places -= places[np.minimum(offsets[:-1], len(ids) - 1)][token_of]
             if self.dropped:
-                blanks = np.fromiter((len(p) - len(p.lstrip(" ")) for p in pretokens), np.int64, len(pretokens))
-                places += blanks[token_of]
+                places += _blanks(words.data, words.begins, words.ends)[token_of]
             places -= ~self.whole[ids]  # the rest of a character stands where that begins
             # One line of numbers for all pretokens: the place of a cut is found by bisection.
             far = int(max(places.max(), at.max())) + 1
@@ -301,19 +233,18 @@ class _Marking:
         return ids | (marks << self.shift), offsets
 
 
+@njit(nogil=True, cache=True)
+def _blanks(data, begins, ends):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """How many spaces each word begins with."""
+    found = np.zeros(len(begins), np.int64)
+    for i in range(len(begins)):
+        while begins[i] + found[i] < ends[i] and data[begins[i] + found[i]] == 32:
+            found[i] += 1
+    return found
+
+
 _SPACES = np.array([chr(i).isspace() for i in range(1 << 16)])
 """By unit of UTF-16; no white space lies beyond."""
-
-
-def _strings(data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]) -> list[str]:
-    """Parts of UTF-16 as strings: decoded together where a character is a unit, which is ten times as fast."""
-    sizes = ends - begins
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    flat = data[np.repeat(begins - offsets[:-1], sizes) + np.arange(offsets[-1])]
-    text = str(flat.data, CODEC)
-    if len(text) == len(flat):
-        return [text[a:b] for a, b in pairwise(offsets.tolist())]
-    return [str(data[b:e].data, CODEC) for b, e in zip(begins.tolist(), ends.tolist(), strict=True)]
 
 
 @njit(nogil=True, cache=True)

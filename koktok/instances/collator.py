@@ -3,7 +3,8 @@
 This file adds: masking for transformers' Trainer. Rows of `koktok instances` bring their marks, and every unit can be masked.
 Rows of ids alone, as a tokenizer gives them, are masked by token or by eojeol: where an eojeol begins is told by the space
 that its first piece holds, or by the `##` that it lacks. (`DataCollatorForLanguageModeling(whole_word_mask=True)` looks
-for gaps between offsets, and for pieces that hold their space there are none: it takes a sentence for one word.)
+for gaps between offsets, and for pieces that hold their space there are none unless offsets are trimmed: it takes a
+sentence for one word.)
 
 The chance of a row is that of (seed, epoch, its ids), so that workers, batches and their order change nothing; an epoch is
 counted by a data set that `Trainer` calls (`Instances.set_epoch`), or by `KoktokCollator.callback`.

@@ -6,6 +6,11 @@ Tillé 2004), with the number of tokens as its one constraint: every unit is cho
 length, and the tokens chosen are together the budget, or miss it by less than the one unit that is decided last, upwards and
 downwards alike. Probabilities are whole numbers of parts, so no rounding counts.
 
+Whole units alone cannot do better. Of units of 1, 1 and 3 tokens and a budget of 3 tokens only the long one meets it, and of
+units of 2 and 2 none does: exact, whole and without a preference are two out of three. With `exact` the unit that is decided
+last is masked in part where the budget ends inside it (so many of its tokens in a row, beginning at any of them, round its end):
+the budget is then met to the token, and every token is chosen with the same probability.
+
 The chance of an instance is that of (seed, epoch, the instance's own ids): the same instance is masked alike wherever it
 is met, on a disk or while reading, and another way in every epoch.
 
@@ -70,6 +75,8 @@ class Masking:
         Most tokens that are chosen of one instance.
     content : float
         How many times likelier a stem is chosen than a particle, ending or copula.
+    exact : bool
+        Meet the budget to the token: one unit of an instance may be masked in part.
 
     Raises
     ------
@@ -94,6 +101,7 @@ class Masking:
     randoms: float = 0.1
     most: int | None = None
     content: float = 1.0
+    exact: bool = False
 
     def __post_init__(self) -> None:
         if self.unit not in get_args(Unit):
@@ -139,7 +147,7 @@ class Masking:
         chosen = np.zeros(len(ids), np.int32)
         _choose(
             ids, marks, offsets, get_args(Unit).index(self.unit), self.rate_of(epoch), self.most or (1 << 40),
-            self.content, np.uint64(seed), np.uint64(epoch), chosen,
+            self.content, self.exact, np.uint64(seed), np.uint64(epoch), chosen,
         )  # fmt: skip
         return chosen
 
@@ -262,17 +270,17 @@ def _masses(n, lengths, kinds, unit, content, budget, total, masses):  # type: i
 
 
 @njit(nogil=True, cache=True)
-def _cube(n, lengths, masses, total, order, state, most, taken):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _cube(n, lengths, masses, total, order, state, taken):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Decide every unit: mass flows between two undecided ones until one is full or empty, with chances that keep both means.
 
-    Long units come first, so that what is left undecided at the end is short.
+    Long units come first, so that what is left undecided at the end is short. Gives that unit, or -1, and the tokens that
+    the budget still has for it.
     """
-    current, tokens = -1, 0
+    current = -1
     for k in range(n):
         u = order[k]
         room = lengths[u] * total
         taken[u] = masses[u] == room and room > 0
-        tokens += lengths[u] if taken[u] else 0
         if masses[u] == 0 or taken[u]:
             continue
         if current < 0:
@@ -288,16 +296,14 @@ def _cube(n, lengths, masses, total, order, state, most, taken):  # type: ignore
             masses[u] += down
         for v, whole in ((current, full), (u, room)):
             taken[v] = masses[v] == whole
-            tokens += lengths[v] if taken[v] else 0
         open_current, open_u = 0 < masses[current] < full, 0 < masses[u] < room
         current = current if open_current else u if open_u else -1
-    if current >= 0:
-        taken[current] = below(state, lengths[current] * total) < masses[current] and tokens + lengths[current] <= most
+    return (current, masses[current] // total) if current >= 0 else (-1, np.int64(0))
 
 
 @njit(nogil=True, cache=True)
 def _choose(  # type: ignore[no-untyped-def]
-    ids, marks, offsets, unit, rate, most, content, seed, epoch, chosen
+    ids, marks, offsets, unit, rate, most, content, exact, seed, epoch, chosen
 ):  # pragma: no cover - compiled
     longest = 1
     for k in range(len(offsets) - 1):
@@ -333,7 +339,9 @@ def _choose(  # type: ignore[no-untyped-def]
             u = order[i]
             sorted_[sizes[top - lengths[u]]] = u
             sizes[top - lengths[u]] += 1
-        _cube(n, lengths, masses, total, sorted_, state, most, taken)
+        last, rest = _cube(n, lengths, masses, total, sorted_, state, taken)
+        if last >= 0:
+            taken[last] = exact or (below(state, lengths[last]) < rest and budget - rest + lengths[last] <= most)
         number = 0
         for u in range(n):
             if taken[u]:
@@ -343,6 +351,10 @@ def _choose(  # type: ignore[no-untyped-def]
                     chosen[i] = number
                     i += 1
                     left -= 1
+        if exact and last >= 0:
+            first = below(state, lengths[last])
+            for j in range(rest, lengths[last]):
+                chosen[firsts[last] + (first + j) % lengths[last]] = 0
 
 
 @njit(nogil=True, cache=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -26,8 +26,11 @@ from koktok.bulk.arrays import id_type
 from koktok.bulk.shards import behind
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable
-from koktok.instances.borders import MarkedTexts, WordCuts, is_imported
-from koktok.instances.reading import By, Sentences, SplitDocument, read
+from koktok.instances.borders import MarkedTexts, is_imported
+from koktok.instances.cleaning import Cleaner, Cleaning
+from koktok.instances.reading import By, Sentences, running
+from koktok.instances.word_cuts import WordCuts
+from koktok.progress import Tell
 from koktok.text.sources import ReadReport, Source
 from koktok.tokenizer import Tokenizer
 
@@ -43,8 +46,6 @@ LAYOUT = 1
 
 SHARD_TOKENS = 1 << 24
 """With its marks a shard takes some 50 MB, which is also what a run holds in memory."""
-
-_BATCH = 4096  # sentences that are handed on together
 
 
 def arrow() -> Any:
@@ -77,6 +78,8 @@ class PackedShard:
     sentences : ndarray of int64, shape (documents + 1,)
         The sentences of document i are those from `sentences[i]` to `sentences[i + 1]`.
     sources : ndarray of uint16, shape (documents,)
+    taken : ndarray of bool, shape (documents,), optional
+        The documents that an epoch reads, where sources have weights; all of them without.
     """
 
     ids: NDArray[Any]
@@ -85,6 +88,12 @@ class PackedShard:
     ends: NDArray[np.int64]
     sentences: NDArray[np.int64]
     sources: NDArray[np.uint16]
+    taken: NDArray[np.bool_] | None = None
+
+    @property
+    def read(self) -> NDArray[np.bool_]:
+        """Of every document, whether it is read."""
+        return np.ones(len(self.documents) - 1, np.bool_) if self.taken is None else self.taken
 
 
 @dataclass(frozen=True)
@@ -155,12 +164,11 @@ def write_packed(
     lexicon: WordCuts,
     documents: By = "auto",
     sentences: Sentences = "newline",
-    clean: Callable[[Iterator[SplitDocument]], Iterator[SplitDocument]] | None = None,
-    cleaning: dict[str, Any] | None = None,
+    cleaning: Cleaning | None = None,
     shard_tokens: int = SHARD_TOKENS,
     threads: int | None = None,
     report: ReadReport | None = None,
-    tell: Callable[[str, int, int | None], None] | None = None,
+    tell: Tell | None = None,
 ) -> Packed:
     """Encode the documents of sources into a folder; goes on where a run that was stopped has left off.
 
@@ -175,8 +183,8 @@ def write_packed(
         Where morphemes begin.
     documents, sentences
         As in `koktok.instances.reading.read`.
-    clean : callable, optional
-        Documents to documents; `cleaning` says what it does, for the manifest.
+    cleaning : Cleaning, optional
+        Steps that drop lines and documents; what they dropped stands in the manifest.
     shard_tokens : int
         A shard ends with the document that brings it to this many tokens.
     threads : int, optional
@@ -208,7 +216,7 @@ def write_packed(
         "cuts": lexicon.signature(),
         "documents": documents,
         "sentences": sentences,
-        "cleaning": cleaning or {},
+        "cleaning": cleaning.signature() if cleaning else {},
         "shard_tokens": shard_tokens,
         "sources": [{"name": source.name, "bytes": _bytes(source)} for source in sources],
         "koktok": version("koktok"),
@@ -220,17 +228,22 @@ def write_packed(
             tell("pack", done, total)
 
     def make(notes: Checkpoint) -> dict[str, Any]:
-        found = read(sources, by=documents, sentences=sentences, report=report, on_progress=on_progress)
+        clean = Cleaner(cleaning) if cleaning else None
+        found = running(sources, by=documents, sentences=sentences, clean=clean, report=report, on_progress=on_progress)
         owners = array("H")
-        batches = behind(_texts(clean(found) if clean else found, owners), notes, "texts")
+        batches = behind(_texts(found, owners), notes, "texts")
         done = sum(shard["documents"] for shard in notes.parts)
         marked = MarkedTexts(tokenizer, lexicon)(batches, threads=threads)
-        _write_shards(marked, notes, dtype, shard_tokens, owners, done)
+        try:
+            _write_shards(marked, notes, dtype, shard_tokens, owners, done)
+        finally:
+            lexicon.save()
         if not notes.parts:
             raise InputError("the text holds no document", hint="wc FILES")
         tokens = json.dumps(list(tokenizer.vocab.tokens), ensure_ascii=False)
         (notes.folder / "tokens.json").write_text(tokens, encoding="utf-8")
-        return {f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")}
+        counts = {f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")}
+        return {**counts, "cleaned": clean.told() if clean else {}}
 
     return Packed(Path(out), resumable(out, run, make, again=True))
 
@@ -296,19 +309,11 @@ def _ranges(ids: Sequence[int]) -> list[list[int]]:
     return found
 
 
-def _texts(documents: Iterator[SplitDocument], owners: array[int]) -> Iterator[list[str]]:
-    """Sentences as they stand in the running text, with nothing behind each document; notes the source of each."""
-    batch: list[str] = []
-    for source, sentences in documents:
-        batch.append(sentences[0])
-        batch += [f" {sentence}" for sentence in sentences[1:]]
-        batch.append("")
-        owners.append(source)
-        if len(batch) >= _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int]) -> Iterator[list[str]]:
+    """The texts alone; notes the source of each document, which ends with nothing."""
+    for source, texts in found:
+        owners.extend([source] * texts.count(""))
+        yield texts
 
 
 def _write_shards(

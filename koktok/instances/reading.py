@@ -7,12 +7,15 @@ sentence is its context, and what stands in another document is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from koktok.errors import UsageError
-from koktok.text.sources import Progress, ReadReport, Source, read_documents
+from koktok.progress import Done
+from koktok.text.sources import ReadReport, Source, read_batches
 
-__all__ = ["By", "Sentences", "SplitDocument", "read", "splitter"]
+__all__ = ["By", "Sentences", "SplitDocument", "read", "running"]
 
 By = Literal["auto", "blank", "file", "record"]
 """Where a document ends: at an empty line, with its file, with its record (a line of text, of JSON, of a table), or, for
@@ -21,6 +24,7 @@ By = Literal["auto", "blank", "file", "record"]
 Sentences = Literal["newline", "kiwi"]
 """What a sentence is: a line, or what Kiwi's splitter finds in one."""
 
+_BATCH = 4096  # sentences that are handed on together
 _RECORDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _PACKED = (".gz", ".zst", ".xz", ".bz2")
 
@@ -45,8 +49,9 @@ def read(
     *,
     by: By = "auto",
     sentences: Sentences = "newline",
+    clean: Callable[[list[str]], list[str]] | None = None,
     report: ReadReport | None = None,
-    on_progress: Progress | None = None,
+    on_progress: Done | None = None,
 ) -> Iterator[SplitDocument]:
     r"""Yield the documents of sources, in their order; empty ones are none.
 
@@ -55,6 +60,8 @@ def read(
     sources : sequence of Source
     by : {"auto", "blank", "file", "record"}
     sentences : {"newline", "kiwi"}
+    clean : callable, optional
+        The lines of a document to what is left of them, see `koktok.instances.cleaning`.
     report : ReadReport, optional
         Filled in while reading.
     on_progress : callable, optional
@@ -65,7 +72,7 @@ def read(
     UsageError
         For any other way to end a document or a sentence.
     InputError
-        As `koktok.text.sources.read_documents`.
+        As `koktok.text.sources.read_batches`.
 
     Examples
     --------
@@ -78,8 +85,81 @@ def read(
     for value, kind, option in ((by, By, "documents"), (sentences, Sentences, "sentences")):
         if value not in get_args(kind):
             raise UsageError(f"`{value}` is no way to end {option}", hint=f"--{option} {' | '.join(get_args(kind))}")
-    split = splitter(sentences)
-    report = report or ReadReport()
+    split = _splitter(sentences)
+    for number, source, path, records in _files(sources, report or ReadReport(), on_progress):
+        for lines in _documents(chain.from_iterable(records), _way(by, source, path.name)):
+            if found := split(clean(lines) if clean else lines):
+                yield SplitDocument(number, found)
+
+
+def running(
+    sources: Sequence[Source],
+    *,
+    by: By = "auto",
+    sentences: Sentences = "newline",
+    clean: Callable[[list[str]], list[str]] | None = None,
+    report: ReadReport | None = None,
+    on_progress: Done | None = None,
+) -> Iterator[tuple[int, list[str]]]:
+    r"""The same documents as they stand in the running text, in batches, each with the number of its source.
+
+    A sentence that follows another has a space before it, and behind each document stands an empty text. Parameters and errors are
+    those of `read`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.txt")
+    >>> _ = path.write_text("하나.\n둘.\n\n셋.\n", encoding="utf-8")
+    >>> list(running([Source.of(path)]))
+    [(0, ['하나.', ' 둘.', '', '셋.', ''])]
+    """
+    if sentences != "newline" or clean:
+        batch: list[str] = []
+        last = 0
+        for number, found in read(
+            sources, by=by, sentences=sentences, clean=clean, report=report, on_progress=on_progress
+        ):
+            if batch and (number != last or len(batch) >= _BATCH):
+                yield last, batch
+                batch = []
+            last = number
+            batch.append(found[0])
+            batch += [f" {sentence}" for sentence in found[1:]]
+            batch.append("")
+        if batch:
+            yield last, batch
+        return
+    # What most texts are, a line a sentence, is read without an object for each document.
+    for number, source, path, records in _files(sources, report or ReadReport(), on_progress):
+        way = _way(by, source, path.name)
+        texts: list[str] = []
+        space = ""
+        for lines in records:
+            for record in lines:
+                for line in record.split("\n") if "\n" in record else (record,):
+                    if text := line.strip():
+                        texts.append(space + text)
+                        space = " "
+                    elif way == "blank" and space:
+                        texts.append("")
+                        space = ""
+                if way == "record" and space:
+                    texts.append("")
+                    space = ""
+            if len(texts) >= _BATCH:
+                yield number, texts
+                texts = []
+        if space:
+            texts.append("")
+        if texts:
+            yield number, texts
+
+
+def _files(
+    sources: Sequence[Source], report: ReadReport, on_progress: Done | None
+) -> Iterator[tuple[int, Source, Path, Iterator[list[str]]]]:
+    """Every file with the number of its source, its source, and its records in batches."""
     done = 0
     for number, source in enumerate(sources):
         for path in source.paths:
@@ -90,13 +170,8 @@ def read(
                 if on_progress:
                     on_progress(base + read, None if total is None else base + total)
 
-            records = read_documents(
-                Source(source.name, (path,), field=source.field), report=one, may_be_empty=True, on_progress=tell
-            )
-            for lines in _documents(records, _way(by, source, path.name)):
-                found = [part for line in lines for part in split(line)]
-                if found:
-                    yield SplitDocument(number, found)
+            alone = Source(source.name, (path,), field=source.field)
+            yield number, source, path, read_batches(alone, report=one, may_be_empty=True, on_progress=tell)
             done += one.bytes
             report.files += 1
             report.bytes += one.bytes
@@ -130,17 +205,11 @@ def _documents(records: Iterable[str], by: By) -> Iterator[list[str]]:
         yield lines
 
 
-def splitter(sentences: Sentences) -> Callable[[str], list[str]]:
-    """A line to its sentences, stripped, none of them empty.
-
-    Examples
-    --------
-    >>> splitter("newline")(" 학교에 갔다. 책을 읽었다. ")
-    ['학교에 갔다. 책을 읽었다.']
-    """
+def _splitter(sentences: Sentences) -> Callable[[list[str]], list[str]]:
+    """Lines to sentences, stripped, none of them empty."""
     if sentences == "newline":
-        return lambda line: [text] if (text := line.strip()) else []
+        return lambda lines: [text for line in lines if (text := line.strip())]
     from koktok.segment.kiwi import KiwiSegmenter
 
     kiwi = KiwiSegmenter(threads=1)
-    return lambda line: kiwi.sentences(line) if line.strip() else []
+    return lambda lines: [text for line in lines if line.strip() for text in kiwi.sentences(line)]

@@ -8,7 +8,6 @@ rows are, `manifest.json` what they were made from.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +20,7 @@ from koktok.errors import UsageError
 from koktok.files import Checkpoint, read_manifest, resumable
 from koktok.instances.packing import Packed, arrow
 from koktok.instances.plan import InstanceBatch, Instances, Plan
+from koktok.progress import Tell
 
 __all__ = ["SHARD_INSTANCES", "manifest_of", "write_instances"]
 
@@ -55,7 +55,7 @@ def write_instances(
     masked: bool = True,
     shard_instances: int = SHARD_INSTANCES,
     workers: int | None = None,
-    tell: Callable[[str, int, int | None], None] | None = None,
+    tell: Tell | None = None,
 ) -> dict[str, Any]:
     """Write the instances of all epochs into a folder; goes on where a run that was stopped has left off.
 
@@ -130,7 +130,8 @@ def write_instances(
         for name in ("tokens.json",):
             (notes.folder / name).write_bytes((packed.folder / name).read_bytes())
         (notes.folder / "README.md").write_text(_CARD, encoding="utf-8")
-        return {"n_instances": counts}
+        text = {key: packed.manifest[key] for key in ("n_documents", "n_tokens", "sources", "cleaning", "cleaned")}
+        return {"n_instances": counts, "text": text}
 
     return resumable(out, run, make, again=True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import lzma
 import os
 import pickle
 import shutil
@@ -12,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
@@ -25,6 +24,7 @@ import strategies
 from conftest import MINI, ROOT
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from samples import KINDS, TEXT, lexicon, unpacked
 from typer.testing import CliRunner
 
 from koktok import Recipe, Tokenizer, load
@@ -33,72 +33,30 @@ from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.formats.styles import restyle
 from koktok.instances import Instances, KoktokCollator, Masking, Packed, Plan, write_instances, write_packed
 from koktok.instances.bert import pairs_layout
-from koktok.instances.borders import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, MarkedTexts, WordCuts
+from koktok.instances.borders import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, MarkedTexts
 from koktok.instances.layout import Frame, gather, sentences_layout
 from koktok.instances.lm import best_fit_layout, chunks_layout
 from koktok.instances.masking import IGNORED
 from koktok.instances.packing import PackedShard
 from koktok.instances.philox import moved
 from koktok.instances.reading import read
-from koktok.segment import Morpheme, Policy, Whitespace
+from koktok.segment import Whitespace
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.sources import Source
 from koktok.vocab import Vocab
 
 runner = CliRunner()
-KINDS = (
-    "unigram",
-    "superwords",
-    "bpe",
-    "bpe-bytes",
-    "wordpiece",
-    "wordpiece-bytes",
-    "jamo-unigram",
-    "fallback-unigram",
-)
-TEXT = """국수 한 그릇이 식었다. 그는 집에 갔다가 돌아왔습니다!
-"왜 웃니?" 하고 물었다.
-
-학교에서는 책을 읽습니다. API는 3개월 동안 좋았다.
-emoji 👍🏽 그리고 漢字와 글.
-"""
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders() -> dict[str, Path]:
     """Saved vocabularies of every kind, as tests/folders keeps them."""
-    found = {}
-    for name in KINDS:
-        found[name] = folder = tmp_path_factory.mktemp("kinds") / name
-        shutil.copytree(ROOT / "tests" / "folders" / f"v1-{name}", folder)
-        for packed in folder.glob("*.xz"):
-            packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
-            packed.unlink()
-        (folder / "golden.json").unlink()
-    return found
-
-
-class Syllables:
-    """An analyser that cuts behind every second syllable; every second piece is a particle."""
-
-    def signature(self) -> str:
-        return "syllables"
-
-    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
-        for word in words:
-            yield tuple(
-                Morpheme(i, min(i + 2, len(word)), "JX" if i // 2 % 2 else "NNG", word[i : i + 2])
-                for i in range(0, len(word), 2)
-            )
+    return {name: unpacked(name) for name in KINDS}
 
 
 @lru_cache
 def loaded(folder: Path) -> Tokenizer:
     return Tokenizer.load(folder)
-
-
-def lexicon(segmenter: Any = None) -> WordCuts:
-    return WordCuts(segmenter or Syllables(), Policy.parse("morphemes"))
 
 
 def marked(tokenizer: Tokenizer, texts: list[str], segmenter: Any = None) -> list[list[tuple[str, int]]]:
@@ -254,7 +212,7 @@ from koktok.files import Checkpoint
 folder, packed, out, kills = sys.argv[2:]
 def slow(self, part, names, real=Checkpoint.add):
     names = list(names)
-    if int(kills) and len(self.parts) == int(kills):
+    if len(self.parts) == int(kills):
         (self.folder / names[0]).write_bytes(b"torn")
         print("now", flush=True)
         time.sleep(60)
@@ -269,11 +227,15 @@ else:
 
 
 @pytest.mark.parametrize("stage", ["packed", "instances"])
-def test_after_a_kill_it_is_the_same(stage: str, packed: Packed, folders: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("places", [(2,), pytest.param((0, 0, 1, 1, 2, 3, 3, 4, 4, 5), marks=pytest.mark.slow)])
+def test_after_kills_it_is_the_same(
+    stage: str, places: tuple[int, ...], packed: Packed, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """Killed (SIGKILL) while a shard is half-written: once, and, slow, ten times one after the other, also at the first shard."""
     out = tmp_path / "out"
     given = "-" if stage == "packed" else str(packed.folder)
     words = [sys.executable, "-c", SCRIPT, str(ROOT / "tests"), str(folders["unigram"]), given, str(out)]
-    for kills in (2,):
+    for kills in places:
         run = subprocess.Popen([*words, str(kills)], stdout=subprocess.PIPE, text=True)
         assert run.stdout is not None
         assert run.stdout.readline() == "now\n"
@@ -410,6 +372,23 @@ def test_the_budget_is_met(rate: float) -> None:
     budget = rate * 64
     assert np.abs(counts - budget).max() < 6
     assert (np.abs(counts - budget) < 1).mean() > 0.6
+    # To the token where a unit may be masked in part: one of an instance, and no token rather than another.
+    exact = [
+        Masking("eojeol", rate=rate, exact=True).choose(ids, marks, offsets, seed=1, epoch=e) > 0 for e in range(4)
+    ]
+    for found in exact:
+        assert np.abs(found.reshape(2000, 66).sum(1) - budget).max() < 1
+    firsts = np.append(np.flatnonzero(marks & EOJEOL != 0), len(marks))
+    torn = np.zeros(2000, np.int64)
+    by_length: dict[int, list[float]] = {}
+    for first, last in pairwise(firsts.tolist()):
+        unit = exact[0][first:last][marks[first:last] != SPECIAL]
+        torn[first // 66] += 0 < unit.sum() < len(unit)
+        by_length.setdefault(len(unit), []).append(unit.mean())
+    assert torn.max() == 1
+    for length, shares in by_length.items():
+        if len(shares) > 100:
+            assert abs(np.mean(shares) - rate) < 4 * (rate / len(shares)) ** 0.5, length
     tokens = Masking("token", rate=rate).choose(ids, marks, offsets, seed=1, epoch=0) > 0
     assert np.abs(tokens.reshape(2000, 66).sum(1) - budget).max() < 1
 
@@ -474,7 +453,8 @@ def test_any_marks_are_masked_soundly(marks: list[int], data: st.DataObject) -> 
     unit = data.draw(st.sampled_from(["token", "eojeol", "morpheme", "stem", "span"]))
     rate, content = data.draw(st.floats(0.01, 0.99)), data.draw(st.sampled_from([1.0, 0.2, 7.0]))
     flat = np.array(marks, np.uint8)
-    masking = Masking(unit, rate=rate, content=content, most=data.draw(st.sampled_from([None, 1, 4])))
+    exact = data.draw(st.booleans())
+    masking = Masking(unit, rate=rate, content=content, most=data.draw(st.sampled_from([None, 1, 4])), exact=exact)
     cut = data.draw(st.integers(0, len(flat)))
     ids = np.arange(len(flat))
     both = masking.choose(ids, flat, np.array([0, cut, len(flat)]), seed=1, epoch=1)
@@ -482,6 +462,10 @@ def test_any_marks_are_masked_soundly(marks: list[int], data: st.DataObject) -> 
     alone = masking.choose(ids[cut:], flat[cut:], np.array([0, len(flat) - cut]), seed=1, epoch=1)
     assert both[cut:].tolist() == alone.tolist()  # an instance is masked alike wherever it stands
     assert masking.most is None or (both[:cut] > 0).sum() <= masking.most
+    if exact and unit != "stem":
+        n = int((flat[:cut] != SPECIAL).sum())
+        budget = min(rate * n, masking.most or n)
+        assert abs((both[:cut] > 0).sum() - budget) < 1 + 1e-9
 
 
 @pytest.mark.parametrize(

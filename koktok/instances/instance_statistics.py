@@ -1,0 +1,179 @@
+"""What lies in a folder of instances, in figures: what a person checks before a machine reads it for a week.
+
+This file adds: counts over all shards, a batch at a time, so that memory does not grow with the text.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from koktok.instances.exporting import batches_of
+from koktok.instances.masking import IGNORED
+from koktok.instances.write import manifest_of
+
+__all__ = ["Epoch", "InstanceStatistics", "statistics_of"]
+
+BINS = 8
+"""Parts of the length in the histogram."""
+
+LONG = 6
+"""Words of so many tokens and more are told together."""
+
+
+@dataclass
+class Epoch:
+    """Counts of an epoch.
+
+    Parameters
+    ----------
+    instances, tokens, specials : int
+        Special tokens are counted among the tokens.
+    masked, as_mask, as_random : int
+        Tokens with a label; those that became the mask token; those that became another piece. The rest stayed.
+    words, whole, partly : int
+        Whitespace words; those all of whose tokens have a label; those of which some have.
+    unlike : int
+        Pairs whose second text does not follow.
+    targets : int
+        Tokens of targets (span corruption).
+    """
+
+    instances: int = 0
+    tokens: int = 0
+    specials: int = 0
+    masked: int = 0
+    as_mask: int = 0
+    as_random: int = 0
+    words: int = 0
+    whole: int = 0
+    partly: int = 0
+    unlike: int = 0
+    targets: int = 0
+
+
+@dataclass
+class InstanceStatistics:
+    """Figures of a folder.
+
+    Parameters
+    ----------
+    manifest : dict
+        Of the folder.
+    epochs : list of Epoch
+    lengths : ndarray of int64, shape (BINS,)
+        Instances by length, in equal parts of the longest that is allowed.
+    by_tokens : ndarray of int64, shape (LONG, 2)
+        Words of 1, 2, ... tokens: all, and those that are masked as a whole.
+    uses : ndarray of int64, shape (ids,)
+        How often each id stands in the text (what is masked counted as what it was).
+    ordinary : int
+        Pieces that are no special tokens, bytes or holes.
+    """
+
+    manifest: dict[str, Any]
+    epochs: list[Epoch] = field(default_factory=list)
+    lengths: np.ndarray[Any, np.dtype[np.int64]] = field(default_factory=lambda: np.zeros(BINS, np.int64))
+    by_tokens: np.ndarray[Any, np.dtype[np.int64]] = field(default_factory=lambda: np.zeros((LONG, 2), np.int64))
+    uses: np.ndarray[Any, np.dtype[np.int64]] = field(default_factory=lambda: np.zeros(0, np.int64))
+    ordinary: int = 0
+
+    @property
+    def padding(self) -> float:
+        """Share of the places that are padding where every instance is padded to the length."""
+        places = sum(epoch.instances for epoch in self.epochs) * int(self.manifest["plan"]["length"])
+        return 1 - sum(epoch.tokens for epoch in self.epochs) / places if places else 0.0
+
+    @property
+    def used(self) -> float:
+        """Share of the ordinary pieces that the text uses."""
+        return int((self.uses > 0).sum()) / self.ordinary if self.ordinary else 0.0
+
+    def share_of_most(self, n: int) -> float:
+        """Share of the tokens that the `n` most frequent ids make."""
+        total = int(self.uses.sum())
+        return int(np.sort(self.uses)[::-1][:n].sum()) / total if total else 0.0
+
+
+def statistics_of(folder: str | Path) -> InstanceStatistics:
+    """Count what lies in a folder of instances.
+
+    Raises
+    ------
+    ArtifactError
+        When it is none.
+    """
+    manifest = manifest_of(folder)
+    names = json.loads((Path(folder) / "tokens.json").read_text(encoding="utf-8"))
+    tables = _Tables(manifest, names)
+    found = InstanceStatistics(manifest, [Epoch() for _ in range(manifest["epochs"])])
+    found.uses = np.zeros(manifest["vocab_size"], np.int64)
+    found.ordinary = int(tables.ordinary.sum())
+    for shard in manifest["shards"]:
+        for batch in batches_of(folder, shard):
+            _count(batch, tables, found, found.epochs[shard["epoch"]])
+    return found
+
+
+class _Tables:
+    """By id: whether it is special, ordinary, and whether it begins a whitespace word."""
+
+    def __init__(self, manifest: dict[str, Any], names: list[str]) -> None:
+        marked = any(name.startswith("##") for name in names)
+        self.special = np.zeros(manifest["vocab_size"], np.bool_)
+        self.special[manifest["specials"]] = True
+        self.ordinary = np.ones(manifest["vocab_size"], np.bool_)
+        for first, last in manifest["excluded"]:
+            self.ordinary[first:last] = False
+        self.opens = np.array([not name.startswith("##") if marked else name[:1].isspace() for name in names])
+        self.mask = manifest["roles"].get("mask_token", -1)
+        self.kind = manifest["plan"]["kind"]
+
+
+def _count(batch: Any, tables: _Tables, found: InstanceStatistics, epoch: Epoch) -> None:
+    offsets = batch.column("input_ids").offsets.to_numpy().astype(np.int64)
+    ids = batch.column("input_ids").values.to_numpy()
+    sizes = np.diff(offsets)
+    length = found.manifest["plan"]["length"]
+    found.lengths += np.bincount(np.minimum((sizes - 1) * BINS // length, BINS - 1), minlength=BINS)
+    epoch.instances += len(sizes)
+    epoch.tokens += len(ids)
+    names = batch.schema.names
+    if "next_sentence_label" in names:
+        epoch.unlike += int(batch.column("next_sentence_label").to_numpy().sum())
+    labels = np.full(len(ids), IGNORED, np.int32)
+    if tables.kind == "t5":
+        targets = batch.column("labels").values.to_numpy()
+        epoch.targets += len(targets)
+        found.uses += np.bincount(targets[~tables.special[targets]], minlength=len(found.uses))
+    elif tables.kind != "lm" and "labels" in names:
+        labels = batch.column("labels").values.to_numpy()
+    masked = labels != IGNORED
+    text = np.where(masked, labels, ids)
+    special = tables.special[text]
+    epoch.specials += int(special.sum())
+    found.uses += np.bincount(text[~special], minlength=len(found.uses))
+    epoch.masked += int(masked.sum())
+    as_mask = masked & (ids == tables.mask)
+    epoch.as_mask += int(as_mask.sum())
+    epoch.as_random += int((masked & ~as_mask & (ids != labels)).sum())
+    # A word begins where its piece says so, and behind a special token.
+    plain = np.flatnonzero(~special)
+    if not len(plain):
+        return
+    behind = np.append(True, special[:-1])
+    behind[offsets[:-1][sizes > 0]] = True
+    begins = (tables.opens[text] | behind)[plain]
+    begins[0] = True
+    word = np.cumsum(begins) - 1
+    tokens, chosen = np.bincount(word), np.bincount(word, weights=masked[plain]).astype(np.int64)
+    epoch.words += len(tokens)
+    epoch.whole += int((chosen == tokens).sum())
+    epoch.partly += int(((chosen > 0) & (chosen < tokens)).sum())
+    row = np.minimum(tokens, LONG) - 1
+    found.by_tokens[:, 0] += np.bincount(row, minlength=LONG)
+    found.by_tokens[:, 1] += np.bincount(row[chosen == tokens], minlength=LONG)

@@ -1,0 +1,68 @@
+"""The guide's commands and programs, as they are written, from raw pages to a model whose loss falls."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import MINI, ROOT
+from samples import unpacked
+
+GUIDE = (ROOT / "docs" / "guides" / "instances.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", GUIDE, re.S)
+
+
+def pages(folder: Path) -> None:
+    """The mini corpus as pages of the web: ten lines a page, with what a page has besides."""
+    lines = [
+        line for path in sorted(MINI.rglob("*.txt")) for line in path.read_text(encoding="utf-8").split("\n") if line
+    ]
+    records = []
+    for i in range(0, len(lines), 10):
+        text = "".join(f"<p>{line}</p>" for line in lines[i : i + 10])
+        records.append(
+            {
+                "text": f"<html><head><script>x()</script></head><body><div>{text}<p>홈 &gt; 뉴스</p><p>a{i}@b.com</p></div></body></html>"
+            }
+        )
+    (folder / "crawl").mkdir()
+    for k in range(2):
+        part = "\n".join(json.dumps(record, ensure_ascii=False) for record in records[k::2])
+        (folder / "crawl" / f"{k}.jsonl").write_text(part + "\n", encoding="utf-8")
+    (folder / "news.txt").write_text("\n".join(lines[:200]) + "\n", encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
+    for name in ("torch", "transformers", "datasets", "h5py", "datasketch"):
+        pytest.importorskip(name)
+    pages(tmp_path)
+    shutil.copytree(unpacked("unigram"), tmp_path / "my-tokenizer")
+    environment = {
+        **os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(tmp_path / "hf"), "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    told = ""
+    for language, text in BLOCKS:
+        command = [sys.executable, "-c", text] if language == "python" else ["bash", "-ec", text]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+        told += done.stdout
+    losses = re.findall(r"^(.*): ([\d.]+) to ([\d.]+)$", told, re.M)
+    assert [name for name, _, _ in losses] == ["Arrow", "hdf5", "PyTorch data set", "masked while reading"]
+    assert len({(first, last) for _, first, last in losses}) == 1
+    assert "What cleaning took away" in told
+    assert (tmp_path / "statistics.html").is_file()
+
+
+def test_the_korean_guide_has_the_same_commands() -> None:
+    korean = (ROOT / "docs" / "guides" / "instances.ko.md").read_text(encoding="utf-8")
+    assert re.findall(r"```(\w*)\n(.*?)```", korean, re.S) == BLOCKS
+    options = r"`(--[a-z]+[^`]*)`"
+    assert sorted(re.findall(options, korean)) == sorted(re.findall(options, GUIDE))
