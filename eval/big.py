@@ -19,11 +19,12 @@ from pathlib import Path
 from eval.growth import ROWS, common_options, golds_of, head, table_of
 from eval.heaps import base_lines, write_sized
 from eval.machine import Told, machine
+from eval.texts import data_of
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", help="folder with text/ and gold/")
+    parser.add_argument("data", type=data_of, help="folder with text/ and gold/, or corpus:bench-ko")
     parser.add_argument("--mb", type=float, default=1000)
     parser.add_argument("--file", type=Path, help="where the text is, or shall be kept")
     parser.add_argument("--rows", default="koktok,spm-sampled,hf")
@@ -35,9 +36,9 @@ def main() -> None:
         file = given.file or Path(folder) / "big.txt"
         if not file.is_file():
             begun = time.perf_counter()
-            tell("\n".join(write_sized(base_lines(Path(given.data)), int(given.mb * 1e6), file)))
+            tell("\n".join(write_sized(base_lines(given.data), int(given.mb * 1e6), file)))
             tell(f"\nmade in {time.perf_counter() - begun:.0f} s")
-        golds = golds_of(Path(given.data), given.gold)
+        golds = golds_of(given.data, given.gold)
         tell(f"\nvocabulary {given.size:,}\n\n{head(golds)}")
         rows = [row for row, kind in ROWS.items() if kind in given.rows.split(",")]
         label = f"{file.stat().st_size / 1e6:.0f} MB"

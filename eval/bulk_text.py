@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from koktok.files import write_file
 from koktok.pipeline import train
@@ -19,8 +20,16 @@ TRAINED = 25.0
 """Megabytes to train on: so much reaches a vocabulary of 32,000, and more only takes longer."""
 
 
-def made_from(folder: Path, cache: Path, size: int, megabytes: float) -> tuple[str, str, str, str]:
-    """Folders of a unigram and a `bpe-bytes` tokenizer, the file of the text to measure on, and a sentence about it."""
+KINDS: dict[str, dict[str, Any]] = {
+    "unigram": {"train": {"model": "unigram"}},
+    "bpe-bytes": {"train": {"model": "bpe-bytes"}},
+    "bpe-bytes-gpt2": {"train": {"model": "bpe-bytes"}, "pretokenize": {"pattern": "gpt2"}},
+}
+"""The last one runs in gigatoken, which knows no other pattern better."""
+
+
+def made_from(folder: Path, cache: Path, size: int, megabytes: float) -> tuple[list[str], str, str]:
+    """Folders of a tokenizer of each of `KINDS`, the file of the text to measure on, and a sentence about it."""
     sources = [Source.of(path) for path in Source.of(folder).paths]
     total = sum(n_bytes(read_lines(source)) for source in sources) / 1e6
     share = min(megabytes / total, 0.5) if total else 0.5
@@ -39,11 +48,11 @@ def made_from(folder: Path, cache: Path, size: int, megabytes: float) -> tuple[s
     names["test"] = cache / f"test-{hashlib.sha256(text).hexdigest()[:12]}.txt"
     write_file(names["train"], lesson)
     write_file(names["test"], text)
-    folders = [tokenizer_of(names["train"], cache, size, model) for model in ("unigram", "bpe-bytes")]
+    folders = [str(tokenizer_of(names["train"], cache, size, kind)) for kind in KINDS]
     told = f"trained on {len(lesson) / 1e6:.1f} MB of `{folder.name}`, measured on {n_bytes(held) / 1e6:.1f} MB of other blocks"
     if more:
         told += f" and {n_bytes(more) / 1e6:.1f} MB of those that were open to training"
-    return str(folders[0]), str(folders[1]), str(names["test"]), told
+    return folders, str(names["test"]), told
 
 
 def side(sources: Iterable[Source], share: float, *, held: bool) -> Iterator[str]:
@@ -65,10 +74,11 @@ def first(lines: Iterable[str], wanted: float) -> Iterator[str]:
         yield line
 
 
-def tokenizer_of(text: Path, cache: Path, size: int, model: str) -> Path:
+def tokenizer_of(text: Path, cache: Path, size: int, kind: str) -> Path:
     """Trained once for the same text; delete the folder to train again."""
-    folder = cache / f"{model}-{size}-{text.stem.removeprefix('train-')}"
+    folder = cache / f"{kind}-{size}-{text.stem.removeprefix('train-')}"
     if not folder.exists():
-        values = {"train": {"vocab_size": size, "model": model}, "holdout": 0.0}
-        train([Source.of(text)], Recipe.build(values), cache=cache / "analyses").tokenizer.save(folder)
+        values = KINDS[kind] | {"holdout": 0.0}
+        values["train"] = values["train"] | {"vocab_size": size}
+        train([Source.of(text)], Recipe().changed(**values), cache=cache / "analyses").tokenizer.save(folder)
     return folder

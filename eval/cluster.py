@@ -1,11 +1,13 @@
 """Spark beside one machine, on the same cores: counting, analysing, encoding, and what a second run costs.
 
-    python -m eval.cluster TEXT [--cores 2] [--tokenizer FOLDER] [--work FOLDER] [--report FILE]
+    python -m eval.cluster TEXT [--mb 1000] [--cores 2] [--tokenizer FOLDER] [--work FOLDER] [--report FILE]
 
-TEXT is plain text of some size (`python -m eval.heaps` makes some). Each row is a process of its own that is measured from
-outside: wall time, processor time of it and of all that it starts (JVM, Python workers, Kiwi), and the most memory that these
-have at once (sums of resident memory, so pages that they share count for each). `start` is a session that does nothing: Spark's
-other rows hold that much, too. Results are compared: every row must give the bytes, or the ids, of the row above it.
+TEXT is plain text of some size, or with --mb a folder with text/ of which `eval.heaps` makes so much. Each row is a process of its
+own that is measured from outside: wall time, processor time of it and of all that it starts (JVM, Python workers, Kiwi), the
+JVM's share of that, and the most memory that these have at once (sums of resident memory, so pages that they share count for each).
+`start` is a session that does nothing. The last column is the processor time without that of the start, as a multiple of what one
+machine takes for the same, and for second runs as a share of the first. Results are compared: every row must give the bytes, or
+the ids, of the row above it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eval.machine import Told, machine
@@ -27,6 +29,12 @@ from eval.machine import Told, machine
 SHUFFLE = "8"
 INCREMENT = 0.05
 """Share of the words that are new in the row of the increment."""
+
+HEAPS = 0.754
+"""Exponent of distinct words in running ones, as `python -m eval.heaps` fits it; it falls with size, so that a terabyte has fewer."""
+
+CLUSTER = 200
+"""Cores of the cluster on paper: 50 executors of 4."""
 
 
 # ── the stages, each in a process of its own ──────────────────────────────────────────────────────────────────────────
@@ -105,13 +113,14 @@ def one_encode(given: argparse.Namespace) -> None:
 
 
 def many_encode(given: argparse.Namespace) -> None:
-    from koktok.cluster.source import register
-    from koktok.cluster.spark import read_text
+    from koktok.cluster.source import encode_files
 
-    session = spark(given)
-    register(session)
-    writer = read_text(session, [str(given.text)]).write.format("koktok").option("tokenizer", str(given.tokenizer))
-    writer.mode("overwrite").save(str(given.work / "many"))
+    encode_files(spark(given), [str(given.text)], given.work / "many", given.tokenizer)
+
+
+def many_encode_touched(given: argparse.Namespace) -> None:
+    os.utime(given.text)
+    many_encode(given)
 
 
 def start(given: argparse.Namespace) -> None:
@@ -129,6 +138,7 @@ STAGES: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
     "one-encode": ("encode, one machine", one_encode),
     "many-encode": ("encode, Spark", many_encode),
     "many-encode-again": ("encode, Spark, nothing new", many_encode),
+    "many-encode-touched": ("encode, Spark, nothing new, but the file is touched", many_encode_touched),
 }
 
 
@@ -154,18 +164,21 @@ def spark(given: argparse.Namespace):
 # ── measuring ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def measured(command: list[str]) -> tuple[float, float, float]:
-    """Wall time, processor time and memory in GB of a process and of all processes of its session."""
+def measured(command: list[str]) -> tuple[float, float, float, float]:
+    """Wall time, processor time, that of Java in it, and memory in GB of a process and of all processes of its session."""
     begun = time.perf_counter()
     job = subprocess.Popen(command, start_new_session=True)
     used: dict[str, float] = {}
+    java: set[str] = set()
     peak = 0
     while job.poll() is None:
         now = 0
         for process in Path("/proc").glob("[0-9]*"):
             try:
-                fields = (process / "stat").read_text().rsplit(")", 1)[1].split()
+                name, rest = (process / "stat").read_text().rsplit(")", 1)
+                fields = rest.split()
                 if int(fields[3]) == job.pid:
+                    java |= {process.name} if name.endswith("(java") else set()
                     used[process.name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
                     now += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
             except OSError:
@@ -174,7 +187,8 @@ def measured(command: list[str]) -> tuple[float, float, float]:
         time.sleep(0.1)
     if job.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {job.returncode}")
-    return time.perf_counter() - begun, sum(used.values()), peak / 1e9
+    jvm = sum(seconds for process, seconds in used.items() if process in java)
+    return time.perf_counter() - begun, sum(used.values()), jvm, peak / 1e9
 
 
 def content(work: Path, stage: str) -> object:
@@ -194,6 +208,7 @@ def content(work: Path, stage: str) -> object:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("text", type=Path)
+    parser.add_argument("--mb", type=float, help="make so much text of TEXT, a folder with text/")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--tokenizer", type=Path, help="a folder; without it there are no rows of encoding")
     parser.add_argument("--work", type=Path, help="where the stages write; a temporary folder by default")
@@ -206,24 +221,73 @@ def main() -> None:
         STAGES[given.stage][1](given)
         return
     tell = Told(given.report)
-    size = given.text.stat().st_size / 1e6
-    tell(f"{machine()}\n{size:.0f} MB, {given.cores} cores\n")
-    tell("| stage | s | processor s | MB/s | GB of memory |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         work = given.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
+        text = given.text
+        if given.mb:
+            from eval.heaps import base_lines, write_sized
+
+            text = work / "text.txt"
+            write_sized(base_lines(given.text), int(given.mb * 1e6), text)
+        size = text.stat().st_size / 1e6
+        tell(f"{machine()}\n{size:.0f} MB, {given.cores} cores\n")
+        tell("| stage | s | processor s | of it Java | MB/s | GB of memory | beside one machine |\n" + "|---" * 7 + "|")
         made: dict[str, object] = {}
+        took: dict[str, float] = {}
         for stage, (name, _) in STAGES.items():
             if ("encode" in stage and not given.tokenizer) or (given.only and stage not in given.only.split(",")):
                 continue
-            words = [sys.executable, "-m", "eval.cluster", str(given.text), "--stage", stage, "--work", str(work)]
+            words = [sys.executable, "-m", "eval.cluster", str(text), "--stage", stage, "--work", str(work)]
             words += ["--cores", str(given.cores), *(["--tokenizer", str(given.tokenizer)] if given.tokenizer else [])]
-            wall, cpu, peak = measured(words)
-            tell(f"| {name} | {wall:.1f} | {cpu:.1f} | {size / wall:.1f} | {peak:.2f} |")
+            wall, cpu, jvm, peak = measured(words)
+            took[stage] = max(0.0, cpu - took.get("start", 0.0)) if stage.startswith("many") else cpu
+            tell(
+                f"| {name} | {wall:.1f} | {cpu:.1f} | {jvm:.1f} | {size / wall:.1f} | {peak:.2f} | {beside(stage, took)} |"
+            )
             if stage != "start":
                 found, what = content(work, stage), stage.split("-")[1]
                 if made.setdefault(what, found) != found:
                     raise SystemExit(f"{name}: other bytes than one machine's")
+        tell("")
+        for line in on_paper(size, took, work):
+            tell(line)
+
+
+def on_paper(size: float, took: dict[str, float], work: Path) -> Iterator[str]:
+    """What a terabyte would take on a cluster, from the rates measured here: size in MB, processor time without the start."""
+    import polars as pl
+
+    from koktok.cluster.segment import words_to_analyse
+    from koktok.text.sources import Source
+
+    times = 1e6 / size
+    yield f"1 TB on {CLUSTER} cores, from these rates\n"
+    yield "| stage | rate of a core | what | minutes |\n|---|---|---|---|"
+    if seconds := took.get("many-count"):
+        yield f"| count | {size / seconds:.1f} MB/s | | {1e6 / (size / seconds) / CLUSTER / 60:.0f} |"
+    counted = work / "one.parquet"
+    if counted.exists():
+        distinct = pl.scan_parquet(counted).select(pl.len()).collect().item()
+        grown = distinct * times**HEAPS
+        yield f"| distinct words | | {distinct:,} here, by Heaps' law {grown / 1e9:.1f} billion | |"
+        if seconds := took.get("many-segment"):
+            asked = len(words_to_analyse([Source.of(counted)]))
+            wanted = asked * (grown / distinct) ** 0.5  # a training takes the square root of what there is
+            rate = asked / seconds
+            yield f"| analyse | {rate:,.0f} words/s | {wanted / 1e6:.0f} million words | {wanted / rate / CLUSTER / 60:.1f} |"
+    if seconds := took.get("many-encode"):
+        yield f"| encode | {size / seconds:.1f} MB/s | | {1e6 / (size / seconds) / CLUSTER / 60:.0f} |"
+
+
+def beside(stage: str, took: dict[str, float]) -> str:
+    """What a stage of Spark takes without its start: of one machine's, or of the first run."""
+    which, _, rest = stage.partition("-")
+    what, _, again = rest.partition("-")
+    first = took.get(f"many-{what}" if again else f"one-{what}")
+    if which != "many" or not first:
+        return ""
+    return f"{took[stage] / first:.0%} of the first" if again else f"× {took[stage] / first:.1f}"
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import hashlib
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eval.machine import Told, machine
+from eval.texts import data_of
 from koktok.files import write_file
 
 if TYPE_CHECKING:
@@ -43,9 +45,12 @@ ONCE = 0.6
 
 
 def base_lines(folder: Path) -> list[str]:
-    """All lines of DATA/text, blocks of 50 in an order chosen by hash, so that every part is like the whole."""
+    """All lines of DATA/text but those held out, blocks of 50 in an order chosen by hash: every part is like the whole."""
     blocks: list[tuple[bytes, list[str]]] = []
-    for path in sorted((folder / "text").glob("*.txt*")):
+    paths = [path for path in sorted((folder / "text").glob("*.txt*")) if ".held-out." not in path.name]
+    if not paths:
+        sys.exit(f"eval: `{folder / 'text'}` holds no text; give the folder that holds text/ and gold/")
+    for path in paths:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="\n") as file:
             lines = [line.rstrip("\n") for line in file if line.strip()]
         blocks += [
@@ -121,7 +126,7 @@ def write_sized(lines: list[str], size: int, path: Path, seed: int = 0) -> list[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", help="folder with text/")
+    parser.add_argument("data", type=data_of, help="folder with text/, or corpus:bench-ko")
     parser.add_argument("out", type=Path, help="file to write")
     parser.add_argument("--mb", type=float, default=1000)
     parser.add_argument("--seed", type=int, default=0)
@@ -129,7 +134,7 @@ def main() -> None:
     given = parser.parse_args()
     tell = Told(given.report)
     begun = time.perf_counter()
-    table = write_sized(base_lines(Path(given.data)), int(given.mb * 1e6), given.out, given.seed)
+    table = write_sized(base_lines(given.data), int(given.mb * 1e6), given.out, given.seed)
     tell(
         "\n".join(
             [*table, "", f"{given.out.stat().st_size:,} bytes in {time.perf_counter() - begun:.0f} s; {machine()}"]

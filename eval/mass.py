@@ -16,7 +16,7 @@ from pathlib import Path
 
 from eval import trainers
 from eval.machine import Told, machine
-from eval.texts import GOLDS
+from eval.texts import GOLDS, data_of
 from koktok.count import count_words
 from koktok.count.prepared import prepare
 from koktok.recipe import Recipe
@@ -66,14 +66,14 @@ def row(name: str, tokenizer: Tokenizer, data: trainers.Data, analysed: int) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", help="folder with text/ and gold/")
+    parser.add_argument("data", type=data_of, help="folder with text/ and gold/, or corpus:bench-ko")
     parser.add_argument("--size", type=int, default=32_000)
     parser.add_argument("--masses", default="0.95,0.9,0.8")
     parser.add_argument("--tails", default="endings,model,dropped,whole")
     parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
     recipe = Recipe.build({"train": {"vocab_size": given.size}, "holdout": 0.0})
-    data = trainers.read(Path(given.data), GOLDS.split(",")[:1])
+    data = trainers.read(given.data, GOLDS.split(",")[:1])
     counts = prepare(count_words(data.train), Normalizer(), PATTERN)
     segmenter = CachedSegmenter(supervised("kiwi"))
     whole = segment_counts(counts, segmenter, POLICY)

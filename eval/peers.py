@@ -19,7 +19,7 @@ from pathlib import Path
 
 from koktok.files import workplace, workplace_of
 
-__all__ = ["PEERS", "Peer", "digest_of", "train_peer"]
+__all__ = ["PEERS", "Peer", "digest_of", "library_version", "source_of", "train_peer"]
 
 Make = Callable[[Sequence[str], int, Path], str]
 """Lines, vocabulary size and an empty folder to the spec of what was trained into it."""
@@ -60,8 +60,8 @@ def train_peer(peer: Peer, lines: Sequence[str], size: int, work: Path) -> str:
 
     The folder is made beside its place and renamed, so that one that is there is whole.
     """
-    versions = {name: _version(name) for name in peer.libraries}
-    key = json.dumps([peer.name, size, digest_of(lines), versions, _source_of(peer)], sort_keys=True)
+    versions = {name: library_version(name) for name in peer.libraries}
+    key = json.dumps([peer.name, size, digest_of(lines), versions, source_of(peer)], sort_keys=True)
     place = work / "peers" / hashlib.sha256(key.encode()).hexdigest()[:16]
     told = place / "peer.json"
     if not told.exists():
@@ -88,14 +88,14 @@ def train_peer(peer: Peer, lines: Sequence[str], size: int, work: Path) -> str:
     return f"{found['kind']}:{place / found['path']}"
 
 
-def _version(name: str) -> str:
+def library_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
 
 
-def _source_of(peer: Peer) -> str:
+def source_of(peer: Peer) -> str:
     """A digest of our own trainers for our own rows: their version does not change with every edit."""
     if not peer.name.startswith("koktok"):
         return ""

@@ -1,6 +1,6 @@
 """The picture of README and docs: tokens against F1 at human morpheme boundaries, from a report of `eval full`.
 
-python -m eval.picture eval/reports/2026-11-21-full.json docs/images/tokens-f1.svg
+python -m eval.picture eval/reports/2026-11-22-bench-ko.json docs/images/tokens-f1.svg
 """
 
 from __future__ import annotations
@@ -8,6 +8,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+
+from koktok.report.charts import COLOURS, Mark, alone, points
+from koktok.report.frontier import STYLE
+
+INK = ".k0 { stroke: #757575 } .k1 { stroke: #00796b } .dot.best { fill: #00796b } .mark { stroke: none }"
 
 SHOWN = {
     "SentencePiece Unigram, spaces only": "SentencePiece Unigram",
@@ -26,31 +31,22 @@ SHOWN = {
 
 def draw(report: Path, out: Path) -> list[str]:
     """Draw the rows of `SHOWN` that the report has; gives their names."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    mpl.rcParams.update({"svg.hashsalt": "koktok", "svg.fonttype": "none", "font.family": "sans-serif"})
-    from matplotlib import pyplot as plt
-
-    rows = {row["name"]: row for row in json.loads(report.read_text(encoding="utf-8"))["rows"]}
-    figure, axes = plt.subplots(figsize=(7.2, 4.2))
-    found = []
-    for name, label in SHOWN.items():
-        scores = rows.get(name, {}).get("scores", {})
-        if "fertility" not in scores or "boundary_f1" not in scores:
-            continue
-        found.append(label)
-        x, y = scores["fertility"]["value"], scores["boundary_f1"]["value"]
-        ours, wide = name.startswith("koktok"), "superwords" in name
-        axes.plot(x, y, "o" if not wide else "s", color="#00796b" if ours else "#9e9e9e", markersize=7)
-        axes.annotate(label, (x, y), xytext=(7, -3), textcoords="offset points", fontsize=9)
-    axes.set_xlabel("tokens per eojeol (fewer is shorter text)")
-    axes.set_ylabel("F1 at human morpheme boundaries")
-    axes.margins(x=0.25, y=0.12)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(out, format="svg", metadata={"Date": None})
-    return found
+    rows = {row["name"]: row.get("scores", {}) for row in json.loads(report.read_text(encoding="utf-8"))["rows"]}
+    shown = {name: label for name, label in SHOWN.items() if {"fertility", "boundary_f1"} <= rows.get(name, {}).keys()}
+    marks = [
+        # The numbers are those of a colour, and the second group's of a square.
+        Mark(
+            1 + ("koktok" in name) + COLOURS * ("superwords" in name),
+            label,
+            rows[name]["fertility"]["value"],
+            rows[name]["boundary_f1"]["value"],
+            front="koktok" in name,
+        )
+        for name, label in shown.items()
+    ]
+    axes = ("tokens per eojeol (fewer is shorter text)", ""), ("F1 at human morpheme boundaries", "")
+    out.write_text(alone(points(marks, *axes, curves=(), width=720, height=440), f"{STYLE}{INK}"), encoding="utf-8")
+    return list(shown.values())
 
 
 if __name__ == "__main__":

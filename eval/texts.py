@@ -9,13 +9,11 @@ import unicodedata
 from pathlib import Path
 
 from koktok.files import cache_dir
+from koktok.report.benchmark import LEFT_OUT, head
 from koktok.text.corpora import fetch, texts
 
 CAP, BLOCK, HELD = 110_000, 50, 10
 """Eojeols that are read of each file, so that no domain drowns the others; lines of a block; one block of ten is held out."""
-
-LEFT_OUT = ("bible_krv_1961", "news_north_korean")
-"""The same sentences stand in bible_modern and news_parallel."""
 
 
 GOLDS = "ko_kaist-ud-dev.conllu,ko_ksl-ud-dev.conllu"
@@ -47,28 +45,36 @@ def data_of(given: str) -> Path:
 
 
 def split(folder: Path, cap: int = CAP) -> tuple[list[str], dict[str, list[str]]]:
-    """Training lines, and held-out lines by file: at most `cap` eojeols a file.
+    """Training lines, and held-out lines by file, as `parts` has them."""
+    train, held = parts(folder, cap)
+    return [line for lines in train.values() for line in lines], held
+
+
+def parts(folder: Path, cap: int = CAP) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Training lines and held-out lines by file: at most `cap` eojeols a file.
 
     Held out is what the corpus's recipe holds out (a tenth of the cap), or else blocks of lines by hash.
     """
-    paths = sorted(path for path in folder.glob("*.txt*") if path.name.split(".")[0].replace("-", "_") not in LEFT_OUT)
+    paths = sorted(path for path in folder.glob("*.txt*") if path.name.split(".")[0].replace("_", "-") not in LEFT_OUT)
     if not paths:
         sys.exit(f"eval: `{folder}` holds no text; give the folder that holds text/ and gold/")
-    train: list[str] = []
+    train: dict[str, list[str]] = {}
     held: dict[str, list[str]] = {}
     apart = {path.name.split(".")[0] for path in paths if ".held-out." in path.name}
     for path in paths:
         name, seen = path.name.split(".")[0], 0
-        is_apart = ".held-out." in path.name
+        if ".held-out." in path.name:
+            held[name] = head(path, cap // HELD)
+            continue
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
             for i, raw in enumerate(file):
                 line = unicodedata.normalize("NFC", raw.rstrip("\n"))
                 seen += len(line.split())
-                if seen > (cap / HELD if is_apart else cap):
+                if seen > cap:
                     break
                 if line.strip() and name in apart:
-                    (held.setdefault(name, []) if is_apart else train).append(line)
+                    train.setdefault(name, []).append(line)
                 elif line.strip():
                     digest = hashlib.sha256(f"{name}:{i // BLOCK}".encode()).hexdigest()
-                    (held.setdefault(name, []) if int(digest, 16) % HELD == 0 else train).append(line)
+                    (held if int(digest, 16) % HELD == 0 else train).setdefault(name, []).append(line)
     return train, held

@@ -8,7 +8,8 @@ settings). Tokens are counted on held-out lines, scores on the gold files, both 
 over the texts and over the documents of a gold. Josa and eomi are recall on the first gold, and the last F1 is that before particles,
 endings and the copula, mean of the golds. "Gaps" is the share of the gaps between eojeols of held-out lines that lie inside a token.
 Several sizes are trained in one run from one table of candidates. SentencePiece puts a space before every line (its dummy prefix) and
-koktok does not: `bare` are its rows without, `--space` gives koktok lines with one.
+koktok does not: `bare` are its rows without, `--space` gives koktok lines with one. `like` are rows of SentencePiece with what koktok
+has by default, one at a time and all.
 """
 
 from __future__ import annotations
@@ -34,12 +35,21 @@ from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import read_gold
+from koktok.hangul import KS_X_1001
 from koktok.metrics import GoldPage, Scores, Text, Value, score
 
 if TYPE_CHECKING:
     from koktok.train.unigram import Point
 
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+
+LIKE: dict[str, dict[str, Any]] = {
+    "digits alone": {"split_digits": True},
+    "no dummy prefix": {"add_dummy_prefix": False},
+    "bytes": {"byte_fallback": True},
+    "2,350 syllables": {"required_chars": "".join(KS_X_1001)},
+}
+"""What koktok has by default and SentencePiece has not; each costs tokens."""
 
 Cutter = Callable[[str], list[tuple[int, int]]]
 """A line to the spans of its tokens, in code points."""
@@ -258,6 +268,10 @@ def peers(data: Data, size: int, which: list[str]) -> Iterator[tuple[str, Callab
                 f"{label}, split_by_whitespace=false",
                 lambda k=kind: sentencepiece(data, size, model_type=k, split_by_whitespace=False),
             )
+    for name, more in {**LIKE, "all of these": {k: v for one in LIKE.values() for k, v in one.items()}}.items():
+        if "like" in which:
+            made = partial(sentencepiece, data, size, model_type="unigram", **words, **more)
+            yield f"SentencePiece unigram, spaces only, {name}", made
     for kind in ("unigram", "bpe") if "bare" in which else ():
         made = partial(sentencepiece, data, size, model_type=kind, add_dummy_prefix=False, **words)
         yield f"SentencePiece {kind}, spaces only, no dummy prefix", made
@@ -279,7 +293,9 @@ def main() -> None:
     parser.add_argument("--superwords", action="store_true", help="also with pieces that cross spaces")
     parser.add_argument("--bpe", action="store_true", help="also koktok's curriculum BPE")
     parser.add_argument("--space", action="store_true", help="koktok reads every line with a space in front")
-    parser.add_argument("--peers", default="sp,hf,kiwi", help="sp (or spbpe: its BPE only), bare, hf, kiwi, or none")
+    parser.add_argument(
+        "--peers", default="sp,hf,kiwi", help="sp (or spbpe: its BPE only), like, bare, hf, kiwi, or none"
+    )
     given = parser.parse_args()
     sizes = [int(size) for size in given.sizes.split(",")]
     data = read(given.data, given.gold.split(","))

@@ -4,7 +4,6 @@ This folder adds: honesty about the gold. Only the treebanks whose morphemes peo
 whose annotation contradicts itself are masked, counted and never scored.
 """
 
-from koktok.gold.align import Alignment, surface_cuts
 from koktok.gold.readers import read_gold
 from koktok.gold.sentences import (
     FUNCTIONAL,
@@ -16,6 +15,7 @@ from koktok.gold.sentences import (
     check_names,
     kind_of,
 )
+from koktok.segment.align import Alignment, surface_cuts
 
 __all__ = [
     "FUNCTIONAL",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
-from koktok.gold.align import letters, surface_cuts
+from koktok.segment.align import letters, surface_cuts
 
 __all__ = ["deal"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from koktok.errors import UsageError
-from koktok.gold.align import TOLERATED, surface_cuts
 from koktok.hangul import is_syllable
+from koktok.segment.align import TOLERATED, surface_cuts
 
 __all__ = [
     "FUNCTIONAL",
@@ -127,11 +127,9 @@ class GoldCorpus:
 
     Parameters
     ----------
-    name : str
     human : bool
         Whether people annotated the morphemes; everything else is silver.
     sentences : list of GoldSentence
-    words : int
     skipped : Counter
         Reason to number of words that are not scored.
     digest : str

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from koktok.errors import ArtifactError, InputError
+from koktok.errors import InputError
 from koktok.pipeline.curve import FrontierRow, Reference, on_front, ordered
 from koktok.report.charts import Line, Mark, alone, points, style_of
 from koktok.train.unigram import PRESETS
@@ -22,7 +22,6 @@ __all__ = [
     "cells",
     "draw",
     "flags",
-    "from_dict",
     "plot",
     "to_dict",
     "to_markdown",
@@ -138,8 +137,8 @@ def to_dict(rows: Sequence[FrontierRow], against: Reference | None = None) -> Fr
     Examples
     --------
     >>> found = to_dict([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, {})])
-    >>> found["version"], found["rows"][0]["on_front"], from_dict(found)[0].name
-    (2, True, 'short')
+    >>> found["version"], found["rows"][0]["on_front"]
+    (2, True)
     """
     rows = ordered(rows)
     return {
@@ -163,24 +162,6 @@ def _row_dict(row: FrontierRow, *, on_front: bool) -> RowDict:
         "dials": dict(row.dials),
         "on_front": on_front,
     }
-
-
-def from_dict(content: Mapping[str, Any]) -> list[FrontierRow]:
-    """The rows that `to_dict` wrote.
-
-    Raises
-    ------
-    ArtifactError
-        When it is something else, or of another version.
-    """
-    if content.get("format") != FORMAT or content.get("version") != VERSION:
-        raise ArtifactError(
-            f"wanted {FORMAT} of version {VERSION}; {content.get('format')!r}, {content.get('version')!r} came"
-        )
-    try:
-        return [FrontierRow(**{key: row[key] for key in FrontierRow.__dataclass_fields__}) for row in content["rows"]]
-    except (KeyError, TypeError) as error:
-        raise ArtifactError(f"a row of the {FORMAT} is broken: {error!r}") from error
 
 
 Limits = tuple[float, float, float, float]

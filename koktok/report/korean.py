@@ -43,6 +43,11 @@ _NOTES: Final = (
     (r"one token a jamo", "자모마다 토큰 하나"),
     (r"analyser at run time", "실행할 때 형태소 분석기를 씀"),
     (r"analyser at run time, pure Python", "실행할 때 형태소 분석기를 씀(순수 파이썬)"),
+    (r"analyser at run time, an eojeol at a time", "실행할 때 형태소 분석기를 어절마다 씀"),
+    (
+        r"restored forms are laid on the text, spaces are no tokens",
+        "복원된 형태를 본문에 맞춤, 공백은 토큰이 되지 않음",
+    ),
     (r"Kiwi at run time", "실행할 때 Kiwi를 씀"),
     (
         r"surface morphemes, a fused syllable stays whole, spaces are no tokens",
@@ -68,10 +73,10 @@ _NOTES: Final = (
 """Notes, or their parts between semicolons, of the adapters in `koktok.foreign`."""
 
 _UNITS: Final = {
-    "documents": "문서 {}개",
-    "domains": "분야 {}개",
-    "blocks of 50 lines": "50줄 묶음 {}개",
-    "blocks of 50 sentences": "50문장 묶음 {}개",
+    "document": "문서 {}개",
+    "domain": "분야 {}개",
+    "block of 50 lines": "50줄 묶음 {}개",
+    "block of 50 sentences": "50문장 묶음 {}개",
 }
 
 _STABILITY: Final = "바꾸기 전과 뒤의 분할을 비교한 F1. 두 음절이 모두 그대로이고 여전히 이웃인 자리에서만 잽니다."
@@ -111,7 +116,7 @@ DEFINITIONS: Final = {
     "boundary_ceiling": "2·min(분할, 경계) / (분할 + 경계). 분할이나 경계를 모두 맞혔을 때의 F1입니다.",
     "eojeols_exact": "두 음절 사이의 분할이 정답과 똑같은 어절 수 / 채점한 어절 수.",
     "boundary_f1_functional": "조사, 어미, 지정사 앞 경계만으로 구한 F1. 다른 종류의 경계에 놓인 분할은 세지 않습니다.",
-    "boundary_f1_macro": "정답 말뭉치마다 구한 조사·어미·지정사 앞 경계 F1의 평균. 말뭉치의 크기는 따지지 않습니다.",
+    "boundary_f1_macro": "사람이 단 정답 말뭉치(없으면 전부)에서 구한 조사·어미·지정사 앞 경계 F1의 평균. 말뭉치의 크기는 따지지 않습니다.",
     "over_split": "정답 경계가 아닌 자리의 분할 수 / 채점한 어절 수.",
     "under_split": "음절 끝에 있는데 분할되지 않은 정답 경계 수 / 채점한 어절 수.",
     "morpheme_intact": "양 끝이 분할이나 어절 끝이고 안에는 분할이 없는 형태소 수 / 정답 형태소 수.",
@@ -196,16 +201,19 @@ def korean_units(units: str) -> str:
     --------
     >>> korean_units("466 blocks of 50 lines (the text); 9 documents (kaist-dev)")
     '50줄 묶음 466개(본문); 문서 9개(kaist-dev)'
+    >>> korean_units("1 block of 50 lines (the text)")
+    '50줄 묶음 1개(본문)'
     """
     found = []
     for part in units.split("; "):
         matched = re.fullmatch(r"(?:([\d,]+) )?(.*?)(?: \((.*)\))?", part)
         number, name, where = matched.groups() if matched else (None, part, None)
+        one = name if number == "1" else name.replace("s", "", 1)
         if name == "blocks of lines":
             found.append("줄 묶음")
-        elif number and name in _UNITS:
+        elif number and one in _UNITS:
             place = "" if not where else f"({'본문' if where == 'the text' else where})"
-            found.append(_UNITS[name].format(number) + place)
+            found.append(_UNITS[one].format(number) + place)
         else:
             found.append(part)
     return "; ".join(found)

@@ -11,7 +11,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
@@ -25,6 +25,7 @@ from koktok.files import write_file
 from koktok.gold import check_names
 from koktok.hangul import has_syllable
 from koktok.metrics import Difference, GoldPage, Parallel, Scores, Text, compare, holm, metrics, score, speed
+from koktok.progress import Tell
 from koktok.report.names import distinct
 from koktok.report.schema import Report, ReportRow, Sentence, SpeedReport, SpeedRow
 from koktok.report.scored import gold_info, row_of, texts_of
@@ -42,8 +43,6 @@ SPEED_BYTES: Final = 200_000
 SHOWN_LENGTH: Final = (12, 70)
 """Sentences of so many characters fit on one line of the page."""
 
-Tell = Callable[[str, int, int | None], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -54,7 +53,7 @@ class Entry:
     spec : str
         What `koktok.foreign.open_spec` opens.
     name : str
-        What tables call it; the subject's own name where it is empty.
+        What tables call it; the tokenizer's own name where it is empty.
     shown : str
         What stands in place of the spec in the report, for vocabularies that lie in a work folder.
     why : str
@@ -73,7 +72,6 @@ class Material:
 
     Parameters
     ----------
-    text : Text, optional
     golds : sequence of GoldCorpus
     parallel : Parallel, optional
         The same lines in Korean and English.
@@ -162,7 +160,6 @@ def measure(
     Parameters
     ----------
     entries : sequence of Entry
-    material : Material
     title, command : str
         What stands above the tables.
     reference : str, optional
@@ -198,19 +195,19 @@ def measure(
     rows: list[ReportRow] = []
     tokens: list[dict[int, list[tuple[int, int]]]] = [{} for _ in material.shown]
     measured: set[str] = set()
-    for number, (entry, subject, name) in enumerate(
+    for number, (entry, tokenizer, name) in enumerate(
         zip(entries, opened, _names(entries, opened), strict=True), start=1
     ):
         run.tell(f"measuring {len(entries)} tokenizers", number - 1, len(entries))
         row = ReportRow(number=number, name=name, spec=entry.shown or entry.spec, family=_family(entry.spec))
-        if isinstance(subject, str):
-            rows.append(row.model_copy(update={"why": subject}))
+        if isinstance(tokenizer, str):
+            rows.append(row.model_copy(update={"why": tokenizer}))
             continue
         try:
-            done = run.one(subject)
+            done = run.one(tokenizer)
         except Exception as error:  # a foreign library may raise anything; its row says what, and the others go on
             why = f"{type(error).__name__}: {error}".split("\n")[0]
-            rows.append(row.model_copy(update={"why": why, "failed": True, "vocab_size": subject.size}))
+            rows.append(row.model_copy(update={"why": why, "failed": True, "vocab_size": tokenizer.size}))
             continue
         rows.append(done.row.model_copy(update=row.model_dump(include={"number", "name", "spec", "family"})))
         measured.update(done.measures)
@@ -266,20 +263,20 @@ class _Measuring:
         self.options: dict[str, Any] = {"extended": extended, "sample": sample, "resamples": resamples, "seed": seed}
         self._reference: Scores | None = None
 
-    def one(self, subject: ForeignTokenizer) -> _Done:
+    def one(self, tokenizer: ForeignTokenizer) -> _Done:
         """The row of one tokenizer, from the cache where it is there."""
-        place = self.kept / f"{self._key(subject)}.json" if self.kept else None
+        place = self.kept / f"{self._key(tokenizer)}.json" if self.kept else None
         if place and place.exists():
             return _Done.model_validate_json(place.read_text(encoding="utf-8"))
-        done = self._measured(subject)
+        done = self._measured(tokenizer)
         if place:
             write_file(place, done.model_dump_json().encode())
         return done
 
-    def _measured(self, subject: ForeignTokenizer) -> _Done:
-        scores = self._scores(subject)
+    def _measured(self, tokenizer: ForeignTokenizer) -> _Done:
+        scores = self._scores(tokenizer)
         differences: dict[str, Difference] = {}
-        if self.against is not None and subject is not self.against:
+        if self.against is not None and tokenizer is not self.against:
             if self._reference is None:
                 self._reference = self._scores(self.against)
             for key in COMPARED:
@@ -289,17 +286,17 @@ class _Measuring:
                     )
                     if math.isfinite(found.value):
                         differences[key] = found
-        shown = subject.encode([sentence.text for sentence in self.material.shown])
+        shown = tokenizer.encode([sentence.text for sentence in self.material.shown])
         return _Done(
-            row=row_of(subject, scores).model_copy(update={"differences": differences}),
+            row=row_of(tokenizer, scores).model_copy(update={"differences": differences}),
             tokens=[[(int(a), int(b)) for a, b in shown[k].spans] for k in range(len(self.material.shown))],
             measures=sorted({name.split("@")[0] for name in scores.values}),
         )
 
-    def _scores(self, subject: ForeignTokenizer) -> Scores:
+    def _scores(self, tokenizer: ForeignTokenizer) -> Scores:
         material = self.material
         return score(
-            subject,
+            tokenizer,
             material.text,
             gold=self.pages,
             reference=self.against,
@@ -310,13 +307,13 @@ class _Measuring:
             **self.options,
         )
 
-    def _key(self, subject: ForeignTokenizer) -> str:
+    def _key(self, tokenizer: ForeignTokenizer) -> str:
         material = self.material
         both = material.parallel
         beside = [material.english and material.english.digest, material.code and material.code.digest]
         beside += [hashlib.sha256(repr((both.korean, both.other)).encode()).hexdigest()] if both else []
         what = [
-            [subject.spec, subject.name, subject.digest, subject.libraries, subject.notes],
+            [tokenizer.spec, tokenizer.name, tokenizer.digest, tokenizer.libraries, tokenizer.notes],
             self.against and [self.against.name, self.against.digest],
             material.text and material.text.digest,
             [gold.digest for gold in material.golds],
@@ -356,7 +353,7 @@ def _opened(entry: Entry) -> ForeignTokenizer | str:
 def _names(entries: Sequence[Entry], opened: Sequence[ForeignTokenizer | str]) -> list[str]:
     """A name a row, all distinct."""
     pairs = zip(entries, opened, strict=True)
-    names = [entry.name or (entry.spec if isinstance(subject, str) else subject.name) for entry, subject in pairs]
+    names = [entry.name or (entry.spec if isinstance(tokenizer, str) else tokenizer.name) for entry, tokenizer in pairs]
     return distinct(names, [entry.shown or entry.spec for entry in entries])
 
 
@@ -396,9 +393,9 @@ def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell 
             break
         kept.append(line)
     rows = []
-    for number, (entry, subject, name) in enumerate(zip(entries, opened, names, strict=True), start=1):
+    for number, (entry, tokenizer, name) in enumerate(zip(entries, opened, names, strict=True), start=1):
         (tell or _silent)("timing", number - 1, len(entries))
-        if isinstance(subject, str):
+        if isinstance(tokenizer, str):
             continue
         found = speed(lambda spec=entry.spec: open_spec(spec), kept).as_dict()  # type: ignore[misc]
         rows.append(SpeedRow(number=number, name=name, scores={k: v for k, v in found.items() if v is not None}))

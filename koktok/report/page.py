@@ -32,7 +32,7 @@ from koktok.report.schema import Report, ReportRow, Sentence
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Span", "check_extra", "spans_of", "to_html"]
+__all__ = ["Span", "check_extra", "environment", "spans_of", "to_html"]
 
 HERE: Final = Path(__file__).parent
 
@@ -67,7 +67,6 @@ class Span:
 
     Parameters
     ----------
-    text : str
     colour : int
         Which background, a number that grows with each token; -1 for characters that are in no token.
     edge : str
@@ -123,10 +122,17 @@ def check_extra() -> None:
     MissingExtraError
         With the line to type.
     """
-    _environment()
+    environment()
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """What renders the templates of this room.
+
+    Raises
+    ------
+    MissingExtraError
+        When jinja2 is not installed.
+    """
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
@@ -136,20 +142,27 @@ def _environment() -> Environment:
     )
 
 
-def to_html(report: Report) -> str:
+def to_html(report: Report, playground: str = "") -> str:
     """The whole page.
+
+    Parameters
+    ----------
+    report : Report
+    playground : str
+        A page of `koktok.playground`, which stands in this one as a frame that may run its script and do nothing else.
 
     Raises
     ------
     MissingExtraError
         When jinja2 is not installed.
     """
-    environment = _environment()
     ran = [row for row in report.rows if row.ran]
     shares = [(row.number, row.name, _six(row.lengths)) for row in ran if row.lengths]
     curves = [Line(row.number, row.name, row.ranks) for row in ran if len(row.ranks) > 1]
-    page = environment.get_template("page.html.j2").render(
+    template = environment().get_template("page.html.j2")
+    page = template.render(
         report=report,
+        playground=playground,
         columns=columns_of(report)[:LEADING],
         compared=compared(report),
         equal=equal_tokens(report),

@@ -28,6 +28,7 @@ __all__ = [
     "SpeedReport",
     "SpeedRow",
     "TextInfo",
+    "is_report",
 ]
 
 FORMAT: Final = "koktok-report"
@@ -40,11 +41,16 @@ READABLE: Final = (1, 2, 3)
 def _without_manifest(folder: Path) -> tuple[str, ...]:
     """What an older koktok wrote beside its report.json, when it listed nothing."""
     try:
-        with (folder / "report.json").open("rb") as file:
-            ours = FORMAT.encode() in file.read(64)
+        ours = is_report(folder / "report.json")
     except OSError:
         return ()
     return ("report.json", "report.md", "report.html", "speed.json") if ours else ()
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is JSON of koktok's report, by its first bytes."""
+    with path.open("rb") as file:
+        return FORMAT.encode() in file.read(64)
 
 
 FOLDER = Product("report.sha256", "report", guest=True, earlier=_without_manifest)

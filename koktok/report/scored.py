@@ -31,7 +31,7 @@ def _defined(values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in sorted(values.items()) if math.isfinite(value.value)}
 
 
-def row_of(subject: ForeignTokenizer, scores: Scores) -> ReportRow:
+def row_of(tokenizer: ForeignTokenizer, scores: Scores) -> ReportRow:
     """A row of figures, without its number and family."""
     values = _defined(scores.values)
     golds: dict[str, dict[str, Value]] = {}
@@ -42,11 +42,11 @@ def row_of(subject: ForeignTokenizer, scores: Scores) -> ReportRow:
     lengths = [float(n) for n in scores.histograms.get("syllables_per_token", [])]
     return ReportRow(
         number=0,
-        name=subject.name,
-        spec=subject.spec,
+        name=tokenizer.name,
+        spec=tokenizer.spec,
         family="",
-        vocab_size=subject.size,
-        notes=list(subject.notes),
+        vocab_size=tokenizer.size,
+        notes=list(tokenizer.notes),
         signature=_signature(scores.signature),
         scores={name: value for name, value in values.items() if "@" not in name},
         domains={

@@ -1,4 +1,4 @@
-"""Words to cuts between their morphemes; reading order: boundaries, packed, cache, kiwi, mecab, workers, then this file.
+"""Words to cuts between their morphemes; reading order: policy, packed, cache, kiwi and the other analysers, workers, then this file.
 
 A segmenter is one method: `analyse(words)` gives the morphemes of each word. Which of their borders become cuts is the
 boundary policy's business, applied afterwards, so that a cached analysis serves every policy.
@@ -6,7 +6,7 @@ boundary policy's business, applied afterwards, so that a cached analysis serves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import numpy as np
 from koktok import hangul
 from koktok.count import Counts
 from koktok.errors import UsageError
+from koktok.progress import Done
 from koktok.segment.packed import packed_rows, unpack
 from koktok.segment.policy import Morpheme, Policy, Segmenter, codas_of, cuts_of
 from koktok.segment.segmented import Cut, SegmentedCounts
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SEGMENTERS", "Morpheme", "Policy", "Segmenter", "Whitespace", "bare", "segment_counts", "segmenter_for"]
 
-Progress = Callable[[int, int], None]
 
 MAX_ANALYSED = 100
 """Longer words are not analysed: no Korean eojeol has 100 characters (the longest in 77 MB of text that are words have
@@ -47,24 +47,34 @@ class Whitespace:
         return (() for _ in words)
 
 
-SEGMENTERS = ("kiwi", "mecab", "whitespace")
+SEGMENTERS = ("kiwi", "mecab", "okt", "komoran", "kkma", "hannanum", "khaiii", "soynlp", "whitespace")
 
 
-def segmenter_for(name: str, *, user_dictionary: str | None = None, threads: int | None = None) -> Segmenter:
+def segmenter_for(
+    name: str,
+    *,
+    user_dictionary: str | None = None,
+    threads: int | None = None,
+    counts: Mapping[str, int] | None = None,
+) -> Segmenter:
     """A segmenter by name.
 
     Parameters
     ----------
-    name : "kiwi", "mecab" or "whitespace"
+    name : one of `SEGMENTERS`
     user_dictionary : str, optional
         Path of a dictionary in the analyser's own format (Kiwi: form TAB tag TAB score).
     threads : int, optional
         Threads of the analyser; the result does not depend on it.
+    counts : mapping of str to int, optional
+        Words for one that learns from them (soynlp).
 
     Raises
     ------
     UsageError
         For any other name.
+    KoktokError
+        Where its library is not installed.
     """
     match name:
         case "kiwi":
@@ -75,6 +85,18 @@ def segmenter_for(name: str, *, user_dictionary: str | None = None, threads: int
             from koktok.segment.mecab import MecabSegmenter
 
             return MecabSegmenter(user_dictionary=user_dictionary)
+        case "okt" | "komoran" | "kkma" | "hannanum":
+            from koktok.segment.konlpy import KonlpySegmenter
+
+            return KonlpySegmenter(name, user_dictionary=user_dictionary)
+        case "khaiii":
+            from koktok.segment.khaiii import KhaiiiSegmenter
+
+            return KhaiiiSegmenter(user_dictionary=user_dictionary)
+        case "soynlp":
+            from koktok.segment.soynlp import SoynlpSegmenter
+
+            return SoynlpSegmenter(counts, user_dictionary=user_dictionary)
         case "whitespace":
             return Whitespace()
     raise UsageError(f"the segmenter `{name}` is not known", hint=f"--segmenter {' | '.join(SEGMENTERS)}")
@@ -93,7 +115,7 @@ def segment_counts(
     *,
     as_jamo: bool = False,
     mass: float = 1.0,
-    on_progress: Progress | None = None,
+    on_progress: Done | None = None,
 ) -> SegmentedCounts:
     """Cut every distinct word once.
 
@@ -171,7 +193,7 @@ def _head(texts: Sequence[str], counts: Counts, mass: float) -> list[str]:
     return head_of(n, mass)
 
 
-def _told(asked: Sequence[str], rows: Iterable[str], on_progress: Progress | None) -> Iterator[tuple[str, str]]:
+def _told(asked: Sequence[str], rows: Iterable[str], on_progress: Done | None) -> Iterator[tuple[str, str]]:
     """Words and rows, with progress on the way."""
     for done, pair in enumerate(zip(asked, rows, strict=True), start=1):
         yield pair
@@ -198,7 +220,7 @@ def _assembled(
 
 
 def _segmented_in_jamo(
-    counts: Counts, asked: list[str], segmenter: Segmenter, policy: Policy, on_progress: Progress | None
+    counts: Counts, asked: list[str], segmenter: Segmenter, policy: Policy, on_progress: Done | None
 ) -> SegmentedCounts:
     """Cuts in conjoining jamo, where two words of one row need not be cut alike."""
     cuts: dict[str, list[Cut]] = {}

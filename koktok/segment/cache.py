@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import shlex
 import sqlite3
+from collections import deque
 from collections.abc import Container, Iterable, Iterator
 from contextlib import closing
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from koktok.errors import AnalyserError
@@ -77,29 +78,62 @@ class CachedSegmenter:
                 store.execute("INSERT OR IGNORE INTO signature VALUES (?)", (self.signature(),))
                 store.execute("CREATE TEMP TABLE asked (word TEXT PRIMARY KEY) WITHOUT ROWID")
                 store.commit()
-                stream = iter(words)
-                while batch := list(islice(stream, BATCH)):
-                    yield from self._batch(store, batch)
+                yield from self._answered(store, iter(words))
         except (sqlite3.Error, OSError) as error:
             raise AnalyserError(
                 f"the analysis cache `{self.path}` cannot be used: {error}",
                 hint=f"rm {shlex.quote(str(self.path))}, or --no-cache",
             ) from error
 
-    def _batch(self, store: sqlite3.Connection, batch: list[str]) -> Iterator[str]:
-        rows: dict[str, str]
+    def _answered(self, store: sqlite3.Connection, stream: Iterator[str]) -> Iterator[str]:
+        """Rows in the order of the words. The analyser never waits: it is given new words while others are looked up or kept."""
+        while batch := list(islice(stream, BATCH)):  # as long as all is known, no analyser is loaded
+            rows = self._known(store, batch)
+            if any(word not in rows for word in batch):
+                stream = chain(batch, stream)
+                break
+            self.known += len(batch)
+            yield from map(rows.__getitem__, batch)
+        else:
+            return
+        batches: deque[tuple[list[str], dict[str, str]]] = deque()
+        wanted: deque[tuple[str, dict[str, str]]] = deque()  # what the analyser was asked, and where the answer goes
+
+        def new() -> Iterator[str]:
+            while batch := list(islice(stream, BATCH)):
+                rows = self._known(store, batch)
+                batches.append((batch, rows))
+                missing = [word for word in dict.fromkeys(batch) if word not in rows]
+                self.asked += len(missing)
+                self.known += len(batch) - len(missing)
+                wanted.extend((word, rows) for word in missing)
+                yield from missing
+
+        fresh: dict[str, str] = {}
+        with closing(packed_rows(self.inner, new())) as answers:
+            for answer in answers:
+                word, rows = wanted.popleft()
+                rows[word] = fresh[word] = answer
+                if len(fresh) >= BATCH or not wanted:  # who has the last row may not ask again
+                    self._keep(store, fresh)
+                while batches and not (wanted and wanted[0][1] is batches[0][1]):
+                    batch, rows = batches.popleft()
+                    yield from map(rows.__getitem__, batch)
+        for batch, rows in batches:
+            yield from map(rows.__getitem__, batch)
+
+    def _known(self, store: sqlite3.Connection, batch: list[str]) -> dict[str, str]:
+        """The rows that are kept of these words."""
         store.executemany("INSERT OR IGNORE INTO temp.asked VALUES (?)", zip(batch, strict=True))
         rows = dict(store.execute("SELECT word, row FROM temp.asked JOIN analysis USING (word)"))
         store.rollback()  # which empties the table again
-        new = [word for word in dict.fromkeys(batch) if word not in rows]
-        if new:
-            found = dict(zip(new, packed_rows(self.inner, new), strict=True))
-            rows |= found
-            lost: Container[str] = getattr(self.inner, "quarantined", ())  # another run may have better luck with them
-            with store:
-                store.executemany(
-                    "INSERT OR REPLACE INTO analysis VALUES (?, ?)", [i for i in found.items() if i[0] not in lost]
-                )
-        self.asked += len(new)
-        self.known += len(batch) - len(new)
-        yield from map(rows.__getitem__, batch)
+        return rows
+
+    def _keep(self, store: sqlite3.Connection, fresh: dict[str, str]) -> None:
+        """Commit new rows, and forget them here."""
+        lost: Container[str] = getattr(self.inner, "quarantined", ())  # another run may have better luck with them
+        with store:
+            store.executemany(
+                "INSERT OR REPLACE INTO analysis VALUES (?, ?)", [i for i in fresh.items() if i[0] not in lost]
+            )
+        fresh.clear()

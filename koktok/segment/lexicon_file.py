@@ -40,7 +40,6 @@ class Lexicon:
 
     Parameters
     ----------
-    file : Path
     signature : str
         Of the analyser (`Segmenter.signature`).
     quarantined : dict of str to str
@@ -93,7 +92,6 @@ def write_lexicon(file: Path, parts: Iterable[pl.DataFrame], signature: str, qua
 
     Parameters
     ----------
-    file : Path
     parts : iterable of DataFrame
     signature : str
         Of the analyser.
@@ -134,7 +132,6 @@ def analyses(words: Iterable[str], segmenter: Segmenter) -> Iterator[pl.DataFram
     ----------
     words : iterable of str
         Distinct, by code point, as `koktok.segment.bare` gives them.
-    segmenter : Segmenter
 
     Examples
     --------
@@ -156,7 +153,6 @@ class LexiconSegmenter:
     ----------
     inner : Segmenter
         Asked for the words that are not there.
-    lexicon : Lexicon
 
     Attributes
     ----------

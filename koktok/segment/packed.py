@@ -6,7 +6,7 @@ words share their row with thousands of others, so its cuts are found once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 
 from koktok.segment.policy import Morpheme, Segmenter
 
@@ -40,7 +40,7 @@ def unpack(word: str, row: str) -> tuple[Morpheme, ...]:
     return tuple(morphemes)
 
 
-def packed_rows(segmenter: Segmenter, words: Iterable[str]) -> Iterator[str]:
+def packed_rows(segmenter: Segmenter, words: Iterable[str]) -> Generator[str]:
     """Rows of any segmenter, in the order of the words; from one that has rows already they come as they are."""
     ready = getattr(segmenter, "packed", None)
     if ready is not None:

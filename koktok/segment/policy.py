@@ -246,7 +246,6 @@ def cuts_of(word: str, morphemes: Iterable[Morpheme], policy: Policy) -> tuple[C
         The surface, without leading spaces.
     morphemes : iterable of Morpheme
         In order of their starts.
-    policy : Policy
 
     Returns
     -------

@@ -8,6 +8,7 @@ process died, stalled or raised is asked again word by word in a fresh one: the 
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import subprocess
@@ -31,11 +32,16 @@ from koktok.segment.policy import Morpheme
 
 __all__ = ["BATCH", "LOADING", "Workers", "supervised"]
 
+log = logging.getLogger(__name__)
+
 BATCH = 256
 """Words in a frame: 20 ms of Kiwi, so that the ends of a run are even and a dead process takes little with it."""
 
 LOADING = 300.0
 """Seconds that an analyser may take to load."""
+
+AHEAD = 16
+"""Batches that wait for each process: a fifth of a second of Kiwi, in which the caller may do something else."""
 
 MORE = 24
 """Batches asked before another process starts: loading Kiwi takes a second and 375 MB, and pays from there."""
@@ -223,7 +229,7 @@ class Workers:
                     self._working += 1
                 self._asked += 1
                 waiting.append(pool.submit(self._rows, batch))
-                if len(waiting) >= 4 * len(self._children):
+                if len(waiting) >= AHEAD * len(self._children):
                     yield from waiting.popleft().result()
             while waiting:
                 yield from waiting.popleft().result()
@@ -255,6 +261,7 @@ class Workers:
             return child.ask([word], self._patience)[0]
         except _DiedError as error:
             self.quarantined[word] = str(error)
+            log.warning("the analyser failed on %r, which has no cuts: %s", word[:30], error)
             if len(self.quarantined) >= GIVE_UP:
                 raise AnalyserError(
                     f"the analyser failed on {GIVE_UP:,} words, the last one {word[:40]!r}: {error}",
@@ -278,20 +285,22 @@ def _end_all(children: Iterable[_Child]) -> None:
 
 
 def supervised(
-    name: str, *, user_dictionary: str | None = None, processes: int | None = None, patience: float = PATIENCE
+    name: str,
+    *,
+    user_dictionary: str | None = None,
+    processes: int | None = None,
+    patience: float = PATIENCE,
+    counts: Mapping[str, int] | None = None,
 ) -> Segmenter:
-    """A segmenter by name, in processes of its own; `whitespace` needs none. Parameters as `segmenter_for` and `Workers`.
+    """A segmenter by name, in processes of its own; those in plain Python need none. Parameters as `segmenter_for` and `Workers`.
 
     Raises
     ------
     KoktokError
         As `koktok.segment.segmenter_for`.
     """
-    inner = segmenter_for(name, user_dictionary=user_dictionary)
-    match name:
-        case "kiwi":
-            options = {"user_dictionary": user_dictionary, "threads": 1}
-            return Workers(inner, "koktok.segment.kiwi:KiwiSegmenter", options, processes=processes, patience=patience)
-        case "mecab":
-            return Workers(inner, "koktok.segment.mecab:MecabSegmenter", {}, processes=processes, patience=patience)
-    return inner
+    inner = segmenter_for(name, user_dictionary=user_dictionary, counts=counts)
+    if name in ("soynlp", "whitespace"):
+        return inner
+    options: dict[str, Any] = {"name": name, "user_dictionary": user_dictionary, "threads": 1}
+    return Workers(inner, "koktok.segment:segmenter_for", options, processes=processes, patience=patience)

@@ -13,7 +13,10 @@ from conftest import MINI, ROOT
 
 from eval import __main__ as runner
 from eval import trainers
+from eval.curves import PEER, SHARES, bits_table, excess
+from eval.heaps import base_lines
 from eval.peers import PEERS, Peer, train_peer
+from eval.picture import draw
 from eval.suites.full import suite as full
 from eval.suites.quick import suite as quick
 from eval.texts import split
@@ -58,6 +61,28 @@ def test_every_peer_of_the_issue_is_there() -> None:
         "superwords",
     ):
         assert any(wanted in name for name in names)
+
+
+def test_growth_and_big_read_what_a_corpus_does_not_hold_out(tmp_path: Path) -> None:
+    (tmp_path / "text").mkdir()
+    with pytest.raises(SystemExit, match="holds no text"):
+        base_lines(tmp_path)
+    (tmp_path / "text" / "a.txt").write_text("가\n나\n", encoding="utf-8")
+    (tmp_path / "text" / "a.held-out.txt").write_text("다\n", encoding="utf-8")
+    assert base_lines(tmp_path) == ["가", "나"]
+    assert split(tmp_path / "text") == (["가", "나"], {"a": ["다"]})
+
+
+def test_rows_are_compared_at_equal_tokens() -> None:
+    """A row with the tokens of the peer's line has the line's bits beside it; one outside of the line has nothing."""
+    line = [(1.5, {"1.0": 4.0}), (2.0, {"1.0": 3.0})]
+    assert excess({"tokens": 1.75, "1.0": 3.5}, line, "1.0") == "+0.00 %"
+    assert excess({"tokens": 2.0, "1.0": 3.3}, line, "1.0") == "+10.00 %"
+    assert excess({"tokens": 2.1, "1.0": 3.0}, line, "1.0") == ""
+    peer = {"name": PEER, "ids": 8, "bits": [{"tokens": 2.0, **{str(share): 3.0 for share in SHARES}}] * 2}
+    shown = list(bits_table([peer, {"name": "no bits", "ids": 8}]))
+    assert len(shown) == 4
+    assert "| 8 | SentencePiece Unigram, defaults | A | 2.000 | 3.0000 |" in shown[2]
 
 
 def test_the_cutters_of_trainers_are_measured_as_tokenizers_are() -> None:
@@ -150,6 +175,12 @@ def test_the_readme_takes_the_table(tmp_path: Path) -> None:
     assert "<!-- table -->" in (ROOT / "eval" / "README.md").read_text(encoding="utf-8")
 
 
+def test_the_picture_is_drawn_from_the_report(tmp_path: Path) -> None:
+    drawn = tmp_path / "picture.svg"
+    assert len(draw(ROOT / "eval" / "reports" / "2026-11-22-bench-ko.json", drawn)) == 10
+    assert drawn.read_bytes() == (ROOT / "docs" / "images" / "tokens-f1.svg").read_bytes()
+
+
 def test_full_reads_a_folder_and_keeps_blocks_apart(tmp_path: Path) -> None:
     for name in ("text", "gold", "tokenizers/one"):
         (tmp_path / name).mkdir(parents=True)
@@ -167,3 +198,19 @@ def test_full_reads_a_folder_and_keeps_blocks_apart(tmp_path: Path) -> None:
     assert {sentence.text for sentence in found.shown} <= set(LINES)
     with pytest.raises(SystemExit, match="holds no text"):
         full(tmp_path / "gold", size=1, limit=None, sample=1)
+
+
+def test_the_league_counts_borders_as_it_says() -> None:
+    """다퉜다 is 다투 + 었 + 다: a border inside a syllable, which no token meets, and one that a token can."""
+    from kiwipiepy import Kiwi
+
+    from eval.league import inside_words, morphemes, tally, tokens
+    from koktok.foreign import open_spec
+
+    text = "나는 다퉜다.\n"
+    gold = morphemes(text, Kiwi())
+    assert gold == {0, 1, 3, 4.5, 5, 6}
+    assert inside_words(gold, text) == {1, 4.5, 5, 6}
+    found = tally(open_spec("syllables"), [text], [inside_words(gold, text)])
+    assert (found.eojeols, found.made, found.wanted, found.met) == (2, 4, 4, 3)
+    assert tokens("가 나", open_spec("bytes"))[0] == {0, 1 / 3, 2 / 3, 2, 2 + 1 / 3, 2 + 2 / 3}

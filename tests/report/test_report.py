@@ -16,6 +16,7 @@ from conftest import MINI, ROOT, koktok
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koktok import Recipe, Tokenizer
 from koktok.errors import ArtifactError, UsageError
 from koktok.gold import GoldCorpus
 from koktok.metrics import Definition, Difference, Text, Value
@@ -25,6 +26,7 @@ from koktok.report.measure import Entry, Material, entries_of, measure, showcase
 from koktok.report.page import spans_of
 from koktok.report.rows import equal_tokens, on_front
 from koktok.report.schema import GoldInfo, ReportRow, Sentence, TextInfo
+from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -485,6 +487,23 @@ def test_the_summary_is_printed_and_the_file_is_the_last_line(tmp_path: Path) ->
     ]
     assert lines[3].split()[:3] == ["eojeols", "–", "1.000"]
     assert lines[-1] == str(tmp_path / "out" / "report.html")
+
+
+def test_the_page_carries_the_engine_where_it_is_asked_for(tmp_path: Path) -> None:
+    vocab = Vocab.unigram(dict.fromkeys(" 나는간다", -4.0))
+    folder = Tokenizer(Recipe(), vocab).save(tmp_path / "mine")
+    (tmp_path / "text.txt").write_text("나는 간다\n" * 9, "utf-8")
+    words = ("--text", tmp_path / "text.txt", "--resamples", 0, "--playground", "-o", tmp_path / "out")
+    done = koktok("report", f"ours=koktok:{folder}", "syllables", *words)
+    assert done.returncode == 0, done.stderr
+    told = re.search(r"--playground adds (\d+) kB to report.html: ours\n", done.stderr)
+    assert told
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert page.count("<iframe") == 1
+    assert len(page.encode()) > 1000 * int(told[1])
+    done = koktok("report", "syllables", *words)
+    assert "koktok trained none of these tokenizers" in done.stderr
+    assert "<iframe" not in (tmp_path / "out" / "report.html").read_text("utf-8")
 
 
 def test_speed_is_apart(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -151,8 +153,8 @@ def test_policies(kiwi: KiwiSegmenter, policy: str, pieces: str) -> None:
 def test_unknown_policies_and_segmenters_name_the_known() -> None:
     with pytest.raises(UsageError, match=r"`jossa` is not known.*\nhint: --policy none, josa"):
         Policy.parse("jossa")
-    with pytest.raises(UsageError, match=r"`komoran` is not known\nhint: --segmenter kiwi \| mecab \| whitespace"):
-        segmenter_for("komoran")
+    with pytest.raises(UsageError, match=r"`pecab` is not known\nhint: --segmenter kiwi \| mecab \| okt"):
+        segmenter_for("pecab")
 
 
 def test_kinds_of_tags() -> None:
@@ -240,6 +242,37 @@ def test_the_cache_asks_once_and_gives_the_same(tmp_path: Path) -> None:
     again = CachedSegmenter(silent := Counting(), tmp_path)
     assert list(again.analyse(words[::-1])) == fresh[::-1]
     assert (silent.asked, first.asked, first.known, again.asked, again.known) == ([], 50, 0, 0, 50)
+
+
+class Ahead(Counting):
+    """One that reads some words ahead of its answers, as processes do."""
+
+    def __init__(self, ahead: int) -> None:
+        super().__init__()
+        self.ahead = ahead
+
+    def packed(self, words: Iterable[str]) -> Iterator[str]:
+        stream = iter(words)
+        taken = list(islice(stream, self.ahead))
+        while taken:
+            self.asked.append(taken[0])
+            yield f"0 1 NNG {taken.pop(0)}"
+            taken += islice(stream, 1)
+
+
+@given(
+    st.lists(st.sampled_from("가나다라마바사"), max_size=12), st.sets(st.sampled_from("가나다라")), st.integers(1, 9)
+)
+def test_the_cache_keeps_the_order_of_words_for_who_reads_ahead(words: list[str], known: set[str], ahead: int) -> None:
+    with TemporaryDirectory() as folder, patch("koktok.segment.cache.BATCH", 3):
+        list(CachedSegmenter(Ahead(1), Path(folder)).packed(sorted(known)))
+        cached = CachedSegmenter(inner := Ahead(ahead), Path(folder))
+        assert list(cached.packed(words)) == [f"0 1 NNG {word}" for word in words]
+        assert set(inner.asked) == set(words) - known
+        assert cached.asked + cached.known == len(words)
+        again = CachedSegmenter(silent := Ahead(1), Path(folder))
+        assert list(again.packed(words)) == [f"0 1 NNG {word}" for word in words]
+        assert not silent.asked
 
 
 def test_an_interrupted_run_resumes(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from itertools import pairwise
 from typing import Final
 
 from koktok.hangul import COMPATIBILITY, LEADS, TAILS, VOWELS, is_syllable, letters_of
+from koktok.segment.policy import Morpheme
 
-__all__ = ["Alignment", "surface_cuts"]
+__all__ = ["TOLERATED", "Alignment", "laid", "surface_cuts"]
 
 ARAE_A: Final = "ㆍ"
 """The old vowel that Jeju still has, as in ᄒᆞ-; its syllables are written in conjoining jamo."""
@@ -61,12 +62,12 @@ def _l(text: str) -> tuple[Letter, ...]:
 
 MERGED: Final = (
     "ㅏㅏㅏ ㅓㅓㅓ ㅗㅏㅘ ㅜㅓㅝ ㅣㅓㅕ ㅚㅓㅙ ㅡㅓㅓ ㅡㅏㅏ ㅏㅕㅐ ㅏㅓㅐ ㅏㅏㅐ ㅐㅓㅐ ㅔㅓㅔ ㅕㅓㅕ ㅣㅓㅓ ㅜㅓㅓ ㅓㅓㅔ "
-    "ㅓㅣㅔ ㅏㅣㅐ ㅗㅣㅚ ㅜㅣㅟ ㅑㅣㅒ ㅐㅏㅐ ㅓㅏㅓ ㅜㅏㅘ ㅓㅓㅐ ㅑㅏㅒ ㅞㅓㅞ ㅟㅓㅕ ㅣㅏㅕ ㅡㅣㅢ ㅏㅓㅏ ㅐㅣㅐ ㅔㅣㅔ "
-    "ㅣㅔㅔ ㅣㅐㅐ ㅣㅣㅣ ㅡㅡㅡ ㅏㅡㅏ ㅓㅡㅓ ㅗㅡㅗ ㅜㅡㅜ ㅣㅡㅣ "
+    "ㅓㅣㅔ ㅏㅣㅐ ㅗㅣㅚ ㅜㅣㅟ ㅑㅣㅒ ㅐㅏㅐ ㅓㅏㅓ ㅜㅏㅘ ㅓㅓㅐ ㅑㅏㅒ ㅞㅓㅞ ㅟㅓㅕ ㅣㅏㅕ ㅡㅣㅢ ㅏㅓㅏ "
+    "ㅣㅔㅔ ㅣㅐㅐ ㅡㅡㅡ ㅏㅡㅏ ㅓㅡㅓ ㅗㅡㅗ ㅜㅡㅜ ㅣㅡㅣ "
     "ㅏㅢㅐ ㅓㅢㅔ ㅏㅓㅔ ㆍㅓㅔ ㆍㅓㅐ ㆍㅕㅔ ㆍㅡㅏ"
 )
 """Two vowels with an empty lead between them, and the one vowel that they become: 가+아 가, 보+아 봐, 하+여 해, 되+어 돼, 나+의 내,
-ᄒᆞ+엇 헷."""
+ᄒᆞ+엇 헷. After a vowel that ends in ㅣ the copula leaves no trace (문제+이+다 문제|다) rather than a part in that syllable."""
 
 
 def _contractions() -> dict[tuple[Letter, ...], list[tuple[tuple[Letter, ...], float]]]:
@@ -272,6 +273,25 @@ def surface_cuts(form: str, morphemes: Sequence[str]) -> Alignment:
         mine = [at for at, who in enumerate(owned) if k in who]
         spans.append((min(mine), max(mine) + 1) if mine else None)
     return _borders(spans, form, cost / max(len(above), len(below), 1))
+
+
+def laid(word: str, pairs: Sequence[tuple[str, str]]) -> tuple[Morpheme, ...]:
+    """Forms and tags of an analyser that restores forms, as morphemes with their spans; none where they do not fit the word.
+
+    Examples
+    --------
+    >>> [(m.start, m.end, m.form) for m in laid("했다", [("하", "VV"), ("았", "EP"), ("다", "EF")])]
+    [(0, 1, '하'), (0, 1, '았'), (1, 2, '다')]
+    >>> laid("했다", [("학교", "NNG"), ("에서", "JKB")])
+    ()
+    """
+    forms = [form for form, _ in pairs]
+    if not forms or not all(forms):
+        return ()
+    found = surface_cuts(word, forms)
+    if found.cost > TOLERATED:
+        return ()
+    return tuple(Morpheme(a, b, tag, form) for (form, tag), (a, b) in zip(pairs, found.spans, strict=True))
 
 
 def _borders(spans: Sequence[tuple[int, int] | None], form: str, cost: float) -> Alignment:

@@ -1,0 +1,83 @@
+"""The benchmark `ko-1` (docs/benchmark.md): which text, which gold and how many samples make rows that stand side by side."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+from typing import Final
+
+from koktok.errors import InputError
+from koktok.gold import read_gold
+from koktok.metrics import Text
+from koktok.report.measure import Material
+from koktok.report.schema import Report
+from koktok.text.corpora import fetch, texts
+
+__all__ = ["BENCHMARK", "GOLDS", "LEFT_OUT", "SAMPLE", "check_same", "head", "material"]
+
+BENCHMARK: Final = "ko-1"
+CAP: Final = 11_000
+"""Eojeols measured of each source, a tenth of the 110,000 that are trained on, so that no domain drowns the others."""
+SAMPLE: Final = 500
+"""Lines for the measures that encode again."""
+LEFT_OUT: Final = ("bible-krv-1961", "news-north-korean")
+"""Sources that say what bible-modern and news-parallel say."""
+GOLDS: Final = (
+    "ko_kaist-ud-dev.conllu",
+    "ko_ksl-ud-dev.conllu",
+    "ko_gsd-ud-dev.conllu",
+    "klue-dp-v1.1_dev.tsv",
+    "jhe-koen-dev.ko.pos",
+)
+"""The human ones first: they make the headline."""
+
+
+def material() -> Material:
+    """The benchmark's held-out text and gold, fetched where they are not there yet.
+
+    Raises
+    ------
+    CorpusError
+        As `koktok.text.corpora.fetch`.
+    """
+    held = {file.name.split(".")[0]: head(file, CAP) for file in texts("bench-ko/held-out")}
+    gold, code = fetch("gold-ko"), sorted(fetch("code").glob("*.py"))
+    return Material(
+        text=Text.of({name: lines for name, lines in sorted(held.items()) if lines and name not in LEFT_OUT}),
+        golds=[read_gold(gold / name) for name in GOLDS],
+        code=Text.of(
+            {"code": [line for file in code for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]}
+        ),
+    )
+
+
+def head(file: Path, eojeols: int) -> list[str]:
+    """The first lines of a text, NFC and none of them empty, up to so many eojeols."""
+    lines, seen = [], 0
+    with file.open(encoding="utf-8") as text:
+        for raw in text:
+            line = unicodedata.normalize("NFC", raw.rstrip("\n"))
+            seen += len(line.split())
+            if seen > eojeols:
+                break
+            if line.strip():
+                lines.append(line)
+    return lines
+
+
+def check_same(report: Report, other: Report, name: str) -> None:
+    """Refuse a report that was measured on something else than another.
+
+    Raises
+    ------
+    InputError
+        Names the first text or gold whose bytes differ.
+    """
+    for kind in ("texts", "golds"):
+        theirs = {one.name: one.digest for one in getattr(other, kind)}
+        ours = {one.name: one.digest for one in getattr(report, kind)}
+        if strange := sorted(ours.items() ^ theirs.items()):
+            raise InputError(
+                f"`{name}` is no submission to {BENCHMARK}: its {kind[:-1]} `{strange[0][0]}` is another one or missing",
+                hint="koktok report TOKENIZER --submit FILE.json",
+            )

@@ -1,0 +1,119 @@
+"""Okt, Komoran, Kkma and Hannanum as segmenters, by konlpy (extra `konlpy`, and Java).
+
+This file adds: one tag set. What each analyser calls its morphemes is read as Sejong tags, so that boundaries have the same
+kinds whoever finds them; restored forms (하+았+다 for 했다) are laid on the word by `koktok.segment.align`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import version
+from typing import Any, Final
+
+from koktok.errors import AnalyserError, MissingExtraError, UsageError
+from koktok.segment.align import laid
+from koktok.segment.policy import Morpheme
+
+__all__ = ["KONLPY", "TAGS", "KonlpySegmenter"]
+
+HEAP: Final = 1024
+"""Megabytes of Java memory a process: Komoran's and Kkma's dictionaries take some 500."""
+
+
+def _table(text: str) -> dict[str, str]:
+    return {old: new for pair in text.split() for old, _, new in [pair.partition(">")]}
+
+
+TAGS: Final[dict[str, dict[str, str]]] = {
+    "okt": _table(
+        "Noun>NNG ProperNoun>NNP Josa>JX Verb>VV Adjective>VA PreEomi>EP Eomi>EC Suffix>XSN VerbPrefix>XPN Determiner>MM "
+        "Modifier>MM Adverb>MAG Conjunction>MAJ Exclamation>IC KoreanParticle>IC Punctuation>SW Number>SN Alpha>SL "
+        "Foreign>SW Hashtag>W_HASHTAG ScreenName>W_MENTION Email>W_EMAIL URL>W_URL CashTag>SW Unknown>UN"
+    ),
+    "komoran": _table("NA>UN NF>UN NV>UN"),
+    "kkma": _table(
+        "NNM>NNB VXV>VX VXA>VX MDT>MM MDN>MM MAC>MAJ JKM>JKB JKI>JKV EPH>EP EPT>EP EPP>EP EFN>EF EFQ>EF EFO>EF EFA>EF EFI>EF "
+        "EFR>EF ECE>EC ECD>EC ECS>EC ETD>ETM XPV>XPN OL>SL OH>SH ON>SN EMO>SW UV>UN UE>UN"
+    ),
+    "hannanum": _table(
+        "NC>NNG NQ>NNP NB>NNB NN>NR PV>VV PA>VA PX>VX MA>MAG II>IC JC>JKB JP>VCP ET>ETM XP>XPN XS>XSN S>SW F>SL"
+    ),
+}
+"""Tags of an analyser to Sejong's; a tag that is not here is Sejong's already. Hannanum says XS of every suffix, which is
+read as that of a verb before an ending (공부|하|는)."""
+
+KONLPY: Final = tuple(TAGS)
+
+_CALLS: Final[dict[str, tuple[str, Callable[[Any, str], list[tuple[str, str]]]]]] = {
+    "okt": ("Okt", lambda okt, word: okt.pos(word)),
+    "komoran": ("Komoran", lambda komoran, word: komoran.pos(word)),
+    "kkma": ("Kkma", lambda kkma, word: kkma.pos(word)),
+    "hannanum": ("Hannanum", lambda hannanum, word: hannanum.pos(word, ntags=22)),
+}
+
+
+class KonlpySegmenter:
+    """Morphemes by an analyser of konlpy, a word at a time.
+
+    Parameters
+    ----------
+    name : "okt", "komoran", "kkma" or "hannanum"
+    user_dictionary : None
+        Given for the seam; refused.
+
+    Raises
+    ------
+    MissingExtraError
+        When konlpy is not installed.
+    AnalyserError
+        When there is no Java, or it cannot be started.
+    UsageError
+        When a user dictionary is given.
+    """
+
+    def __init__(self, name: str, *, user_dictionary: str | None = None) -> None:
+        if user_dictionary is not None:
+            raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
+        try:
+            import konlpy
+        except ImportError as error:
+            raise MissingExtraError("konlpy", "konlpy") from error
+        if shutil.which("java") is None:
+            raise AnalyserError(
+                f"`{name}` wants Java, and there is none", hint="apt-get install openjdk-17-jre-headless"
+            )
+        self.name = name
+        self._signature = f"{name}:konlpy-{konlpy.__version__}|jpype:{version('jpype1')}"
+        self._analyser: Any = None
+
+    def signature(self) -> str:
+        """Versions of konlpy, which carries the analysers and their dictionaries, and of its bridge to Java."""
+        return self._signature
+
+    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+        """The morphemes of each word, in order; none where they cannot be laid on the word."""
+        tags = TAGS[self.name]
+        _, call = _CALLS[self.name]
+        analyser = self._load()
+        for word in words:
+            pairs = [(form, tags.get(tag, tag)) for form, tag in call(analyser, word)]
+            if self.name == "hannanum":
+                pairs = [
+                    (form, "XSV" if tag == "XSN" and k + 1 < len(pairs) and pairs[k + 1][1][0] == "E" else tag)
+                    for k, (form, tag) in enumerate(pairs)
+                ]
+            yield laid(word, pairs)
+
+    def _load(self) -> Any:
+        """The analyser, in a Java of its own memory; loaded at the first question."""
+        if self._analyser is None:
+            import konlpy.jvm
+            import konlpy.tag
+
+            try:
+                konlpy.jvm.init_jvm(max_heap_size=HEAP)
+                self._analyser = getattr(konlpy.tag, _CALLS[self.name][0])()
+            except Exception as error:
+                raise AnalyserError(f"`{self.name}` could not be loaded: {error}") from error
+        return self._analyser
