@@ -32,6 +32,7 @@ with warnings.catch_warnings():  # an escape in its source, of which Python warn
 
 __all__ = [
     "COMPATIBILITY",
+    "EVERYDAY",
     "KS_X_1001",
     "LEADS",
     "MODERN_JAMO",
@@ -75,6 +76,14 @@ LEADS, VOWELS, TAILS = j2hcj(JAMO_LEADS_MODERN), j2hcj(JAMO_VOWELS_MODERN), ("",
 
 KS_X_1001: Final = tuple(bytes((row, cell)).decode("euc_kr") for row in range(0xB0, 0xC9) for cell in range(0xA1, 0xFF))
 """The 2,350 precomposed syllables (완성형) of the standard KS X 1001, without which a Korean vocabulary looks broken."""
+
+EVERYDAY: Final[tuple[str, ...]] = tuple(
+    dict.fromkeys(
+        "안녕하세요괜찮아요맛있어요고맙습니다감사합니다죄송합니다미안해요반갑습니다사랑해요좋아요싫어요몰라요없어요"
+        "잘먹겠습니다재밌어요힘들어요귀여워요예뻐요됐어요봤어요갔어요왔어요읽었어요끝났어요앉으세요"
+    )
+)
+"""Syllables of what everybody says every day, and few texts of a megabyte hold."""
 
 SPLIT: Final[dict[int, str]] = dict(
     zip(SYLLABLES, map("".join, product(JAMO_LEADS_MODERN, JAMO_VOWELS_MODERN, ("", *JAMO_TAILS_MODERN))), strict=True)

@@ -23,16 +23,30 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SPACE",
+    "Done",
     "Talk",
+    "Tell",
     "counted",
     "print_line",
     "print_pieces",
     "print_text",
+    "silent",
     "stderr",
     "stdout",
     "table",
     "write_utf8",
 ]
+
+Tell = Callable[[str, int, int | None], None]
+"""Progress of a run: the stage's name, what is done of it, and how much there is (None where nobody knows)."""
+
+Done = Callable[[int, int | None], None]
+"""Progress of one stage: what is done, and how much there is."""
+
+
+def silent(_stage: str, _done: int, _total: int | None) -> None:
+    """The library says nothing; the command line draws bars."""
+
 
 SPACE = "▁"
 """How a space inside a piece is shown, everywhere; SentencePiece's sign."""

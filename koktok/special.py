@@ -105,6 +105,8 @@ class Style:
         Whether a model of the family takes `token_type_ids`.
     lstrip : tuple of str
         Tokens that take the white space before them: behind a mask stands a word *with* its space.
+    trim_offsets : bool
+        Whether offsets leave out the white space at the edges of a token.
     tail : tuple of str
         Special tokens whose ids must be the last ones of all.
     chat_template : str
@@ -119,6 +121,7 @@ class Style:
     truncation_side: Side = "right"
     token_types: bool = False
     lstrip: tuple[str, ...] = ()
+    trim_offsets: bool = False
     tail: tuple[str, ...] = ()
     chat_template: str = field(default="", repr=False)
 
@@ -170,6 +173,7 @@ STYLES: Mapping[StyleName, Style] = {
         template="cls-sep",
         model_max_length=512,
         token_types=True,
+        trim_offsets=True,
     ),
     "roberta": Style(
         ("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
@@ -177,6 +181,7 @@ STYLES: Mapping[StyleName, Style] = {
         template="cls-sep-sep",
         model_max_length=512,
         lstrip=("<mask>",),
+        trim_offsets=True,
     ),
     "gpt": Style(
         ("<|endoftext|>", "<|padding|>"),
@@ -240,7 +245,6 @@ def cut_at(
 
     Parameters
     ----------
-    text : str
     allowed : collection of str, or "all"
         What is read as a special token; anything else stays text.
     known : collection of str
@@ -343,7 +347,6 @@ def tokens_of(style: StyleName, model: str = "unigram", chat: str = "") -> tuple
 
     Parameters
     ----------
-    style : str
     model : str
         An unknown token is added where this model wants one and the style has none.
     chat : str
@@ -412,15 +415,15 @@ def style_for(
     model_max_length: int | None = None,
     padding_side: Side | None = None,
     truncation_side: Side | None = None,
+    trim_offsets: bool | None = None,
 ) -> Style:
     """A style as it is for the special tokens that are there, with a user's own wishes.
 
     Parameters
     ----------
-    name : str
     specials : iterable of str, optional
         All special tokens; the style's own where it is left out.
-    template, model_max_length, padding_side, truncation_side : optional
+    template, model_max_length, padding_side, truncation_side, trim_offsets : optional
         In place of the style's.
     chat : str
         Preset or Jinja source.
@@ -447,6 +450,7 @@ def style_for(
         "model_max_length": model_max_length,
         "padding_side": padding_side,
         "truncation_side": truncation_side,
+        "trim_offsets": trim_offsets,
     }
     return replace(
         base,
@@ -480,7 +484,6 @@ def fill(vocab: Vocab, multiple: int, tail: Sequence[str] = ()) -> Vocab:
 
     Parameters
     ----------
-    vocab : Vocab
     multiple : int
         1 changes nothing.
     tail : sequence of str

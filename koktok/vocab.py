@@ -35,6 +35,7 @@ __all__ = [
     "Vocab",
     "check_sparse",
     "readable",
+    "readable_bytes",
     "spell",
     "splits",
     "unspell",
@@ -213,15 +214,25 @@ def readable(piece: str, kind: str) -> str:
     bare = piece.removeprefix(MARK) if kind == "wordpiece-bytes" else piece
     if not all(char in BYTE_OF for char in bare):
         return piece  # a special token
-    raw, found = bytes(map(BYTE_OF.__getitem__, bare)), ""
+    return piece.removesuffix(bare) + readable_bytes(bytes(map(BYTE_OF.__getitem__, bare)))
+
+
+def readable_bytes(raw: bytes) -> str:
+    """Bytes as people read them: text where they make characters, and what byte fallback calls the others.
+
+    Examples
+    --------
+    >>> readable_bytes("가나".encode()[:4])
+    '가<0xEB>'
+    """
+    found = ""
     while raw:
         try:
-            found += raw.decode()
-            break
+            return found + raw.decode()
         except UnicodeDecodeError as error:
             found += raw[: error.start].decode() + "".join(BYTE_PIECES[byte] for byte in raw[error.start : error.end])
             raw = raw[error.end :]
-    return piece.removesuffix(bare) + found
+    return found
 
 
 @dataclass(frozen=True, repr=False)

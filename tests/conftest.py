@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from koktok.files import workplace
 from koktok.pipeline import train
 from koktok.recipe import Recipe
 from koktok.segment.kiwi import KiwiSegmenter
@@ -41,7 +44,49 @@ MINI = ROOT / "corpora" / "mini"
 def koktok(
     *words: object, stdin: str | bytes = b"", env: dict[str, str] | None = None, cwd: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command; both streams as text."""
+    """Run the command as another process would, but in this one, which has everything loaded; both streams as text."""
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    streams = {
+        "stdin": io.TextIOWrapper(io.BytesIO(given), "utf-8"),
+        "stdout": io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""),
+        "stderr": io.TextIOWrapper(io.BytesIO(), "utf-8", newline="", errors="backslashreplace"),
+    }
+    code = exit_code_here(words, streams, {"NO_COLOR": "1"} | (env or {}), cwd)
+    shown = []
+    for name in ("stdout", "stderr"):
+        streams[name].flush()
+        shown.append(streams[name].buffer.getvalue().decode())
+    return subprocess.CompletedProcess(words, code, *shown)
+
+
+def exit_code_here(
+    words: Iterable[object],
+    streams: dict[str, Any],
+    env: dict[str, str],
+    cwd: Path = ROOT,
+    main: Callable[[], None] | None = None,
+) -> int:
+    """Run the command in this process with other streams, variables and working directory."""
+    from koktok import cli
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, stream in streams.items():
+            patch.setattr(sys, name, stream)
+        for name, value in env.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "argv", ["koktok", *map(str, words)])
+        patch.chdir(cwd)
+        try:
+            (main or cli.main)()
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def koktok_process(
+    *words: object, stdin: str | bytes = b"", env: dict[str, str] | None = None, cwd: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Run the command as a process of its own, for what a process alone shows: encodings, kills, pipes."""
     done = subprocess.run(
         [sys.executable, "-m", "koktok", *map(str, words)],
         input=stdin.encode() if isinstance(stdin, str) else stdin,
@@ -107,17 +152,24 @@ def shared_text() -> Path:
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Folders trained on corpora/mini, made once per recipe: `trained(train={"model": "bpe"})`."""
+    """Folders trained on corpora/mini, made once per recipe and run: `trained(train={"model": "bpe"})`."""
     made: dict[str, Path] = {}
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "trained"
 
     def make(**changes: Any) -> Path:
         changes = {"holdout": 0.1} | changes
         changes["train"] = {"vocab_size": 2300} | changes.get("train", {})
         key = json.dumps(changes, sort_keys=True)
         if key not in made:
-            recipe = Recipe().changed(**changes)
-            tokenizer = train([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], recipe).tokenizer
-            made[key] = tokenizer.save(tmp_path_factory.mktemp("trained") / "tokenizer")
+            out = shared / hashlib.sha256(key.encode()).hexdigest()[:16] / "tokenizer"
+            out.parent.mkdir(parents=True, exist_ok=True)
+            with workplace(out.parent / "turn", wait=600):  # another worker of xdist may be training the same
+                if not out.exists():
+                    recipe = Recipe().changed(**changes)
+                    tokenizer = train([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], recipe).tokenizer
+                    tokenizer.save(out)
+            made[key] = out
         return made[key]
 
     return make

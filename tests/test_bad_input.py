@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MODELS
+from conftest import MODELS, koktok
 
 from koktok import KoktokError, Recipe, Tokenizer
 from koktok.errors import ArtifactError, InputError, UsageError
@@ -278,7 +278,7 @@ def test_the_command_line_gives_one_line_and_a_code(trained: Trained, tmp_path: 
         ["decode", trained(), tmp_path / "ids.txt"],
         ["verify", trained(), tmp_path / "none.txt"],
     ):
-        done = subprocess.run([sys.executable, "-m", "koktok", *map(str, words)], capture_output=True, text=True)
+        done = koktok(*words)
         assert done.returncode == 1
         assert done.stderr.startswith("error: ")
         assert "Traceback" not in done.stderr

@@ -67,7 +67,7 @@ def test_the_list_is_a_set(tmp_path: Path) -> None:
     path.write_text("\ufeff나\n가\n# 다\n", encoding="utf-8")
     loaded = Blocklist.load(path, ["email"])
     assert loaded.lines == ("가", "나")
-    assert loaded.digest() == Blocklist.from_lines(["가", "나", "가"], ["email"]).digest()
+    assert loaded.digest() == Blocklist(["가", "나", "가"], ["email"]).digest()
     assert loaded.digest() != Blocklist(["가", "나"]).digest()
     assert not Blocklist()
     assert Blocklist(personal=PERSONAL_DEFAULT)

@@ -32,11 +32,12 @@ ROOMS = [
     "tokenizer",
     "bulk",
     "formats",
+    "vocabularies",
     "foreign",
     "extend",
-    "cluster",
     "integrations",
     "instances",
+    "cluster",
     "gold",
     "metrics",
     "pipeline",
@@ -117,6 +118,28 @@ def test_no_name_is_given_twice() -> None:
         if isinstance(node, ast.ClassDef)
     )
     assert not {name for name, n in classes.items() if n > 1}
+
+
+def test_no_constant_stands_twice() -> None:
+    """What files are spelled with: a text, or some of them, under one name in one place."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+                continue
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            if all(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in parts):
+                found.setdefault((node.targets[0].id.lstrip("_"), ast.unparse(node.value)), []).append(path.name)
+    twice = {name: files for name, files in found.items() if len(files) > 1}
+    assert not twice.keys() - {("SPACE", "'▁'")}, twice  # what we show, and what SentencePiece writes
+
+
+def test_every_dependency_has_a_use() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in FILES.values())
+    for requirement in project["dependencies"]:
+        name = {"protobuf": "google.protobuf"}.get(name := re.match(r"[\w-]+", requirement)[0], name.replace("-", "_"))
+        assert re.search(rf"^\s*(import|from) {re.escape(name)}\b", code, re.M), name
 
 
 def test_the_tests_lie_as_the_rooms_do() -> None:
@@ -222,7 +245,9 @@ def test_the_version_is_one() -> None:
         "all",
         "datatrove",
         "docs",
+        "konlpy",
+        "soynlp",
         "spark",
         "test",
         "train",
-    }  # PyTorch is gigabytes, and only a script in eval/ wants it; Spark wants Java, and is for clusters
+    }  # PyTorch is gigabytes, and only a script in eval/ wants it; Spark and konlpy want Java; soynlp is for studies

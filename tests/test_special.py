@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from conftest import MODELS, ROOT
+from conftest import MODELS, koktok
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
@@ -352,10 +350,6 @@ def test_what_train_new_from_iterator_loses(trained: Callable[..., Path], mini: 
         before, after = (json.loads(one.backend_tokenizer.to_str()) for one in (auto, other))
         assert all(before[key] == after[key] for key in ("normalizer", "pre_tokenizer", "decoder"))
     assert found == {"unigram": "가\x00나", "bpe": "가나", "bpe-bytes": "가😀나"}
-
-
-def koktok(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "koktok", *map(str, words)], capture_output=True, text=True, cwd=ROOT)
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError, VocabSizeError
-from koktok.hangul import KS_X_1001
+from koktok.hangul import EVERYDAY, KS_X_1001
 from koktok.tokenizer.kinds import model_for
 from koktok.train.alphabet import BASIC, alphabet_of
 from koktok.vocab import BYTE_PIECES, SCORE_STEP, Vocab
@@ -100,6 +100,19 @@ def test_the_alphabet_covers_and_requires() -> None:
     assert set(alphabet_of(words, vocab_size=30_000, coverage=0.99)) == {*BASIC, "나", *KS_X_1001}
     assert "뷁" in alphabet_of(words, vocab_size=300, coverage=1.0)
     assert "ᄀ" in alphabet_of(words, vocab_size=300, required="ᄀ")
+
+
+def test_greetings_are_spelled_in_syllables_at_every_size_that_has_room() -> None:
+    """안녕하세요 is in few texts of a megabyte, and nobody forgives a vocabulary that spells it in bytes."""
+    greetings = {*"안녕하세요괜찮아요맛있어요"}
+    words = [("가" * 50, 10), ("뷁", 1)]
+    for size in (1000, 2300, 8000, 14_099, 14_100, 64_000):
+        assert greetings <= set(alphabet_of(words, vocab_size=size, taken=261)), size
+        assert not greetings & set(alphabet_of(words, vocab_size=size, taken=261, required="none"))
+    assert set(alphabet_of(words, vocab_size=14_000, taken=261)) == {*BASIC, *EVERYDAY, "가", "뷁"}
+    assert set(EVERYDAY) <= set(KS_X_1001)
+    tight = [(chr(0xAC00 + i), 100) for i in range(640)]  # 737 of 739 places are taken
+    assert len(alphabet_of(tight, vocab_size=1000, taken=261)) == 737, "no size is refused for them"
 
 
 def test_an_alphabet_that_does_not_fit_names_the_size_that_does() -> None:

@@ -5,28 +5,38 @@ This folder adds nothing but the surface: whatever a verb does can be done from 
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from koktok.cli.corpus import corpus_app
 from koktok.cli.count import count
+from koktok.cli.dials import Groups, add_dialled
 from koktok.cli.examine import diff, doctor, report
+from koktok.cli.export import DIALS as EXPORT_DIALS
 from koktok.cli.export import export, import_
 from koktok.cli.extend import extend
 from koktok.cli.instances import instances
-from koktok.cli.interrupt import heard
+from koktok.cli.interrupt import interruptible
 from koktok.cli.metrics import metrics
 from koktok.cli.options import Grouped
 from koktok.cli.playground import playground
+from koktok.cli.text import DIALS as SEGMENT_DIALS
 from koktok.cli.text import decode, encode, normalize, segment
+from koktok.cli.train import DIALS as TRAIN_DIALS
 from koktok.cli.train import train
 from koktok.cli.verify import verify
+from koktok.cli.vocabularies import vocabulary_app
 from koktok.errors import KoktokError, visible
 from koktok.progress import write_utf8
 
 __all__ = ["app", "main"]
+
+DIALS: dict[Callable[..., None], Groups] = {train: TRAIN_DIALS, export: EXPORT_DIALS, segment: SEGMENT_DIALS}
+"""Verbs with fields of the Recipe among their options."""
 
 app = typer.Typer(
     name="koktok",
@@ -54,9 +64,13 @@ for verb in (
     verify,
     export,
 ):
-    app.command(cls=Grouped)(verb)
+    if verb in DIALS:
+        add_dialled(app, verb, DIALS[verb], defaults=verb is not export)
+    else:
+        app.command(cls=Grouped)(verb)
 app.command("import")(import_)
 app.add_typer(corpus_app, name="corpus")
+app.add_typer(vocabulary_app, name="vocabulary")
 
 INTERRUPTED = 130
 """What a shell calls a process that SIGINT ended."""
@@ -77,9 +91,10 @@ def main() -> None:
     """Run the command line; every error that koktok knows becomes one message and an exit code."""
     # Typer 0.16 took click inside; where the class lives depends on the version, its name does not.
     write_utf8()
+    logging.getLogger("koktok").addHandler(logging.NullHandler())  # the verbs say by themselves what the library logs
     wrong_words: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        with heard():
+        with interruptible():
             code = app(standalone_mode=False) or 0
         if code == INTERRUPTED:  # newer Typers return this where older ones raise
             raise KeyboardInterrupt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from koktok.cli.options import Field, Quiet, lines_of_paths, tell_skipped
-from koktok.errors import InputError, KoktokError, MissingExtraError
+from koktok.errors import InputError, KoktokError, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from koktok.gold import GoldCorpus
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from koktok.metrics import Difference
     from koktok.report import Report
 
-SPEC = "koktok:DIR hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN kiwi-sw:FILE package:NAME kiwi mecab-ko syllables, or a path."
+SPEC = "koktok:DIR|NAME hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN kiwi-sw:FILE package:NAME kiwi mecab-ko syllables, or a path."
 
 Spec = Annotated[str, typer.Argument(help=f"A tokenizer: {SPEC}", show_default=False)]
 Texts = Annotated[list[str] | None, typer.Option("--text", help="File, folder, glob or corpus:NAME; may be repeated.")]
@@ -189,6 +189,27 @@ def _interval(found: Difference, units: str) -> str:
     return f"{found.value:+.4f}, 95 % [{found.low:+.4f}, {found.high:+.4f}]{p} ({units})"
 
 
+def _engine(specs: list[str], found: Report, lines: Sequence[str], *, quiet: bool) -> str:
+    """The page of `koktok playground` with the rows that koktok trained; '' where none is."""
+    from koktok.cli.playground import page_of
+    from koktok.foreign.koktok_adapter import Own
+    from koktok.foreign.open import open_spec
+    from koktok.report.measure import entries_of
+
+    rows = zip(found.rows, entries_of(specs), strict=True)
+    opened = {row.name: open_spec(entry.spec) for row, entry in rows if row.ran}
+    own = {name: made.tokenizer for name, made in opened.items() if isinstance(made, Own)}
+    if not own:
+        print("--playground: koktok trained none of these tokenizers, and the page runs no others", file=sys.stderr)
+        return ""
+    page = page_of(own, lines, title="koktok playground", quiet=quiet)
+    if not quiet:
+        print(
+            f"--playground adds {len(page.encode()) / 1000:,.0f} kB to report.html: {', '.join(own)}", file=sys.stderr
+        )
+    return page
+
+
 SUMMARY = {
     "fertility": "tokens/eojeol",
     "boundary_f1_macro": "mean F1 of golds",
@@ -253,7 +274,9 @@ def report(
     specs: Annotated[
         list[str], typer.Argument(help=f"Tokenizers, `NAME=SPEC` to name a row: {SPEC}", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for report.json, .md, .html.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for report.json, .md, .html.", show_default=False)
+    ] = None,
     text: Texts = None,
     gold: Gold = None,
     human_gold: HumanGold = None,
@@ -273,7 +296,19 @@ def report(
     speed: Annotated[
         bool, typer.Option("--speed", help="Also write speed.json, which is never the same twice.")
     ] = False,
+    playground: Annotated[
+        bool,
+        typer.Option(
+            "--playground", help="Let readers type sentences of their own: report.html runs koktok's tokenizers."
+        ),
+    ] = False,
     title: Annotated[str, typer.Option(help="Heading of the report.")] = "Korean tokenizers",
+    submit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Measure on koktok's benchmark instead and write one JSON for its leaderboard."
+        ),
+    ] = None,
     field: Field = None,
     quiet: Quiet = False,
 ) -> None:
@@ -290,6 +325,16 @@ def report(
     from koktok.report.page import check_extra
     from koktok.report.schema import FOLDER
 
+    if submit:
+        if out or text or gold or human_gold or english or code or parallel or field:
+            raise UsageError(
+                "--submit measures on the benchmark's own text and gold, and writes one file",
+                hint="koktok report TOKENIZER --submit FILE.json",
+            )
+        _submit(specs, submit, quiet=quiet)
+        return
+    if out is None:
+        raise UsageError("a folder to write was wanted", hint="koktok report TOKENIZER --text FILE -o FOLDER")
     try:
         check_extra()
         page = True
@@ -322,17 +367,43 @@ def report(
         )
     rendered = {"report.json": found.to_json(), "report.md": to_markdown(found)}
     if page:
-        rendered["report.html"] = to_html(found)
+        engine = _engine(specs, found, korean.lines if korean else [], quiet=quiet) if playground else ""
+        rendered["report.html"] = to_html(found, engine)
     write_folder(out, rendered, FOLDER)
     if speed:
         with Talk(quiet=quiet) as talk:
             timed = measure_speed(entries_of(specs), korean.lines if korean else [], tell=talk)
         write_folder(out, {"speed.json": timed.to_json()}, FOLDER)
+    _tell_report(found, out / [*rendered][-1])
+
+
+def _submit(specs: list[str], file: Path, *, quiet: bool) -> None:
+    """Rows for the leaderboard: measured as `docs/benchmark.md` says."""
+    from koktok.files import write_file
+    from koktok.progress import Talk
+    from koktok.report.benchmark import BENCHMARK, SAMPLE, material
+    from koktok.report.measure import entries_of, measure
+    from koktok.report.schema import is_report
+
+    with Talk(quiet=quiet) as talk:
+        found = measure(
+            entries_of(specs),
+            material(),
+            title=f"koktok benchmark {BENCHMARK}",
+            extended=True,
+            sample=SAMPLE,
+            tell=talk,
+        )
+    _tell_report(found, write_file(file, found.to_json().encode(), ours=is_report))
+
+
+def _tell_report(found: Report, place: Path) -> None:
+    """The summary, rows that did not run, the file; ends with 2 where a row broke, with 1 where none ran."""
     for row in found.rows:
         if not row.ran:
             print(f"{'failed' if row.failed else 'not run'}: {row.name}: {row.why}", file=sys.stderr)
     _show_report(found)
-    print(out / [*rendered][-1])
+    print(place)
     if any(row.failed for row in found.rows):
         raise typer.Exit(2)
     if not any(row.ran for row in found.rows):

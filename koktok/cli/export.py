@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from koktok.cli.dials import values_of
 from koktok.cli.options import Folder, Quiet, pairs, whole_number
-from koktok.cli.train import CHAT, STYLE, TEMPLATE
 from koktok.errors import UsageError
 from koktok.files import typed
 
@@ -32,6 +32,13 @@ class Target(StrEnum):
 FOLDERS = (Target.hf, Target.hf_kiwi)
 """What is a koktok tokenizer itself."""
 
+DIALS = {
+    "With --to hf, else as the tokenizer has it": (
+        "style template chat_template model_max_length padding_side truncation_side trim_offsets pad_to_multiple"
+    )
+}
+"""Fields of the Recipe that a trained tokenizer may change."""
+
 TO = "hf, hf-kiwi (asks Kiwi at run time) and tiktoken: a folder. spm and gguf: a file."
 
 
@@ -39,12 +46,7 @@ def export(
     tokenizer: Folder,
     to: Annotated[Target, typer.Option(help=TO, show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder or file to write.", show_default=False)],
-    style: Annotated[str | None, typer.Option(help=f"hf: {STYLE}")] = None,
-    template: Annotated[str | None, typer.Option(help=f"hf: {TEMPLATE}")] = None,
-    chat_template: Annotated[str | None, typer.Option(help=f"hf: {CHAT}")] = None,
-    model_max_length: Annotated[int | None, typer.Option(help="hf: longest input in tokens.")] = None,
-    padding_side: Annotated[str | None, typer.Option(help="hf: left | right.")] = None,
-    pad_to_multiple: Annotated[int | None, typer.Option(help="hf: reserved slots up to a multiple, e.g. 64.")] = None,
+    *,
     user_defined: Annotated[
         list[str] | None, typer.Option(help="spm: a special token that SentencePiece shall find in text.")
     ] = None,
@@ -53,6 +55,7 @@ def export(
     ] = None,
     name: Annotated[str | None, typer.Option(help="tiktoken, gguf: what it is called. [name of the folder]")] = None,
     quiet: Quiet = False,
+    **dials: Any,
 ) -> None:
     """Write a tokenizer for another library; says what that library does differently."""
     from koktok.files import place_of
@@ -65,15 +68,7 @@ def export(
         )
     if to not in FOLDERS and (out / MARK).is_file():
         raise UsageError(f"the folder `{out}` holds a koktok tokenizer, which would be lost", hint="--out NEW-NAME")
-    looks: dict[str, Any] = {
-        "style": style,
-        "template": template,
-        "chat_template": chat_template,
-        "model_max_length": model_max_length,
-        "padding_side": padding_side,
-        "pad_to_multiple": pad_to_multiple,
-    }
-    looks = {option: value for option, value in looks.items() if value is not None}
+    looks = values_of(dials)
     idle = [*looks] if to not in FOLDERS else []
     idle += ["user_defined"] if user_defined and to is not Target.spm else []
     idle += ["name"] if name and to not in (Target.tiktoken, Target.gguf) else []
@@ -121,9 +116,8 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
         same = f"{len(PROBES) - len(different)} of {len(PROBES)} hard texts get the same ids as from the source"
         return [same, *(f"other ids for {probe!r}" for probe in different[:5])]
     if looks:
-        from koktok.formats.styles import chat_template_of, restyle
+        from koktok.formats.styles import restyle
 
-        looks["chat_template"] = chat_template_of(looks.get("chat_template"))
         tokenizer = restyle(tokenizer, **looks)
     reason = hf.why_not(tokenizer.vocab)
     if reason:
@@ -134,13 +128,12 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
 
 def _hf_kiwi(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
     from koktok.foreign import ImportedTokenizer
-    from koktok.formats.styles import chat_template_of, restyle
+    from koktok.formats.styles import restyle
     from koktok.integrations.runtime import save_with_kiwi
 
     if isinstance(tokenizer, ImportedTokenizer):
         raise UsageError("an imported tokenizer was trained without an analyser", hint="koktok train TEXT --out FOLDER")
     if looks:
-        looks["chat_template"] = chat_template_of(looks.get("chat_template"))
         tokenizer = restyle(tokenizer, **looks)
     save_with_kiwi(tokenizer, out)
     return [

@@ -33,6 +33,15 @@ def extend(
     ] = None,
     fill: Annotated[str | None, typer.Option(help=FILL)] = None,
     pad_to_multiple: Annotated[int, typer.Option(min=1, help="Rows of a matrix that grows, to a multiple.")] = 1,
+    prune: Annotated[
+        int | None,
+        typer.Option(
+            parser=size_of, metavar="N", help="Add nothing: take out N pieces that the text never uses; ids move."
+        ),
+    ] = None,
+    keep_scripts: Annotated[
+        str | None, typer.Option(help="With --prune: pieces with letters of these scripts stay (Latin,Han,Hangul).")
+    ] = None,
     init: Annotated[str | None, typer.Option(help=INIT)] = None,
     apply: Annotated[
         Path | None, typer.Option(help="Folder of a model (safetensors): write it with rows for the new ids.")
@@ -43,7 +52,12 @@ def extend(
     blocklist: Annotated[Path | None, typer.Option(help="File: words that no piece may hold, one a line.")] = None,
     personal_data: Annotated[str, typer.Option(help="drop | keep: pieces that look like telephone numbers.")] = "drop",
     user_dictionary: Annotated[str | None, typer.Option(help="Dictionary for Kiwi: form TAB tag TAB score.")] = None,
-    min_count: Annotated[int, typer.Option(min=1, help="A piece saves at least so many tokens.")] = 2,
+    min_count: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="A piece saves at least so many tokens; rarer words are not learnt from. [2; all words]"
+        ),
+    ] = None,
     holdout: Annotated[float, typer.Option(help="Share of lines kept for the figures.")] = 0.05,
     field: Field = None,
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of the analyser. [all]")] = None,
@@ -54,6 +68,7 @@ def extend(
 
     if apply is not None:
         idle = {"TEXT": paths, "--add": add, "--frontier": frontier, "--keep": keep, "--nu": nu, "--fill": fill}
+        idle |= {"--prune": prune, "--keep-scripts": keep_scripts}
         if used := [name for name, value in idle.items() if value]:
             raise UsageError(
                 f"`{used[0]}` does nothing with --apply", hint=f"koktok extend {base} --apply {apply} --out NEW"
@@ -67,6 +82,26 @@ def extend(
         return
     if not paths:
         raise UsageError("no text came to learn pieces from", hint=f"koktok extend {base} TEXT --add 8192 --out {out}")
+    if prune is not None:
+        idle = {"--add": add, "--frontier": frontier, "--keep": keep, "--nu": nu, "--fill": fill, "--init": init}
+        if used := [name for name, value in idle.items() if value]:
+            raise UsageError(
+                f"`{used[0]}` does nothing with --prune", hint="prune first, then extend the folder that it wrote"
+            )
+        from koktok.extend.fewer import prune as prune_tokenizer
+
+        specials = pairs("--special", special, whole_number, wanted="TOKEN=ID", example="'<|a|>=7'")
+        scripts = [word.strip() for word in keep_scripts.split(",")] if keep_scripts else []
+        read = sources_of(paths, field, [], quiet=quiet)
+        with Talk(quiet=quiet) as talk:
+            pruned = prune_tokenizer(
+                base, read, out, drop=prune, keep_scripts=scripts, pattern=pattern, specials=specials or None, tell=talk
+            )
+        _tell(pruned.notes, quiet=quiet)
+        print(out)
+        return
+    if keep_scripts is not None:
+        raise UsageError("--keep-scripts does nothing without --prune", hint="--prune 10000")
     if keep is not None and nu is not None:
         raise UsageError("--keep finds --nu; one of them was wanted", hint="--keep 0.8")
     if personal_data not in ("drop", "keep"):

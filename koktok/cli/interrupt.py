@@ -1,9 +1,9 @@
 """Ctrl-C, once: it reaches the verb also where Python alone would lose it.
 
-This file adds: a second knock. A signal sets a flag, and Python raises KeyboardInterrupt when its main thread next runs
+A signal sets a flag, and Python raises KeyboardInterrupt when its main thread next runs
 Python code. Two things come between. The system may hand the signal to any thread, and then the main thread's blocked read
 is not woken; and where the exception is raised inside a callback from compiled code (Numba loads what it compiled through
-such), nobody can pass it on, and it is dropped. So a thread waits for signals beside the main one, and knocks there again
+such), nobody can pass it on, and it is dropped. So a thread waits for signals beside the main one, and signals it again
 when nothing was raised; and a dropped KeyboardInterrupt is raised again a moment later. What is being tidied up after an
 interrupt that did arrive is never disturbed.
 """
@@ -21,14 +21,14 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-__all__ = ["heard"]
+__all__ = ["interruptible"]
 
 PATIENCE = 0.2
 """Seconds after which the main thread is taken for blocked: code of its own would have answered long ago."""
 
 
 @contextmanager
-def heard() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Within this, one SIGINT is one KeyboardInterrupt; for the main thread of a process that is all ours.
 
     Where SIGINT is ignored, as behind `nohup`, or somebody else handles it, that stays as it is.
@@ -37,30 +37,30 @@ def heard() -> Iterator[None]:
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    ears = _Ears()
-    signal.signal(signal.SIGINT, ears.interrupt)
-    before, sys.unraisablehook = sys.unraisablehook, ears.dropped
-    signal.set_wakeup_fd(ears.bell.fileno())
-    threading.Thread(target=ears.watch, daemon=True).start()
+    watchdog = _Watchdog()
+    signal.signal(signal.SIGINT, watchdog.interrupt)
+    before, sys.unraisablehook = sys.unraisablehook, watchdog.dropped
+    signal.set_wakeup_fd(watchdog.wakeup.fileno())
+    threading.Thread(target=watchdog.watch, daemon=True).start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(-1)
         sys.unraisablehook = before
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        ears.close()
+        watchdog.close()
 
 
-class _Ears:
-    """What hears a signal in the main thread's place."""
+class _Watchdog:
+    """What hwatchdog a signal in the main thread's place."""
 
     def __init__(self) -> None:
         self._main = threading.get_ident()
         self._before = sys.unraisablehook
         self._raised = False  # no Event: its lock would be taken twice where a signal comes within a signal
         self._open = True
-        self._rung, self.bell = socket.socketpair()
-        self.bell.setblocking(False)
+        self._seen, self.wakeup = socket.socketpair()
+        self.wakeup.setblocking(False)
 
     def interrupt(self, _number: int, _frame: FrameType | None) -> None:
         """The handler: runs in the main thread."""
@@ -72,28 +72,28 @@ class _Ears:
         if not issubclass(what.exc_type, KeyboardInterrupt):
             self._before(what)
             return
-        again = threading.Timer(PATIENCE / 4, self._knock)
+        again = threading.Timer(PATIENCE / 4, self._signal_again)
         again.daemon = True
         again.start()
 
     def watch(self) -> None:
-        """Wait for signals, and knock until one is raised."""
-        with self._rung:
-            while signals := self._rung.recv(64):
+        """Wait for signals, and send each again until it is raised."""
+        with self._seen:
+            while signals := self._seen.recv(64):
                 while signal.SIGINT in signals and not self._answered():
-                    self._knock()
-                # Every knock has rung, too; those rings are answered by the same exception.
-                self._rung.setblocking(False)
+                    self._signal_again()
+                # Every one sent again is seen here, too; they are answered by the same exception.
+                self._seen.setblocking(False)
                 with suppress(BlockingIOError):
-                    while self._rung.recv(64):
+                    while self._seen.recv(64):
                         pass
-                self._rung.setblocking(True)
+                self._seen.setblocking(True)
                 self._raised = False
 
     def close(self) -> None:
         """End the watch."""
         self._open = False
-        self.bell.close()
+        self.wakeup.close()
 
     def _answered(self) -> bool:
         """True when the handler has run, soon or by now, or nobody waits for it any more."""
@@ -102,7 +102,7 @@ class _Ears:
             time.sleep(PATIENCE / 20)
         return self._raised or not self._open
 
-    def _knock(self) -> None:
+    def _signal_again(self) -> None:
         if not self._open:
             return
         # At the thread, not the process: only that ends a system call in which the thread is blocked.

@@ -27,7 +27,22 @@ Field = Annotated[
     str | None,
     typer.Option(help="Field or column that holds the text (JSON lines, tables); `meta.text` lies in `meta`."),
 ]
-Folder = Annotated[Path, typer.Argument(help="Folder of a trained tokenizer.", show_default=False)]
+
+
+def _folder_of(path: Any) -> Any:
+    """The folder of a tokenizer, or of each of some, behind what was typed."""
+    from koktok.vocabularies import folder_of
+
+    return [*map(folder_of, path)] if isinstance(path, list | tuple) else path and folder_of(path)
+
+
+Folder = Annotated[
+    Path,
+    typer.Argument(help="Folder of a trained tokenizer, or `koktok:NAME`.", show_default=False, callback=_folder_of),
+]
+Folders = Annotated[
+    list[Path] | None, typer.Argument(help="More tokenizers, to compare with.", show_default=False, callback=_folder_of)
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 RecipeFile = Annotated[Path | None, typer.Option(help="koktok.toml, or a trained folder, to start from.")]
 

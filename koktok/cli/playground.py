@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from koktok.cli.options import Field, Folder, Quiet, lines_of_paths
+from koktok.cli.options import Field, Folder, Folders, Quiet, lines_of_paths
+
+if TYPE_CHECKING:
+    from koktok.tokenizer import Tokenizer
 
 
 def playground(
     tokenizer: Folder,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page, an HTML file.", show_default=False)],
-    others: Annotated[
-        list[Path] | None, typer.Argument(help="More tokenizers, to compare with.", show_default=False)
-    ] = None,
+    others: Folders = None,
     text: Annotated[
         list[str] | None,
         typer.Option("--text", help="File, folder or glob whose frequent words the page is to know; may be repeated."),
@@ -33,28 +34,43 @@ def playground(
     The page knows the morphemes of frequent words: of --text, or of koktok's own small corpus and the vocabulary.
     """
     from koktok.files import check_file, write_file
-    from koktok.playground.lexicon import WORDS, lexicon, runs_of, words_of
-    from koktok.playground.web_page import examples, is_page, to_page
-    from koktok.progress import Talk
+    from koktok.playground.web_page import is_page
     from koktok.report.names import distinct
-    from koktok.segment.cache import CachedSegmenter
-    from koktok.segment.workers import supervised
     from koktok.tokenizer import Tokenizer
 
     check_file(out, is_page)
     folders = [tokenizer, *(others or ())]
     names = distinct([folder.resolve().name for folder in folders], [str(folder) for folder in folders])
     loaded = dict(zip(names, map(Tokenizer.load, folders), strict=True))
-    counts = runs_of(_lines(text, field))
-    for made in loaded.values():
-        counts.update(words_of(made.vocab))
+    page = page_of(loaded, _lines(text, field), title=title, words=words, quiet=quiet)
+    write_file(out, page.encode(), ours=is_page)
+    print(out)
+
+
+def page_of(
+    tokenizers: Mapping[str, Tokenizer],
+    lines: Iterable[str],
+    *,
+    title: str,
+    words: int | None = None,
+    quiet: bool = False,
+) -> str:
+    """The page, with the morphemes of the words of some lines, of the vocabularies and of its own examples."""
+    from koktok.playground.lexicon import WORDS, lexicon, runs_of, words_of
+    from koktok.playground.web_page import examples, to_page
+    from koktok.progress import Talk
+    from koktok.segment.cache import CachedSegmenter
+    from koktok.segment.workers import supervised
+
+    counts = runs_of(lines)
+    for tokenizer in tokenizers.values():
+        counts.update(words_of(tokenizer.vocab))
     counts.update({word: counts.total() for word in runs_of(examples())})
     with Talk(quiet=quiet) as talk:
         talk("looking up morphemes", 0, 1)
         known = lexicon(counts, CachedSegmenter(supervised("kiwi")), WORDS if words is None else words)
         talk("looking up morphemes", 1, 1)
-    write_file(out, to_page(loaded, known, title=title).encode(), ours=is_page)
-    print(out)
+    return to_page(tokenizers, known, title=title)
 
 
 def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:

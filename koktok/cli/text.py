@@ -6,10 +6,11 @@ import sys
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from koktok.cli.dials import values_of
 from koktok.cli.options import (
     MOST_THREADS,
     Field,
@@ -239,25 +240,30 @@ def normalize(
         print_line(f"{rule}\t{before}\t{after}\t{times}")
 
 
+DIALS = {"": "segmenter policy user_dictionary"}
+"""What `koktok segment` takes of the Recipe."""
+
+
 def segment(
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
-    segmenter: Annotated[str, typer.Option(help="kiwi | mecab | whitespace.")] = "kiwi",
-    policy: Annotated[str, typer.Option(help="Which boundaries count.")] = "morphemes",
-    user_dictionary: Annotated[Path | None, typer.Option(help="Dictionary for Kiwi.")] = None,
+    *,
     tsv: Annotated[bool, typer.Option("--tsv", help="A word a line: word, pieces, kinds of its cuts.")] = False,
     field: Field = None,
     quiet: Quiet = False,
+    **dials: Any,
 ) -> None:
     """Show where words are cut: with `|` between the pieces, coloured on a terminal, or as TSV."""
     from koktok.count import count_words
     from koktok.count.prepared import prepare
     from koktok.progress import print_line, print_pieces
+    from koktok.recipe import Recipe
     from koktok.segment import Policy, segment_counts, segmenter_for
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
-    chosen = Policy.parse(policy)
-    analyser = segmenter_for(segmenter, user_dictionary=str(user_dictionary) if user_dictionary else None)
+    recipe = Recipe().changed(**(values_of(dials) | {"user_dictionary": None}))
+    chosen = Policy.parse(recipe.segment.policy)
+    analyser = segmenter_for(recipe.segment.segmenter, user_dictionary=dials["user_dictionary"] or None)
     normalizer, pattern = Normalizer(), Pattern()
     for lines in batches(lines_of_paths(paths, field, aligned=True, quiet=quiet)):
         counts = prepare(count_words(lines), normalizer, pattern)

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from koktok.count.counting import Tell
 from koktok.files import write_file
 from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison
 from koktok.pipeline.estimate import ANALYSED, estimate
 from koktok.pipeline.road import Training
-from koktok.progress import SPACE, Talk, print_pieces, print_text, stderr, stdout, table
+from koktok.progress import SPACE, Talk, Tell, print_pieces, print_text, stderr, stdout, table
 from koktok.recipe import Recipe
 from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer

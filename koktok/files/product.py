@@ -88,7 +88,6 @@ def check_folder(path: str | os.PathLike[str], product: Product, names: Collecti
     Parameters
     ----------
     path : str or Path
-    product : Product
     names : collection of str
         Files that will be written, besides those of `product.names`.
 
@@ -117,7 +116,6 @@ def write_folder(
         The folder; what koktok wrote there before is replaced or taken away, all else stays. A link is followed.
     content : mapping of str to str or bytes, or a function that writes into the empty folder that it is given
         Contents by name; text is written as UTF-8 with `\n`.
-    product : Product
 
     Raises
     ------
@@ -234,7 +232,6 @@ def publish(staged: Path, target: Path, new: Mapping[str, str], old: Mapping[str
     ----------
     staged : Path
         Right in the workplace; gone when this returns.
-    target : Path
     new, old : mapping of str to str
         Files by SHA-256: what is staged, and what of koktok's stands at the target.
     last : str

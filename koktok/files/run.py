@@ -67,7 +67,6 @@ def resumable(out: str | Path, run: Mapping[str, Any], make: Make, *, again: boo
         A folder that is not there yet, or empty.
     run : mapping
         All that the shards depend on, in plain values that JSON can write.
-    make : callable
     again : bool
         A folder that is there already, whole and of such a run, is what was wanted, and no error.
 

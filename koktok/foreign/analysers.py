@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from typing import Final
 
 from koktok.errors import InputError, MissingExtraError
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.trivial import OpenVocabulary
+from koktok.segment import Policy, segmenter_for
+from koktok.segment.konlpy import KONLPY
+from koktok.segment.policy import cuts_of
 
 __all__ = ["ANALYSERS", "mecab_spans", "mecab_version"]
 
@@ -105,9 +110,35 @@ def _open_kiwi() -> ForeignTokenizer:
     return open_kiwi()
 
 
+def _open_segmenter(name: str) -> ForeignTokenizer:
+    """One that training knows as a segmenter: its cuts of each eojeol, asked alone."""
+    segmenter, policy = segmenter_for(name), Policy.parse("morphemes")
+
+    def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
+        found = []
+        for line in lines:
+            places = [(match.start(), match.group()) for match in re.finditer(r"\S+", line)]
+            spans: list[tuple[int, int, str]] = []
+            for (start, word), morphemes in zip(places, segmenter.analyse([w for _, w in places]), strict=True):
+                ends = [0, *(c.offset for c in cuts_of(word, morphemes, policy)), len(word)]
+                spans += [(start + a, start + b, word[a:b]) for a, b in pairwise(ends)]
+            found.append(spans)
+        return found
+
+    return OpenVocabulary(
+        name,
+        name,
+        cut,
+        digest=hashlib.sha256(segmenter.signature().encode()).hexdigest()[:16],
+        libraries={name: segmenter.signature()},
+        notes=["analyser at run time, an eojeol at a time; restored forms are laid on the text, spaces are no tokens"],
+    )
+
+
 ANALYSERS: Final[dict[str, Callable[[], ForeignTokenizer]]] = {
     "kiwi": _open_kiwi,
     "mecab-ko": _open_mecab,
     "pecab": _open_pecab,
+    **{name: partial(_open_segmenter, name) for name in (*KONLPY, "khaiii")},
 }
 """Openers of the analysers."""

@@ -234,7 +234,6 @@ class ForeignTokenizer(ABC):
 
         Parameters
         ----------
-        text : str
         template : bool
             Put around it what the definition wants there.
 

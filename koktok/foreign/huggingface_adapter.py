@@ -15,8 +15,7 @@ from koktok.foreign.base import ForeignTokenizer, Found, Rows, asking
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
 from koktok.formats.hf import parsed, utf8
-from koktok.formats.vocab_files import gpt2_json, wordpiece_json
-from koktok.hangul import has_syllable, is_conjoining
+from koktok.formats.vocab_files import gpt2_json, reads_jamo, wordpiece_json
 from koktok.vocab import BYTE_OF, check_sparse
 
 __all__ = ["HuggingFace", "open_gpt2", "open_hf", "open_wordpiece"]
@@ -268,10 +267,7 @@ def open_wordpiece(spec: str, path: Path, *, lowercase: bool | None = None) -> H
     text = wordpiece_json(path, lowercase=lowercase)
     name = path.resolve().parent.name if path.stem == "vocab" else path.stem
     notes = ["WordPiece: spaces are lost, and a word with an unknown character is one unknown token"]
-    return HuggingFace(text, _beside(path), spec=spec, name=name, notes=notes)
-
-
-def reads_jamo(tokenizer: HuggingFace) -> bool:
-    """True where more pieces are spelled in conjoining jamo than in syllables, so that text must be decomposed first."""
-    jamo = sum(any(map(is_conjoining, piece)) for piece in tokenizer.tokens)
-    return jamo > sum(map(has_syllable, tokenizer.tokens))
+    opened = HuggingFace(text, _beside(path), spec=spec, name=name, notes=notes)
+    if reads_jamo(opened.tokens):
+        opened.notes = ("input NFKD (conjoining jamo)", *opened.notes)
+    return opened

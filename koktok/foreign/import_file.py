@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.files import path_of
+from koktok.files import path_of, typed
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.huggingface_adapter import HuggingFace, open_hf, open_wordpiece
 from koktok.foreign.imported import ImportedTokenizer, load_folder
-from koktok.foreign.open import is_reference, open_definition, open_spec
+from koktok.foreign.open import is_reference, open_definition, open_spec, parse_spec
 from koktok.foreign.ours import own_json, own_model
 from koktok.foreign.rewriting import Adapted
 from koktok.foreign.sentencepiece_adapter import SentencePiece
@@ -101,6 +101,8 @@ def import_tokenizer(
     if is_reference(str(path)):
         if pattern or specials or lowercase is not None:
             raise UsageError(f"`{path}` says itself what it is; options are for paths")
+        if parse_spec(str(path))[0] == "koktok":
+            return load_folder(place)
         return _wrapped(open_spec(str(path)), str(path))
     found = detect(place)
     if found.kind == "koktok":
@@ -118,8 +120,6 @@ def import_tokenizer(
         adapter = open_wordpiece(str(found.path), found.path, lowercase=lowercase)
     else:
         adapter = open_definition(found, str(found.path))
-    if isinstance(adapter, Adapted):
-        adapter = adapter.inner  # what is imported is the file; what text it wants before it is for its user to make
     if isinstance(adapter, SentencePiece):
         own = own_model(adapter.proto, adapter.data)
         if own is not None:
@@ -128,6 +128,11 @@ def import_tokenizer(
 
 
 def _wrapped(adapter: ForeignTokenizer, source: str) -> ImportedTokenizer:
+    if isinstance(adapter, Adapted):
+        raise UsageError(
+            f"`{source}` wants more than its library makes of a text: {adapter.notes[0]}",
+            hint=f"koktok report {typed(adapter.spec)}",
+        )
     return ImportedTokenizer(adapter, {"source": source})
 
 

@@ -22,13 +22,14 @@ from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.foreign.trial import PROBES
-from koktok.formats.folder import MARK, TOKENIZER, folder_of, is_imported, read_folder, with_extra
+from koktok.formats.folder import MARK, TOKENIZER, is_imported, read_folder, with_extra
 from koktok.formats.tiktoken import load as load_ranks
 from koktok.special import cut_at, style_for
 from koktok.tokenizer import Tokenizer
 from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
 from koktok.tokenizer.decoding import checked_ids
 from koktok.tokenizer.encoding import Encoding
+from koktok.vocabularies import folder_of
 
 if TYPE_CHECKING:
     from koktok.bulk import TokenArray
@@ -40,12 +41,7 @@ FORMAT = 1
 
 
 class ImportedVocab:
-    """The table of a foreign tokenizer's tokens; none of the rules of a `koktok.vocab.Vocab` hold for it.
-
-    Parameters
-    ----------
-    adapter : ForeignTokenizer
-    """
+    """The table of a foreign tokenizer's tokens; none of the rules of a `koktok.vocab.Vocab` hold for it."""
 
     kind: ClassVar[str] = "imported"
     """In the place of a `koktok.vocab.ModelKind`."""
@@ -195,7 +191,6 @@ class ImportedTokenizer(AnyTokenizer):
 
         Parameters
         ----------
-        text : str
         allowed_special : collection of str, or "all"
             Special tokens that are read as such where the text spells them. "all" leaves it to the library where it can
             (then its flags for white space around them hold).

@@ -29,7 +29,6 @@ class LibraryEncoder:
 
     Parameters
     ----------
-    tokenizer : ImportedTokenizer
     add_special_tokens : bool
         Put the library's own template around every text.
     """
@@ -67,12 +66,7 @@ class LibraryEncoder:
 
 
 class LibraryDecoder:
-    """Ids to texts, as `koktok.bulk.Decoder` gives them.
-
-    Parameters
-    ----------
-    tokenizer : ImportedTokenizer
-    """
+    """Ids to texts, as `koktok.bulk.Decoder` gives them."""
 
     def __init__(self, tokenizer: AnyTokenizer) -> None:
         self.tokenizer = tokenizer

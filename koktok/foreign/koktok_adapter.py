@@ -22,7 +22,6 @@ class Own(ForeignTokenizer):
     ----------
     spec, name
         As in `ForeignTokenizer`.
-    tokenizer : Tokenizer
     """
 
     library: ClassVar[str] = "koktok"

@@ -10,11 +10,12 @@ from koktok.foreign.analysers import ANALYSERS
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.trivial import TRIVIAL
 from koktok.formats.detect import Detected, detect
+from koktok.vocabularies import folder_of
 
 __all__ = ["KINDS", "is_reference", "open_definition", "open_spec", "parse_spec"]
 
 KINDS: Final[dict[str, str]] = {
-    "koktok": "koktok:DIR, a folder that koktok wrote",
+    "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a vocabulary that travels with it",
     "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
     "sp": "sp:FILE.model, a SentencePiece model",
     "wordpiece": "wordpiece:vocab.txt, a BERT vocabulary",
@@ -101,7 +102,7 @@ def open_spec(text: str) -> ForeignTokenizer:
 
         return open_package(text, rest, open_definition)
     where, _, option = rest.partition("#") if kind in ("tiktoken", "plain") else (rest, "", "")
-    path = Path(where)
+    path = folder_of(Path(text)) if kind == "koktok" else Path(where)
     if not path.exists():
         raise InputError(f"`{text}`: there is no file or folder `{where}`")
     if path.is_dir():
@@ -114,7 +115,6 @@ def open_definition(found: Detected, spec: str, option: str = "") -> ForeignToke
 
     Parameters
     ----------
-    found : Detected
     spec : str
         What errors and reports call it.
     option : str
@@ -149,11 +149,9 @@ def _opened(found: Detected, spec: str, option: str) -> ForeignTokenizer:
 
             return open_gpt2(spec, path)
         case "wordpiece":
-            from koktok.foreign.huggingface_adapter import open_wordpiece, reads_jamo
-            from koktok.foreign.rewriting import Adapted, decomposed
+            from koktok.foreign.huggingface_adapter import open_wordpiece
 
-            bert = open_wordpiece(spec, path)
-            return Adapted(bert, decomposed, note="input NFKD (conjoining jamo)") if reads_jamo(bert) else bert
+            return open_wordpiece(spec, path)
         case "sp":
             from koktok.foreign.sentencepiece_adapter import mecab_mark, open_sp
 

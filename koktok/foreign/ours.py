@@ -44,6 +44,7 @@ def own_json(text: str, content: Mapping[str, Any]) -> Tokenizer | None:
     kinds = hf.KINDS.get(content["model"].get("type"), ())
     apart = any(node.get("type") == "Precompiled" for node in _steps(content))
     prefix = any(node.get("type") == "Prepend" for node in _steps(content))
+    trim = any(node.get("trim_offsets") for node in _parts(content.get("post_processor"), "processors"))
     folds = _folds(content)
     for kind in kinds:
         try:
@@ -57,10 +58,10 @@ def own_json(text: str, content: Mapping[str, Any]) -> Tokenizer | None:
             if plain is None or any(plain[name] != content.get(name) for name in NODES):
                 continue
             for style in _styles(vocab):
-                found = _written(vocab, pattern, folds, style, jamo=jamo, prefix=prefix)
+                found = _written(vocab, pattern, folds, style, jamo=jamo, prefix=prefix, trim=trim)
                 if found and all(found[name] == content.get(name) for name in LOOKS):
-                    return _made(vocab, pattern, folds, style, jamo=jamo, prefix=prefix)
-            return _made(vocab, pattern, folds, "plain", jamo=jamo, prefix=prefix)
+                    return _made(vocab, pattern, folds, style, jamo=jamo, prefix=prefix, trim=trim)
+            return _made(vocab, pattern, folds, "plain", jamo=jamo, prefix=prefix, trim=trim)
     return None
 
 
@@ -111,10 +112,10 @@ def _normalizer(vocab: Vocab, folds: Folds, jamo: Jamo) -> Normalizer:
 
 
 def _written(
-    vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: bool
+    vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: bool, trim: bool = False
 ) -> dict[str, Any] | None:
     """What koktok would write, or None where the style wants tokens that are not there."""
-    look = style_for(style, vocab.specials)
+    look = style_for(style, vocab.specials, trim_offsets=trim)
     try:
         text = hf.tokenizer_json(vocab, _normalizer(vocab, folds, jamo), pattern, style=look, prefix=prefix)
     except KoktokError:
@@ -122,7 +123,9 @@ def _written(
     return dict(json.loads(text))
 
 
-def _made(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: bool) -> Tokenizer:
+def _made(
+    vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: bool, trim: bool = False
+) -> Tokenizer:
     recipe = Recipe().changed(
         normalize={field.name: getattr(folds, field.name) for field in fields(folds)},
         pretokenize={"split": pattern.split, "digits": pattern.digits, "prefix_space": prefix},
@@ -132,7 +135,7 @@ def _made(vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jam
             "superwords": SUPERWORDS if pattern.superwords else 0.0,
             "specials": list(vocab.specials),
         },
-        special={"style": style},
+        special={"style": style, "trim_offsets": trim},
         jamo=jamo,
     )
     return Tokenizer(recipe, vocab, {"source": "import"})

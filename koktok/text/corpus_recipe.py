@@ -146,6 +146,12 @@ class _Source(_Strict):
         given = self.name or PurePosixPath(str(getattr(self, self.stem_of)).split("?")[0]).name.split(".")[0].strip("*")
         return re.sub(r"[^\w .-]", "-", given[:100]) or "text"
 
+    @property
+    def place(self) -> str:
+        """Where it comes from, and which version of it."""
+        version = next((found for key in ("commit", "version", "revision") if (found := getattr(self, key, ""))), "")
+        return f"{getattr(self, self.stem_of)} {version[:12]}".strip()
+
 
 class _Fetched(_Source):
     """What comes from others, and may be as large as they like."""

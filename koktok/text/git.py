@@ -98,7 +98,6 @@ def open_commit(source: GitSource, temporary: Path, mirror: str | None) -> Itera
 
     Parameters
     ----------
-    source : GitSource
     temporary : Path
         An empty folder; takes a shallow copy of the commit without its files, where the repository is not on this disk.
     mirror : str or None

@@ -372,7 +372,6 @@ class JamoNormalizer(Normalizer):
 
     Parameters
     ----------
-    folds : Folds
     whole : iterable of str
         Pieces; those of one syllable stay whole.
 

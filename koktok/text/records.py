@@ -33,6 +33,7 @@ from typing import IO, Any, Literal, cast
 
 from koktok.errors import InputError
 from koktok.hangul import count_syllables
+from koktok.progress import Done
 from koktok.text.unpack import CHUNK, DAMAGE, PACKED, unpacked
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Meter",
     "ReadReport",
     "given_records",
+    "is_plain",
     "pick",
     "records",
 ]
@@ -115,7 +117,7 @@ class Meter:
     0 None
     """
 
-    def __init__(self, files: Sequence[Path], tell: Callable[[int, int | None], None] | None) -> None:
+    def __init__(self, files: Sequence[Path], tell: Done | None) -> None:
         self.tell = tell or (lambda *_: None)
         self.sizes = {file: _size(file) for file in files}
         self.total = None if None in self.sizes.values() else sum(self.sizes[file] or 0 for file in files)
@@ -295,6 +297,17 @@ def given_records(
         return _column_texts(file, 1, values)
     lines = _decoded(b"\n".join([*(value or b"" for value in values), b""]))
     return _json_texts(file, 1, *lines, field) if kind == "jsonl" else _plain_texts(file, 1, *lines, field)
+
+
+def is_plain(path: Path) -> bool:
+    """True where the name says that every line of the file is a text as it stands: neither packed nor records.
+
+    Examples
+    --------
+    >>> is_plain(Path("a.txt")), is_plain(Path("a.txt.gz")), is_plain(Path("a.jsonl")), is_plain(STDIN)
+    (True, False, False, False)
+    """
+    return path != STDIN and path.suffix.lower() not in (*PACKED, *_PARSERS)
 
 
 def _plain(file: _File, raw: IO[bytes], field: str | None) -> Iterator[Batch]:

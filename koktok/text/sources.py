@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import logging
 import os
 import shlex
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import InputError, UsageError, did_you_mean
+from koktok.progress import Done
 from koktok.text.records import EXTENSIONS, STDIN, Batch, Errors, Meter, ReadReport, pick, records
 
 __all__ = [
@@ -26,7 +28,6 @@ __all__ = [
     "EXTENSIONS",
     "Batch",
     "Errors",
-    "Progress",
     "ReadReport",
     "Source",
     "expand",
@@ -40,9 +41,10 @@ __all__ = [
     "text_of",
 ]
 
-Progress = Callable[[int, int | None], None]
 Files = Callable[[Sequence[Path], str | None, Errors, ReadReport, Meter], Generator[Batch, None, None]]
 """Who reads the files of a source, in their order."""
+
+log = logging.getLogger(__name__)
 
 BLOCK = 50
 """Lines that are held out together."""
@@ -235,7 +237,7 @@ def read_lines(
     *,
     errors: Errors = "skip",
     report: ReadReport | None = None,
-    on_progress: Progress | None = None,
+    on_progress: Done | None = None,
     may_be_empty: bool = False,
 ) -> Iterator[str]:
     r"""Yield every line of the sources, in order, without its newline.
@@ -281,7 +283,7 @@ def read_documents(
     *,
     errors: Errors = "skip",
     report: ReadReport | None = None,
-    on_progress: Progress | None = None,
+    on_progress: Done | None = None,
     may_be_empty: bool = False,
 ) -> Iterator[str]:
     r"""Yield every document: a line of a text file, a record (perhaps of many lines) of a table or of JSON lines.
@@ -307,7 +309,7 @@ def read_batches(
     *,
     errors: Errors = "skip",
     report: ReadReport | None = None,
-    on_progress: Progress | None = None,
+    on_progress: Done | None = None,
     may_be_empty: bool = False,
 ) -> Iterator[list[str]]:
     """Yield documents in batches of any size, for whoever joins them again at once.
@@ -323,7 +325,7 @@ def read_blocks(
     *,
     errors: Errors = "skip",
     report: ReadReport | None = None,
-    on_progress: Progress | None = None,
+    on_progress: Done | None = None,
     may_be_empty: bool = False,
     files: Files | None = None,
 ) -> Generator[Batch, None, None]:
@@ -351,6 +353,8 @@ def read_blocks(
     for source in sources:
         digest = hashlib.sha256()
         report.skipped += source.skipped
+        for what in source.skipped:
+            log.warning("not read: %s", what)
         found, bad = report.lines, report.bad_lines
         with closing((files or _in_turn)(source.paths, source.field, errors, report, meter)) as batches:
             for batch in batches:
@@ -360,6 +364,10 @@ def read_blocks(
                 report.lines += lines
                 yield data if isinstance(batch, bytes) or lines == len(batch) else batch
         broken = report.bad_lines - bad
+        if broken:
+            log.warning(
+                "%d undecodable lines in `%s`, the first at %s", broken, source.name, ", ".join(report.bad_places[:1])
+            )
         nothing = report.lines == begun and source is sources[-1] and not may_be_empty
         if report.lines == found and (broken or nothing):
             paths = ", ".join(f"`{path}`" for path in source.paths[:3])

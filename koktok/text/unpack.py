@@ -9,6 +9,7 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import IO, Any
 
 from koktok.errors import MissingExtraError
 
-__all__ = ["CHUNK", "DAMAGE", "PACKED", "Budget", "ChunkReader", "chunks_of", "packing_of", "unpacked"]
+__all__ = ["CHUNK", "DAMAGE", "PACKED", "Budget", "ChunkReader", "chunks_of", "packing_of", "unpacked", "zstd"]
 
 PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
 """Extensions, and the bytes with which such a file begins."""
@@ -26,8 +27,8 @@ DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
 CHUNK = 1 << 18
 
-_ZSTD_CHUNK = 1 << 10
-"""The library gives all that a piece of input holds at once, up to 32 KiB a byte; small input bounds it."""
+_WINDOW = 31
+"""Binary logarithm of the widest window, which `zstd --ultra --long=31` makes; the library alone stops at 27."""
 
 
 def packing_of(head: bytes) -> str:
@@ -69,26 +70,30 @@ def unpacked(raw: IO[bytes], packing: str) -> Iterator[bytes]:
     yield from chunks_of(openers.get(packing, lambda raw: raw)(raw))
 
 
-def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
-    # Not the library's own stream reader: that ends without a word where the file is cut off.
+def zstd() -> Any:
+    """The library for Zstandard: Python's own `compression.zstd` from 3.14 on, before that the same as a package.
+
+    Raises
+    ------
+    MissingExtraError
+        It is not installed.
+    """
     try:
-        import zstandard
+        if sys.version_info >= (3, 14):
+            from compression import zstd as library
+        else:
+            from backports import zstd as library
     except ImportError:
-        raise MissingExtraError("zstandard", "zstd") from None
-    fresh = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj
-    unpack, data, begun = fresh(), b"", False
-    while data := data or raw.read(_ZSTD_CHUNK):
-        try:
-            out = unpack.decompress(data)
-        except zstandard.ZstdError as error:
-            raise EOFError(error) from error
-        data, begun = b"", True
-        if unpack.eof:
-            data, begun, unpack = unpack.unused_data, False, fresh()
-        if out:
-            yield out
-    if begun:
-        raise EOFError("the last frame has no end")
+        raise MissingExtraError("backports.zstd", "zstd") from None
+    return library
+
+
+def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
+    library = zstd()
+    try:
+        yield from chunks_of(library.open(raw, options={library.DecompressionParameter.window_log_max: _WINDOW}))
+    except library.ZstdError as error:
+        raise EOFError(error) from error
 
 
 @dataclass
@@ -97,7 +102,6 @@ class Budget:
 
     Parameters
     ----------
-    left : int
     over : callable
         Gives the error for one byte more.
 

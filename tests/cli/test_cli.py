@@ -1,56 +1,56 @@
-"""The command line as a user meets it: another process, its streams and its exit code."""
+"""The command line as a user meets it: its streams, its exit code, and where it matters a process of its own."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from conftest import MINI, ROOT, koktok
+from conftest import MINI, ROOT, exit_code_here, koktok, koktok_process
 from rich.cells import cell_len
 
 from koktok import Recipe, Tokenizer
+from koktok.progress import table
 from koktok.vocab import BYTE_CHARS
 
 Trained = Callable[..., Path]
 TEXT = (MINI / "essay.txt").read_text(encoding="utf-8")
 
 
-def on_a_terminal(*words: object, env: dict[str, str] | None = None, koktok: bool = True) -> tuple[int, str]:
-    """Run the command, or Python, with all streams but stdin on a terminal; its exit code and what the terminal was sent."""
+def on_a_terminal(
+    *words: object, env: dict[str, str] | None = None, run: Callable[[], None] | None = None
+) -> tuple[int, str]:
+    """Run the command with all streams but stdin on a terminal; its exit code and what the terminal was sent."""
     import pty
 
     master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, *(["-m", "koktok"] if koktok else []), *map(str, words)],
-        stdout=slave,
-        stderr=slave,
-        stdin=subprocess.DEVNULL,
-        env={key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-        | {"TERM": "xterm-256color"}
-        | (env or {}),
-        cwd=ROOT,
-    )
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            more = os.read(master, 65536)
-        except OSError:  # Linux says so when the last writer has gone
-            break
-        if not more:
-            break
-        shown += more
+    shown: list[bytes] = []
+
+    def read() -> None:
+        with suppress(OSError):  # Linux says so when the last writer has gone
+            while more := os.read(master, 65536):
+                shown.append(more)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with os.fdopen(slave, "w", encoding="utf-8", newline="") as out, pytest.MonkeyPatch.context() as patch:
+        patch.delenv("NO_COLOR", raising=False)
+        streams = {"stdin": io.StringIO(), "stdout": out, "stderr": out}
+        code = exit_code_here(words, streams, {"TERM": "xterm-256color"} | (env or {}), main=run)
+    reader.join()
     os.close(master)
-    return process.wait(), shown.decode(errors="replace")
+    return code, b"".join(shown).decode(errors="replace")
 
 
 def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) -> None:
@@ -530,8 +530,7 @@ def test_no_heading_and_no_cell_of_a_table_is_cut_off(columns: int) -> None:
         "0.123",
         "--preset balanced --mu 0.66",
     ]
-    script = f"from koktok.progress import table; table('t', {heads!r}, [{cells!r}])"
-    code, text = on_a_terminal("-c", script, env={"COLUMNS": str(columns)}, koktok=False)
+    code, text = on_a_terminal(run=lambda: table("t", heads, [cells]), env={"COLUMNS": str(columns)})
     lines = re.sub(r"\x1b\[[0-9;]*m", "", text).split("\r\n")
     assert code == 0, text
     assert max(map(cell_len, lines)) <= columns
@@ -581,7 +580,7 @@ def test_into_a_pipe_it_is_utf8_whatever_the_system_has(trained: Trained) -> Non
     )
     if b"utf" in probe.stdout.lower():
         pytest.skip("this Python has no other encoding")
-    done = koktok("segment", stdin="학교에 😀\n", env=locale)
+    done = koktok_process("segment", stdin="학교에 😀\n", env=locale)
     assert (done.returncode, done.stdout) == (0, "학교|에|▁😀\n")
-    done = koktok("diff", trained(), trained(), "--text", MINI / "essay.txt", "-q", env=locale)
+    done = koktok_process("diff", trained(), trained(), "--text", MINI / "essay.txt", "-q", env=locale)
     assert done.returncode == 0, done.stderr

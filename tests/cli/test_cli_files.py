@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import conftest
 import pytest
 
 from koktok import Tokenizer, load
-from koktok.cli import main
 from koktok.foreign import ImportedTokenizer
 
 Trained = Callable[..., Path]
 
 
-@pytest.fixture
-def koktok(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run the command in this process: exit code, stdout, stderr."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["koktok", *map(str, words)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        out, err = capsys.readouterr()
-        return int(caught.value.code or 0), out, err
-
-    return run
+def koktok(*words: object) -> tuple[int, str, str]:
+    """Run the command: exit code, stdout, stderr."""
+    done = conftest.koktok(*words)
+    return done.returncode, done.stdout, done.stderr
 
 
-Run = Callable[..., tuple[int, str, str]]
-
-
-def test_spm_there_and_back(koktok: Run, trained: Trained, tmp_path: Path, mini: list[str]) -> None:
+def test_spm_there_and_back(trained: Trained, tmp_path: Path, mini: list[str]) -> None:
     code, out, err = koktok("export", trained(), "--to", "spm", "--out", tmp_path / "a.model")
     assert (code, out) == (0, f"{tmp_path / 'a.model'}\n")
     assert "note: not normalized by SentencePiece" in err
@@ -45,7 +33,7 @@ def test_spm_there_and_back(koktok: Run, trained: Trained, tmp_path: Path, mini:
     assert [back.encode(line).ids for line in mini[::9]] == [ours.encode(line).ids for line in mini[::9]]
 
 
-def test_tiktoken_there_and_back(koktok: Run, trained: Trained, tmp_path: Path, mini: list[str]) -> None:
+def test_tiktoken_there_and_back(trained: Trained, tmp_path: Path, mini: list[str]) -> None:
     pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
     folder = trained(train={"model": "bpe-bytes"})
     code, _, err = koktok("export", folder, "--to", "tiktoken", "--name", "mine", "--out", tmp_path / "t")
@@ -68,7 +56,7 @@ def test_tiktoken_there_and_back(koktok: Run, trained: Trained, tmp_path: Path, 
     assert (tmp_path / "t2" / "mine.tiktoken").read_bytes() == (tmp_path / "t" / "mine.tiktoken").read_bytes()
 
 
-def test_gguf_says_what_differs(koktok: Run, trained: Trained, tmp_path: Path) -> None:
+def test_gguf_says_what_differs(trained: Trained, tmp_path: Path) -> None:
     pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
     code, _, err = koktok("export", trained(), "--to", "gguf", "--out", tmp_path / "a.gguf")
     assert code == 0
@@ -83,7 +71,7 @@ def test_gguf_says_what_differs(koktok: Run, trained: Trained, tmp_path: Path) -
     assert not (tmp_path / "b.gguf").exists()
 
 
-def test_hf_in_another_style(koktok: Run, trained: Trained, tmp_path: Path) -> None:
+def test_hf_in_another_style(trained: Trained, tmp_path: Path) -> None:
     words = ("--style", "gpt", "--chat-template", "chatml", "--pad-to-multiple", 64)
     assert koktok("export", trained(), "--to", "hf", "--out", tmp_path / "gpt", *words)[0] == 0
     config = json.loads((tmp_path / "gpt" / "tokenizer_config.json").read_text())
@@ -94,7 +82,7 @@ def test_hf_in_another_style(koktok: Run, trained: Trained, tmp_path: Path) -> N
     assert read.encode("한국어").ids == Tokenizer.load(trained()).encode("한국어").ids
 
 
-def test_a_vocab_txt(koktok: Run, tmp_path: Path) -> None:
+def test_a_vocab_txt(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\n학교\n##에\n")
     code, _, err = koktok("import", tmp_path / "vocab.txt", "--out", tmp_path / "out")
     assert code == 0
@@ -124,9 +112,7 @@ def test_a_vocab_txt(koktok: Run, tmp_path: Path) -> None:
         (("--to", "no"), "Invalid value"),
     ],
 )
-def test_words_that_fit_nothing(
-    koktok: Run, trained: Trained, tmp_path: Path, words: tuple[str, ...], message: str
-) -> None:
+def test_words_that_fit_nothing(trained: Trained, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     code, out, err = koktok("export", trained(), *words, "--out", tmp_path / "x")
     assert code != 0
     assert out == ""
@@ -134,7 +120,7 @@ def test_words_that_fit_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_lost(koktok: Run, trained: Trained, tmp_path: Path) -> None:
+def test_nothing_is_lost(trained: Trained, tmp_path: Path) -> None:
     """Neither the tokenizer that is exported, nor another one, nor a folder of something else."""
     folder = Tokenizer.load(trained()).save(tmp_path / "own")
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
@@ -163,7 +149,7 @@ def test_nothing_is_lost(koktok: Run, trained: Trained, tmp_path: Path) -> None:
         (("cut.json",), "is no JSON"),
     ],
 )
-def test_imports_that_fail_write_nothing(koktok: Run, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+def test_imports_that_fail_write_nothing(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\n학교\n")
     (tmp_path / "cut.json").write_text('{"model": {"vocab')
     code, out, err = koktok("import", tmp_path / words[0], *words[1:], "--out", tmp_path / "out")

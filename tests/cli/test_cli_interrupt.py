@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals a
 
 BEGIN = """
 import ctypes, os, signal, sys, threading, time
-from koktok.cli.interrupt import heard
+from koktok.cli.interrupt import interruptible
 def press(): time.sleep(0.5); signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 """
 ENDINGS = {
@@ -50,7 +50,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("what", ENDINGS)
 def test_one_press_is_heard_and_tidying_up_is_left_alone(what: str) -> None:
     inside = "\n".join(f"        {line}" for line in ENDINGS[what].splitlines())
-    code = f"{BEGIN}\nwith heard():\n    try:\n{inside}\n{TIDYING.replace(chr(10), chr(10) + '    ')}"
+    code = f"{BEGIN}\nwith interruptible():\n    try:\n{inside}\n{TIDYING.replace(chr(10), chr(10) + '    ')}"
     words = [sys.executable, "-W", "error", "-c", code]
     process = subprocess.Popen(
         words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -64,15 +64,15 @@ def test_one_press_is_heard_and_tidying_up_is_left_alone(what: str) -> None:
 
 
 def test_what_is_ignored_or_handled_elsewhere_stays_so() -> None:
-    from koktok.cli.interrupt import heard
+    from koktok.cli.interrupt import interruptible
 
     hook, before = sys.unraisablehook, signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with heard():
+        with interruptible():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
             assert sys.unraisablehook is hook
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        with heard():
+        with interruptible():
             assert sys.unraisablehook is not hook
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert sys.unraisablehook is hook

@@ -512,7 +512,7 @@ while True:
         seen = 0
         def hook(event, args):
             global seen
-            if event.split(".")[0] in ("open", "os", "shutil", "fcntl"):
+            if event != "os.kill" and event.split(".")[0] in ("open", "os", "shutil", "fcntl"):
                 seen += 1
                 if seen > kills:
                     os.kill(os.getpid(), signal.SIGKILL)

@@ -13,15 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sentencepiece
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import Tokenizer
+from koktok import Tokenizer, load
 from koktok.errors import ArtifactError, KoktokError, UsageError
 from koktok.files import write_folder
-from koktok.foreign import PACKAGES, ForeignTokenizer, open_spec, package_names, parse_spec
-from koktok.foreign.rewriting import Adapted, decomposed, marked_morphemes
+from koktok.foreign import PACKAGES, ForeignTokenizer, import_tokenizer, open_spec, package_names, parse_spec
+from koktok.foreign.rewriting import Adapted, marked_morphemes
 from koktok.foreign.spans import ByteTable, align, rows_by_bytes
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.formats.detect import detect
@@ -148,7 +149,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     made = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines), model_writer=made, vocab_size=1800, character_coverage=0.98, minloglevel=2
+        sentence_iterator=iter(lines), model_writer=made, vocab_size=1200, character_coverage=0.98, minloglevel=2
     )
     path = tmp_path_factory.mktemp("sp") / "tok.model"
     path.write_bytes(made.getvalue())
@@ -184,11 +185,26 @@ def test_wordpiece_over_jamo_gets_jamo(tmp_path: Path) -> None:
     pieces = [unicodedata.normalize("NFD", piece) for piece in ("나", "##는", "간", "##다", "하")] + ["##\u11ab"]
     vocab.write_text("\n".join(["[PAD]", "[UNK]", *pieces]), "utf-8")
     subject = open_spec(f"wordpiece:{vocab}")
-    assert isinstance(subject, Adapted)
     assert "NFKD" in subject.notes[0]
     row = subject.encode(["나는 한다"])[0]
     assert row.spans.tolist() == [[0, 1], [1, 2], [3, 4], [3, 4], [4, 5]]
     assert cuts_of(subject.encode(["한다"]), ["한다"]) == [[1]]
+    imported = import_tokenizer(vocab)
+    assert imported.encode("나는 한다").ids == row.ids.tolist()
+    assert imported.save(tmp_path / "imported")
+    assert load(tmp_path / "imported").encode("나는 한다").offsets == [tuple(span) for span in row.spans.tolist()]
+
+
+def test_what_wants_an_analyser_is_reported_and_not_imported(tmp_path: Path) -> None:
+    pytest.importorskip("mecab")
+    lines = ["나 는 ▃ 간다", "너 는 ▃ 온다"] * 9
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_prefix=str(tmp_path / "m"), vocab_size=12, user_defined_symbols=["▃"],
+        minloglevel=2,
+    )  # fmt: skip
+    assert isinstance(open_spec(str(tmp_path / "m.model")), Adapted)
+    with pytest.raises(UsageError, match=r"input segmented by MeCab-ko .*\nhint: koktok report "):
+        import_tokenizer(tmp_path / "m.model")
 
 
 def test_a_list_of_characters_is_no_wordpiece(tmp_path: Path) -> None:
@@ -273,15 +289,6 @@ def test_segmented_input_maps_back_to_the_line() -> None:
     row = Adapted(inner, cut, note="segmented").encode(["학교에  간"])[0]
     # 학 교 space 에 space ▃ space 간: spaces that were put in have no width
     assert row.spans.tolist() == [[0, 1], [1, 2], [2, 2], [2, 3], [3, 3], [3, 5], [5, 5], [5, 6]]
-
-
-@given(st.text(st.sampled_from("가각뷁ㅋ㈜Ａa é"), max_size=20))
-def test_decomposed_text_keeps_the_place_of_each_character(line: str) -> None:
-    text, starts, ends = decomposed(line)
-    assert text == unicodedata.normalize("NFKD", line)
-    assert len(text) == len(starts) == len(ends)
-    assert sorted(set(starts.tolist())) == list(range(len(line)))
-    assert (ends - starts == 1).all()
 
 
 # ── guesses and refusals ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-import zstandard
+from conftest import koktok_process
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from reference.lines import split_lines
@@ -34,7 +34,7 @@ PACK = {
     ".gz": gzip.compress,
     ".xz": lzma.compress,
     ".bz2": bz2.compress,
-    ".zst": zstandard.ZstdCompressor().compress,
+    ".zst": unpack.zstd().compress,
 }
 LINES = ["나는 학생이다.", "", "ㅋㅋ  둘 ", "가\u2028나\x0b다\x85라", "a\rb"]
 in_tmp = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
@@ -516,7 +516,9 @@ def test_parquet_of_other_types_and_names(tmp_path: Path) -> None:
 
 
 def test_missing_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "zstandard", None)
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delattr(name, raising=False)
     with pytest.raises(MissingExtraError, match=re.escape("pip install 'koktok[zstd]'")):
         read(write(tmp_path / "a.txt.zst", b"x"))
 
@@ -595,3 +597,15 @@ def test_lines_of_python_objects(tmp_path: Path) -> None:
 def test_objects_that_are_no_lines(obj: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         list(lines_of(obj))
+
+
+def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever uses the library hears of it through `logging`; the command line says it by itself, once."""
+    write(tmp_path / "a.txt", "가\n".encode() + b"\xff\n")
+    (tmp_path / "gone.txt").symlink_to("nowhere")
+    assert list(read_lines(Source.of(tmp_path))) == ["가"]
+    said = [(record.levelname, record.name, record.getMessage()) for record in caplog.records]
+    assert [(level, name) for level, name, _ in said] == [("WARNING", "koktok.text.sources")] * 2
+    assert "gone.txt" in said[0][2]
+    assert f"1 undecodable lines in `{tmp_path.name}`, the first at {tmp_path}/a.txt:2" == said[1][2]
+    assert koktok_process("normalize", tmp_path / "a.txt").stderr.count("a.txt:2") == 1

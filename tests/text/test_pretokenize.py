@@ -221,7 +221,7 @@ def test_golden(pattern, text, wanted):
 @pytest.mark.parametrize("pattern", PATTERNS, ids=Pattern.signature)
 def test_no_quadratic_time(pattern):
     for unit in (" ", "1", "ㅋ", "\u0301", "\n", "가1", "a가", ". ", "👨\u200d"):
-        text = unit * (1_000_000 // len(unit))
+        text = unit * (250_000 // len(unit))
         started = time.perf_counter()
         assert "".join(pattern.pretokenize(text)) == text
         assert time.perf_counter() - started < 10
@@ -230,7 +230,7 @@ def test_no_quadratic_time(pattern):
 @pytest.mark.parametrize("unit", [" ", "1", "ㅋ", "가1"])
 def test_no_quadratic_time_in_tokenizers(unit):
     for pattern in (Pattern(), Pattern("scripts", "groups", superwords=True)):
-        text = unit * (1_000_000 // len(unit))
+        text = unit * (250_000 // len(unit))
         started = time.perf_counter()
         assert len(hf(pattern)(text)) == len(pattern.pretokenize(text))
         assert time.perf_counter() - started < 20

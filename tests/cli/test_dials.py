@@ -1,0 +1,105 @@
+"""The options of the dials: each is a field of the Recipe and says what the field says."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT, koktok
+
+from koktok.cli.dials import TYPED, Dial, values_of
+from koktok.cli.export import DIALS as EXPORT
+from koktok.cli.text import DIALS as SEGMENT
+from koktok.cli.train import DIALS as TRAIN
+from koktok.recipe import SECTION_OF, NormalizeRecipe, Recipe
+
+TOML_ONLY = {*NormalizeRecipe.model_fields, "user_dictionary_sha256", "max_piece_length", "ngram"}
+"""Fields without an option: `koktok normalize` has the folds, a training fills in the digest, two are seldom turned."""
+
+NAMES = [name for verb in (TRAIN, EXPORT, SEGMENT) for names in verb.values() for name in names.split()]
+
+
+def test_every_field_is_an_option_of_train_or_stands_in_the_list() -> None:
+    options = " ".join(TRAIN.values()).split()
+    assert len(options) == len(set(options))
+    assert {*options} == {*SECTION_OF, "jamo", "holdout"} - TOML_ONLY
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES)))
+def test_an_option_says_what_the_field_says(name: str) -> None:
+    dial = Dial(name)
+    assert dial.description, "every dial has a docstring"
+    assert dial.help.removesuffix(".").startswith(dial.description.split(". ")[0].removesuffix(".")[:40])
+    assert not dial.help[:-1].endswith((".", ","))
+    for choice in dial.choices:
+        assert bool in dial.types or choice in dial.help
+
+
+def test_help_names_types_choices_defaults_and_groups() -> None:
+    shown = " ".join(koktok("train", "--help", env={"COLUMNS": "80"}).stdout.split())
+    for words in (
+        "--vocab-size 32000|32k All ids: 256 bytes, pieces, special and reserved tokens. [32000] --model <str>",
+        "or true boundaries: short | balanced | aligned. [balanced]",
+        "--prefix-space / --no-prefix-space A space",
+        "--jamo / --no-jamo Train on conjoining jamo.",
+        "--coverage <float> Share of the running characters that get a piece of their own. [0.9995]",
+        "Korean: --segmenter <str> The analyser",
+    ):
+        assert words in shown
+    unchanged = koktok("export", "--help").stdout.split("With --to hf")[1]
+    assert "--padding-side" in unchanged
+    assert "[plain]" not in unchanged, "an exported tokenizer keeps what it has"
+
+
+def test_what_is_typed_becomes_values_of_the_recipe() -> None:
+    typed = {
+        "vocab_size": 8000,
+        "specials": "<unk>,<s>",
+        "reserve_script": ["latin=0.3", "hangul=.5"],
+        "required": "none",
+        "prefix_space": False,
+        "keep": None,
+    }
+    values = values_of(typed)
+    assert values["prefix_space"] is False
+    recipe = Recipe().changed(**values)
+    assert recipe.train.reserve_script == {"latin": 0.3, "hangul": 0.5}
+    assert (recipe.train.vocab_size, recipe.train.specials, recipe.train.required) == (8000, ("<unk>", "<s>"), "none")
+    assert "keep" not in values
+    assert {*TYPED} <= {*NAMES}
+
+
+def test_words_are_completed_options_and_choices() -> None:
+    def completed(line: str) -> list[str]:
+        env = {"_KOKTOK_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+        code = "import sys; sys.argv = ['koktok']; from koktok.cli import main; main()"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env | {"PATH": ""})
+        return done.stdout.split()
+
+    assert completed("koktok train --pres") == ["--preset"]
+    assert completed("koktok train --preset a") == ["aligned"]
+    assert completed("koktok export x --sty") == ["--style"]
+    assert "train" in completed("koktok tra")
+
+
+def test_the_verbs_are_listed_without_the_recipe() -> None:
+    code = (
+        "import sys; sys.argv = ['koktok', '--help']\nfrom koktok.cli import app\ntry: app()\nexcept SystemExit: pass\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}assert not {{'pydantic', 'koktok.recipe'}} & {{*sys.modules}}"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Train a tokenizer on Korean text" in done.stdout
+
+
+def test_the_table_of_the_documentation_has_every_field() -> None:
+    hooks = runpy.run_path(str(ROOT / "docs" / "hooks.py"))
+    page = hooks["on_page_markdown"]((ROOT / "docs" / "reference" / "recipe.md").read_text(encoding="utf-8"))
+    for name in (*SECTION_OF, "jamo", "holdout"):
+        assert f"| `{Dial(name).key}` |" in page
+    assert "| `train.share` | `--share` | `0.8` | BPE: share of the merges" in page
