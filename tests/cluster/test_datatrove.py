@@ -87,8 +87,9 @@ def test_the_instances_are_those_of_one_machine(
     step = KoktokInstances(str(tmp_path / "made"), bert, plan, segmenter="whitespace", epochs=2)
     run(tmp_path, [step], texts, tasks=3)
     for rank in range(3):
-        text, one = tmp_path / f"{rank}.jsonl", tmp_path / f"one-{rank}"
-        own = [{"text": text} for i, text in enumerate(texts) if i % 3 == rank]
+        text, one = tmp_path / str(rank) / "documents.jsonl", tmp_path / f"one-{rank}"
+        text.parent.mkdir()
+        own = [{"text": text} for i, text in enumerate(texts) if i % 3 == rank and text.strip()]
         text.write_text("".join(f"{json.dumps(record)}\n" for record in own), encoding="utf-8")
         given = ["--length", 64, "--seed", 7, "--mask", "eojeol", "--epochs", 2, "--segmenter", "whitespace", "-q"]
         koktok("instances", bert, text, "--out", one, *given)
