@@ -82,6 +82,9 @@ SomeShare = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 """A share that cannot be nothing."""
 
 
+LearntFolder = Annotated[str, Field(pattern=r"^dpe:[^\x00-\x1f]+$")]
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -129,8 +132,10 @@ class PretokenizeRecipe(_Section):
 class SegmentRecipe(_Section):
     """Who finds the morphemes, and which of their borders count."""
 
-    segmenter: Literal["kiwi", "mecab", "okt", "komoran", "kkma", "hannanum", "khaiii", "soynlp", "whitespace"] = "kiwi"
-    """The analyser, which runs while training only."""
+    segmenter: (
+        Literal["kiwi", "mecab", "okt", "komoran", "kkma", "hannanum", "khaiii", "soynlp", "whitespace"] | LearntFolder
+    ) = "kiwi"
+    """The analyser, which runs while training only. `dpe:FOLDER` is a segmentation that `koktok segment --learn` wrote."""
     policy: str = "morphemes"
     """Which boundaries count: a named policy, kinds of boundary or Sejong tags, e.g. morphemes, josa, or j,e,vcp,xsv."""
     mass: SomeShare = 1.0

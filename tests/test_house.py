@@ -23,6 +23,7 @@ ROOMS = [
     "process",
     "text",
     "count",
+    "dpe",
     "segment",
     "vocab",
     "special",
@@ -245,9 +246,10 @@ def test_the_version_is_one() -> None:
         "all",
         "datatrove",
         "docs",
+        "dpe",
         "konlpy",
         "soynlp",
         "spark",
         "test",
         "train",
-    }  # PyTorch is gigabytes, and only a script in eval/ wants it; Spark and konlpy want Java; soynlp is for studies
+    }  # PyTorch is gigabytes, for a learner and scripts in eval/; Spark and konlpy want Java; soynlp is for studies

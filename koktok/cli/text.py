@@ -248,11 +248,18 @@ def segment(
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
     *,
     tsv: Annotated[bool, typer.Option("--tsv", help="A word a line: word, pieces, kinds of its cuts.")] = False,
+    learn: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Learn where words are cut from the words alone, for `--segmenter dpe:FOLDER`; with --segmenter, its tags help.",
+        ),
+    ] = None,
     field: Field = None,
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
-    """Show where words are cut: with `|` between the pieces, coloured on a terminal, or as TSV."""
+    """Show where words are cut: with `|` between the pieces, coloured on a terminal, or as TSV. With --learn, learn it."""
     from koktok.count import count_words
     from koktok.count.prepared import prepare
     from koktok.progress import print_line, print_pieces
@@ -262,6 +269,11 @@ def segment(
     from koktok.text.pretokenize import Pattern
 
     recipe = Recipe().changed(**(values_of(dials) | {"user_dictionary": None}))
+    if learn is not None:
+        _learn_segmenter(
+            paths or ["-"], field, learn, dials["segmenter"] or "", dials["user_dictionary"], tsv=tsv, quiet=quiet
+        )
+        return
     chosen = Policy.parse(recipe.segment.policy)
     analyser = segmenter_for(recipe.segment.segmenter, user_dictionary=dials["user_dictionary"] or None)
     normalizer, pattern = Normalizer(), Pattern()
@@ -277,3 +289,47 @@ def segment(
                     print_line("\t".join([found.words[i].strip(" "), "|".join(found.pieces(i)).strip(" "), kinds]))
             else:
                 print_pieces(piece for i in words for piece in found.pieces(i))
+
+
+def _learn_segmenter(
+    paths: list[str],
+    field: str | None,
+    out: Path,
+    name: str,
+    user_dictionary: str | None,
+    *,
+    tsv: bool,
+    quiet: bool,
+) -> None:
+    from collections import Counter
+
+    from koktok.cli.options import sources_of
+    from koktok.count.counting import read
+    from koktok.count.prepared import prepare
+    from koktok.dpe.learnt import FOLDER
+    from koktok.files import check_folder
+    from koktok.progress import Talk, counted
+    from koktok.recipe import Recipe
+    from koktok.segment import bare, segmenter_for
+    from koktok.segment.dpe import learn_segmenter
+    from koktok.text.sources import text_of
+
+    if tsv:
+        raise UsageError("--tsv shows cuts, and --learn writes a folder", hint="leave out --tsv")
+    alone = name in ("", "whitespace")
+    analyser = None if alone else segmenter_for(name, user_dictionary=user_dictionary)
+    recipe = Recipe()
+    check_folder(out, FOLDER)
+    with Talk(quiet=quiet) as talk:
+        reading = read(text_of(sources_of(paths, field, [], quiet=quiet)), holdout=0.0, tell=talk)
+        words: Counter[str] = Counter()
+        for word, n in prepare(reading.train, recipe.normalizer, recipe.pattern).items():
+            words[bare(word)] += n
+        del words[""]
+        talk("learn", 0, None)
+        made = learn_segmenter(words, analyser, name=name, on_progress=lambda done, total: talk("learn", done, total))
+        made.save(out)
+    told = f"{counted(made.about['words'], 'word')}, {counted(len(made.pieces), 'piece')}, {made.about['nats'][-1]:.3f} nats a word"
+    if not quiet:
+        print(f"{told}; koktok train --segmenter dpe:{out}", file=sys.stderr)
+    print(out)

@@ -17,7 +17,7 @@ from koktok.segment import Policy, segmenter_for
 from koktok.segment.konlpy import KONLPY
 from koktok.segment.policy import cuts_of
 
-__all__ = ["ANALYSERS", "mecab_spans", "mecab_version"]
+__all__ = ["ANALYSERS", "mecab_spans", "mecab_version", "open_segmenter"]
 
 
 def mecab_version() -> str:
@@ -110,17 +110,19 @@ def _open_kiwi() -> ForeignTokenizer:
     return open_kiwi()
 
 
-def _open_segmenter(name: str) -> ForeignTokenizer:
+def open_segmenter(name: str) -> ForeignTokenizer:
     """One that training knows as a segmenter: its cuts of each eojeol, asked alone."""
     segmenter, policy = segmenter_for(name), Policy.parse("morphemes")
 
     def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
+        distinct = list(dict.fromkeys(word for line in lines for word in line.split()))  # asked once, and together
+        told = dict(zip(distinct, segmenter.analyse(distinct), strict=True))
         found = []
         for line in lines:
-            places = [(match.start(), match.group()) for match in re.finditer(r"\S+", line)]
             spans: list[tuple[int, int, str]] = []
-            for (start, word), morphemes in zip(places, segmenter.analyse([w for _, w in places]), strict=True):
-                ends = [0, *(c.offset for c in cuts_of(word, morphemes, policy)), len(word)]
+            for match in re.finditer(r"\S+", line):
+                start, word = match.start(), match.group()
+                ends = [0, *(c.offset for c in cuts_of(word, told[word], policy)), len(word)]
                 spans += [(start + a, start + b, word[a:b]) for a, b in pairwise(ends)]
             found.append(spans)
         return found
@@ -139,6 +141,6 @@ ANALYSERS: Final[dict[str, Callable[[], ForeignTokenizer]]] = {
     "kiwi": _open_kiwi,
     "mecab-ko": _open_mecab,
     "pecab": _open_pecab,
-    **{name: partial(_open_segmenter, name) for name in (*KONLPY, "khaiii")},
+    **{name: partial(open_segmenter, name) for name in (*KONLPY, "khaiii")},
 }
 """Openers of the analysers."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
-from koktok.foreign.analysers import ANALYSERS
+from koktok.foreign.analysers import ANALYSERS, open_segmenter
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.trivial import TRIVIAL
 from koktok.formats.detect import Detected, detect
@@ -25,6 +25,7 @@ KINDS: Final[dict[str, str]] = {
     "kiwi-sw": "kiwi-sw:FILE, a vocabulary of Kiwi's SwTokenizer",
     "plain": "plain:FILE#UNIT, a list of characters, jamo or MeCab morphemes (char, jamo, mecab)",
     "package": "package:NAME, a vocabulary that an installed package carries (o200k_base, llama3, ...)",
+    "dpe": "dpe:DIR, a segmentation that koktok segment --learn wrote",
 }
 """Each kind of reference, with its line of help. Without a colon: analysers, trivial rows, or a path, which is looked at."""
 
@@ -97,6 +98,8 @@ def open_spec(text: str) -> ForeignTokenizer:
         return ANALYSERS[rest]()
     if kind == "trivial":
         return TRIVIAL[rest]()
+    if kind == "dpe":
+        return open_segmenter(text)
     if kind == "package":
         from koktok.foreign.packages import open_package
 

@@ -49,6 +49,9 @@ class Whitespace:
 
 SEGMENTERS = ("kiwi", "mecab", "okt", "komoran", "kkma", "hannanum", "khaiii", "soynlp", "whitespace")
 
+LEARNT_FOLDER = "dpe:"
+"""Before the folder of a segmentation that was learnt, in place of a name."""
+
 
 def segmenter_for(
     name: str,
@@ -61,7 +64,7 @@ def segmenter_for(
 
     Parameters
     ----------
-    name : one of `SEGMENTERS`
+    name : one of `SEGMENTERS`, or `dpe:FOLDER`
     user_dictionary : str, optional
         Path of a dictionary in the analyser's own format (Kiwi: form TAB tag TAB score).
     threads : int, optional
@@ -99,7 +102,17 @@ def segmenter_for(
             return SoynlpSegmenter(counts, user_dictionary=user_dictionary)
         case "whitespace":
             return Whitespace()
-    raise UsageError(f"the segmenter `{name}` is not known", hint=f"--segmenter {' | '.join(SEGMENTERS)}")
+    if name.startswith(LEARNT_FOLDER):
+        from koktok.segment.dpe import DpeSegmenter
+
+        folder = name.removeprefix(LEARNT_FOLDER)
+        return DpeSegmenter.load(
+            folder,
+            lambda beside: segmenter_for(beside, user_dictionary=user_dictionary, threads=threads),
+            user_dictionary=user_dictionary,
+        )
+    known = " | ".join([*SEGMENTERS, f"{LEARNT_FOLDER}FOLDER"])
+    raise UsageError(f"the segmenter `{name}` is not known", hint=f"--segmenter {known}")
 
 
 def bare(word: str) -> str:

@@ -25,7 +25,7 @@ from typing import Any
 
 from koktok.errors import AnalyserError
 from koktok.process import environment
-from koktok.segment import Segmenter, segmenter_for
+from koktok.segment import LEARNT_FOLDER, Segmenter, segmenter_for
 from koktok.segment.analyser_process import receive, send
 from koktok.segment.packed import unpack
 from koktok.segment.policy import Morpheme
@@ -292,7 +292,7 @@ def supervised(
     patience: float = PATIENCE,
     counts: Mapping[str, int] | None = None,
 ) -> Segmenter:
-    """A segmenter by name, in processes of its own; those in plain Python need none. Parameters as `segmenter_for` and `Workers`.
+    """A segmenter by name, in processes of its own; those that run in Python need none. Parameters as `segmenter_for` and `Workers`.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def supervised(
         As `koktok.segment.segmenter_for`.
     """
     inner = segmenter_for(name, user_dictionary=user_dictionary, counts=counts)
-    if name in ("soynlp", "whitespace"):
+    if name in ("soynlp", "whitespace") or name.startswith(LEARNT_FOLDER):
         return inner
     options: dict[str, Any] = {"name": name, "user_dictionary": user_dictionary, "threads": 1}
     return Workers(inner, "koktok.segment:segmenter_for", options, processes=processes, patience=patience)

@@ -1,0 +1,150 @@
+"""Words with counts to a `Dpe`, by gradient descent on the exact log probability of the words.
+
+This file adds: the learning. Distinct words, not running ones: an ending that stands in ten thousand words is then worth more than a
+word that comes ten thousand times, and what is frequent in many words is what people call a morpheme (SelfSeg: Song and others
+2023; long before, Creutz and Lagus 2007).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from koktok.dpe.learnt import Dials, Dpe, one_thread
+from koktok.dpe.prefixes import END, Word, joined, prefixes_of
+from koktok.dpe.sums import arcs_of, fresh_weights, marginal
+from koktok.errors import InputError
+from koktok.progress import Done
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["DEFAULT", "LONGEST_WORD", "candidates", "learn"]
+
+BLOCK, TOGETHER = 64, 4
+"""Words that begin alike make a block, whose tree is built once; a step takes so many blocks, drawn anew in every pass."""
+
+LONGEST_WORD = 20
+"""Longer words teach nothing: text without spaces."""
+
+DEFAULT = Dials()
+
+
+def candidates(words: Mapping[Word, float], pieces: int, longest: int) -> dict[str, float]:
+    r"""The strings of two characters and more that stand in the most words, and their weights; of equal ones the first by code point.
+
+    Examples
+    --------
+    >>> candidates({Word("집에"): 1, Word("집에서"): 1, Word("집은"): 1}, 2, 3)
+    {'집에': 2, '서\n': 1}
+    """
+    found: Counter[str] = Counter()
+    for (text, _), weight in words.items():
+        whole = text + END
+        strings = {whole[i:j] for i in range(len(whole)) for j in range(i + 2, min(len(whole), i + longest) + 1)}
+        for string in sorted(strings):
+            found[string] += weight  # type: ignore[assignment]
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:pieces])
+
+
+def learn(
+    counts: Mapping[Word, int], dials: Dials = DEFAULT, *, analyser: str = "", on_progress: Done | None = None
+) -> Dpe:
+    """Learn a segmentation.
+
+    A pure function of its arguments but for `on_progress`, on one thread.
+
+    Parameters
+    ----------
+    counts : mapping of Word to int
+        Distinct words and how often they came.
+    dials : Dials
+    analyser : str
+        Whose tags the words have; kept with what was learnt.
+    on_progress : callable, optional
+        Called with (steps done, steps in all).
+
+    Raises
+    ------
+    InputError
+        When there are no words.
+    MissingExtraError
+        When PyTorch or safetensors is not installed.
+    """
+    words = sorted((w for w in counts if 0 < len(w.text) <= LONGEST_WORD), key=lambda w: (w.tags, w.text))
+    if not words:
+        raise InputError("there are no words with Hangul to learn from", hint="koktok segment TEXT --learn FOLDER")
+    weighed = {word: float(counts[word]) ** dials.power for word in words}
+    single: Counter[str] = Counter()
+    for word in words:
+        for character in word.text + END:
+            single[character] += weighed[word]  # type: ignore[assignment]
+    tags = sorted({tag for word in words for tag in word.tags})
+    chosen = {**{c: single[c] for c in sorted(single)}, **candidates(weighed, dials.pieces, dials.longest)}
+    pieces, symbols = ("", *chosen), ("", *sorted(single), *tags)
+    with one_thread():
+        import torch
+
+        weights = fresh_weights(len(symbols), len(pieces), dials.width, dials.seed)
+        # A piece is as probable at first as it is frequent.
+        weights["piece_bias"] = torch.log(torch.tensor([1.0, *chosen.values()]))
+        spent = _descend(weights, words, [weighed[word] for word in words], symbols, pieces, dials, on_progress)
+    digest = hashlib.sha256(repr([(*word, counts[word]) for word in words]).encode()).hexdigest()[:16]
+    about = {
+        "analyser": analyser,
+        "words": len(words),
+        "words_digest": digest,
+        "dials": asdict(dials),
+        "torch": torch.__version__,
+        "nats": spent,
+    }
+    return Dpe(symbols, pieces, weights, dials.longest, about)
+
+
+def _descend(
+    weights: dict[str, Tensor],
+    words: Sequence[Word],
+    weighed: Sequence[float],
+    symbols: Sequence[str],
+    pieces: Sequence[str],
+    dials: Dials,
+    on_progress: Done | None,
+) -> list[float]:
+    """Change the weights; returns the loss of each pass, in natural units a word."""
+    import torch
+
+    ids = ({symbol: i for i, symbol in enumerate(symbols)}, {piece: i for i, piece in enumerate(pieces)})
+    starts = range(0, len(words), BLOCK)
+    trees = [prefixes_of(words[i : i + BLOCK], *ids, dials.longest) for i in starts]
+    shares = [torch.tensor(weighed[i : i + BLOCK]) for i in starts]
+    dice = np.random.default_rng(dials.seed)
+    for weight in weights.values():
+        weight.requires_grad_()
+    descent = torch.optim.Adam(weights.values(), dials.rate)
+    steps = -(-len(trees) // TOGETHER)
+    spent = []
+    for epoch in range(dials.epochs):
+        order = dice.permutation(len(trees)).tolist()
+        loss = 0.0
+        for step in range(steps):
+            done = epoch * steps + step
+            descent.param_groups[0]["lr"] = dials.rate * (1 - 0.9 * done / (dials.epochs * steps))
+            drawn = order[step * TOGETHER : (step + 1) * TOGETHER]
+            tree, share = joined([trees[i] for i in drawn]), torch.cat([shares[i] for i in drawn])
+            told = marginal(arcs_of(weights, tree), tree)[torch.from_numpy(tree.word)]
+            lost = -(told * share).sum()
+            descent.zero_grad()
+            (lost / share.sum()).backward()
+            descent.step()
+            loss += lost.item()
+            if on_progress:
+                on_progress(done + 1, dials.epochs * steps)
+        spent.append(round(loss / sum(weighed), 6))
+    for name, weight in weights.items():
+        weights[name] = weight.detach()
+    return spent

@@ -1,0 +1,237 @@
+"""`Dpe`: what was learnt. It cuts words, draws cuts from their posterior, and is a folder of two files.
+
+This file adds: paths. The best one, or one drawn with its probability, is walked from the end of a word back to its beginning,
+for all words of a tree at once. All sums are in double precision, so that a path does not depend on which words are asked together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from koktok.dpe.prefixes import Prefixes, Word, prefixes_of
+from koktok.dpe.sums import arcs_of, best, marginal
+from koktok.errors import ArtifactError, MissingExtraError
+from koktok.files import Product, write_folder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+__all__ = ["FOLDER", "Dials", "Dpe", "one_thread"]
+
+FOLDER: Final = Product("dpe.sha256", "segmentation", frozenset({"dpe.json", "dpe.safetensors"}))
+"""Product of `koktok segment --learn`."""
+
+FORMAT = 1
+"""Version of the folder; a newer one is refused, an older one is read for ever."""
+
+ASKED = 512
+"""Words of a tree; their states and softmaxes take some 100 MB."""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch on one thread: sums in the order of one, whatever the machine (law 5).
+
+    Raises
+    ------
+    MissingExtraError
+        When PyTorch or safetensors is not installed.
+    """
+    try:
+        import safetensors
+        import torch
+    except ImportError as error:
+        raise MissingExtraError(str(error.name), "dpe") from error
+    del safetensors
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@dataclass(frozen=True)
+class Dials:
+    """What changes what is learnt.
+
+    Parameters
+    ----------
+    pieces : int
+        Candidates of two characters and more, those first that stand in most distinct words.
+    longest : int
+        Characters of a candidate, at most.
+    width : int
+        Of the decoder's state.
+    epochs : int
+        Passes over the words.
+    power : float
+        A word that came n times counts n to this power; 0 for every distinct word alike.
+    rate : float
+        Step of Adam at first; it falls to a tenth.
+    seed : int
+        Of the weights and of the order of the words.
+    """
+
+    pieces: int = 8000
+    longest: int = 6
+    width: int = 64
+    epochs: int = 5
+    power: float = 0.0
+    rate: float = 5e-3
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Dpe:
+    """A segmentation learnt from words; see `koktok.dpe.learning`.
+
+    Parameters
+    ----------
+    symbols, pieces : tuple of str
+        By id; those of 0 are what the learning did not see.
+    weights : dict of str to Tensor
+        In single precision.
+    longest : int
+        Characters of a piece.
+    about : dict
+        Plain values for whoever reads the folder: what it was learnt from and how.
+
+    Attributes
+    ----------
+    digest : str
+        Of all that changes a segmentation.
+    """
+
+    symbols: tuple[str, ...]
+    pieces: tuple[str, ...]
+    weights: Mapping[str, Tensor]
+    longest: int
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of weights and tables, its first 16 digits."""
+        return hashlib.sha256(_packed(self.weights) + _listed(self)).hexdigest()[:16]
+
+    def cuts(self, words: Iterable[Word]) -> dict[Word, tuple[int, ...]]:
+        """The best segmentation of each distinct word, as offsets inside it."""
+        return self._paths(words, best, None)
+
+    def sample(self, words: Iterable[Word], seed: int) -> dict[Word, tuple[int, ...]]:
+        """A segmentation of each distinct word, drawn from all of them with its probability."""
+        return self._paths(words, marginal, np.random.default_rng(seed))
+
+    def log_probability(self, words: Iterable[Word]) -> dict[Word, float]:
+        """Natural logarithm of the probability of each distinct word, its end included, over all its segmentations."""
+        return {
+            word: float(total[at])
+            for some, tree, _, total in self._sums(words, marginal)
+            for word, at in zip(some, tree.word.tolist(), strict=True)
+        }
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the folder: `dpe.safetensors`, `dpe.json`, and a list with their digests.
+
+        Raises
+        ------
+        UsageError, InputError
+            As `koktok.files.write_folder`.
+        """
+        content = {"format": FORMAT, **self.about, **json.loads(_listed(self))}
+        shown = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+        return write_folder(folder, {"dpe.json": shown, "dpe.safetensors": _packed(self.weights)}, FOLDER)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Dpe:
+        """The folder at a path.
+
+        Raises
+        ------
+        ArtifactError
+            When there is none, it is damaged, or it is of a newer koktok.
+        MissingExtraError
+            When PyTorch or safetensors is not installed.
+        """
+        hint = "koktok segment TEXT --learn FOLDER"
+        with one_thread():
+            from safetensors import SafetensorError
+            from safetensors.torch import load
+
+        try:
+            about = json.loads((Path(folder) / "dpe.json").read_text(encoding="utf-8"))
+            if about.pop("format") > FORMAT:
+                raise ArtifactError(f"`{folder}` is of a newer koktok", hint="pip install -U koktok")
+            symbols, pieces, longest = (about.pop(key) for key in ("symbols", "pieces", "longest"))
+            weights = load((Path(folder) / "dpe.safetensors").read_bytes())
+            made = cls(tuple(symbols), tuple(pieces), weights, int(longest), about)
+            sizes = (len(weights["symbol"]), len(weights["piece"]), len(weights["piece_bias"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+            raise ArtifactError(f"`{folder}` holds no learnt segmentation: {error}", hint=hint) from error
+        if sizes != (len(made.symbols), len(made.pieces), len(made.pieces)):
+            raise ArtifactError(f"tables and weights of `{folder}` do not fit", hint=hint)
+        return made
+
+    def _sums(
+        self, words: Iterable[Word], over: Callable[[Tensor, Prefixes], Tensor]
+    ) -> Iterator[tuple[list[Word], Prefixes, NDArray[np.float64], NDArray[np.float64]]]:
+        """Distinct words by parts, in their order: their tree, its arcs, and the sums of its nodes."""
+        asked = sorted(dict.fromkeys(words), key=lambda word: (word.tags, word.text))
+        with one_thread():
+            import torch
+
+            weights = {name: weight.double() for name, weight in self.weights.items()}
+            symbols = {symbol: i for i, symbol in enumerate(self.symbols)}
+            pieces = {piece: i for i, piece in enumerate(self.pieces)}
+            for first in range(0, len(asked), ASKED):
+                some = asked[first : first + ASKED]
+                tree = prefixes_of(some, symbols, pieces, self.longest)
+                with torch.no_grad():
+                    arcs = arcs_of(weights, tree)
+                    total = over(arcs, tree)
+                yield some, tree, arcs.numpy(), total.numpy()
+
+    def _paths(
+        self,
+        words: Iterable[Word],
+        over: Callable[[Tensor, Prefixes], Tensor],
+        dice: np.random.Generator | None,
+    ) -> dict[Word, tuple[int, ...]]:
+        found: dict[Word, tuple[int, ...]] = {}
+        for some, tree, arcs, total in self._sums(words, over):
+            ways = total[tree.above] + arcs
+            at = tree.word
+            left = np.array([len(word.text) + 1 for word in some])
+            cuts: list[list[int]] = [[] for _ in some]
+            while left.max() > 0:
+                here = ways[at] if dice is None else ways[at] + dice.gumbel(size=ways[at].shape)
+                step = here.argmax(1)
+                left = left - step - 1
+                at = np.where(left >= 0, tree.above[at, step], 0)  # a word that is done waits at the root
+                for i in np.flatnonzero(left > 0).tolist():
+                    cuts[i].append(int(left[i]))
+            for word, offsets in zip(some, cuts, strict=True):
+                found[word] = tuple(sorted(set(offsets) - {len(word.text)}))
+        return found
+
+
+def _listed(made: Dpe) -> bytes:
+    """The tables as JSON."""
+    listed = {"longest": made.longest, "symbols": made.symbols, "pieces": made.pieces}
+    return json.dumps(listed, ensure_ascii=False).encode()
+
+
+def _packed(weights: Mapping[str, Tensor]) -> bytes:
+    with one_thread():
+        from safetensors.torch import save
+
+        return bytes(save(dict(sorted(weights.items()))))

@@ -1,0 +1,147 @@
+"""A segmentation that was learnt from words, as a segmenter (extra `dpe`); see `koktok.dpe`.
+
+This file adds: runs. Only Hangul is learnt and cut: every run of syllables is a word to the decoder (빵집에서, is 빵집에서 and a
+comma), and every other run is one piece.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from koktok.dpe.learning import DEFAULT, learn
+from koktok.dpe.learnt import Dials, Dpe
+from koktok.dpe.prefixes import Word
+from koktok.errors import AnalyserError, UsageError
+from koktok.progress import Done
+from koktok.segment.policy import Morpheme, Segmenter
+
+__all__ = ["DpeSegmenter", "learn_segmenter"]
+
+_RUN: Final = re.compile(r"[가-힣]+|[A-Za-z]+|[0-9]+|[^가-힣A-Za-z0-9]+")
+
+PART = 1 << 14
+"""Words that are cut at once."""
+
+
+def _tag_of(run: str) -> str:
+    """The tag of a run without Hangul: foreign letters, a number, or a symbol."""
+    return "SL" if run[0].isalpha() else "SN" if run[0].isdigit() else "SW"
+
+
+def _runs(word: str, morphemes: Sequence[Morpheme]) -> Iterator[tuple[int, Word]]:
+    """The runs of Hangul, where they begin, and the tags of the morphemes that touch them."""
+    for match in _RUN.finditer(word):
+        if "가" <= match.group()[0] <= "힣":
+            a, b = match.span()
+            yield a, Word(match.group(), tuple(m.tag for m in morphemes if m.start < b and m.end > a))
+
+
+def learn_segmenter(
+    counts: Mapping[str, int],
+    analyser: Segmenter | None = None,
+    *,
+    name: str = "",
+    dials: Dials = DEFAULT,
+    on_progress: Done | None = None,
+) -> Dpe:
+    """Learn a segmentation from words, by themselves or with an analyser's tags beside them.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Words as `koktok.segment.bare` gives them.
+    analyser : Segmenter, optional
+        Its tags are the source side: the decoder reads the tags of a word before its characters.
+    name : str
+        Of the analyser, as in `koktok.segment.SEGMENTERS`.
+    dials : Dials
+    on_progress : callable, optional
+        Called with (steps done, steps in all).
+
+    Raises
+    ------
+    InputError
+        When no word has Hangul.
+    MissingExtraError
+        When PyTorch or safetensors is not installed.
+    """
+    words = sorted(counts)
+    told = [()] * len(words) if analyser is None else analyser.analyse(words)
+    runs: Counter[Word] = Counter()
+    for word, morphemes in zip(words, told, strict=True):
+        for _, run in _runs(word, morphemes):
+            runs[run] += counts[word]
+    signed = "" if analyser is None else f"{name} {analyser.signature()}"
+    return learn(runs, dials, analyser=signed, on_progress=on_progress)
+
+
+class DpeSegmenter:
+    """Words cut as they most probably are, by what was learnt.
+
+    Parameters
+    ----------
+    learnt : Dpe
+    opened : callable
+        A segmenter by name, for a segmentation that was learnt with an analyser's tags.
+
+    Raises
+    ------
+    AnalyserError
+        When it was learnt with the tags of another version of the analyser.
+    UsageError
+        When there is a user dictionary and no analyser to read it.
+    """
+
+    def __init__(self, learnt: Dpe, opened: Callable[[str], Segmenter], *, user_dictionary: str | None = None) -> None:
+        name, _, signature = str(learnt.about.get("analyser", "")).partition(" ")
+        self._learnt = learnt
+        self._analyser = opened(name) if name else None
+        if self._analyser is None:
+            if user_dictionary is not None:
+                raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
+        elif self._analyser.signature() != signature:
+            raise AnalyserError(
+                f"the segmentation was learnt with {signature}, and here is {self._analyser.signature()}",
+                hint="learn it anew, or install that version",
+            )
+        self._signature = f"dpe:{learnt.digest}" + (f"|{signature}" if signature else "")
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, opened: Callable[[str], Segmenter], *, user_dictionary: str | None = None
+    ) -> DpeSegmenter:
+        """Of a folder that `koktok segment --learn` wrote; errors as `Dpe.load`."""
+        return cls(Dpe.load(folder), opened, user_dictionary=user_dictionary)
+
+    def signature(self) -> str:
+        """The digest of what was learnt, and the analyser's signature where it was learnt with one."""
+        return self._signature
+
+    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
+        """The pieces of each word; where an analyser was asked, each has the tags of the morphemes that it touches."""
+        asked = list(words)
+        for first in range(0, len(asked), PART):
+            some = asked[first : first + PART]
+            told = [()] * len(some) if self._analyser is None else list(self._analyser.analyse(some))
+            cuts = self._learnt.cuts(
+                run for word, morphemes in zip(some, told, strict=True) for _, run in _runs(word, morphemes)
+            )
+            for word, morphemes in zip(some, told, strict=True):
+                yield tuple(_pieces(word, morphemes, cuts))
+
+
+def _pieces(word: str, morphemes: Sequence[Morpheme], cuts: Mapping[Word, tuple[int, ...]]) -> Iterator[Morpheme]:
+    inner = {start: cuts[run] for start, run in _runs(word, morphemes)}
+    for match in _RUN.finditer(word):
+        a, b = match.span()
+        if a not in inner:
+            yield Morpheme(a, b, _tag_of(match.group()), match.group())
+            continue
+        for start, end in pairwise((a, *(a + cut for cut in inner[a]), b)):
+            tags = "+".join(m.tag for m in morphemes if m.start < end and m.end > start)
+            yield Morpheme(start, end, tags or "UN", word[start:end])
