@@ -678,7 +678,7 @@ def _explained(error: ValidationError) -> RecipeError:
     first, *others = error.errors()
     if isinstance(first["input"], Mapping) and others and others[0]["loc"][:-2] == first["loc"][:-1]:
         first = others[0]  # of a number or a mapping, the mapping was meant
-    key = ".".join(str(part) for part in first["loc"] if not re.match(r"constrained-|dict\[", str(part)))
+    key = ".".join(str(part) for part in first["loc"] if not re.match(r"constrained-|literal\[|dict\[", str(part)))
     if key == "format":
         message = f"the recipe's `format` is {first['input']!r}, and this koktok reads format {FORMAT}"
         return RecipeError(message, hint="pip install --upgrade koktok")

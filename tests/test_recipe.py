@@ -71,6 +71,7 @@ def test_every_default_is_spelled_out_and_the_signature_is_ignored() -> None:
         (r"[recipe.train]" + '\nspecials = ["<unk>", "a\\nb"]', r"holds the control character U\+000A"),
         (f'[recipe.train]\nspecials = ["<unk>", "{"x" * 100_000}"]', r"of 100,000 characters came; 256 are the most"),
         ('[recipe.train]\nspecials = ["<unk>", "<0x00>"]', r"<0x00> is spelled like the byte piece"),
+        ('[recipe.segment]\nsegmenter = "dpe:"', r"`segment.segmenter` is 'dpe:': input should be 'kiwi'"),
         ('[recipe.segment]\nuser_dictionary_sha256 = "no digest"', r"`segment.user_dictionary_sha256`"),
     ],
 )
