@@ -32,7 +32,7 @@ from koktok.count import count_words
 from koktok.count.prepared import prepare
 from koktok.dpe.learning import DEFAULT
 from koktok.dpe.learnt import Dpe
-from koktok.dpe.prefixes import Word
+from koktok.dpe.prefixes import TaggedWord
 from koktok.errors import KoktokError
 from koktok.foreign import ForeignTokenizer, open_spec
 from koktok.gold import read_gold
@@ -48,7 +48,7 @@ ASKED = 20_000
 """Frequent held-out words on which the distilled vocabulary is compared with the decoder."""
 
 FAITHFUL = {"lam": 0.02, "mu": 1.0, "nu": 1.0}
-"""Dials of a vocabulary that is to cut as its teacher does: a token costs next to nothing."""
+"""DpeDials of a vocabulary that is to cut as its teacher does: a token costs next to nothing."""
 
 TEACHERS = {"none": "whitespace", "soynlp": "soynlp", "kiwi": "kiwi", "dpe": "dpe", "dpe+kiwi": "dpe"}
 
@@ -165,7 +165,7 @@ def fidelity(name: str, data: Data) -> list[str]:
     running = sum(held[word] for word in asked)
     bits = "–"
     if not made.about["analyser"]:
-        told = made.log_probability(Word(word) for word in held if all("가" <= c <= "힣" for c in word))
+        told = made.log_probability(TaggedWord(word) for word in held if all("가" <= c <= "힣" for c in word))
         bits = f"{-sum(told.values()) / math.log(2) / sum(len(word.text) + 1 for word in told):.3f}"
     seconds, words = made.about.get("seconds", "–"), made.about["words"]
     return [

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from koktok.dpe.learnt import Dials, Dpe, one_thread
-from koktok.dpe.prefixes import END, Word, joined, prefixes_of
+from koktok.dpe.learnt import Dpe, DpeDials, one_thread
+from koktok.dpe.prefixes import END, TaggedWord, joined, prefixes_of
 from koktok.dpe.sums import arcs_of, fresh_weights, marginal
 from koktok.errors import InputError
 from koktok.progress import Done
@@ -32,15 +32,15 @@ BLOCK, TOGETHER = 64, 4
 LONGEST_WORD = 20
 """Longer words teach nothing: text without spaces."""
 
-DEFAULT = Dials()
+DEFAULT = DpeDials()
 
 
-def candidates(words: Mapping[Word, float], pieces: int, longest: int) -> dict[str, float]:
+def candidates(words: Mapping[TaggedWord, float], pieces: int, longest: int) -> dict[str, float]:
     r"""The strings of two characters and more that stand in the most words, and their weights; of equal ones the first by code point.
 
     Examples
     --------
-    >>> candidates({Word("집에"): 1, Word("집에서"): 1, Word("집은"): 1}, 2, 3)
+    >>> candidates({TaggedWord("집에"): 1, TaggedWord("집에서"): 1, TaggedWord("집은"): 1}, 2, 3)
     {'집에': 2, '서\n': 1}
     """
     found: Counter[str] = Counter()
@@ -53,7 +53,7 @@ def candidates(words: Mapping[Word, float], pieces: int, longest: int) -> dict[s
 
 
 def learn(
-    counts: Mapping[Word, int], dials: Dials = DEFAULT, *, analyser: str = "", on_progress: Done | None = None
+    counts: Mapping[TaggedWord, int], dials: DpeDials = DEFAULT, *, analyser: str = "", on_progress: Done | None = None
 ) -> Dpe:
     """Learn a segmentation.
 
@@ -61,9 +61,9 @@ def learn(
 
     Parameters
     ----------
-    counts : mapping of Word to int
+    counts : mapping of TaggedWord to int
         Distinct words and how often they came.
-    dials : Dials
+    dials : DpeDials
     analyser : str
         Whose tags the words have; kept with what was learnt.
     on_progress : callable, optional
@@ -83,7 +83,7 @@ def learn(
     single: Counter[str] = Counter()
     for word in words:
         for character in word.text + END:
-            single[character] += weighed[word]  # type: ignore[assignment]
+            single[character] += weighed[word]
     tags = sorted({tag for word in words for tag in word.tags})
     chosen = {**{c: single[c] for c in sorted(single)}, **candidates(weighed, dials.pieces, dials.longest)}
     pieces, symbols = ("", *chosen), ("", *sorted(single), *tags)
@@ -108,11 +108,11 @@ def learn(
 
 def _descend(
     weights: dict[str, Tensor],
-    words: Sequence[Word],
+    words: Sequence[TaggedWord],
     weighed: Sequence[float],
     symbols: Sequence[str],
     pieces: Sequence[str],
-    dials: Dials,
+    dials: DpeDials,
     on_progress: Done | None,
 ) -> list[float]:
     """Change the weights; returns the loss of each pass, in natural units a word."""

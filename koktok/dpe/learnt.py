@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from koktok.dpe.prefixes import Prefixes, Word, prefixes_of
+from koktok.dpe.prefixes import Prefixes, TaggedWord, prefixes_of
 from koktok.dpe.sums import arcs_of, best, marginal
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import Product, write_folder
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-__all__ = ["FOLDER", "Dials", "Dpe", "one_thread"]
+__all__ = ["FOLDER", "Dpe", "DpeDials", "one_thread"]
 
 FOLDER: Final = Product("dpe.sha256", "segmentation", frozenset({"dpe.json", "dpe.safetensors"}))
 """Product of `koktok segment --learn`."""
@@ -61,7 +61,7 @@ def one_thread() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Dials:
+class DpeDials:
     """What changes what is learnt.
 
     Parameters
@@ -123,15 +123,15 @@ class Dpe:
         """SHA-256 of weights and tables, its first 16 digits."""
         return hashlib.sha256(_packed(self.weights) + _listed(self)).hexdigest()[:16]
 
-    def cuts(self, words: Iterable[Word]) -> dict[Word, tuple[int, ...]]:
+    def cuts(self, words: Iterable[TaggedWord]) -> dict[TaggedWord, tuple[int, ...]]:
         """The best segmentation of each distinct word, as offsets inside it."""
         return self._paths(words, best, None)
 
-    def sample(self, words: Iterable[Word], seed: int) -> dict[Word, tuple[int, ...]]:
+    def sample(self, words: Iterable[TaggedWord], seed: int) -> dict[TaggedWord, tuple[int, ...]]:
         """A segmentation of each distinct word, drawn from all of them with its probability."""
         return self._paths(words, marginal, np.random.default_rng(seed))
 
-    def log_probability(self, words: Iterable[Word]) -> dict[Word, float]:
+    def log_probability(self, words: Iterable[TaggedWord]) -> dict[TaggedWord, float]:
         """Natural logarithm of the probability of each distinct word, its end included, over all its segmentations."""
         return {
             word: float(total[at])
@@ -182,8 +182,8 @@ class Dpe:
         return made
 
     def _sums(
-        self, words: Iterable[Word], over: Callable[[Tensor, Prefixes], Tensor]
-    ) -> Iterator[tuple[list[Word], Prefixes, NDArray[np.float64], NDArray[np.float64]]]:
+        self, words: Iterable[TaggedWord], over: Callable[[Tensor, Prefixes], Tensor]
+    ) -> Iterator[tuple[list[TaggedWord], Prefixes, NDArray[np.float64], NDArray[np.float64]]]:
         """Distinct words by parts, in their order: their tree, its arcs, and the sums of its nodes."""
         asked = sorted(dict.fromkeys(words), key=lambda word: (word.tags, word.text))
         with one_thread():
@@ -202,11 +202,11 @@ class Dpe:
 
     def _paths(
         self,
-        words: Iterable[Word],
+        words: Iterable[TaggedWord],
         over: Callable[[Tensor, Prefixes], Tensor],
         dice: np.random.Generator | None,
-    ) -> dict[Word, tuple[int, ...]]:
-        found: dict[Word, tuple[int, ...]] = {}
+    ) -> dict[TaggedWord, tuple[int, ...]]:
+        found: dict[TaggedWord, tuple[int, ...]] = {}
         for some, tree, arcs, total in self._sums(words, over):
             ways = total[tree.above] + arcs
             at = tree.word

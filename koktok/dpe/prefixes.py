@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["END", "FREE", "NONE", "UNKNOWN", "Prefixes", "Word", "joined", "prefixes_of"]
+__all__ = ["END", "FREE", "NONE", "UNKNOWN", "Prefixes", "TaggedWord", "joined", "prefixes_of"]
 
 END: Final = "\n"
 """Stands behind every word, and may end a piece: the ending of a word is another piece than the same letters inside."""
@@ -29,7 +29,7 @@ NONE, FREE = -1, -2
 """In place of the id of a piece: there is none; and a tag, which is read and costs nothing."""
 
 
-class Word(NamedTuple):
+class TaggedWord(NamedTuple):
     """What is cut.
 
     Parameters
@@ -68,12 +68,14 @@ class Prefixes:
     word: NDArray[np.int64]
 
 
-def prefixes_of(words: Sequence[Word], symbols: Mapping[str, int], pieces: Mapping[str, int], longest: int) -> Prefixes:
+def prefixes_of(
+    words: Sequence[TaggedWord], symbols: Mapping[str, int], pieces: Mapping[str, int], longest: int
+) -> Prefixes:
     r"""The tree of some words.
 
     Parameters
     ----------
-    words : sequence of Word
+    words : sequence of TaggedWord
         Neighbours should begin alike: only with the word before it does one share its nodes.
     symbols, pieces : mapping of str to int
         Ids; a character that has none is `UNKNOWN`, alone as a piece too.
@@ -83,7 +85,7 @@ def prefixes_of(words: Sequence[Word], symbols: Mapping[str, int], pieces: Mappi
     Examples
     --------
     >>> ids = {"가": 1, "나": 2, END: 3}
-    >>> tree = prefixes_of([Word("가"), Word("가나")], ids, ids | {"가나": 4}, 2)
+    >>> tree = prefixes_of([TaggedWord("가"), TaggedWord("가나")], ids, ids | {"가나": 4}, 2)
     >>> tree.level.tolist(), tree.word.tolist(), tree.piece.tolist()
     ([0, 1, 2, 4, 5], [2, 4], [[-1, -1], [1, -1], [3, -1], [2, 4], [3, -1]])
     """

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from koktok.dpe.learning import DEFAULT, learn
-from koktok.dpe.learnt import Dials, Dpe
-from koktok.dpe.prefixes import Word
+from koktok.dpe.learnt import Dpe, DpeDials
+from koktok.dpe.prefixes import TaggedWord
 from koktok.errors import AnalyserError, UsageError
 from koktok.progress import Done
 from koktok.segment.policy import Morpheme, Segmenter
@@ -33,12 +33,12 @@ def _tag_of(run: str) -> str:
     return "SL" if run[0].isalpha() else "SN" if run[0].isdigit() else "SW"
 
 
-def _runs(word: str, morphemes: Sequence[Morpheme]) -> Iterator[tuple[int, Word]]:
+def _runs(word: str, morphemes: Sequence[Morpheme]) -> Iterator[tuple[int, TaggedWord]]:
     """The runs of Hangul, where they begin, and the tags of the morphemes that touch them."""
     for match in _RUN.finditer(word):
         if "가" <= match.group()[0] <= "힣":
             a, b = match.span()
-            yield a, Word(match.group(), tuple(m.tag for m in morphemes if m.start < b and m.end > a))
+            yield a, TaggedWord(match.group(), tuple(m.tag for m in morphemes if m.start < b and m.end > a))
 
 
 def learn_segmenter(
@@ -46,7 +46,7 @@ def learn_segmenter(
     analyser: Segmenter | None = None,
     *,
     name: str = "",
-    dials: Dials = DEFAULT,
+    dials: DpeDials = DEFAULT,
     on_progress: Done | None = None,
 ) -> Dpe:
     """Learn a segmentation from words, by themselves or with an analyser's tags beside them.
@@ -59,7 +59,7 @@ def learn_segmenter(
         Its tags are the source side: the decoder reads the tags of a word before its characters.
     name : str
         Of the analyser, as in `koktok.segment.SEGMENTERS`.
-    dials : Dials
+    dials : DpeDials
     on_progress : callable, optional
         Called with (steps done, steps in all).
 
@@ -72,7 +72,7 @@ def learn_segmenter(
     """
     words = sorted(counts)
     told = [()] * len(words) if analyser is None else analyser.analyse(words)
-    runs: Counter[Word] = Counter()
+    runs: Counter[TaggedWord] = Counter()
     for word, morphemes in zip(words, told, strict=True):
         for _, run in _runs(word, morphemes):
             runs[run] += counts[word]
@@ -135,7 +135,7 @@ class DpeSegmenter:
                 yield tuple(_pieces(word, morphemes, cuts))
 
 
-def _pieces(word: str, morphemes: Sequence[Morpheme], cuts: Mapping[Word, tuple[int, ...]]) -> Iterator[Morpheme]:
+def _pieces(word: str, morphemes: Sequence[Morpheme], cuts: Mapping[TaggedWord, tuple[int, ...]]) -> Iterator[Morpheme]:
     inner = {start: cuts[run] for start, run in _runs(word, morphemes)}
     for match in _RUN.finditer(word):
         a, b = match.span()

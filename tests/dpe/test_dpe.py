@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from koktok.cli import app
-from koktok.dpe.learning import Dials, learn
+from koktok.dpe.learning import DpeDials, learn
 from koktok.dpe.learnt import Dpe
-from koktok.dpe.prefixes import END, Word
+from koktok.dpe.prefixes import END, TaggedWord
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.pipeline import train
 from koktok.segment import segmenter_for
@@ -23,9 +23,9 @@ torch = pytest.importorskip("torch", reason="pip install 'koktok[dpe]'")
 pytest.importorskip("safetensors", reason="pip install 'koktok[dpe]'")
 
 STEMS, ENDINGS = ("학교", "도서관", "시장", "공원", "바다"), ("에서", "으로", "까지", "에는", "")
-COUNTS = {Word(stem + ending): 3 for stem in STEMS for ending in ENDINGS}
-TAGGED = {Word(word.text, ("NNG", "JKB")[: 1 + (len(word.text) > 3)]): n for word, n in COUNTS.items()}
-DIALS = Dials(pieces=60, longest=4, width=8, epochs=3)
+COUNTS = {TaggedWord(stem + ending): 3 for stem in STEMS for ending in ENDINGS}
+TAGGED = {TaggedWord(word.text, ("NNG", "JKB")[: 1 + (len(word.text) > 3)]): n for word, n in COUNTS.items()}
+DIALS = DpeDials(pieces=60, longest=4, width=8, epochs=3)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def made() -> Dpe:
     return learn(COUNTS, DIALS)
 
 
-def everyway(made: Dpe, word: Word) -> dict[tuple[int, ...], float]:
+def everyway(made: Dpe, word: TaggedWord) -> dict[tuple[int, ...], float]:
     """The log probability of every segmentation, by a decoder that is run anew for each piece."""
     spelled = word.text + END
     weights = {name: weight.double() for name, weight in made.weights.items()}
@@ -60,13 +60,13 @@ def everyway(made: Dpe, word: Word) -> dict[tuple[int, ...], float]:
 
 
 @pytest.mark.parametrize("counts", [COUNTS, TAGGED], ids=["alone", "with tags"])
-def test_sums_and_best_paths_are_those_of_all_segmentations(counts: dict[Word, int]) -> None:
+def test_sums_and_best_paths_are_those_of_all_segmentations(counts: dict[TaggedWord, int]) -> None:
     made = learn(counts, DIALS)
     asked = [
         *list(counts)[:3],
-        Word("도시까"),
-        Word("에서시로"),
-        Word("꿹", ("NEW",)),
+        TaggedWord("도시까"),
+        TaggedWord("에서시로"),
+        TaggedWord("꿹", ("NEW",)),
     ]  # unseen words, characters, tags
     told, cuts = made.log_probability(asked), made.cuts(asked)
     for word in asked:
@@ -77,7 +77,7 @@ def test_sums_and_best_paths_are_those_of_all_segmentations(counts: dict[Word, i
 
 
 def test_samples_come_as_often_as_they_are_probable(made: Dpe) -> None:
-    word = Word("학교에서")
+    word = TaggedWord("학교에서")
     ways: Counter[tuple[int, ...]] = Counter()
     for cuts, p in everyway(made, word).items():
         ways[tuple(at for at in cuts if at < len(word.text))] += math.exp(p)  # type: ignore[assignment]
@@ -93,8 +93,8 @@ def test_samples_come_as_often_as_they_are_probable(made: Dpe) -> None:
 def test_learning_is_a_function_of_the_words_and_makes_them_more_probable(made: Dpe) -> None:
     again = learn(dict(reversed(COUNTS.items())), DIALS)
     assert again.digest == made.digest
-    assert learn(COUNTS, Dials(**{**DIALS.__dict__, "seed": 1})).digest != made.digest
-    more = learn(COUNTS, Dials(pieces=60, longest=4, width=8, epochs=40, rate=0.03))
+    assert learn(COUNTS, DpeDials(**{**DIALS.__dict__, "seed": 1})).digest != made.digest
+    more = learn(COUNTS, DpeDials(pieces=60, longest=4, width=8, epochs=40, rate=0.03))
     before, behind = (sum(one.log_probability(COUNTS).values()) for one in (made, more))
     assert behind > before + 2 * len(COUNTS)
     with pytest.raises(InputError, match="no words"):
