@@ -38,9 +38,9 @@ from koktok.foreign import ForeignTokenizer, open_spec
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Text, score
 from koktok.pipeline import train
+from koktok.pipeline.learnt_cuts import learn_cuts
 from koktok.recipe import Recipe
 from koktok.segment import bare, segmenter_for
-from koktok.segment.dpe import learn_segmenter
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 
@@ -106,7 +106,7 @@ def learnt(name: str, data: Data) -> Path:
         beside = "kiwi" if name.endswith("kiwi") else ""
         dials = replace(DEFAULT, epochs=given.epochs, pieces=given.pieces, power=given.power)
         begun = time.perf_counter()
-        made = learn_segmenter(counts, segmenter_for(beside, threads=1) if beside else None, name=beside, dials=dials)
+        made = learn_cuts(counts, segmenter_for(beside, threads=1) if beside else None, name=beside, dials=dials)
         took = round(time.perf_counter() - begun, 1)
         replace(made, about={**made.about, "seconds": took}).save(out)
     return out

@@ -308,10 +308,10 @@ def _learn_segmenter(
     from koktok.count.prepared import prepare
     from koktok.dpe.learnt import FOLDER
     from koktok.files import check_folder
+    from koktok.pipeline.learnt_cuts import learn_cuts
     from koktok.progress import Talk, counted
     from koktok.recipe import Recipe
     from koktok.segment import bare, segmenter_for
-    from koktok.segment.dpe import learn_segmenter
     from koktok.text.sources import text_of
 
     if tsv:
@@ -327,7 +327,7 @@ def _learn_segmenter(
             words[bare(word)] += n
         del words[""]
         talk("learn", 0, None)
-        made = learn_segmenter(words, analyser, name=name, on_progress=lambda done, total: talk("learn", done, total))
+        made = learn_cuts(words, analyser, name=name, on_progress=lambda done, total: talk("learn", done, total))
         made.save(out)
     told = f"{counted(made.about['words'], 'word')}, {counted(len(made.pieces), 'piece')}, {made.about['nats'][-1]:.3f} nats a word"
     if not quiet:

@@ -53,7 +53,12 @@ def candidates(words: Mapping[TaggedWord, float], pieces: int, longest: int) -> 
 
 
 def learn(
-    counts: Mapping[TaggedWord, int], dials: DpeDials = DEFAULT, *, analyser: str = "", on_progress: Done | None = None
+    counts: Mapping[TaggedWord, int],
+    dials: DpeDials = DEFAULT,
+    *,
+    pieces: Mapping[str, float] | None = None,
+    analyser: str = "",
+    on_progress: Done | None = None,
 ) -> Dpe:
     """Learn a segmentation.
 
@@ -64,6 +69,8 @@ def learn(
     counts : mapping of TaggedWord to int
         Distinct words and how often they came.
     dials : DpeDials
+    pieces : mapping of str to float, optional
+        Candidates and how frequent each is, characters among them, in place of those that stand in most words.
     analyser : str
         Whose tags the words have; kept with what was learnt.
     on_progress : callable, optional
@@ -85,15 +92,19 @@ def learn(
         for character in word.text + END:
             single[character] += weighed[word]
     tags = sorted({tag for word in words for tag in word.tags})
-    chosen = {**{c: single[c] for c in sorted(single)}, **candidates(weighed, dials.pieces, dials.longest)}
-    pieces, symbols = ("", *chosen), ("", *sorted(single), *tags)
+    if pieces is None:
+        pieces = {**single, **candidates(weighed, dials.pieces, dials.longest)}
+    least = min(pieces.values())
+    known = {piece: weight for piece, weight in pieces.items() if 1 < len(piece) <= dials.longest}
+    chosen = {**{c: pieces.get(c, least) for c in sorted(single)}, **{piece: known[piece] for piece in sorted(known)}}
+    listed, symbols = ("", *chosen), ("", *sorted(single), *tags)
     with one_thread():
         import torch
 
-        weights = fresh_weights(len(symbols), len(pieces), dials.width, dials.seed)
+        weights = fresh_weights(len(symbols), len(listed), dials.width, dials.seed)
         # A piece is as probable at first as it is frequent.
-        weights["piece_bias"] = torch.log(torch.tensor([1.0, *chosen.values()]))
-        spent = _descend(weights, words, [weighed[word] for word in words], symbols, pieces, dials, on_progress)
+        weights["piece_bias"] = torch.log(torch.tensor([least, *chosen.values()]))
+        spent = _descend(weights, words, [weighed[word] for word in words], symbols, listed, dials, on_progress)
     digest = hashlib.sha256(repr([(*word, counts[word]) for word in words]).encode()).hexdigest()[:16]
     about = {
         "analyser": analyser,
@@ -103,7 +114,7 @@ def learn(
         "torch": torch.__version__,
         "nats": spent,
     }
-    return Dpe(symbols, pieces, weights, dials.longest, about)
+    return Dpe(symbols, listed, weights, dials.longest, about)
 
 
 def _descend(

@@ -67,7 +67,7 @@ class DpeDials:
     Parameters
     ----------
     pieces : int
-        Candidates of two characters and more, those first that stand in most distinct words.
+        Candidates.
     longest : int
         Characters of a candidate, at most.
     width : int
@@ -82,10 +82,10 @@ class DpeDials:
         Of the weights and of the order of the words.
     """
 
-    pieces: int = 8000
-    longest: int = 6
+    pieces: int = 12_000
+    longest: int = 8
     width: int = 64
-    epochs: int = 5
+    epochs: int = 3
     power: float = 0.0
     rate: float = 5e-3
     seed: int = 0

@@ -47,6 +47,7 @@ def learn_segmenter(
     *,
     name: str = "",
     dials: DpeDials = DEFAULT,
+    candidates: Callable[[Mapping[str, int]], Mapping[str, float]] | None = None,
     on_progress: Done | None = None,
 ) -> Dpe:
     """Learn a segmentation from words, by themselves or with an analyser's tags beside them.
@@ -60,6 +61,9 @@ def learn_segmenter(
     name : str
         Of the analyser, as in `koktok.segment.SEGMENTERS`.
     dials : DpeDials
+    candidates : callable, optional
+        Pieces of the runs of Hangul and their counts, as `koktok.dpe.learning.learn` takes them; with none of them, and by default,
+        those that stand in most words.
     on_progress : callable, optional
         Called with (steps done, steps in all).
 
@@ -77,7 +81,11 @@ def learn_segmenter(
         for _, run in _runs(word, morphemes):
             runs[run] += counts[word]
     signed = "" if analyser is None else f"{name} {analyser.signature()}"
-    return learn(runs, dials, analyser=signed, on_progress=on_progress)
+    texts: Counter[str] = Counter()
+    for run, n in runs.items():
+        texts[run.text] += n
+    pieces = candidates(texts) if candidates else None
+    return learn(runs, dials, pieces=pieces or None, analyser=signed, on_progress=on_progress)
 
 
 class DpeSegmenter:
