@@ -1,10 +1,13 @@
 """Training instances: how fast they are packed and made, whether workers change a byte, and whether long words are masked less.
 
-    python -m eval.instances TOKENIZER TEXT [--length 128] [--rate 0.15]
+    python -m eval.instances TOKENIZER TEXT [--length 128] [--rate 0.15] [--known] [--memory]
 
 TOKENIZER is a folder with a mask token (`koktok export TOKENIZER --to hf --style bert -o FOLDER`), TEXT a file of lines, each
 a document. Speed is megabytes of UTF-8 a second of processor time, so that other programs on the machine change little:
-*first* asks Kiwi about every distinct word, *again* finds the analyses in the cache, *eojeols* packs without morphemes.
+*first* asks Kiwi about every distinct word, *again* finds their cuts in the table, *eojeols* packs without morphemes. With
+`--known` the user's own cache is taken, so that a text whose words were analysed before is not analysed again. `--memory` runs the verb itself,
+with one worker, on the text, on ten times the text as one document, and on the text with all cleaning, and takes
+what all its processes hold together.
 χ² is that of "units of every length are chosen alike", a degree of freedom; 1 is what chance gives. "BERT's rule" is a
 re-implementation of what create_pretraining_data.py does (words in random order, one that no longer fits is passed over).
 """
@@ -14,7 +17,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import resource
+import shutil
 import tempfile
 import time
 from collections import Counter
@@ -25,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from eval.growth import measured
+from eval.machine import machine
 from koktok import load
 from koktok.instances import Instances, Masking, Packed, Plan, write_instances, write_packed
 from koktok.instances.borders import EOJEOL, MORPHEME, SPECIAL, SYMBOL
@@ -95,11 +100,14 @@ def main() -> None:
     parser.add_argument("text", type=Path)
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--rate", type=float, default=0.15)
+    parser.add_argument("--known", action="store_true", help="words were analysed before")
+    parser.add_argument("--memory", action="store_true")
     given = parser.parse_args()
     tokenizer, megabytes = load(given.tokenizer), given.text.stat().st_size / 1e6
     with tempfile.TemporaryDirectory(prefix="koktok-instances-") as name:
         base = Path(name)
-        os.environ["KOKTOK_CACHE"] = str(base / "cache")
+        if not given.known:
+            os.environ["KOKTOK_CACHE"] = str(base / "cache")
 
         def pack(out: str, segmenter: Segmenter, threads: int = 1) -> Packed:
             cuts = WordCuts(segmenter, Policy.parse("morphemes"))
@@ -117,11 +125,15 @@ def main() -> None:
         write_packed(
             tokenizer, Source.of(tiny), base / "warm", lexicon=WordCuts(Whitespace(), Policy.parse("morphemes"))
         )  # compiled code is loaded
-        print(f"{megabytes:.1f} MB, {tokenizer!r}\n\n| packed | MB/s of processor time |\n|---|---|")
+        print(f"{machine()}\n\n{megabytes:.1f} MB, {tokenizer!r}\n\n| packed | MB/s of processor time |\n|---|---|")
         for what, out, segmenter in (
             ("eojeols alone", "eojeols", Whitespace()),
-            ("first, every distinct word to Kiwi", "first", CachedSegmenter(KiwiSegmenter(threads=1))),
-            ("again, analyses from the cache", "packed", CachedSegmenter(KiwiSegmenter(threads=1))),
+            (
+                "analyses from the cache" if given.known else "first, every distinct word to Kiwi",
+                "first",
+                CachedSegmenter(KiwiSegmenter(threads=1)),
+            ),
+            ("again, cuts from the table", "packed", CachedSegmenter(KiwiSegmenter(threads=1))),
         ):
             packed, seconds = timed(lambda out=out, segmenter=segmenter: pack(out, segmenter))
             print(f"| {what} | {megabytes / seconds:.1f} |", flush=True)
@@ -143,8 +155,20 @@ def main() -> None:
         print(
             f"the same bytes for 1, 2 and 8 workers: packed {digest(packed.folder)}, instances {digest(base / 'made')}"
         )
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"peak memory: {peak:,.0f} MB, Kiwi's dictionary among it\n")
+        if given.memory:
+            ten = base / "ten.txt"
+            ten.write_bytes(given.text.read_bytes().replace(b"\n\n", b"\n") * 10)
+            print("| one worker, Python and compiled code among it | MiB | seconds |\n|---|---|---|")
+            for what, words in (
+                ("the text, a line a document", [str(given.text), "--documents", "record"]),
+                ("ten times the text, one document", [str(ten), "--documents", "file"]),
+                ("the text, `--clean all`", [str(given.text), "--documents", "record", "--clean", "all"]),
+            ):
+                out = base / f"memory-{len(words)}-{Path(words[0]).stem}"
+                words = ["instances", given.tokenizer, *words, "--workers", "1", "-q", "-o", str(out)]
+                seconds, _, peak, _ = measured(*words, module="koktok")
+                print(f"| {what} | {peak:,.0f} | {seconds:.1f} |", flush=True)
+                shutil.rmtree(f"{out}-packed")
         print(
             "| unit | tokens masked | χ² by length | share chosen, by tokens of a unit (8: 8 and more) |\n|---|---|---|---|"
         )

@@ -32,17 +32,27 @@ _TRIES = 10  # of another document, as in BERT's own code
 _LEAST = 2  # tokens of a pair: one of each text
 
 
-def check_pairs(shards: Iterable[PackedShard], *, order: bool) -> None:
+def check_pairs(shards: Iterable[PackedShard], *, order: bool, full: int) -> None:
     """Refuse a text of which no pairs can be made.
+
+    Parameters
+    ----------
+    shards : iterable of PackedShard
+    order : bool
+        As in `pairs_layout`.
+    full : int
+        Tokens that a shard holds.
 
     Raises
     ------
     InputError
-        When no document has two sentences, or, for the next sentence, there is one document only.
+        When no document has two sentences; for the next sentence, when there is one document only, or one that fills a shard, so
+        that there is no other to draw from.
     """
-    documents, several = 0, False
+    documents, several, longest = 0, False, 0
     for shard in shards:
         documents += len(shard.documents) - 1
+        longest = max(longest, int(np.diff(shard.documents).max()))
         several = several or bool((np.diff(shard.sentences) > 1).any())
     if not several:
         raise InputError(
@@ -51,6 +61,11 @@ def check_pairs(shards: Iterable[PackedShard], *, order: bool) -> None:
         )
     if not order and documents == 1:
         raise InputError("the next sentence of another document wants two of them", hint="--pairs order, or more text")
+    if not order and longest >= full:
+        raise InputError(
+            f"a document of {longest:,} tokens fills a shard, and the next sentence of another has none to come from",
+            hint=f"--documents record | file, --shard-tokens {8 * longest}, or --pairs order",
+        )
 
 
 def pairs_layout(shard: PackedShard, room: int, *, seed: int, epoch: int, order: bool, short: float) -> Layout:

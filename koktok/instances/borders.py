@@ -19,7 +19,8 @@ from numba import njit
 
 from koktok import hangul
 from koktok.bulk.arrays import TokenArray
-from koktok.bulk.encoder import Encoder
+from koktok.bulk.encoder import Encoder, workers_of
+from koktok.bulk.table import TABLE_BYTES
 from koktok.bulk.texts import Blocks, Texts
 from koktok.instances.word_cuts import WordCuts, strings_of
 from koktok.text.normalize import nfc
@@ -130,6 +131,7 @@ class MarkedTexts:
             tokenizer.pattern,
             lstrip=tokenizer.style.lstrip,
             prefix=tokenizer.prefix,
+            table_bytes=TABLE_BYTES // workers_of(threads),  # memory does not grow with the cores
             marking=lambda solver: _Marking(solver, tokenizer, self.lexicon, shift),
         )
         for texts, tokens in encoder.stream(Blocks(batches), threads=threads, dtype="uint32"):

@@ -73,11 +73,9 @@ def to_hdf5(folder: str | Path, out: str | Path) -> dict[str, Any]:
     pad, length = manifest["roles"].get("pad_token"), plan["length"]
     if pad is None:
         raise UsageError("hdf5 wants a padding token", hint="koktok export TOKENIZER --to hf --style bert -o FOLDER")
-    most = plan["masking"]["most"] or max(
-        int(np.bincount(_masked(batch)[0], minlength=1).max())
-        for shard in manifest["shards"]
-        for batch in batches_of(folder, shard)
-    )
+    batches = (batch for shard in manifest["shards"] for batch in batches_of(folder, shard))
+    counts = (int(np.bincount(_masked(batch)[0], minlength=1).max()) for batch in batches)
+    most = plan["masking"]["most"] or max(1, *counts)  # a file knows no rows of nothing
     run = {"hdf5": 1, "length": length, "max_predictions_per_seq": most, "instances": _digest(manifest)}
 
     def make(notes: Checkpoint) -> dict[str, Any]:

@@ -161,7 +161,7 @@ def write_packed(
     sources: Source | Sequence[Source],
     out: str | Path,
     *,
-    lexicon: WordCuts,
+    lexicon: WordCuts | None = None,
     documents: By = "auto",
     sentences: Sentences = "newline",
     cleaning: Cleaning | None = None,
@@ -179,14 +179,15 @@ def write_packed(
     sources : Source or sequence of Source
     out : str or Path
         A folder that is not there yet, or empty.
-    lexicon : WordCuts
-        Where morphemes begin.
+    lexicon : WordCuts, optional
+        Where morphemes begin; the default asks Kiwi, and keeps what it said in the cache.
     documents, sentences
         As in `koktok.instances.reading.read`.
     cleaning : Cleaning, optional
         Steps that drop lines and documents; what they dropped stands in the manifest.
     shard_tokens : int
-        A shard ends with the document that brings it to this many tokens.
+        A shard ends with the document that brings it to this many tokens. A document that is longer than two shards is cut
+        between sentences, and its parts count as documents.
     threads : int, optional
         The default is one for each core; the files are the same for any number.
     report : ReadReport, optional
@@ -208,12 +209,13 @@ def write_packed(
     if shard_tokens < 1:
         raise UsageError(f"shard_tokens = {shard_tokens}; wanted at least 1", hint=f"--shard-tokens {SHARD_TOKENS}")
     sources = [sources] if isinstance(sources, Source) else list(sources)
+    cuts = lexicon or WordCuts.of_kiwi()
     dtype = id_type(tokenizer.vocab.size)
     run = {
         "packed": LAYOUT,
         **facts_of(tokenizer),
         "dtype": dtype.name,
-        "cuts": lexicon.signature(),
+        "cuts": cuts.signature(),
         "documents": documents,
         "sentences": sentences,
         "cleaning": cleaning.signature() if cleaning else {},
@@ -229,15 +231,19 @@ def write_packed(
 
     def make(notes: Checkpoint) -> dict[str, Any]:
         clean = Cleaner(cleaning) if cleaning else None
-        found = running(sources, by=documents, sentences=sentences, clean=clean, report=report, on_progress=on_progress)
+        # A tokenizer of the style bert puts a space before every text by itself.
+        between = "" if isinstance(tokenizer, Tokenizer) and tokenizer.prefix else " "
+        found = running(
+            sources, by=documents, sentences=sentences, clean=clean, between=between, report=report, on_progress=on_progress
+        )  # fmt: skip
         owners = array("H")
         batches = behind(_texts(found, owners), notes, "texts")
-        done = sum(shard["documents"] for shard in notes.parts)
-        marked = MarkedTexts(tokenizer, lexicon)(batches, threads=threads)
+        done = sum(shard["documents"] - shard["goes_on"] for shard in notes.parts)
+        marked = MarkedTexts(tokenizer, cuts)(batches, threads=threads)
         try:
             _write_shards(marked, notes, dtype, shard_tokens, owners, done)
         finally:
-            lexicon.save()
+            cuts.save()
         if not notes.parts:
             raise InputError("the text holds no document", hint="wc FILES")
         tokens = json.dumps(list(tokenizer.vocab.tokens), ensure_ascii=False)
@@ -310,24 +316,34 @@ def _ranges(ids: Sequence[int]) -> list[list[int]]:
 
 
 def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int]) -> Iterator[list[str]]:
-    """The texts alone; notes the source of each document, which ends with nothing."""
+    """The texts alone; notes the source of each document that begins. Behind each stands nothing."""
+    begun = False  # in the batch before
     for source, texts in found:
-        owners.extend([source] * texts.count(""))
+        goes_on = texts[-1] != ""
+        owners.extend([source] * (texts.count("") + goes_on - begun))
+        begun = goes_on
         yield texts
 
 
 def _write_shards(
     marked: Iterator[Any], notes: Checkpoint, dtype: Any, shard_tokens: int, owners: array[int], done: int
 ) -> None:
-    """What is left of the text, as shards that follow those in the notes; a shard ends with a document."""
+    """What is left of the text, as shards that follow those in the notes.
+
+    A shard ends with the document that brings it to its size; or, so that no document has to lie in memory as a whole, in the
+    midst of one, before the sentence that begins when it has twice its size.
+    """
     ids: list[NDArray[Any]] = []
     marks: list[NDArray[np.uint8]] = []
     lengths: list[NDArray[np.int64]] = []  # of the texts; an empty text ends a document
     ended: list[NDArray[np.bool_]] = []
     size, digest = 0, sha256()
 
-    def close() -> None:
+    def close(*, goes_on: bool = False) -> None:
         nonlocal size, digest, done
+        if goes_on:
+            lengths.append(np.zeros(1, np.int64))
+            ended.append(np.ones(1, np.bool_))
         sizes, over = np.concatenate(lengths), np.concatenate(ended)
         n = int(over.sum())
         tokens = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
@@ -346,9 +362,9 @@ def _write_shards(
             sentences,
             np.array(owners[done : done + n], np.uint16),
         )
-        told = {"name": name, "tokens": size, "documents": n, "sentences": len(ends), "texts": len(sizes)}
-        notes.add({**told, "text_sha256": digest.hexdigest()}, [f"{name}.arrow"])
-        done += n
+        told = {"name": name, "tokens": size, "documents": n, "sentences": len(ends), "texts": len(sizes) - goes_on}
+        notes.add({**told, "goes_on": goes_on, "text_sha256": digest.hexdigest()}, [f"{name}.arrow"])
+        done += n - goes_on
         for held in (ids, marks, lengths, ended):
             held.clear()
         size, digest = 0, sha256()
@@ -358,9 +374,12 @@ def _write_shards(
         closes = np.flatnonzero(over) + 1
         at = 0
         while at < len(tokens):
-            # The first document that brings the shard to its size is its last.
-            full = closes[np.searchsorted(tokens.offsets[closes], tokens.offsets[at] + shard_tokens - size) :]
+            start = tokens.offsets[at] - size  # of the shard
+            full = closes[np.searchsorted(tokens.offsets[closes], start + shard_tokens) :]
             last = int(full[0]) if len(full) else len(tokens)
+            late = at + int(np.searchsorted(tokens.offsets[at:last], start + 2 * shard_tokens))
+            goes_on = late < last and not over[late]
+            last = late if goes_on else last
             begin, end = int(tokens.offsets[at]), int(tokens.offsets[last])
             ids.append(tokens.ids[begin:end].astype(dtype))
             marks.append(found[begin:end])
@@ -368,8 +387,8 @@ def _write_shards(
             ended.append(over[at:last])
             digest.update(texts.content(at, last))
             size += end - begin
-            if len(full):
-                close()
+            if len(full) or goes_on:
+                close(goes_on=goes_on)
             at = last
     if lengths:
         close()

@@ -183,7 +183,8 @@ class Instances(Sequence[dict[str, Any]]):
         self._shards: dict[int, PackedShard] = {}
         self._shares = self._shares_of(plan.weights)
         if plan.kind == "bert":
-            check_pairs(map(packed.shard, range(len(packed))), order=plan.pairs == "order")
+            shards = map(packed.shard, range(len(packed)))
+            check_pairs(shards, order=plan.pairs == "order", full=packed.manifest["shard_tokens"])
         self.set_epoch(epoch)
 
     def set_epoch(self, epoch: int) -> None:

@@ -24,7 +24,7 @@ By = Literal["auto", "blank", "file", "record"]
 Sentences = Literal["newline", "kiwi"]
 """What a sentence is: a line, or what Kiwi's splitter finds in one."""
 
-_BATCH = 4096  # sentences that are handed on together
+_BATCH, _LETTERS = 4096, 1 << 21  # sentences that are handed on together, or letters where those are long
 _RECORDS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _PACKED = (".gz", ".zst", ".xz", ".bz2")
 
@@ -98,13 +98,14 @@ def running(
     by: By = "auto",
     sentences: Sentences = "newline",
     clean: Callable[[list[str]], list[str]] | None = None,
+    between: str = " ",
     report: ReadReport | None = None,
     on_progress: Done | None = None,
 ) -> Iterator[tuple[int, list[str]]]:
     r"""The same documents as they stand in the running text, in batches, each with the number of its source.
 
-    A sentence that follows another has a space before it, and behind each document stands an empty text. Parameters and errors are
-    those of `read`.
+    A sentence that follows another has `between` before it (a space; nothing, for a tokenizer that puts a space before every text),
+    and behind each document stands an empty text. The other parameters and errors are those of `read`.
 
     Examples
     --------
@@ -116,17 +117,18 @@ def running(
     """
     if sentences != "newline" or clean:
         batch: list[str] = []
-        last = 0
+        last = size = 0
         for number, found in read(
             sources, by=by, sentences=sentences, clean=clean, report=report, on_progress=on_progress
         ):
-            if batch and (number != last or len(batch) >= _BATCH):
+            if batch and (number != last or len(batch) >= _BATCH or size >= _LETTERS):
                 yield last, batch
-                batch = []
+                batch, size = [], 0
             last = number
             batch.append(found[0])
-            batch += [f" {sentence}" for sentence in found[1:]]
+            batch += [f"{between}{sentence}" for sentence in found[1:]]
             batch.append("")
+            size += sum(map(len, found))
         if batch:
             yield last, batch
         return
@@ -134,23 +136,24 @@ def running(
     for number, source, path, records in _files(sources, report or ReadReport(), on_progress):
         way = _way(by, source, path.name)
         texts: list[str] = []
-        space = ""
+        before, begun, size = "", False, 0
         for lines in records:
+            size += sum(map(len, lines))
             for record in lines:
                 for line in record.split("\n") if "\n" in record else (record,):
                     if text := line.strip():
-                        texts.append(space + text)
-                        space = " "
-                    elif way == "blank" and space:
+                        texts.append(before + text)
+                        before, begun = between, True
+                    elif way == "blank" and begun:
                         texts.append("")
-                        space = ""
-                if way == "record" and space:
+                        before, begun = "", False
+                if way == "record" and begun:
                     texts.append("")
-                    space = ""
-            if len(texts) >= _BATCH:
+                    before, begun = "", False
+            if len(texts) >= _BATCH or size >= _LETTERS:
                 yield number, texts
-                texts = []
-        if space:
+                texts, size = [], 0
+        if begun:
             texts.append("")
         if texts:
             yield number, texts

@@ -20,14 +20,14 @@ from numba import njit
 from koktok.bulk.texts import CODEC, Texts
 from koktok.count import Counts
 from koktok.files import write_file
-from koktok.segment import Whitespace, segment_counts
+from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.segmented import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.segment import Policy, Segmenter
+    from koktok.segment import Segmenter
 
 __all__ = ["WordCuts", "strings_of"]
 
@@ -56,7 +56,6 @@ class WordCuts:
 
     Examples
     --------
-    >>> from koktok.segment import Policy, Whitespace
     >>> WordCuts(Whitespace(), Policy.parse("morphemes")).cuts(Texts.of(["집에"]))[0].tolist()
     [0, 0]
     """
@@ -71,6 +70,13 @@ class WordCuts:
             name = sha256(self.signature().encode()).hexdigest()[:16]
             self._file = segmenter.path.with_name(f"{name}.cuts.npy")
             self._table = self._read()
+
+    @classmethod
+    def of_kiwi(cls) -> WordCuts:
+        """Cuts between all morphemes, as Kiwi has them."""
+        from koktok.segment.kiwi import KiwiSegmenter
+
+        return cls(CachedSegmenter(KiwiSegmenter(threads=1)), Policy.parse("morphemes"))
 
     @property
     def none(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from koktok.bulk.encoder import workers_of
-from koktok.errors import UsageError
+from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable
 from koktok.instances.packing import Packed, arrow
 from koktok.instances.plan import InstanceBatch, Instances, Plan
@@ -86,7 +86,7 @@ def write_instances(
     UsageError
         When something else is at that place, or another run has left its shards there.
     InputError
-        When the disk is full; the same call goes on.
+        When there is nothing to make an instance of; when the disk is full, and the same call goes on.
     """
     arrow()
     if epochs < 1 or shard_instances < 1:
@@ -127,8 +127,11 @@ def write_instances(
                     notes.add(told, [f"{told['name']}.arrow"])
                     if tell:
                         tell("instances", sum(counts[:-1]) + told["first"] + told["instances"], n * epochs)
-        for name in ("tokens.json",):
-            (notes.folder / name).write_bytes((packed.folder / name).read_bytes())
+        if not notes.parts:
+            raise InputError(
+                "nothing of the text is left to make an instance of", hint="koktok instances ... --clean none"
+            )
+        (notes.folder / "tokens.json").write_bytes((packed.folder / "tokens.json").read_bytes())
         (notes.folder / "README.md").write_text(_CARD, encoding="utf-8")
         text = {key: packed.manifest[key] for key in ("n_documents", "n_tokens", "sources", "cleaning", "cleaned")}
         return {"n_instances": counts, "text": text}

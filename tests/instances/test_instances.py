@@ -296,6 +296,142 @@ def test_a_full_disk_is_told_and_the_run_goes_on(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
+# --- Documents longer than everything, and empty ones -------------------------------------------------------------------
+
+
+def packed_of(tokenizer: Tokenizer, text: str, folder: Path, **options: Any) -> Packed:
+    (folder / "a.txt").write_text(text, encoding="utf-8")
+    return write_packed(tokenizer, Source.of(folder / "a.txt"), folder / "packed", lexicon=lexicon(), **options)
+
+
+def ids_of(packed: Packed) -> list[int]:
+    return [int(i) for k in range(len(packed)) for i in packed.shard(k).ids]
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+def test_sentences_have_one_space_between(folders: dict[str, Path], tmp_path: Path, prefix: bool) -> None:
+    """Also where the tokenizer itself puts one before every text, as those trained with `--style bert` do."""
+    plain = loaded(folders["unigram"])
+    tokenizer = Tokenizer(Recipe(pretokenize={"prefix_space": prefix}), plain.vocab)  # type: ignore[arg-type]
+    packed = packed_of(tokenizer, TEXT, tmp_path)
+    documents = [document.split("\n") for document in TEXT.strip().split("\n\n")]
+    assert ids_of(packed) == [i for lines in documents for i in tokenizer.encode(" ".join(lines)).ids]
+    other = write_packed(
+        tokenizer, Source.of(tmp_path / "a.txt"), tmp_path / "kiwi", lexicon=lexicon(), sentences="kiwi"
+    )
+    assert ids_of(other) == ids_of(packed)
+
+
+LONG = " ".join(["국수", "한", "그릇이", "식었다"] * 100)
+DOCUMENT = "\n".join([LONG, *(f"그는 {i}번 집에 갔다." for i in range(200))])
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_no_document_has_to_lie_in_memory(folders: dict[str, Path], tmp_path: Path, threads: int) -> None:
+    """One that is longer than two shards is cut between sentences; sources, ids and a run that goes on stay right."""
+    tokenizer = loaded(folders["unigram"])
+    for name, text in (("a", DOCUMENT), ("b", f"가\n\n{DOCUMENT}\n\n나\n\n다")):
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    sources = [Source.of(tmp_path / f"{name}.txt") for name in "ab"]
+    options: dict[str, Any] = {"lexicon": lexicon(), "shard_tokens": 300, "threads": threads}
+    packed = write_packed(tokenizer, sources, tmp_path / "packed", **options)
+    whole = [tokenizer.encode(text.replace("\n", " ")).ids for text in (DOCUMENT, "가", DOCUMENT, "나", "다")]
+    assert ids_of(packed) == [*chain(*whole)]
+    longest = len(tokenizer.encode(LONG).ids)
+    shards = [packed.shard(k) for k in range(len(packed))]
+    assert len(shards) > 4
+    assert max(len(shard.ids) for shard in shards) < 600 + longest
+    owners = [*chain(*(shard.sources.tolist() for shard in shards))]
+    assert owners == sorted(owners)
+    cut = [shard["goes_on"] for shard in packed.manifest["shards"]]
+    assert packed.manifest["n_documents"] == 5 + sum(cut)
+    assert cut.count(True) >= 2
+    assert all((np.diff(shard.documents) > 0).all() for shard in shards)
+    assert shards[0].ends[0] == longest  # a sentence is never cut
+    # Killed behind every shard: what goes on gives the same.
+    from koktok.files import Checkpoint
+
+    class Killed(BaseException):
+        pass
+
+    def once(self: Checkpoint, part: dict[str, Any], names: Any, real: Any = Checkpoint.add) -> Any:
+        real(self, part, names)
+        raise Killed
+
+    out = tmp_path / "again"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoint, "add", once)
+        for _ in shards:
+            with pytest.raises(Killed):
+                write_packed(tokenizer, sources, out, **options)
+    assert files_of(write_packed(tokenizer, sources, out, **options).folder) == files_of(packed.folder)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("mlm", {}),
+        ("mlm", {"across": True}),
+        ("bert", {}),
+        ("bert", {"pairs": "order"}),
+        ("lm", {}),
+        ("lm", {"pack": "best-fit"}),
+        ("t5", {"masking": Masking("span", rate=0.3)}),
+    ],
+)
+@pytest.mark.parametrize("text", [f"{DOCUMENT}\n\n가 나.\n다 라.\n", f"\n\n{DOCUMENT}\n\n \n\u200b\n\n\u200b\n\n가.\n"])
+def test_documents_longer_than_everything_and_empty_ones(
+    folders: dict[str, Path], tmp_path: Path, kind: Any, options: dict[str, Any], text: str
+) -> None:
+    tokenizer = restyle(loaded(folders["unigram"]), {"lm": "gpt", "t5": "t5"}.get(kind, "bert"))
+    packed = packed_of(tokenizer, text, tmp_path)
+    made = Instances(packed, Plan(kind, length=16, **options))
+    written = write_instances(packed, made.plan, tmp_path / "out")
+    assert written["n_instances"] == [len(made)]
+    rows = columns(made)
+    assert all(0 < len(row["input_ids"]) <= 16 for row in rows)
+    specials = set(packed.manifest["specials"])
+    found = Counter(
+        i
+        for row in rows
+        for i in (
+            [*row["input_ids"], *row["labels"]]
+            if kind == "t5"
+            else row["input_ids"]
+            if kind == "lm"
+            else (i if label == IGNORED else label for i, label in zip(row["input_ids"], row["labels"], strict=True))
+        )
+        if i not in specials
+    )
+    if kind == "bert":  # what is too long for a pair loses tokens
+        assert {*found} <= {*ids_of(packed)}
+        assert all(sum(i == packed.manifest["roles"]["sep_token"] for i in row["input_ids"]) == 2 for row in rows)
+    else:
+        assert found == Counter(ids_of(packed))
+
+
+def test_next_sentences_want_other_documents_in_the_shard(bert: Tokenizer, tmp_path: Path) -> None:
+    packed = packed_of(bert, f"{DOCUMENT}\n\n가.\n나.\n", tmp_path, shard_tokens=300)
+    with pytest.raises(InputError, match=r"(?s)fills a shard.*--shard-tokens"):
+        Instances(packed, Plan("bert", length=16))
+    assert len(Instances(packed, Plan("bert", length=16, pairs="order")))
+
+
+@pytest.mark.parametrize("pairs", ["next", "order"])
+def test_one_sentence_makes_no_pair(bert: Tokenizer, tmp_path: Path, pairs: Any) -> None:
+    packed = packed_of(bert, "한 문장.\n", tmp_path)
+    with pytest.raises(InputError, match=r"(?s)no document has two sentences.*--sentences kiwi.*--kind mlm"):
+        Instances(packed, Plan("bert", pairs=pairs))
+    assert len(Instances(packed, Plan("mlm"))) == 1
+
+
+def test_nothing_that_is_left_is_an_error(bert: Tokenizer, tmp_path: Path) -> None:
+    packed = packed_of(bert, "\u200b\n\n\u200b\n", tmp_path)
+    with pytest.raises(InputError, match="nothing of the text is left"):
+        write_instances(packed, Plan(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 # --- Chance and masking -----------------------------------------------------------------------------------------------
 
 
