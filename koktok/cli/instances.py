@@ -171,7 +171,7 @@ def instances(
         else:
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
-                tokenizer, text, place, field, documents.value, sentences.value, segmenter, policy,
+                tokenizer, text, place, field, weight or [], documents.value, sentences.value, segmenter, policy,
                 shard_tokens, workers, talk, cleaning, quiet=quiet,
             )  # fmt: skip
         if plan is None:
@@ -222,7 +222,7 @@ def _weights(given: list[str]) -> tuple[tuple[str, float], ...]:
         try:
             found.append((name, float(number)))
         except ValueError:
-            raise UsageError(f"`{word}`; wanted NAME=W with a number above 0", hint="--weight news.txt=2") from None
+            raise UsageError(f"`{word}`; wanted NAME=W with a number above 0", hint="--weight news=2") from None
     return tuple(found)
 
 
@@ -231,6 +231,7 @@ def _packed(
     text: list[str],
     place: Path,
     field: str | None,
+    weights: list[str],
     documents: str,
     sentences: str,
     segmenter: str,
@@ -255,7 +256,7 @@ def _packed(
     try:
         made = write_packed(
             load(tokenizer),
-            sources_of(text, field, [], quiet=quiet),
+            sources_of(text, field, weights, quiet=quiet),
             place,
             lexicon=WordCuts(
                 analyser if segmenter == "whitespace" else CachedSegmenter(analyser), Policy.parse(policy)

@@ -166,7 +166,7 @@ class Instances(Sequence[dict[str, Any]]):
         wanted = WANTED[plan.kind]
         if missing := [role for role in wanted if role not in self.roles]:
             raise UsageError(
-                f"instances of kind {plan.kind} want a {missing[0]}, and the tokenizer has none",
+                f"instances of kind {plan.kind} want {'an' if missing[0] == 'eos_token' else 'a'} {missing[0]}, and the tokenizer has none",
                 hint=STYLE.format({"lm": "gpt", "t5": "t5"}.get(plan.kind, "bert")),
             )
         if plan.kind == "t5" and not packed.manifest["sentinels"]:
