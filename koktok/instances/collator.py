@@ -198,11 +198,17 @@ def _facts(source: Any) -> tuple[dict[str, Any], Any]:
             f"a {type(source).__name__} came where a folder or a tokenizer was wanted", hint="KoktokCollator(FOLDER)"
         )
     tokens = source.convert_ids_to_tokens(list(range(len(source))))
+    # Behind a letter: a decoder may take the first space of a text away.
+    letter = source("a", add_special_tokens=False)["input_ids"]
+    head = source.decode(letter, clean_up_tokenization_spaces=False)
+
+    def written_by(i: int) -> str:
+        return str(source.decode([*letter, i], clean_up_tokenization_spaces=False)).removeprefix(head)
+
     special = {*source.all_special_ids, *(i for i, token in source.added_tokens_decoder.items() if token.special)}
     marked = any(token.startswith("##") for token in tokens)
     written = [
-        "" if i in special else token.removeprefix("##") if marked else source.decode([i])
-        for i, token in enumerate(tokens)
+        "" if i in special else token.removeprefix("##") if marked else written_by(i) for i, token in enumerate(tokens)
     ]
     roles = {role: getattr(source, f"{role}_id") for role in ("mask_token", "pad_token")}
     spare = [i for i, token in enumerate(tokens) if token.startswith(("[unused", "<unused", "<0x")) or i in special]
