@@ -16,7 +16,7 @@ def dials() -> str:
     for name in (*SECTION_OF, "jamo", "holdout"):
         dial = Dial(name)
         option = f"`{dial.option}`" if name in options else ""
-        value = dial.field.default
+        value = dial.value
         shown = str(value).lower() if isinstance(value, bool) else dial.default
         default = f"`{shown}`" if shown else ""
         choices = f" One of {', '.join(f'`{choice}`' for choice in dial.choices)}." if dial.choices else ""

@@ -6,11 +6,13 @@ libraries ran. `--recipe koktok.toml` takes the first and ignores the second.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -34,7 +36,6 @@ from koktok.text.sources import MOST_WEIGHT
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
 
 __all__ = [
-    "NormalizeRecipe",
     "PretokenizeRecipe",
     "Recipe",
     "SegmentRecipe",
@@ -87,29 +88,6 @@ LearntFolder = Annotated[str, Field(pattern=r"^dpe:[^\x00-\x1f]+$")]
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class NormalizeRecipe(_Section):
-    """Folds before NFC, which always runs."""
-
-    zero_width: bool = True
-    """Remove zero-width and directional characters (joiners of emoji stay)."""
-    fullwidth: bool = False
-    """Full-width ASCII to ASCII."""
-    spaces: bool = False
-    """NBSP, ideographic and other spaces to a plain space."""
-    quotes: bool = False
-    """Curly quotes to straight ones."""
-    dashes: bool = False
-    """Dashes and hyphens of all widths to `-`."""
-    halfwidth_jamo: bool = False
-    """Half-width jamo to compatibility jamo."""
-    repeats: Annotated[int, Field(ge=0, le=1000)] = 0
-    """Runs of ㅋ, ㅠ, ! and the like cut to this length; 0 leaves them alone. In SentencePiece, runs of up to 30 more are."""
-    compatibility: bool = False
-    """㈜ ① ½ ㎏ and the like spelled out."""
-    lone_jamo: bool = False
-    """Conjoining jamo that are part of no syllable to compatibility jamo; SentencePiece cannot do it."""
 
 
 class PretokenizeRecipe(_Section):
@@ -316,7 +294,7 @@ class Recipe(_Section):
 
     format: Literal[1] = FORMAT
     """Version of this layout."""
-    normalize: NormalizeRecipe = NormalizeRecipe()
+    normalize: Folds = Folds()
     pretokenize: PretokenizeRecipe = PretokenizeRecipe()
     segment: SegmentRecipe = SegmentRecipe()
     train: TrainRecipe = TrainRecipe()
@@ -476,14 +454,14 @@ class Recipe(_Section):
     @property
     def normalizer(self) -> Normalizer:
         """What normalizes text before words are analysed; see `normalizer_for`."""
-        return Normalizer(Folds(**self.normalize.model_dump()))
+        return Normalizer(self.normalize)
 
     def normalizer_for(self, vocab: Vocab) -> Normalizer:
         """What normalizes the text that a vocabulary reads: syllables are taken apart where `jamo` says so."""
         if not self.jamo:
             return self.normalizer
         whole = vocab.whole_characters if self.jamo == "fallback" else ()
-        return JamoNormalizer(self.normalizer.folds, whole)
+        return JamoNormalizer(self.normalize, whole)
 
     @property
     def pattern(self) -> Pattern:
@@ -637,11 +615,15 @@ def _trimmed(style: str, model: str) -> bool:
     return model != "wordpiece" and any(name == style and row.trim_offsets for name, row in STYLES.items())
 
 
+SECTIONS: dict[str, type] = {
+    name: field.annotation
+    for name, field in Recipe.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, _Section | Folds)
+}
+"""The tables of a recipe."""
+
 SECTION_OF: dict[str, str] = {
-    name: section
-    for section, field in Recipe.model_fields.items()
-    if isinstance(field.annotation, type) and issubclass(field.annotation, _Section)
-    for name in field.annotation.model_fields
+    name: section for section, of in SECTIONS.items() for name in inspect.signature(of).parameters
 }
 """Fields by their own name, which no two sections share, to the section that holds them."""
 
@@ -670,6 +652,8 @@ def _plain(section: Any) -> dict[str, Any]:
     """A section as a mapping, whether it came as one or as a model."""
     if isinstance(section, BaseModel):
         return section.model_dump()
+    if isinstance(section, Folds):
+        return asdict(section)
     return dict(section) if isinstance(section, Mapping) else {}  # pydantic says what is wrong with anything else
 
 
@@ -682,7 +666,7 @@ def _explained(error: ValidationError) -> RecipeError:
     if key == "format":
         message = f"the recipe's `format` is {first['input']!r}, and this koktok reads format {FORMAT}"
         return RecipeError(message, hint="pip install --upgrade koktok")
-    if first["type"] == "extra_forbidden":
+    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         keys = sorted(_keys())
         hint = did_you_mean(str(first["loc"][-1]), keys) or f"the keys are {', '.join(keys)}"
         return RecipeError(f"the recipe has the unknown key `{key}`", hint=hint)
@@ -693,5 +677,4 @@ def _explained(error: ValidationError) -> RecipeError:
 
 
 def _keys() -> set[str]:
-    sections = (NormalizeRecipe, PretokenizeRecipe, SegmentRecipe, TrainRecipe, SpecialRecipe, SourceRecord)
-    return {key for section in sections for key in section.model_fields} | set(Recipe.model_fields)
+    return {*SECTION_OF, *SourceRecord.model_fields, *Recipe.model_fields}

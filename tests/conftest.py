@@ -21,6 +21,7 @@ from koktok.pipeline import train
 from koktok.recipe import Recipe
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.sources import Source, read_lines
+from koktok.vocab import KINDS
 
 MODELS: dict[str, dict[str, Any]] = {
     "unigram": {},
@@ -36,6 +37,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "morpheme": {"train": {"model": "morpheme"}},
 }
 """A recipe a model, for the fixture `trained`."""
+
+WITHOUT_HF = tuple(name for name, kind in KINDS.items() if not kind.hugging_face)
+"""Kinds that no tokenizer.json can hold."""
 
 ROOT = Path(__file__).resolve().parent.parent
 MINI = ROOT / "corpora" / "mini"

@@ -233,6 +233,7 @@ def test_nothing_names_the_workshop() -> None:
     ]:
         text = path.read_text(encoding="utf-8")
         assert "/work/" not in text, path
+        assert not re.search(r"\b(DESIGN|SCIENCE|AUDIT|HOUSE|MEND|waist)\b", text) or path.name == "LOG.md", path
         assert "../shared" not in text or path.is_relative_to(ROOT / "eval"), path
 
 

@@ -40,12 +40,12 @@ from koktok.errors import InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable, typed
 from koktok.progress import Tell
 from koktok.special import special_tokens
-from koktok.text.sources import ReadReport, Source, read_blocks, read_documents
+from koktok.text.records import ReadReport
+from koktok.text.sources import Source, read_blocks, read_documents
 
 if TYPE_CHECKING:
     from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
-__all__ = ["Documents", "Format", "TokenFiles", "behind", "write_megatron", "write_token_files"]
 
 Format = Literal["npy", "arrow", "bin"]
 Documents = Literal["records", "files"]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 from numba import njit
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from koktok.vocab import Vocab
 
-__all__ = ["Solver"]
 
 _WORST = -(1 << 62)
 
@@ -84,8 +83,9 @@ class Solver:
                 return cls(solve_wordpiece, (*read, *walk, trie.inside, vocab.unknown_id, vocab.longest_word), growth)
             case "word":
                 return cls(solve_word, (*read, *walk, vocab.unknown_id), growth)
-            case _:
+            case "syllable" | "jamo" | "ngram" | "morpheme":
                 return cls(solve_longest, (*read, *walk), growth)
+        assert_never(vocab.kind)  # a new kind: the type checker asks for its solver
 
     def __call__(
         self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]

@@ -18,14 +18,15 @@ from koktok.cli.dials import Groups, add_dialled
 from koktok.cli.examine import diff, doctor, report
 from koktok.cli.export import DIALS as EXPORT_DIALS
 from koktok.cli.export import export, import_
+from koktok.cli.extend import DIALS as EXTEND_DIALS
 from koktok.cli.extend import extend
+from koktok.cli.instances import DIALS as INSTANCES_DIALS
 from koktok.cli.instances import instances
 from koktok.cli.interrupt import interruptible
 from koktok.cli.metrics import metrics
 from koktok.cli.options import Grouped
 from koktok.cli.playground import playground
-from koktok.cli.text import DIALS as SEGMENT_DIALS
-from koktok.cli.text import decode, encode, normalize, segment
+from koktok.cli.text import NORMALIZE_DIALS, SEGMENT_DIALS, decode, encode, normalize, segment
 from koktok.cli.train import DIALS as TRAIN_DIALS
 from koktok.cli.train import train
 from koktok.cli.verify import verify
@@ -35,8 +36,15 @@ from koktok.progress import write_utf8
 
 __all__ = ["app", "main"]
 
-DIALS: dict[Callable[..., None], Groups] = {train: TRAIN_DIALS, export: EXPORT_DIALS, segment: SEGMENT_DIALS}
-"""Verbs with fields of the Recipe among their options."""
+DIALS: dict[Callable[..., None], Groups] = {
+    train: TRAIN_DIALS,
+    extend: EXTEND_DIALS,
+    instances: INSTANCES_DIALS,
+    normalize: NORMALIZE_DIALS,
+    segment: SEGMENT_DIALS,
+    export: EXPORT_DIALS,
+}
+"""Verbs with dials among their options."""
 
 app = typer.Typer(
     name="koktok",

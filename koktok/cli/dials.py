@@ -1,34 +1,56 @@
-"""Options for the dials of a training: each is a field of the Recipe, which says its type, its default and what it does.
+"""Options for dials: what is turned says their type, their default and what they do, and the option follows.
 
-A verb lists the fields that it takes, in groups; name, type, choices, default and help are the field's. They are read
-when the verb is called, for loading the Recipe takes longer than everything else that `koktok --help` needs.
+A dial is a field of the Recipe (`vocab_size`), or a parameter of a class or function of the library (`Masking.rate`), whose
+docstring describes it. A verb lists the dials that it takes, in groups. They are read when the verb is called, for loading the
+Recipe takes longer than everything else that `koktok --help` needs.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
 
-from koktok.cli.options import Grouped, fraction, pairs, size_of
-from koktok.errors import InputError
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
+from koktok.cli.options import Grouped, fraction, pairs, size_of, whole_number
+from koktok.errors import InputError, UsageError
 
 Groups = Mapping[str, str]
-"""Names of fields, separated by spaces, by the heading under which `--help` shows them; "" is that of the other options."""
+"""Names of dials, separated by spaces, by the heading under which `--help` shows them; "" is that of the other options."""
 
-OPTIONS = {"character_coverage": "coverage", "mass": "segment-mass", "required": "require"}
-"""Fields whose option has another name."""
+HOMES = {
+    "Folds": "koktok.text.normalize",
+    "extend": "koktok.extend.make",
+    "prune": "koktok.extend.fewer",
+    "Plan": "koktok.instances.plan",
+    "Masking": "koktok.instances.masking",
+    "Cleaning": "koktok.instances.cleaning",
+    "write_packed": "koktok.instances.packing",
+    "write_instances": "koktok.instances.write",
+}
+"""Where the classes and functions live whose parameters are dials."""
+
+OPTIONS = {
+    "character_coverage": "coverage",
+    "mass": "segment-mass",
+    "required": "require",
+    "extend.pad_to": "pad-to-multiple",
+    "extend.sizes": "frontier",
+    "extend.specials": "special",
+    "prune.drop": "prune",
+    "Plan.weights": "weight",
+    "Masking.unit": "mask",
+}
+"""Dials whose option has another name."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +99,27 @@ def _chat_template(given: str) -> str | None:
     return chat_template_of(given)
 
 
+def _sizes(given: str) -> list[int]:
+    return [size_of(word) for word in given.split(",")]
+
+
+def _special_ids(items: list[str]) -> dict[str, int]:
+    return pairs("--special", items, whole_number, wanted="TOKEN=ID", example="'<|a|>=7'")
+
+
+def _weights(items: list[str]) -> tuple[tuple[str, float], ...]:
+    wanted = "NAME=W with a number above 0"
+    return tuple(pairs("--weight", items, float, wanted=wanted, example="news=2").items())
+
+
+def _rate(given: str) -> float | tuple[float, ...]:
+    try:
+        first, *more = (float(part) for part in given.split(":"))
+    except ValueError:
+        raise UsageError(f"`--rate {given}`; wanted a share, or two", hint="--rate 0.15, or --rate 0.3:0.15") from None
+    return (first, *more) if more else first
+
+
 TYPED: Mapping[str, Typed] = {
     "vocab_size": Typed("32000|32k", size_of),
     "blocklist": Typed("FILE", _lines),
@@ -85,11 +128,19 @@ TYPED: Mapping[str, Typed] = {
     "specials": Typed("A,B,...", lambda given: tuple(given.split(","))),
     "chat_template": Typed("NAME|FILE", _chat_template),
     "user_dictionary": Typed("FILE", str),
+    "extend.add": Typed("N|8k", size_of),
+    "extend.sizes": Typed("N,N,...", _sizes),
+    "extend.fill": Typed("reserved|unused|FILE", str),
+    "extend.specials": Typed("TOKEN=ID", _special_ids, several=True),
+    "prune.drop": Typed("N|8k", size_of),
+    "prune.keep_scripts": Typed("A,B,...", lambda given: [word.strip() for word in given.split(",")]),
+    "Plan.weights": Typed("NAME=W", _weights, several=True),
+    "Masking.rate": Typed("0.15|0.3:0.15", _rate),
 }
 
 
 class Dial:
-    """A field of the Recipe as an option.
+    r"""A field of the Recipe as an option, or a parameter of what `HOMES` names.
 
     Examples
     --------
@@ -98,34 +149,48 @@ class Dial:
     ('--segmenter', 'segment.segmenter', 'kiwi')
     >>> dial.help
     'The analyser, which runs while training only: kiwi | mecab | okt | komoran | kkma | hannanum | khaiii | soynlp | whitespace.'
+    >>> Dial("Folds.quotes").help
+    'Curly quotes and primes to " and \'.'
     """
 
-    def __init__(self, name: str) -> None:
-        from koktok.recipe import SECTION_OF, Recipe
+    def __init__(self, dial: str) -> None:
+        owner, _, self.name = dial.rpartition(".")
+        self.key, self.option, self.typed = dial, option_of(dial), TYPED.get(dial)
+        if owner:
+            of: Any = getattr(import_module(HOMES[owner]), owner)
+        else:
+            from koktok.recipe import SECTION_OF, SECTIONS, Recipe
 
-        self.name = name
-        section = SECTION_OF.get(name)
-        fields = Recipe.model_fields
-        if section:
-            fields = fields[section].annotation.model_fields  # type: ignore[union-attr]
-        self.field: FieldInfo = fields[name]
-        self.key = f"{section}.{name}" if section else name
-        self.option = f"--{OPTIONS.get(name, name.replace('_', '-'))}"
-        self.types = [*_members(self.field.annotation)]
+            section = SECTION_OF.get(self.name)
+            of = SECTIONS[section] if section else Recipe
+            self.key = f"{section}.{dial}" if section else dial
+        self.value: Any
+        """The default."""
+        if hasattr(of, "model_fields"):
+            field = of.model_fields[self.name]
+            kind, self.value, told = field.annotation, field.default, field.description or ""
+        else:
+            kind, self.value, told = _parameter(of, self.name)
+        self.description = " ".join(told.split())
+        """What the docstring says, on one line."""
+        self.types = [*_members(kind)]
         self.choices = [choice for choice in self.types if isinstance(choice, str)]
 
     @property
     def default(self) -> str:
         """The default as one types it; nothing where there is none."""
-        value = self.field.default
-        if isinstance(value, bool) or value in (None, "", (), {}):
+        value = self.value
+        if value is True:
+            return "on"
+        if value is False or value in (None, "", (), {}, inspect.Parameter.empty):
             return ""
-        return ",".join(value) if isinstance(value, tuple) else value if isinstance(value, str) else f"{value:g}"
-
-    @property
-    def description(self) -> str:
-        """What the field's docstring says, on one line."""
-        return " ".join((self.field.description or "").split())
+        return (
+            ",".join(value)
+            if isinstance(value, tuple)
+            else value
+            if isinstance(value, str)
+            else str(value if isinstance(value, int) else f"{value:g}")
+        )
 
     @property
     def help(self) -> str:
@@ -136,7 +201,7 @@ class Dial:
 
     def parameter(self, heading: str, *, default: bool) -> inspect.Parameter:
         """The option, for a function that Typer reads; `default`, whether its help names it."""
-        typed, option = TYPED.get(self.name), self.option
+        typed, option = self.typed, self.option
         kind: Any = next((kind for kind in (bool, int, float) if kind in self.types), str)
         if typed is not None:
             kind = list[str] if typed.several else str
@@ -172,11 +237,35 @@ def _members(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def values_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was typed, by field, as `Recipe.changed` takes it; what was not typed is left out."""
+def _parameter(of: Any, name: str) -> tuple[Any, Any, str]:
+    """Type, default and description of a parameter, which stands in the section `Parameters` of a docstring."""
+    parameter = inspect.signature(of).parameters[name]
+    kind = parameter.annotation
+    if isinstance(kind, str):  # this one alone: others may name types that are imported for type checkers only
+        kind = eval(kind, vars(sys.modules[of.__module__]))
+    listed = re.split(r"\n\n\w+\n-+\n", f"{inspect.getdoc(of)}\n\n".split("\nParameters\n----------\n")[1])[0]
+    for head, told in re.findall(r"^(\S.*)((?:\n +.*|\n(?=\n +))*)", listed, re.MULTILINE):
+        if name in head.partition(" : ")[0].split(", "):
+            return kind, parameter.default, told
+    raise LookupError(f"the docstring of {of.__name__} does not describe {name}")
+
+
+def option_of(dial: str) -> str:
+    """The option of a dial, as it is typed.
+
+    Examples
+    --------
+    >>> option_of("vocab_size"), option_of("prune.drop")
+    ('--vocab-size', '--prune')
+    """
+    return f"--{OPTIONS.get(dial, dial.rpartition('.')[2].replace('_', '-'))}"
+
+
+def values_of(dials: Mapping[str, Dial], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed, as the library takes it; what was not typed is left out."""
     typed = {name: value for name, value in given.items() if value is not None and value != []}
     return {
-        name: TYPED[name].value(value) if name in TYPED and isinstance(value, str | list) else value
+        name: how.value(value) if (how := dials[name].typed) and isinstance(value, str | list) else value
         for name, value in typed.items()
     }
 
@@ -184,8 +273,8 @@ def values_of(given: Mapping[str, Any]) -> dict[str, Any]:
 def add_dialled(app: typer.Typer, verb: Callable[..., None], groups: Groups, *, defaults: bool = True) -> None:
     """Give an app a verb that takes dials as keywords, `verb(..., **dials)`; its options are made when it is called.
 
-    The dials come behind the verb's positional parameters and before those that are for keywords alone. What nobody typed
-    is None; `defaults` says whether it then is what the Recipe has.
+    The dials come behind the verb's positional parameters and before those that are for keywords alone. They hold what
+    somebody typed; `defaults` says whether the help names what the others are.
     """
 
     class Later(TyperCommand):
@@ -199,15 +288,15 @@ def add_dialled(app: typer.Typer, verb: Callable[..., None], groups: Groups, *, 
 
 def _with_options(verb: Callable[..., None], groups: Groups, *, defaults: bool) -> Callable[..., None]:
     """The verb as Typer reads it: a parameter for each option."""
-    own = [*inspect.signature(verb, eval_str=True).parameters.values()]
-    dials = [
-        Dial(name).parameter(heading, default=defaults) for heading, names in groups.items() for name in names.split()
-    ]
+    own = [p for p in inspect.signature(verb, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    grouped = [(Dial(name), heading) for heading, names in groups.items() for name in names.split()]
+    by_name = {dial.name: dial for dial, _ in grouped}
+    dials = [dial.parameter(heading, default=defaults) for dial, heading in grouped]
     first = [p.replace(kind=p.KEYWORD_ONLY) for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
     last = [p for p in own if p.kind is p.KEYWORD_ONLY]
 
     def run(**words: Any) -> None:
-        verb(**words)
+        verb(**{p.name: words[p.name] for p in own}, **values_of(by_name, {name: words[name] for name in by_name}))
 
     run.__doc__ = verb.__doc__
     run.__signature__ = inspect.Signature([*first, *dials, *last])  # type: ignore[attr-defined]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from koktok.cli.dials import values_of
 from koktok.cli.options import Folder, Quiet, pairs, whole_number
 from koktok.errors import UsageError
 from koktok.files import typed
@@ -68,8 +67,7 @@ def export(
         )
     if to not in FOLDERS and (out / MARK).is_file():
         raise UsageError(f"the folder `{out}` holds a koktok tokenizer, which would be lost", hint="--out NEW-NAME")
-    looks = values_of(dials)
-    idle = [*looks] if to not in FOLDERS else []
+    idle = [*dials] if to not in FOLDERS else []
     idle += ["user_defined"] if user_defined and to is not Target.spm else []
     idle += ["name"] if name and to not in (Target.tiktoken, Target.gguf) else []
     idle += ["into"] if into and to is not Target.gguf else []
@@ -85,9 +83,9 @@ def export(
     called = name or tokenizer.resolve().name
     match to:
         case Target.hf:
-            said = _hf(loaded, out, looks)
+            said = _hf(loaded, out, dials)
         case Target.hf_kiwi:
-            said = _hf_kiwi(loaded, out, looks)
+            said = _hf_kiwi(loaded, out, dials)
         case Target.spm:
             said = _spm(loaded, out, user_defined or [])
         case Target.tiktoken:
@@ -103,7 +101,7 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
     from koktok.files import write_folder
     from koktok.foreign import ImportedTokenizer, hf_files
     from koktok.foreign.conversion import agreement
-    from koktok.foreign.imported import PROBES
+    from koktok.foreign.trial import PROBES
     from koktok.formats import hf
     from koktok.formats.folder import TOKENIZER
 
@@ -227,7 +225,7 @@ def import_(
     """Read a foreign tokenizer into a folder that every verb takes; its ids stay its library's."""
     from koktok.files import check_folder
     from koktok.foreign import ImportedTokenizer, import_tokenizer
-    from koktok.foreign.imported import PROBES
+    from koktok.foreign.trial import PROBES
     from koktok.formats.folder import TOKENIZER
 
     if check_folder(out, TOKENIZER) == file.resolve():

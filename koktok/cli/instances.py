@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,8 +14,9 @@ from koktok.cli.options import MOST_THREADS, Field, Quiet, sources_of, tell_bad_
 from koktok.errors import UsageError
 
 if TYPE_CHECKING:
-    from koktok.instances import Cleaning, Masking, Packed
+    from koktok.instances import Cleaning, Packed
     from koktok.progress import Talk
+    from koktok.text.sources import Source
 
 
 class InstanceKind(StrEnum):
@@ -27,39 +29,6 @@ class InstanceKind(StrEnum):
     packed = "packed"
 
 
-class MaskUnit(StrEnum):
-    """What `--mask` takes."""
-
-    token = "token"
-    eojeol = "eojeol"
-    morpheme = "morpheme"
-    stem = "stem"
-    span = "span"
-
-
-class PairsOf(StrEnum):
-    """What `--pairs` takes."""
-
-    next = "next"
-    order = "order"
-
-
-class PackBy(StrEnum):
-    """What `--pack` takes."""
-
-    chunks = "chunks"
-    best_fit = "best-fit"
-
-
-class By(StrEnum):
-    """What `--documents` takes."""
-
-    auto = "auto"
-    blank = "blank"
-    file = "file"
-    record = "record"
-
-
 class ExportTo(StrEnum):
     """What `--to` takes."""
 
@@ -67,11 +36,19 @@ class ExportTo(StrEnum):
     megatron = "megatron"
 
 
-class Sentences(StrEnum):
-    """What `--sentences` takes."""
+PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short Plan.pack Plan.weights"
+MASKING = "Masking.unit Masking.rate Masking.masks Masking.randoms Masking.most Masking.content Masking.exact"
+DIALS = {
+    "Instances": PLAN,
+    "Masking": MASKING,
+    "Cleaning": "Cleaning.hangul Cleaning.alike",
+    "Text": "write_packed.documents write_packed.sentences segmenter policy",
+    "Files": "write_instances.epochs write_packed.shard_tokens write_instances.shard_instances",
+}
+"""Parameters of the classes and functions of `koktok.instances`, and fields of the Recipe that mean the same here."""
 
-    newline = "newline"
-    kiwi = "kiwi"
+STEPS = "html, control, personal, boilerplate, short, repeats, language; or all, none."
+Headed = partial(typer.Option, rich_help_panel="Cleaning")
 
 
 def instances(
@@ -89,39 +66,14 @@ def instances(
     kind: Annotated[
         InstanceKind, typer.Option(help="What is made; `packed` stops at ids and borders.")
     ] = InstanceKind.mlm,
-    length: Annotated[int, typer.Option(help="Most tokens of an instance.")] = 512,
-    mask: Annotated[MaskUnit, typer.Option(help="What is masked together.")] = MaskUnit.eojeol,
-    rate: Annotated[str, typer.Option(help="Share of tokens that are masked; 0.3:0.15 changes it by epoch.")] = "0.15",
-    masks: Annotated[float, typer.Option(help="Share of these that become the mask token.")] = 0.8,
-    randoms: Annotated[float, typer.Option(help="Share of these that become ordinary pieces.")] = 0.1,
-    most: Annotated[int | None, typer.Option(help="Most masked tokens of an instance.")] = None,
-    content: Annotated[float, typer.Option(help="How many times likelier stems are masked than endings.")] = 1.0,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Meet the rate to the token: a unit may be masked in part.")
+    *,
+    clean: Annotated[str, Headed(help=STEPS)] = "none",
+    shortest: Annotated[str | None, Headed(help="clean: fewest characters of a line and of a document. [6:30]")] = None,
+    dynamic: Annotated[
+        bool,
+        typer.Option("--dynamic", help="Write no masks: KoktokCollator masks.", rich_help_panel="Masking"),
     ] = False,
-    epochs: Annotated[int, typer.Option(help="Epochs that are written, each masked in its own way.")] = 1,
-    dynamic: Annotated[bool, typer.Option("--dynamic", help="Write no masks: KoktokCollator masks.")] = False,
-    seed: Annotated[int, typer.Option(help="Of everything that is left to chance.")] = 0,
-    across: Annotated[bool, typer.Option("--across", help="mlm: go on into the next document.")] = False,
-    pairs: Annotated[PairsOf, typer.Option(help="bert: next sentence, or sentence order.")] = PairsOf.next,
-    short: Annotated[float, typer.Option(help="bert: share of shorter pairs.")] = 0.1,
-    pack: Annotated[PackBy, typer.Option(help="lm: the stream cut at the length, or whole documents.")] = PackBy.chunks,
-    weight: Annotated[
-        list[str] | None, typer.Option(help="NAME=W: how often a source is read beside others.", show_default=False)
-    ] = None,
-    clean: Annotated[
-        str, typer.Option(help="html, control, personal, boilerplate, short, repeats, language; or all, none.")
-    ] = "none",
-    shortest: Annotated[str, typer.Option(help="clean: fewest characters of a line and of a document.")] = "6:30",
-    hangul: Annotated[float, typer.Option(help="clean: least share of Hangul in a document.")] = 0.3,
-    alike: Annotated[float, typer.Option(help="clean: similarity from which a line repeats another.")] = 0.8,
-    documents: Annotated[By, typer.Option(help="Where a document ends.")] = By.auto,
-    sentences: Annotated[Sentences, typer.Option(help="What a sentence is.")] = Sentences.newline,
-    segmenter: Annotated[str, typer.Option(help="As koktok train; whitespace: no morphemes.")] = "kiwi",
-    policy: Annotated[str, typer.Option(help="Which borders of morphemes count.")] = "morphemes",
     packed: Annotated[Path | None, typer.Option(help="Folder for ids and borders. [OUT-packed]")] = None,
-    shard_tokens: Annotated[int | None, typer.Option(help="Tokens in a packed file. [16777216]")] = None,
-    shard_instances: Annotated[int | None, typer.Option(help="Instances in a file. [65536]")] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="[one for each core]")] = None,
     field: Field = None,
     n: Annotated[int, typer.Option("--n", help="show: how many instances.")] = 3,
@@ -129,6 +81,7 @@ def instances(
         ExportTo | None, typer.Option(help="export: for NVIDIA's BERT, or Megatron.", show_default=False)
     ] = None,
     quiet: Quiet = False,
+    **dials: Any,
 ) -> None:
     """Make training instances of text.
 
@@ -150,17 +103,17 @@ def instances(
     if tokenizer == "export":
         _export(text[0], to, out, documents=kind == InstanceKind.lm, quiet=quiet)
         return
-    from koktok.instances import Packed, Plan, write_instances
-    from koktok.instances.write import SHARD_INSTANCES
+    from koktok.instances import Cleaning, Masking, Packed, Plan, write_instances
     from koktok.progress import Talk, counted
 
-    masking = _masking(mask.value, rate, epochs, masks, randoms, most, content, exact=exact)
-    cleaning = _cleaning(clean, shortest, hangul, alike)
-    plan = None
-    if kind != InstanceKind.packed:
-        plan = Plan(
-            kind.value, length, seed, masking, across, pairs.value, short, pack.value, _weights(weight or [])  # type: ignore[arg-type]
-        )  # fmt: skip
+    def taken(names: str) -> dict[str, Any]:
+        """What was typed of some dials, by the name of the parameter."""
+        bare = (name.rpartition(".")[2] for name in names.split())
+        return {name: dials[name] for name in bare if name in dials}
+
+    masking = Masking(**taken(MASKING), epochs=dials.get("epochs", 1))
+    cleaning = Cleaning.parse(clean, **_shortest(shortest), **taken(DIALS["Cleaning"]))
+    plan = None if kind == InstanceKind.packed else Plan(kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
     with Talk(quiet=quiet) as talk:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             made = Packed.open(text[0])
@@ -169,10 +122,11 @@ def instances(
                     f"`{text[0]}` is packed, and cleaning goes before", hint="--clean none, or the text itself"
                 )
         else:
+            weights = [f"{name}={weight}" for name, weight in dials.get("weights", ())]
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
-                tokenizer, text, place, field, weight or [], documents.value, sentences.value, segmenter, policy,
-                shard_tokens, workers, talk, cleaning, quiet=quiet,
+                tokenizer, sources_of(text, field, weights, quiet=quiet), place, workers, talk, cleaning,
+                **taken(f"{DIALS['Text']} shard_tokens"), quiet=quiet,
             )  # fmt: skip
         if plan is None:
             done = f"{counted(made.manifest['n_tokens'], 'token')}, {counted(made.manifest['n_documents'], 'document')}"
@@ -181,9 +135,8 @@ def instances(
                 made,
                 plan,
                 out,
-                epochs=epochs,
                 masked=not dynamic,
-                shard_instances=shard_instances or SHARD_INSTANCES,
+                **taken("epochs shard_instances"),
                 workers=workers,
                 tell=talk,
             )
@@ -192,82 +145,54 @@ def instances(
         print(f"{done} in {out}", file=sys.stderr)
 
 
-def _masking(
-    unit: str, rate: str, epochs: int, masks: float, randoms: float, most: int | None, content: float, *, exact: bool
-) -> Masking:
-    from koktok.instances import Masking
-
+def _shortest(given: str | None) -> dict[str, int]:
+    """The bounds of `--shortest LINE:DOCUMENT`."""
+    if given is None:
+        return {}
     try:
-        rates = tuple(float(part) for part in rate.split(":"))
+        line, document = (int(part) for part in given.split(":"))
     except ValueError:
-        rates = (0.0,)
-    given = rates[0] if len(rates) == 1 else rates
-    return Masking(unit, given, epochs, masks, randoms, most, content, exact)  # type: ignore[arg-type]
-
-
-def _cleaning(steps: str, shortest: str, hangul: float, alike: float) -> Cleaning | None:
-    from koktok.instances import Cleaning
-
-    try:
-        line, document = (int(part) for part in shortest.split(":"))
-    except ValueError:
-        raise UsageError(f"`{shortest}`; wanted two whole numbers", hint="--shortest 6:30") from None
-    return Cleaning.parse(steps, line=line, document=document, hangul=hangul, alike=alike)
-
-
-def _weights(given: list[str]) -> tuple[tuple[str, float], ...]:
-    found = []
-    for word in given:
-        name, _, number = word.rpartition("=")
-        try:
-            found.append((name, float(number)))
-        except ValueError:
-            raise UsageError(f"`{word}`; wanted NAME=W with a number above 0", hint="--weight news=2") from None
-    return tuple(found)
+        raise UsageError(f"`{given}`; wanted two whole numbers", hint="--shortest 6:30") from None
+    return {"line": line, "document": document}
 
 
 def _packed(
     tokenizer: str,
-    text: list[str],
+    sources: list[Source],
     place: Path,
-    field: str | None,
-    weights: list[str],
-    documents: str,
-    sentences: str,
-    segmenter: str,
-    policy: str,
-    shard_tokens: int | None,
     workers: int | None,
     talk: Talk,
     cleaning: Cleaning | None,
     *,
+    segmenter: str | None = None,
+    policy: str | None = None,
     quiet: bool,
+    **dials: Any,
 ) -> Packed:
     from koktok.foreign import load
-    from koktok.instances.packing import SHARD_TOKENS, write_packed
+    from koktok.instances.packing import write_packed
     from koktok.instances.word_cuts import WordCuts
+    from koktok.recipe import Recipe
     from koktok.segment import Policy
     from koktok.segment.cache import CachedSegmenter
     from koktok.segment.workers import Workers, supervised
-    from koktok.text.sources import ReadReport
+    from koktok.text.records import ReadReport
 
+    chosen = Recipe().changed(segmenter=segmenter, policy=policy).segment
     report = ReadReport()
-    analyser = supervised(segmenter, processes=workers)
+    analyser = supervised(chosen.segmenter, processes=workers)
+    asked = analyser if chosen.segmenter == "whitespace" else CachedSegmenter(analyser)
     try:
         made = write_packed(
             load(tokenizer),
-            sources_of(text, field, weights, quiet=quiet),
+            sources,
             place,
-            lexicon=WordCuts(
-                analyser if segmenter == "whitespace" else CachedSegmenter(analyser), Policy.parse(policy)
-            ),
-            documents=documents,  # type: ignore[arg-type]
-            sentences=sentences,  # type: ignore[arg-type]
+            lexicon=WordCuts(asked, Policy.parse(chosen.policy)),
             cleaning=cleaning,
-            shard_tokens=shard_tokens or SHARD_TOKENS,
             threads=workers,
             report=report,
             tell=talk,
+            **dials,
         )
     finally:
         if isinstance(analyser, Workers):

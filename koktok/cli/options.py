@@ -14,7 +14,8 @@ from typer.core import TyperCommand
 from koktok.errors import UsageError, visible
 
 if TYPE_CHECKING:
-    from koktok.text.sources import Errors, ReadReport, Source
+    from koktok.text.records import Errors, ReadReport
+    from koktok.text.sources import Source
 
 TOLD = 5
 """How many places a warning names."""
@@ -76,7 +77,6 @@ def pairs(
     wanted: str,
     example: str,
     names: Collection[str] = (),
-    alone: T | None = None,
 ) -> dict[str, T]:
     """The NAME=VALUE words of an option, by name; the last "=" divides, for tokens and files may hold others.
 
@@ -91,8 +91,6 @@ def pairs(
         For the error: what an item should be, and one that is right.
     names : collection of str
         The names that there are; any where there are none.
-    alone : optional
-        What a name without "=" stands for; an error where this is left out.
 
     Raises
     ------
@@ -113,14 +111,9 @@ def pairs(
     for item in items or ():
         name, equals, word = item.rpartition("=")
         try:
-            if equals:
-                parsed = value(word)
-            elif alone is not None:
-                name, parsed = item, alone
-            else:
+            if not equals or not name or (names and name not in names):
                 raise ValueError(item)
-            if not name or (names and name not in names):
-                raise ValueError(name)
+            parsed = value(word)
         except ValueError:
             raise UsageError(f"`{option} {item}` wants {wanted}", hint=f"{option} {example}") from None
         if name in found:
@@ -218,7 +211,8 @@ def lines_of_paths(
     `aligned` is for verbs that give a line for a line, as a filter in a pipeline does: a line that cannot be decoded
     comes as an empty one, so that the numbers of the others stay, and no line at all gives none.
     """
-    from koktok.text.sources import ReadReport, Source, read_lines
+    from koktok.text.records import ReadReport
+    from koktok.text.sources import Source, read_lines
 
     report = ReadReport()
     source = Source.of(*(paths or ["-"]), field=field, name="text")

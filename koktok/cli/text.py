@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from koktok.cli.dials import values_of
 from koktok.cli.options import (
     MOST_THREADS,
     Field,
@@ -19,9 +18,7 @@ from koktok.cli.options import (
     RecipeFile,
     batches,
     lines_of_paths,
-    pairs,
     tell_bad_lines,
-    whole_number,
 )
 from koktok.errors import InputError, UsageError
 
@@ -149,7 +146,7 @@ def _write_token_files(
     from koktok.bulk.shards import SHARD_TOKENS, write_token_files
     from koktok.cli.options import sources_of
     from koktok.progress import Talk, counted
-    from koktok.text.sources import ReadReport
+    from koktok.text.records import ReadReport
 
     roles = tokenizer.roles
     edges: dict[str, list[str]] = {"bos": [], "eos": []}
@@ -203,14 +200,22 @@ def decode(
         print_line(loaded.decode(ids, skip_special_tokens=skip_special_tokens))
 
 
+FOLDS = (
+    "Folds.zero_width Folds.fullwidth Folds.spaces Folds.quotes Folds.dashes Folds.halfwidth_jamo Folds.repeats "
+    "Folds.compatibility Folds.lone_jamo"
+)
+NORMALIZE_DIALS = {"Folds, else as the recipe has them": FOLDS}
+"""What `koktok normalize` takes of the Recipe."""
+
+
 def normalize(
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
     recipe: RecipeFile = None,
-    fold: Annotated[list[str] | None, typer.Option(help="Switch a fold on; repeats=2 takes a number.")] = None,
-    no_fold: Annotated[list[str] | None, typer.Option(help="Switch a fold off.")] = None,
+    *,
     report: Annotated[bool, typer.Option("--report", help="Print what changed, not the text.")] = False,
     field: Field = None,
     quiet: Quiet = False,
+    **dials: Any,
 ) -> None:
     """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB times)."""
     from collections import Counter
@@ -218,18 +223,7 @@ def normalize(
     from koktok.progress import print_line
     from koktok.recipe import Recipe
 
-    values: dict[str, bool | int] = {}
-    values |= pairs(
-        "--fold",
-        fold,
-        whole_number,
-        wanted="a whole number behind the name of a fold, or the name alone",
-        example="repeats=2",
-        alone=1,
-    )
-    values |= {name: 0 if name == "repeats" else False for name in no_fold or []}
-    chosen = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=values)
-    normalizer = chosen.normalizer
+    normalizer = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=dials).normalizer
     changes: Counter[tuple[str, str, str]] = Counter()
     for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
         if report:
@@ -240,7 +234,7 @@ def normalize(
         print_line(f"{rule}\t{before}\t{after}\t{times}")
 
 
-DIALS = {"": "segmenter policy user_dictionary"}
+SEGMENT_DIALS = {"": "segmenter policy user_dictionary"}
 """What `koktok segment` takes of the Recipe."""
 
 
@@ -268,14 +262,14 @@ def segment(
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
-    recipe = Recipe().changed(**(values_of(dials) | {"user_dictionary": None}))
+    recipe = Recipe().changed(**(dials | {"user_dictionary": None}))
     if learn is not None:
         _learn_segmenter(
-            paths or ["-"], field, learn, dials["segmenter"] or "", dials["user_dictionary"], tsv=tsv, quiet=quiet
+            paths or ["-"], field, learn, dials.get("segmenter", ""), dials.get("user_dictionary"), tsv=tsv, quiet=quiet
         )
         return
     chosen = Policy.parse(recipe.segment.policy)
-    analyser = segmenter_for(recipe.segment.segmenter, user_dictionary=dials["user_dictionary"] or None)
+    analyser = segmenter_for(recipe.segment.segmenter, user_dictionary=dials.get("user_dictionary") or None)
     normalizer, pattern = Normalizer(), Pattern()
     for lines in batches(lines_of_paths(paths, field, aligned=True, quiet=quiet)):
         counts = prepare(count_words(lines), normalizer, pattern)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from koktok.cli.dials import values_of
 from koktok.cli.options import MOST_THREADS, Field, Paths, Quiet, RecipeFile, size_of, sources_of
 from koktok.errors import InputError
 
@@ -83,12 +82,11 @@ def train(
     from koktok.recipe import Recipe
 
     base = Recipe.load(recipe) if recipe else Recipe()
-    given = values_of(dials)
-    user_dictionary = given.pop("user_dictionary", None)
+    user_dictionary = dials.pop("user_dictionary", None)
     without = {"user_dictionary": "", "user_dictionary_sha256": ""} if user_dictionary == "" else {}
     if jamo_fallback:
-        given["jamo"] = "fallback"
-    chosen = base.changed(**given, **without, sources=())
+        dials["jamo"] = "fallback"
+    chosen = base.changed(**dials, **without, sources=())
     from koktok.cli import training_shown as shown
     from koktok.files import check_file, check_folder
     from koktok.formats.folder import CARD, TOKENIZER

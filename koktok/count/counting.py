@@ -35,32 +35,12 @@ from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
 from koktok.progress import Tell, silent
 from koktok.text.documents import LIMBS, digest_of, held_documents, limbs_of, signed
-from koktok.text.records import Ahead
-from koktok.text.sources import BLOCK, Batch, ReadReport, Source, held_block, item_batches, read_blocks
+from koktok.text.records import Ahead, Batch, ReadReport
+from koktok.text.sources import BLOCK, Source, held_block, item_batches, read_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "PART",
-    "SHARD",
-    "HoldOutBy",
-    "Reading",
-    "Shard",
-    "Shards",
-    "borders",
-    "counted_lines",
-    "counting",
-    "documents_in",
-    "flat",
-    "forget",
-    "parts",
-    "read",
-    "shard_of",
-    "tables_of",
-    "weighed",
-    "whole",
-]
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,9 +26,10 @@ from koktok.progress import Tell
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["METHODS", "MODEL", "Weights", "apply_extension", "model_of", "npz", "weights_of"]
 
-METHODS: Final[dict[str, str]] = {
+Method = Literal["mean", "eeve", "weighted"]
+
+METHODS: Final[Mapping[str, str]] = {
     "mean": "both rows are the mean of the old rows (Gee et al. 2022, Fast Vocabulary Transfer, arXiv:2402.09977)",
     "eeve": "input: the mean; output: the first old row (Kim et al. 2024, EEVE-Korean, arXiv:2402.14714)",
     "weighted": "input: the mean, with the median norm of the base's Hangul rows where input and output are apart; output: the mean "

@@ -34,7 +34,6 @@ from koktok.vocab import BYTE_PIECES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PRUNED", "Pruned", "is_pruned", "prune", "read_pruned", "same_pieces"]
 
 PRUNED: Final = "pruned.json"
 """The file that makes a folder a pruned vocabulary."""
@@ -93,9 +92,9 @@ def prune(
         Read twice: all that the model will have to do with, every language and all code among it.
     out : str or Path
     drop : int
-        How many pieces go.
+        Add nothing, and take out so many pieces that the text never uses; ids move.
     keep_scripts : sequence of str
-        Unicode scripts (Latin, Han, Hangul ...); a piece with a letter of one of them stays.
+        A piece with a letter of one of these Unicode scripts stays (Latin,Han,Hangul).
     pattern, specials
         For tiktoken ranks.
     tell : callable

@@ -14,7 +14,7 @@ from koktok.errors import ArtifactError, UsageError
 from koktok.extend.base_text import prepare
 from koktok.extend.base_tokenizer import Base, base_of, open_base
 from koktok.extend.cost_card import CostModel, card
-from koktok.extend.embeddings import METHODS, model_of, npz
+from koktok.extend.embeddings import METHODS, Method, model_of, npz
 from koktok.extend.extension_files import EXTENSION, FOLDER, Extension, extended, files_of
 from koktok.extend.laws import proof
 from koktok.extend.learn import NU, LearnOptions, SizePoint, learn
@@ -24,7 +24,8 @@ from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, supervised
 from koktok.text.sources import text_of
 
-__all__ = ["Made", "extend"]
+ADD = 8192
+"""New pieces, where nobody says how many."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,12 @@ def extend(
     text: Any,
     out: str | Path,
     *,
-    add: int,
+    add: int | None = None,
     fill: str | None = None,
     keep: float | None = None,
-    nu: float = NU,
+    nu: float | None = None,
     sizes: Sequence[int] = (),
-    init: str = "mean",
+    init: Method = "mean",
     policy: str = "morphemes",
     segmenter: str = "kiwi",
     user_dictionary: str | None = None,
@@ -81,30 +82,32 @@ def extend(
         The base: what `open_base` opens.
     text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
     out : str or Path
-    add : int
-        New pieces.
+    add : int, optional
+        New pieces; by default 8,192, or the largest of the sizes.
     fill : str, optional
-        `reserved`, `unused` or a file: slots to take in place of ids behind all others.
+        Slots that the base keeps free, in place of ids behind all others: `reserved`, `unused`, or a file of tokens.
     keep : float, optional
         Share of the borders of morphemes that stay borders of tokens; finds `nu`.
-    nu : float
-        What swallowing such a border costs a join, as a share of what it saves.
+    nu : float, optional
+        What swallowing such a border costs a join, as a share of what it saves; by default 1.
     sizes : sequence of int
-        More sizes to tell of, from the same run.
-    init : str
-        One of `METHODS`, for init.npz.
+        Sizes to tell of from one run; the largest is written where no other is wanted.
+    init : {"mean", "eeve", "weighted"}
+        How rows of the embeddings are made.
     policy, segmenter, user_dictionary, threads, cache
         As in `koktok.train`.
     blocklist : Blocklist, optional
         What no piece may hold; by default what looks like personal data.
     min_count : int, optional
-        A piece saves at least so many tokens, and rarer words are not learnt from. By default 2, and all words are.
+        A piece saves at least so many tokens, and rarer words are not learnt from; by default 2, and all words are.
     holdout : float
         Share of the lines that figures are told on.
     pad_to : int
         Where the model's matrices grow, to a multiple of this.
-    pattern, specials
-        For tiktoken ranks.
+    pattern : str, optional
+        For tiktoken ranks: the name of a pattern, or a regular expression.
+    specials : mapping of str to int, optional
+        For tiktoken ranks: special tokens with their ids.
     tell : callable
         Progress.
 
@@ -115,6 +118,20 @@ def extend(
     """
     if init not in METHODS:
         raise UsageError(f"`--init {init}` is not known", hint=f"--init {' | '.join(METHODS)}")
+    if pad_to < 1 or (min_count is not None and min_count < 1):
+        name, came = ("pad-to-multiple", pad_to) if pad_to < 1 else ("min-count", min_count)
+        raise UsageError(f"--{name} {came} came; 1 or more was wanted", hint=f"--{name} 64")
+    if keep is not None and nu is not None:
+        raise UsageError("--keep finds --nu; one of them was wanted", hint="--keep 0.8")
+    add = max(sizes, default=ADD) if add is None else add
+    wanted = LearnOptions(
+        add,
+        NU if nu is None else nu,
+        keep,
+        tuple(sizes),
+        min_count or 2,
+        Blocklist(personal=PERSONAL_DEFAULT) if blocklist is None else blocklist,
+    )
     check_folder(out, FOLDER)
     base = reference if isinstance(reference, Base) else open_base(str(reference), pattern=pattern, specials=specials)
     reading = read(text_of(text), holdout=holdout, threads=threads, tell=tell)
@@ -129,13 +146,12 @@ def extend(
     finally:
         if isinstance(workers, Workers):
             workers.close()
-    blocked = Blocklist(personal=PERSONAL_DEFAULT) if blocklist is None else blocklist
-    learnt = learn(base, counted, LearnOptions(add, nu, keep, tuple(sizes), min_count or 2, blocked), tell)
+    learnt = learn(base, counted, wanted, tell)
     log = {
         "nu": learnt.penalty,
         "policy": policy,
         "segmenter": asked.signature(),
-        "blocklist": blocked.digest(),
+        "blocklist": (wanted.blocked or Blocklist()).digest(),
         "min_count": min_count,
         "counts": reading.train.digest(),
         "pad_to": pad_to,

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import typed, write_file
-from koktok.formats.hf import ROLES
 from koktok.formats.sentencepiece import charsmap, differences
+from koktok.special import ROLES
 from koktok.text.normalize import JamoNormalizer
 from koktok.text.patterns import PUBLISHED
 from koktok.vocab import Vocab, splits
@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
-__all__ = [
-    "PATTERNS",
-    "GgufVocab",
-    "add_table",
-    "fitted",
-    "may_be_ours",
-    "notes",
-    "read",
-    "table_of",
-    "why_not",
-    "write",
-    "write_into",
-]
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Types of tokens, as SentencePiece numbers them and `gguf.TokenType` spells them."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.files import typed
-from koktok.special import ROLES, Style, style_for
+from koktok.special import Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, check_sparse, splits
 from koktok.vocab import KINDS as ROWS
@@ -31,7 +31,6 @@ from koktok.vocab import KINDS as ROWS
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
 
-__all__ = ["ROLES", "added_tokens", "checked_json", "parsed", "tokenizer_json", "utf8", "vocab_from_json", "why_not"]
 
 KINDS = {
     name: tuple(kind for kind, row in ROWS.items() if row.hugging_face == name)

@@ -20,12 +20,10 @@ from pathlib import Path
 
 from koktok import hangul
 from koktok.errors import ArtifactError
-from koktok.formats.hf import ROLES
+from koktok.special import ROLES
 from koktok.text.normalize import REPEATED, Folds, JamoNormalizer, Normalizer, nfc, precompiled
 from koktok.text.pretokenize import Pattern
 from koktok.vocab import BYTE_PIECES, Vocab
-
-__all__ = ["charsmap", "differences", "may_be_ours", "model_proto", "rules", "why_not"]
 
 
 def why_not(vocab: Vocab, pattern: Pattern) -> str:

@@ -35,8 +35,6 @@ from koktok.blocklist import PERSONAL, PERSONAL_DEFAULT
 from koktok.errors import MissingExtraError, UsageError
 from koktok.text.extract import prose
 
-__all__ = ["Cleaner", "Cleaning", "Step"]
-
 Step = Literal["html", "control", "personal", "boilerplate", "short", "repeats", "language"]
 
 EXAMPLES, EXAMPLE = 5, 100
@@ -82,12 +80,13 @@ class Cleaning:
     Parameters
     ----------
     steps : tuple of str
+        What is cleaned away before.
     line, document : int
-        Fewest characters of a line and of a document (`short`).
+        short: fewest characters of a line and of a document.
     hangul : float
-        Least share of Hangul among the letters of a document (`language`).
+        language: least share of Hangul among the letters of a document.
     alike : float
-        Estimated Jaccard similarity from which a line is a repetition (`repeats`).
+        repeats: estimated Jaccard similarity from which a line repeats another.
 
     Raises
     ------

@@ -40,7 +40,6 @@ from koktok.instances.philox import STATE, below, digest_of, next_64, set_stream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["IGNORED", "Masking", "Unit"]
 
 Unit = Literal["token", "eojeol", "morpheme", "stem", "span"]
 
@@ -65,12 +64,15 @@ class Masking:
     Parameters
     ----------
     unit : {"token", "eojeol", "morpheme", "stem", "span"}
+        What is masked together.
     rate : float or (float, float)
         Share of the tokens that are chosen, special tokens apart; or that of the first epoch and of the last.
     epochs : int
         How many there are, for a rate that changes.
-    masks, randoms : float
-        Shares of the chosen units that become the mask token, and ordinary pieces by chance; the rest stays.
+    masks : float
+        Share of the chosen units that become the mask token.
+    randoms : float
+        Share of the chosen units that become ordinary pieces by chance; the rest stays.
     most : int, optional
         Most tokens that are chosen of one instance.
     content : float

@@ -31,7 +31,8 @@ from koktok.instances.cleaning import Cleaner, Cleaning
 from koktok.instances.reading import By, Sentences, running
 from koktok.instances.word_cuts import WordCuts
 from koktok.progress import Tell
-from koktok.text.sources import ReadReport, Source
+from koktok.text.records import ReadReport
+from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from koktok.foreign import ImportedTokenizer
 
-__all__ = ["SHARD_TOKENS", "Packed", "PackedShard", "arrow", "facts_of", "write_packed"]
 
 LAYOUT = 1
 """Version of the folder."""
@@ -181,13 +181,15 @@ def write_packed(
         A folder that is not there yet, or empty.
     lexicon : WordCuts, optional
         Where morphemes begin; the default asks Kiwi, and keeps what it said in the cache.
-    documents, sentences
-        As in `koktok.instances.reading.read`.
+    documents : {"auto", "blank", "file", "record"}
+        Where a document ends.
+    sentences : {"newline", "kiwi"}
+        What a sentence is.
     cleaning : Cleaning, optional
         Steps that drop lines and documents; what they dropped stands in the manifest.
     shard_tokens : int
-        A shard ends with the document that brings it to this many tokens. A document that is longer than two shards is cut
-        between sentences, and its parts count as documents.
+        Tokens of a packed file. It ends with the document that brings it to so many. A document that is longer than two shards
+        is cut between sentences, and its parts count as documents.
     threads : int, optional
         The default is one for each core; the files are the same for any number.
     report : ReadReport, optional

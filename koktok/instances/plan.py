@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from koktok.instances.packing import Packed, PackedShard
 
-__all__ = ["InstanceBatch", "Instances", "Kind", "Plan"]
 
 Kind = Literal["mlm", "bert", "lm", "t5"]
 Pairs = Literal["next", "order"]
@@ -52,22 +51,24 @@ class Plan:
     Parameters
     ----------
     kind : {"mlm", "bert", "lm", "t5"}
+        What is made.
     length : int
         Most tokens of an instance, special ones counted.
     seed : int
+        Of everything that is left to chance.
     masking : Masking
         For `mlm`, `bert` and `t5`.
     across : bool
-        Instances of `mlm` go on into the next document, with a separator between.
+        mlm: go on into the next document, with a separator between.
     pairs : {"next", "order"}
-        `bert`: the second text is another document's in half of the cases, or both are exchanged.
+        bert: the second text is another document's in half of the cases, or both are exchanged.
     short : float
-        `bert`: share of the pairs that are aimed shorter.
+        bert: share of the pairs that are aimed shorter.
     pack : {"chunks", "best-fit"}
-        `lm`: the stream of documents cut at every `length`, or documents where they leave the least room.
+        lm: the stream of documents cut at every length, or documents where they leave the least room.
     weights : tuple of (str, float)
-        By name of a source, how often its documents are read beside those of others, whose weight is 1. The source of the
-        largest weight is read once in an epoch, of the others so large a part, another one in every epoch.
+        How often a source is read beside others, whose weight is 1. The source of the largest weight is read once in an epoch,
+        of the others so large a part, another one in every epoch.
 
     Raises
     ------

@@ -13,9 +13,8 @@ from typing import Literal, NamedTuple, get_args
 
 from koktok.errors import UsageError
 from koktok.progress import Done
-from koktok.text.sources import ReadReport, Source, read_batches
-
-__all__ = ["By", "Sentences", "SplitDocument", "read", "running"]
+from koktok.text.records import ReadReport
+from koktok.text.sources import Source, read_batches
 
 By = Literal["auto", "blank", "file", "record"]
 """Where a document ends: at an empty line, with its file, with its record (a line of text, of JSON, of a table), or, for
@@ -58,8 +57,8 @@ def read(
     Parameters
     ----------
     sources : sequence of Source
-    by : {"auto", "blank", "file", "record"}
-    sentences : {"newline", "kiwi"}
+    by, sentences
+        Where a document ends, and what a sentence is, as in `koktok.instances.packing.write_packed`.
     clean : callable, optional
         The lines of a document to what is left of them, see `koktok.instances.cleaning`.
     report : ReadReport, optional

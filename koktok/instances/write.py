@@ -22,8 +22,6 @@ from koktok.instances.packing import Packed, arrow
 from koktok.instances.plan import InstanceBatch, Instances, Plan
 from koktok.progress import Tell
 
-__all__ = ["SHARD_INSTANCES", "manifest_of", "write_instances"]
-
 LAYOUT = 1
 """Version of the folder."""
 
@@ -66,11 +64,11 @@ def write_instances(
     out : str or Path
         A folder that is not there yet, or empty.
     epochs : int
-        From 0; each is shuffled, paired and masked in its own way.
+        How many are written; each is shuffled, paired and masked in its own way.
     masked : bool
         False for one epoch without masks, with `marks`, which `KoktokCollator` masks while reading.
     shard_instances : int
-        Instances of a file.
+        Instances of a written file.
     workers : int, optional
         The default is one for each core; the files are the same for any number.
     tell : callable, optional

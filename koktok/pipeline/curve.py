@@ -26,22 +26,12 @@ from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.kinds import model_for
 from koktok.train.dispatch import UNIGRAM_FLOORS, Job, relaxed
-from koktok.train.unigram import PRESETS, Point, Trained, train_unigrams
+from koktok.train.unigram import train_unigrams
+from koktok.train.unigram_point import PRESETS, Point
+from koktok.train.unigram_search import Trained
 
 if TYPE_CHECKING:
     from koktok.vocab import Vocab
-
-__all__ = [
-    "FRONTIER",
-    "FrontierRow",
-    "Reference",
-    "frontier",
-    "measure",
-    "on_front",
-    "ordered",
-    "reference",
-    "train_frontier",
-]
 
 
 FRONTIER: Final[tuple[Point, ...]] = (

@@ -41,7 +41,8 @@ from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.workers import Workers, supervised
 from koktok.special import STYLES, fill
-from koktok.text.corpora import CorpusRecipe, find
+from koktok.text.corpora import find
+from koktok.text.corpus_recipe import CorpusRecipe
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import text_of
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Options", "Prepared", "Training", "segment_text", "train", "trained_on"]
 
 PEER_WORDS = 3_000_000
 """To here raw words are kept whole for the closing table's SentencePiece, which must not be trained on less than the text

@@ -9,23 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from koktok.errors import InputError
 from koktok.pipeline.curve import FrontierRow, Reference, on_front, ordered
 from koktok.report.charts import Line, Mark, alone, points, style_of
-from koktok.train.unigram import PRESETS
+from koktok.train.unigram_point import PRESETS
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = [
-    "COLUMNS",
-    "TITLE",
-    "FrontierDict",
-    "RowDict",
-    "cells",
-    "draw",
-    "flags",
-    "plot",
-    "to_dict",
-    "to_markdown",
-]
 
 TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)"
 FORMAT: Final = "koktok-frontier"

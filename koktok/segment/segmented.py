@@ -1,4 +1,4 @@
-"""`SegmentedCounts`: distinct words, their morpheme cuts and their counts, the only thing that a trainer sees (waist 2).
+"""`SegmentedCounts`: distinct words, their morpheme cuts and their counts, the only thing that a trainer sees.
 
 This file adds: the cut. A cut is an offset between two pieces of one word, with the kind of boundary and how sure the
 analyser is. A trainer's whole test corpus is therefore a list literal.
@@ -20,8 +20,6 @@ from koktok.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["Cut", "Kind", "SegmentedCounts"]
 
 
 class Kind(IntEnum):

@@ -24,12 +24,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from koktok.errors import InputError
 from koktok.hangul import COMPATIBILITY, LEAD, SPLIT, SYLLABLES, TAIL, VOWEL
-
-__all__ = ["REPEATED", "Aligned", "Folds", "JamoNormalizer", "Normalizer", "nfc", "nfc_tables", "precompiled"]
 
 # Marks and compositions younger than Unicode 9, and whole blocks (Todhri, Tulu-Tigalari, Gurung Khema, Kirat Rai, Dives
 # Akuru) whose letters take part in a composition that Unicode 9 did not know.
@@ -83,35 +81,40 @@ _LONE = {
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """The switches of the normalizer; NFC itself has none.
+    """Folds before NFC, which always runs: the table `[recipe.normalize]`, and options of `koktok normalize`.
 
-    Attributes
+    Parameters
     ----------
     zero_width : bool
         Drop soft hyphens, zero-width spaces, byte order marks and direction marks (ZWJ and ZWNJ stay).
     fullwidth : bool
-        ！ to ～ become ASCII.
+        Full-width ASCII to ASCII, ！ to ～.
     spaces : bool
-        No-break, ideographic and other Unicode spaces become U+0020.
+        No-break, ideographic and other Unicode spaces to a plain space.
     quotes : bool
-        Curly quotes and primes become " and '.
+        Curly quotes and primes to " and '.
     dashes : bool
-        Hyphens, dashes and the minus sign become '-'.
+        Hyphens, dashes and the minus sign to '-'.
     halfwidth_jamo : bool
-        Half-width jamo (ﾡ) become compatibility jamo (ㄱ).
-    compatibility : bool
-        ㈜ becomes (주), ① 1, ½ 1/2, ㎏ kg (so 2½ becomes 21/2: hence off).
-    lone_jamo : bool
-        Modern conjoining jamo that form no syllable, as an NFKC leaves them (ᄏᄏᄏ), become compatibility jamo (ㅋㅋㅋ).
-        SentencePiece and llama.cpp cannot say it, and leave such jamo alone: normalize before.
+        Half-width jamo (ﾡ) to compatibility jamo (ㄱ).
     repeats : int
-        A run of one character (compatibility jamo, ! . ? ~ ^ … ♡ ♥ and full-width forms) keeps this many; 0 keeps all.
-        In SentencePiece and llama.cpp a run of more than `repeats` + 30 keeps more.
+        A run of one character (compatibility jamo, ! . ? ~ ^ … ♡ ♥ and full-width forms) keeps this many; 0 keeps all. In
+        SentencePiece and llama.cpp a run of more than `repeats` + 30 keeps more.
+    compatibility : bool
+        ㈜ to (주), ① to 1, ½ to 1/2, ㎏ to kg. Off because 2½ becomes 21/2.
+    lone_jamo : bool
+        Modern conjoining jamo that form no syllable, as an NFKC leaves them (ᄏᄏᄏ), to compatibility jamo (ㅋㅋㅋ).
+        SentencePiece and llama.cpp cannot say it, and leave such jamo alone. Normalize before.
+
+    Raises
+    ------
+    InputError
+        For a number of repeats that is none.
 
     Examples
     --------
     >>> Folds(repeats=3)
-    Folds(zero_width=True, fullwidth=False, ..., repeats=3)
+    Folds(zero_width=True, fullwidth=False, ..., repeats=3, compatibility=False, lone_jamo=False)
     """
 
     zero_width: bool = True
@@ -120,9 +123,11 @@ class Folds:
     quotes: bool = False
     dashes: bool = False
     halfwidth_jamo: bool = False
+    repeats: int = 0
     compatibility: bool = False
     lone_jamo: bool = False
-    repeats: int = 0
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}  # a section of the Recipe, too
 
     def __post_init__(self) -> None:
         if isinstance(self.repeats, bool) or not isinstance(self.repeats, int) or not 0 <= self.repeats <= 1000:
@@ -331,7 +336,8 @@ class Normalizer:
         >>> Normalizer().signature()
         'zero_width:yes|fullwidth:no|...|repeats:0|nfc:9|v:1'
         """
-        values = ((f.name, getattr(self.folds, f.name)) for f in fields(self.folds))
+        switches_first = sorted(fields(self.folds), key=lambda f: f.name == "repeats")
+        values = ((f.name, getattr(self.folds, f.name)) for f in switches_first)
         shown = (f"{k}:{('no', 'yes')[v] if isinstance(v, bool) else str(v)}" for k, v in values)
         return "|".join([*shown, "nfc:9", "v:1"])
 

@@ -1,6 +1,6 @@
 """`Lattice`: every way to cut every distinct word into candidate pieces, in flat arrays, and what each way costs.
 
-This file adds: the one cost (DESIGN.md section 1, SCIENCE.md 3.1). A segmentation pays `lam` per token, `mu` per cut
+This file adds: the one cost (`docs/architecture.md`). A segmentation pays `lam` per token, `mu` per cut
 inside a morpheme (Hangul on both sides) and `nu` per morpheme boundary that a piece swallows, by kind of boundary. All
 three are additive over arcs, so shortest paths find the cheapest segmentation of a word in time linear in its arcs.
 """
@@ -24,7 +24,6 @@ from koktok.segment.segmented import Kind, SegmentedCounts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["TRUST", "Dials", "Lattice", "NodeCosts", "charge", "cheapest", "decode", "join", "node_costs", "offer"]
 
 SHARDS = 8
 """Words are worked on in this many runs, whatever the number of threads, and the partial sums are added in order:

@@ -11,7 +11,7 @@ of pieces, whatever the others would save there).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from koktok.train.lattice import Lattice, NodeCosts, charge, join, offer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Choice", "Round", "select"]
 
 DROP = 0.25
 """Share of the pieces dropped a round. With .1 the cost after second thoughts is the same to four digits."""
@@ -52,66 +51,28 @@ class Round:
     objective: float
 
 
-def select(
-    lattice: Lattice,
-    costs: NodeCosts,
-    price: NDArray[np.float64],
-    fixed: NDArray[np.bool_],
-    sizes: Sequence[int],
-    pool: ThreadPoolExecutor,
-    on_round: Callable[[Round], None] = lambda _: None,
-    *,
-    among: NDArray[np.bool_] | None = None,
-    limited: Mapping[int, tuple[NDArray[np.bool_], int]] | None = None,
-    floors: Mapping[int, Sequence[tuple[NDArray[np.bool_], int]]] | None = None,
-    drop: float = DROP,
-    swap: Sequence[float] = SWAP,
-) -> dict[int, NDArray[np.bool_]]:
-    """Choose pieces for several sizes, from the largest to the smallest, each starting from the one before.
+@dataclass(frozen=True)
+class Choice:
+    """The choice of one size: `prune` to it, then `second_thoughts`.
 
     Parameters
     ----------
-    lattice, costs, price
-        The words, and what segmentations cost.
-    fixed : ndarray of bool
-        Pieces that stay, and count towards a size.
-    sizes : sequence of int
+    size : int
         How many pieces to choose, fixed ones counted.
+    lattice, costs, price
+        The words, and what segmentations cost. The lattice has arcs of the pieces that there are to choose from.
+    fixed : ndarray of bool
+        Pieces that stay.
+    quota : (ndarray of bool, int), optional
+        Pieces of which only so many may be chosen.
     pool : ThreadPoolExecutor
         Its size changes nothing but the time.
-    on_round : callable
-        Called after every round.
-    among : ndarray of bool, optional
-        Pieces to choose from; the lattice must have no arcs of others. All by default.
-    limited : mapping, optional
-        For each size, pieces of which only so many may be chosen.
-    floors : mapping, optional
-        For each size, groups of pieces of which so many are chosen at least, fixed ones not counted, or all where there
-        are fewer. Groups do not overlap, and with the fixed pieces their numbers do not exceed the size.
-    drop : float
-        Share of the pieces dropped a round.
-    swap : sequence of float
-        Share offered a place, a number for each round of second thoughts.
-
-    Returns
-    -------
-    dict of int to ndarray of bool
-        The chosen pieces of each size.
+    rounds : list of Round
+        A line is added for every round.
+    floors : sequence of (ndarray of bool, int)
+        Groups of pieces of which so many are chosen at least, fixed ones not counted, or all where there are fewer. Groups do
+        not overlap, and with the fixed pieces their numbers do not exceed the size.
     """
-    alive = np.ones(len(price), dtype=bool) if among is None else among | fixed
-    chosen = {}
-    for size in sorted(set(sizes), reverse=True):
-        quota = None if limited is None else limited[size]
-        least = () if floors is None else tuple(floors[size])
-        step = Choice(size, lattice, costs, price, fixed, quota, pool, on_round, least)
-        alive = step.prune(alive, drop)
-        chosen[size] = alive = step.second_thoughts(alive, swap)
-    return chosen
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The steps of a selection on the way to one size; the parameters are those of `select`, for that size."""
 
     size: int
     lattice: Lattice
@@ -120,7 +81,7 @@ class Choice:
     fixed: NDArray[np.bool_]
     quota: tuple[NDArray[np.bool_], int] | None
     pool: ThreadPoolExecutor
-    on_round: Callable[[Round], None]
+    rounds: list[Round]
     floors: Sequence[tuple[NDArray[np.bool_], int]] = field(default=())
 
     def prune(self, alive: NDArray[np.bool_], drop: float = DROP, *, quiet: bool = False) -> NDArray[np.bool_]:
@@ -129,7 +90,7 @@ class Choice:
         while (n := int(alive.sum())) > self.size:
             objective, _, regret = charge(smaller, self.costs, self.price, self.pool)
             if not quiet:
-                self.on_round(Round("prune", n, objective))
+                self.rounds.append(Round("prune", n, objective))
             fewer = int(n * (1 - drop))
             alive = self.keep(alive, regret, max(self.size, fewer), last=fewer <= self.size)
             smaller = smaller.only(alive)
@@ -148,7 +109,7 @@ class Choice:
     def swap(self, alive: NDArray[np.bool_], share: float) -> tuple[float, NDArray[np.bool_]]:
         """The cost of these pieces; and the same with a share of the places offered to dropped ones."""
         objective, _, gain = offer(self.lattice, self.costs, self.price, alive, self.pool)
-        self.on_round(Round("swap", int(alive.sum()), objective))
+        self.rounds.append(Round("swap", int(alive.sum()), objective))
         more, useful = alive.copy(), ~alive & (gain > 0)
         more[_first(gain, useful, int(self.size * share))] = True
         # Or groups with small gains would never think twice about their own places.

@@ -3,7 +3,7 @@
 This file adds: the second table. It is of the same kind as the first, with runs in place of words: every run is a piece
 of text that the tokenizer will see whole, cut behind sentence ends, with the cuts that its words have. The trainer then
 needs nothing new: spaces are nodes like any other, a piece may swallow them for nothing, and the same cost decides
-whether a place in the vocabulary is better spent inside words or across them (SCIENCE.md 3.6, item 2).
+whether a place in the vocabulary is better spent inside words or across them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from koktok.segment.segmented import SegmentedCounts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SuperwordPolicy", "crosses_space", "eojeol_counts", "segment_runs", "spaces"]
 
 _PLAIN = re.compile(f" ?[{SYLLABLE}]+(?: [{SYLLABLE}]+)+")
 

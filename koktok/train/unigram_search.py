@@ -35,7 +35,6 @@ from koktok.vocab import Vocab
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Aim", "Boundaries", "Run", "Trained", "check_size", "spelling_themselves"]
 
 NEAR = 0.003
 """A trial is near enough at this distance from its target, a third of what is promised."""
@@ -295,7 +294,7 @@ class Run:
             self.fixed,
             (found.superword, int(pieces * self.share)) if found.superword.any() else None,
             self.pool,
-            self.rounds.append,
+            self.rounds,
             floors_of(found, self.reserve, pieces),
         )
 

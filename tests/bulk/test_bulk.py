@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import MODELS
+from conftest import MODELS, WITHOUT_HF
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
@@ -40,7 +40,6 @@ RECIPES: dict[str, dict[str, Any]] = {
     "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "lone_jamo": True, "repeats": 2}},
     "superwords": {"train": {"superwords": 0.1}},
 }
-WITHOUT_HF = ("ngram", "morpheme")
 
 
 @pytest.fixture(scope="module", params=RECIPES)

@@ -182,12 +182,10 @@ def test_normalize_and_its_report() -> None:
     assert koktok("normalize", stdin="한글\u200b ＡＢ ㅋㅋㅋㅋ\n").stdout == "한글 ＡＢ ㅋㅋㅋㅋ\n"
     folded = koktok(
         "normalize",
-        "--fold",
-        "fullwidth",
-        "--fold",
-        "repeats=2",
-        "--no-fold",
-        "zero_width",
+        "--fullwidth",
+        "--repeats",
+        "2",
+        "--no-zero-width",
         stdin="ＡＢ\u200bㅋㅋㅋㅋ\n",
     )
     assert folded.stdout == "AB\u200bㅋㅋ\n"
@@ -247,9 +245,9 @@ BAD = {
     "no dictionary": (["train", "{text}", "--user-dictionary", "none.tsv"], 1, "none.tsv` cannot be read"),
     "no tokenizer": (["encode", "{folder}"], 1, "no readable koktok tokenizer"),
     "ids that are none": (["decode", "{tokenizer}", "{text}"], 1, "line 1 holds something that is no id"),
-    "unknown fold": (["normalize", "--fold", "fullwith", "{text}"], 2, "did you mean `fullwidth`"),
-    "fold without number": (["normalize", "--fold", "repeats=x", "{text}"], 2, "wants a whole number"),
-    "fold twice": (["normalize", "--fold", "repeats=2", "--fold", "repeats=3", "{text}"], 2, "names `repeats` twice"),
+    "unknown fold": (["normalize", "--fullwith", "{text}"], 2, "--fullwidth"),
+    "fold without number": (["normalize", "--repeats", "x", "{text}"], 2, "valid integer"),
+    "fold out of range": (["normalize", "--repeats", "1001", "{text}"], 2, "wanted: a whole number, 0 to 1000"),
     "share without =": (["train", "{text}", "--reserve-script", "latin:0.3"], 2, "latin:0.3` wants SCRIPT=SHARE with"),
     "share of no script": (["train", "{text}", "--reserve-script", "klingon=0.3"], 2, "one of hangul, latin, other"),
     "share over all": (["train", "{text}", "--reserve-script", "latin=1.3"], 2, "a share from 0 to 1"),

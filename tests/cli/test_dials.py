@@ -5,20 +5,29 @@ from __future__ import annotations
 import runpy
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 from conftest import ROOT, koktok
 
-from koktok.cli.dials import TYPED, Dial, values_of
-from koktok.cli.export import DIALS as EXPORT
-from koktok.cli.text import DIALS as SEGMENT
+from koktok.cli import DIALS
+from koktok.cli.dials import HOMES, TYPED, Dial, _parameter, values_of
+from koktok.cli.instances import STEPS
+from koktok.cli.text import FOLDS
 from koktok.cli.train import DIALS as TRAIN
-from koktok.recipe import SECTION_OF, NormalizeRecipe, Recipe
+from koktok.extend.embeddings import METHODS, Method
+from koktok.instances.cleaning import Step
+from koktok.recipe import SECTION_OF, Recipe
 
-TOML_ONLY = {*NormalizeRecipe.model_fields, "user_dictionary_sha256", "max_piece_length", "ngram"}
-"""Fields without an option: `koktok normalize` has the folds, a training fills in the digest, two are seldom turned."""
+TOML_ONLY = {
+    *(name.removeprefix("Folds.") for name in FOLDS.split()),
+    "user_dictionary_sha256",
+    "max_piece_length",
+    "ngram",
+}
+"""Fields without an option of `train`: `normalize` has the folds, a training fills in the digest, two are seldom turned."""
 
-NAMES = [name for verb in (TRAIN, EXPORT, SEGMENT) for names in verb.values() for name in names.split()]
+NAMES = [name for verb in DIALS.values() for names in verb.values() for name in names.split()]
 
 
 def test_every_field_is_an_option_of_train_or_stands_in_the_list() -> None:
@@ -31,10 +40,36 @@ def test_every_field_is_an_option_of_train_or_stands_in_the_list() -> None:
 def test_an_option_says_what_the_field_says(name: str) -> None:
     dial = Dial(name)
     assert dial.description, "every dial has a docstring"
+    assert dial.typed or {bool, int, float, str} & {*dial.types} or dial.choices, "somebody must be able to type it"
     assert dial.help.removesuffix(".").startswith(dial.description.split(". ")[0].removesuffix(".")[:40])
     assert not dial.help[:-1].endswith((".", ","))
     for choice in dial.choices:
         assert bool in dial.types or choice in dial.help
+
+
+def test_parameters_of_the_library_are_dials() -> None:
+    dial = Dial("Masking.rate")
+    assert (dial.option, dial.default, dial.value) == ("--rate", "0.15", 0.15)
+    assert dial.description.startswith(
+        "Share of the tokens that are chosen, special tokens apart; or that of the first epoch"
+    )
+    assert Dial("extend.init").choices == [*METHODS] == [*get_args(Method)]
+    assert Dial("write_packed.shard_tokens").default == "16777216"
+    assert {name.partition(".")[0] for name in NAMES if "." in name} == {*HOMES}
+    assert f"{', '.join(get_args(Step))}; or all, none." == STEPS
+    with pytest.raises(LookupError, match="does not describe"):
+        _parameter(undescribed, "a")
+
+
+def undescribed(a: int = 1) -> int:
+    """A function whose parameter nobody describes.
+
+    Parameters
+    ----------
+    b : int
+        Another one.
+    """
+    return a
 
 
 def test_help_names_types_choices_defaults_and_groups() -> None:
@@ -62,7 +97,7 @@ def test_what_is_typed_becomes_values_of_the_recipe() -> None:
         "prefix_space": False,
         "keep": None,
     }
-    values = values_of(typed)
+    values = values_of({name: Dial(name) for name in typed}, typed)
     assert values["prefix_space"] is False
     recipe = Recipe().changed(**values)
     assert recipe.train.reserve_script == {"latin": 0.3, "hangul": 0.5}

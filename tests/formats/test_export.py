@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sentencepiece
 import tokenizers
-from conftest import MODELS
+from conftest import MODELS, WITHOUT_HF
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
@@ -26,7 +26,7 @@ from koktok.text.pretokenize import Pattern
 from koktok.vocab import Vocab
 
 RECIPES: dict[str, dict[str, Any]] = {
-    **{name: recipe for name, recipe in MODELS.items() if name not in ("ngram", "morpheme")},
+    **{name: recipe for name, recipe in MODELS.items() if name not in WITHOUT_HF},
     "jamo bpe-bytes": {"jamo": True, "train": {"model": "bpe-bytes", "vocab_size": 1500}},
     "jamo wordpiece": {"jamo": True, "train": {"model": "wordpiece", "vocab_size": 1500}},
     "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},

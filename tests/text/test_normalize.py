@@ -19,14 +19,15 @@ from koktok.hangul import COMPATIBILITY
 from koktok.text import normalize
 from koktok.text.normalize import Folds, Normalizer, nfc
 
-EVERYTHING = Folds(*[True] * 8, repeats=2)
+SWITCHES = [f.name for f in fields(Folds) if f.name != "repeats"]
+EVERYTHING = Folds(**dict.fromkeys(SWITCHES, True), repeats=2)
 ALL = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 LETTERS = "a가각ㅋᄒㅏᅡᆫᆞ1 "
 MARKS = ["\u0334", "\u0323", "\u0327", "\u0301", "\u0345", "\u05b0", "\u3099", "\u094d", "\u0338", "\U00011930"]
 
 
 def folds() -> st.SearchStrategy[Folds]:
-    return st.builds(Folds, *[st.booleans()] * 8, repeats=st.integers(0, 4))
+    return st.builds(Folds, **dict.fromkeys(SWITCHES, st.booleans()), repeats=st.integers(0, 4))
 
 
 def hf(folds: Folds):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tokenizers
-from conftest import MODELS
+from conftest import MODELS, WITHOUT_HF
 from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import emoji, hanja, korean_text
@@ -153,7 +153,7 @@ class TestHuggingFace:
         stream = tokenizers.decoders.DecodeStream(skip_special_tokens=False)
         return "".join(stream.step(hf, i) or "" for i in ids)
 
-    @pytest.mark.parametrize("model", [name for name in MODELS if name not in ("ngram", "morpheme", "jamo model")])
+    @pytest.mark.parametrize("model", [name for name in MODELS if name not in (*WITHOUT_HF, "jamo model")])
     def test_the_same_text_on_mini(self, model: str, trained: Trained, mini: list[str]) -> None:
         folder = trained(**MODELS[model])
         ours = Tokenizer.load(folder)

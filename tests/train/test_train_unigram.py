@@ -17,7 +17,7 @@ from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.train import scores as crf
 from koktok.train.candidates import CandidatePolicy, mine
 from koktok.train.lattice import Dials, charge, decode, node_costs, offer
-from koktok.train.prune import select
+from koktok.train.prune import Choice
 from koktok.train.superwords import SuperwordPolicy, crosses_space
 from koktok.train.unigram import PRESETS, Point, train_unigram, train_unigrams
 from koktok.train.unigram_reserve import SCRIPTS, by_script, script_of
@@ -61,7 +61,7 @@ def is_hangul(char):
 
 
 def cost(word, cuts, dials, way, scale=1.0):
-    """The definition in DESIGN.md, word for word."""
+    """The definition of `docs/architecture.md`, word for word."""
     total = dials.lam * len(way)
     inner = {a for a, _ in way[1:]}
     trusted = {cut.offset: cut for cut in cuts if dials.nu[cut.kind] > 0}
@@ -170,8 +170,8 @@ def test_selection_beats_the_slow_reference():
     fixed[: found.n_chars] = True
     size = found.n_chars + 12
     with ThreadPoolExecutor(1) as pool:
-        rounds = []
-        ours = select(found.lattice, costs, price, fixed, [size], pool, rounds.append)[size]
+        choice = Choice(size, found.lattice, costs, price, fixed, None, pool, [])
+        ours = choice.second_thoughts(choice.prune(np.ones(len(price), dtype=bool)))
         objective = charge(found.lattice.only(ours), costs, price, pool)[0]
         alive = np.ones(len(price), dtype=bool)
         while alive.sum() > size:
@@ -184,7 +184,7 @@ def test_selection_beats_the_slow_reference():
         reference = charge(found.lattice.only(alive), costs, price, pool)[0]
     assert ours.sum() == size
     assert objective <= reference * 1.01
-    swaps = [entry.objective for entry in rounds if entry.step == "swap"]
+    swaps = [entry.objective for entry in choice.rounds if entry.step == "swap"]
     assert objective == pytest.approx(min(swaps))
 
 
