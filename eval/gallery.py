@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from koktok.cli.playground import page_of
+from koktok.cli.playground import name_of, page_of
 from koktok.text.sources import Source, read_lines
 from koktok.tokenizer import Tokenizer
 from koktok.vocabularies.ready import folder_of
@@ -49,17 +49,6 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "playground.html").write_text(page, encoding="utf-8")
     (given.out / "index.md").write_text(index(tokenizers, lines, given.text, len(page.encode())), encoding="utf-8")
-
-
-def name_of(spec: str) -> str:
-    """What the page calls a vocabulary.
-
-    Examples
-    --------
-    >>> name_of("koktok:ko-32k"), name_of("made/my-tokenizer/")
-    ('ko-32k', 'my-tokenizer')
-    """
-    return spec.rstrip("/").rpartition("/")[2].removeprefix("koktok:")
 
 
 def index(tokenizers: dict[str, Tokenizer], lines: list[str], text: str, size: int) -> str:

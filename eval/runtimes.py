@@ -4,7 +4,8 @@
 
 Small tokenizers of every kind are trained on corpora/mini, and every runtime on PyPI and npm that knows tokenizers is asked
 for the ids of so many lines, and of hostile ones. Each group of packages that go together has an environment of its own in
---environments, which the script makes with venv and pip, or npm, where it is not there yet.
+--environments, which the script makes with venv and pip, or npm, where it is not there yet. What was answered is kept in
+results.json there: a run that was stopped goes on behind the last kind, and --kinds asks for some of them anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -97,11 +98,11 @@ WHY = {
     "tiktoken": "byte-level BPE only",
     "js-tiktoken": "byte-level BPE only",
     "tokie": "cuts by patterns of its own, whatever the file says",
-    "kitoken": "does not read jamo and WordPiece as the file says, and no Unigram whose bytes are not the first ids",
+    "kitoken": "no Unigram whose bytes are not the first ids, and a mark that a text spells (##) is one",
     "llama.cpp": "knows some patterns by name, no byte fallback for Unigram, and reads marks that a text spells (▁) as its own",
     "@huggingface/tokenizers": "no byte fallback for Unigram, and jamo are composed again",
     "@huggingface/transformers": "runs on the one before",
-    "openvino-tokenizers": "no byte fallback for Unigram, and jamo are no text to it",
+    "openvino-tokenizers": "no byte fallback for Unigram, jamo are no text to it, and a mark that a text spells (##) is one",
     "xgrammar": "takes its tokens to spell the text letter for letter, which those of WordPiece and jamo do not",
     "outlines-core": "knows the decoder of byte-level pieces only where it stands alone; jamo are no text to it",
     "lm-format-enforcer": "knows tokens as strings, so that a part of a character is U+FFFD, and a mark (##) is text",
@@ -109,32 +110,48 @@ WHY = {
 }
 """What a runtime lacks where it refuses or differs."""
 
+MOST = 120
+"""Characters of an error that the page shows."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m eval.runtimes", description=__doc__.split("\n")[0])
     parser.add_argument("--environments", type=Path, required=True, help="folder for what pip and npm install")
     parser.add_argument("--text", default="corpus:demo", help="text to compare ids on")
     parser.add_argument("--count", type=int, default=10_000, help="lines of it")
-    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--kinds", help="ask these anew, with commas between; by default those that are not kept")
     parser.add_argument("--runtimes", help="only these, with commas between")
     parser.add_argument("--out", type=Path, help="where the table goes; standard output without it")
     given = parser.parse_args()
     lines = [*islice(read_lines(Source.of(given.text)), given.count), *tricky_lines()]
     wanted = set((given.runtimes or "").split(",")) - {""}
-    rows: dict[str, list[RuntimeResult]] = {}
+    kept, asked = given.environments / "results.json", f"{given.count} lines of {given.text}"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    rows = read_kept(kept, asked) if not wanted else {}
     with tempfile.TemporaryDirectory() as place:
-        for number, kind in enumerate(given.kinds.split(",")):
+        for number, kind in enumerate(given.kinds.split(",") if given.kinds else [k for k in KINDS if k not in rows]):
             changes = KINDS[kind]
             changed = changes | {"train": {"vocab_size": 2300} | changes.get("train", {})}
             made = train([Source.of("corpus:mini")], Recipe().changed(**changed)).tokenizer
             rows[kind] = results(made.save(Path(place) / str(number)), lines, given.environments, wanted)
             told = (f"{r.runtime} {r.version}: {r.outcome} {r.wrong}/{r.looked} {r.said}" for r in rows[kind])
-            print(kind, *told, sep="\n    ", file=sys.stderr)
-    text = table(rows)
+            print(kind, *told, sep="\n    ", file=sys.stderr, flush=True)
+            if not wanted:
+                answers = {kind: [asdict(result) for result in found] for kind, found in rows.items()}
+                kept.write_text(json.dumps({"asked": asked, "answers": answers}, ensure_ascii=False), encoding="utf-8")
+    text = table({kind: rows[kind] for kind in KINDS if kind in rows})
     if given.out:
         given.out.write_text(text, encoding="utf-8")
     else:
         print(text)
+
+
+def read_kept(file: Path, asked: str) -> dict[str, list[RuntimeResult]]:
+    """What was answered before, by kind; nothing where other lines were asked for."""
+    kept = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    if kept.get("asked") != asked:
+        return {}
+    return {kind: [RuntimeResult(**result) for result in found] for kind, found in kept["answers"].items()}
 
 
 def results(folder: Path, lines: Iterable[str], home: Path, wanted: Iterable[str] = ()) -> list[RuntimeResult]:
@@ -261,12 +278,16 @@ def table(rows: dict[str, list[RuntimeResult]]) -> str:
         across = [rows[kind][i] for kind in kinds]
         version = next((result.version for result in across if result.version), "")
         lines.append(f"| {one.runtime} {version} | " + " | ".join(map(shown, across)) + " |")
-        faults = [(kind, result) for kind, result in zip(kinds, across, strict=True) if result.outcome != "same ids"]
+        faults: dict[str, list[str]] = {}  # what was said, and of which kinds
+        for kind, result in zip(kinds, across, strict=True):
+            if result.outcome != "same ids":
+                said = result.said[:MOST].replace("`", "'").replace("|", "/")
+                faults.setdefault(f"first at {said!r}" if result.outcome == "differs" else repr(said), []).append(kind)
         if faults:
-            kind, result = faults[0]
-            said = result.said.replace("`", "'").replace("|", "/")
-            example = f"`{kind}`: {said!r}" if result.outcome != "differs" else f"`{kind}`, first at {said!r}"
-            notes.append(f"* {one.runtime}: {WHY.get(one.runtime, '')} ({example})")
+            examples = (f"{', '.join(f'`{kind}`' for kind in of)}: {said}" for said, of in faults.items())
+            notes.append(
+                f"* **{one.runtime}**: {WHY.get(one.runtime, '')}.\n" + "".join(f"    * {e}\n" for e in examples)
+            )
     return (
         "# Runs in\n\nWhich runtimes load a vocabulary of each kind, and whether they give koktok's ids on "
         f"{looked:,} normalized lines, hostile ones among them: those of code points, combining marks, controls, special "
@@ -274,8 +295,8 @@ def table(rows: dict[str, list[RuntimeResult]]) -> str:
         "--runtimes` asks those that are installed for yours. xgrammar, outlines-core and lm-format-enforcer do not "
         "encode: *yes* is for tokens that spell to them what they spell.\n\n"
         + "\n".join(lines)
-        + "\n\nWhere ids are others, or a folder is refused, it is the runtime that lacks something; in brackets the "
-        "first error or line.\n\n" + "\n".join(notes) + "\n"
+        + "\n\nWhere ids are others, or a folder is refused, it is the runtime that lacks something; below each stand the "
+        "first error or line of the kinds that it concerns.\n\n" + "".join(notes)
     )
 
 

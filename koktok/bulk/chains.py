@@ -3,9 +3,9 @@ r"""BPE in compiled code: the pieces of a pretoken with as few joins as give the
 This file adds: three ways to one result, each the fastest for what it can do. BPE joins, of all neighbours, those with the
 lowest rank first, from the left; a rank belongs to the joined piece.
 
-* *By characters.* The bytes of a character are nearly always joined first. Where that is certain, whatever stands beside
-  it, a pretoken begins as the pieces of its characters, and a handful of joins are left. `_characters_of` says of
-  which characters it is.
+* *By characters.* The bytes of a character are nearly always joined first. Where that is certain beside its neighbours,
+  a pretoken begins as the pieces of its characters, and a handful of joins are left. `_characters_of` says of which
+  characters it is, and beside which few neighbours it is not.
 * *By chain.* What BPE leaves is the one way to write a text as pieces of which every two neighbours are left alone when they
   are a text of their own: before a first join across a border all joins were inside pieces, and two neighbours as a text of
   their own would come to the same join. So the longest piece that its left neighbour leaves alone is taken, again and
@@ -39,6 +39,8 @@ _ID = (1 << _ID_BITS) - 1
 _TOLD = 1 << 14
 _LONGEST = 1 << 10  # symbols: to split a longer piece would take longer than a chain saves
 _APART = -2  # of a character behind a space: both begin as pieces of their own
+_DOUBT = 1 << 30  # a bit of a piece of a character: some neighbours take bytes of it
+_PAIRS = 1 << 16
 _FACTOR, _SHIFT = np.uint64(0x2545F4914F6CDD1D), np.uint64(32)
 
 
@@ -261,6 +263,7 @@ def chain_of(
         As `joins_of`, of these joins alone. No other split of a piece is ever joined: parts that are neighbours in a text
         were so in the piece as a text of its own.
     whole, spaced : ndarray of int32, shape (65536,)
+    doubtful : ndarray of bool
         See `_characters_of`.
     """
     n_symbols = np.diff(trie.offsets)
@@ -280,14 +283,15 @@ def chain_of(
     for i in np.flatnonzero(lefts >= 0):
         _put(lefts[i], rights[i], i, joins)
     whole, spaced = np.full(1 << 16, -1, np.int32), np.full(1 << 16, -1, np.int32)
+    doubtful = np.zeros(_PAIRS, np.bool_)
     if bytewise and not letters:
-        _characters_of(trie.texts, trie.offsets, trie.ids, lefts, rights, joins, whole, spaced)
+        _characters_of(trie.texts, trie.offsets, trie.ids, lefts, rights, joins, whole, spaced, doubtful)
     elif not letters:
         known = np.flatnonzero(trie.symbols[: 1 << 16])
         whole[known] = trie.ids[trie.symbols[known]]
         spaced[:] = _APART
     walk = np.column_stack((trie.cells, ids)).reshape(-1)
-    return walk, shorter, sizes, lefts, rights, joins, whole, spaced
+    return walk, shorter, sizes, lefts, rights, joins, whole, spaced, doubtful
 
 
 @njit(nogil=True, cache=True)
@@ -325,30 +329,33 @@ def _shorten(texts, offsets, cells, ids, first_id, shorter):  # type: ignore[no-
 
 @njit(nogil=True, cache=True)
 def _characters_of(  # type: ignore[no-untyped-def]
-    texts, offsets, piece_ids, lefts, rights, joins, whole, spaced
+    texts, offsets, piece_ids, lefts, rights, joins, whole, spaced, doubtful
 ):  # pragma: no cover - compiled
-    """With what a character of the first plane begins, where that does not depend on what stands beside it.
+    """With what a character of the first plane begins, where that depends on a few neighbours at most.
 
     Its bytes are joined to one piece in a text of their own; they are in every text, if no join that takes some of them away
-    to a neighbour has a lower rank. A space does take them, as the commonest beginning of words: so it stands in a table of
+    to a neighbour has a lower rank. Where there are such joins, with whole characters, they are entered in `doubtful`, and
+    `_DOUBT` is a bit of the piece. A space does take bytes, as the commonest beginning of words: so it stands in a table of
     its own what a character behind a space begins with: one piece of both, or `_APART`; -1: nobody knows.
     """
-    # The lowest rank of a join of the last one or two bytes of a character with what follows, and of the first ones with
-    # what stands before. A symbol is a byte and one.
-    taken_last, taken_first = np.full((2, 1 << 16), _NONE), np.full((2, 1 << 16), _NONE)
+    # The joins of the last one or two bytes of a character with what follows, and of the first ones with what stands before:
+    # by these bytes the last one, and behind each the one before. A symbol is a byte and one.
+    takers, more = np.full((4, 1 << 16), -1, np.int32), np.full((2, len(lefts)), -1, np.int32)
     space = np.int64(piece_ids[33])
     for i in range(len(lefts)):
         if lefts[i] < 0:
             continue
         a, b = offsets[lefts[i]], offsets[rights[i]]
         a_end, b_end = offsets[lefts[i] + 1], offsets[rights[i] + 1]
-        inside = (texts[b] - 1) & 0xC0 == 0x80
-        if not inside and a_end - a <= 2 and (texts[a] - 1) & 0xC0 == 0x80:
+        if (texts[b] - 1) & 0xC0 == 0x80:  # inside a character
+            continue
+        if a_end - a <= 2 and (texts[a] - 1) & 0xC0 == 0x80:
             bytes_ = texts[a] - 1 if a_end - a == 1 else ((texts[a] - 1) << 8) | (texts[a + 1] - 1)
-            taken_last[a_end - a - 1, bytes_] = min(taken_last[a_end - a - 1, bytes_], i)
-        if not inside and b_end - b <= 2 and texts[b] - 1 >= 0xC0 and lefts[i] != space:
+            more[0, i], takers[a_end - a - 1, bytes_] = takers[a_end - a - 1, bytes_], i
+        if b_end - b <= 2 and texts[b] - 1 >= 0xC0 and lefts[i] != space:
             bytes_ = texts[b] - 1 if b_end - b == 1 else ((texts[b] - 1) << 8) | (texts[b + 1] - 1)
-            taken_first[b_end - b - 1, bytes_] = min(taken_first[b_end - b - 1, bytes_], i)
+            more[1, i], takers[b_end - b + 1, bytes_] = takers[b_end - b + 1, bytes_], i
+    tables = (texts, offsets, lefts, rights, joins, takers, more, doubtful)
     parts, ranks, data = np.empty(4, np.int32), np.empty(4, np.int64), np.empty(3, np.int64)
     for char in range(1 << 16):
         if 0xD800 <= char < 0xE000:
@@ -359,28 +366,95 @@ def _characters_of(  # type: ignore[no-untyped-def]
             data[0], data[1], size = 0xC0 | (char >> 6), 0x80 | (char & 0x3F), 2
         else:
             data[0], data[1], data[2], size = 0xE0 | (char >> 12), 0x80 | ((char >> 6) & 0x3F), 0x80 | (char & 0x3F), 3
-        last = first = np.int64(_NONE)
-        if size > 1:
-            last = min(taken_last[0, data[size - 1]], taken_last[1, (data[size - 2] << 8) | data[size - 1]])
-            first = min(taken_first[0, data[0]], taken_first[1, (data[0] << 8) | data[1]])
-        for i in range(size):
-            parts[i] = piece_ids[data[i] + 1]
-        piece = np.int64(parts[0]) if _by_scan(parts, size, 1, ranks, joins) == 1 else np.int64(-1)
-        if piece < 0 or min(last, first) < (piece if size > 1 else -1):
-            piece = np.int64(-1)
-        whole[char] = piece
+        piece = np.int64(-1)
+        _put_bytes_of(data, 0, size, space, piece_ids, parts)
+        if _by_scan(parts, size, 1, ranks, joins) == 1:
+            _put_bytes_of(data, 0, size, space, piece_ids, parts)
+            left, doubt = _joined_first(parts, 0, size, data, char, *tables)
+            if left == 1:
+                piece, whole[char] = np.int64(parts[0]), parts[0] | doubt
         if char == 32:
             spaced[char] = _APART
             continue
-        parts[0] = space
-        for i in range(size):
-            parts[i + 1] = piece_ids[data[i] + 1]
+        _put_bytes_of(data, 1, size, space, piece_ids, parts)
         left = _by_scan(parts, size + 1, 1, ranks, joins)
         if left == 1 and not (lefts[parts[0]] == space and rights[parts[0]] == piece):
             # The space took some bytes, so that the character never was a piece.
-            spaced[char] = parts[0] if size > 1 and min(last, first) > parts[0] else -1
+            _put_bytes_of(data, 1, size, space, piece_ids, parts)
+            left, doubt = _joined_first(parts, 1, size, data, char, *tables)
+            spaced[char] = parts[0] | doubt if size > 1 and left == 1 else -1
         elif piece >= 0 and (left == 1 or (left == 2 and parts[1] == piece)):
             spaced[char] = _APART
+
+
+@njit(nogil=True, cache=True)
+def _put_bytes_of(data, before, size, space, piece_ids, parts):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    parts[0] = space
+    for i in range(size):
+        parts[before + i] = piece_ids[data[i] + 1]
+
+
+@njit(nogil=True, cache=True)
+def _joined_first(  # type: ignore[no-untyped-def]
+    parts, before, size, data, char, texts, offsets, lefts, rights, joins, takers, more, doubtful
+):  # pragma: no cover - compiled
+    """Join the bytes of a character, and the space `before` it, in place; returns how many parts are left, and `_DOUBT` or 0.
+
+    Where a neighbour may take a part at an end away before it is joined here, by a join of a lower rank, the two characters
+    are entered in `doubtful`; -1 where the neighbour that does it is less than a character.
+    """
+    widths, n, doubt = np.ones(4, np.int64), before + size, np.int64(0)
+    while True:
+        low, at = np.int64(_NONE), -1
+        for i in range(n - 1):
+            rank = _join(parts[i], parts[i + 1], joins)
+            if rank < low:
+                low, at = rank, i
+        if at < 0:
+            return n, doubt
+        for side in range(2):
+            width = widths[before if side else n - 1]
+            if width >= size or width > 2 or (side and before and widths[0] > 1):
+                continue
+            byte = data[0] if side else data[size - width]
+            taker = takers[2 * side + width - 1, byte if width == 1 else (byte << 8) | data[1 if side else size - 1]]
+            while taker >= 0:
+                if taker < low:
+                    neighbour = _end_character(texts, offsets, lefts[taker] if side else rights[taker], side)
+                    if neighbour < 0:
+                        return np.int64(-1), doubt
+                    doubtful[_pair(neighbour, char) if side else _pair(char, neighbour)] = True
+                    doubt = np.int64(_DOUBT)
+                taker = more[side, taker]
+        parts[at] = low
+        widths[at] += widths[at + 1]
+        n -= 1
+        for i in range(at + 1, n):
+            parts[i], widths[i] = parts[i + 1], widths[i + 1]
+
+
+@njit(nogil=True, cache=True)
+def _end_character(texts, offsets, piece, last):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The first, or last, character of a piece; -1 where it has only some bytes of it, or is beyond the first plane."""
+    begin, end = offsets[piece], offsets[piece + 1]
+    at = end - 1 if last else begin
+    while last and at > begin and (texts[at] - 1) & 0xC0 == 0x80:
+        at -= 1
+    first = np.int64(texts[at]) - 1
+    size = 1 if first < 0x80 else 2 if first < 0xE0 else 3
+    if 0x80 <= first < 0xC0 or first >= 0xF0 or at + size > end:
+        return np.int64(-1)
+    char = first if size == 1 else first & (0x3F >> (size - 1))
+    for i in range(1, size):
+        char = (char << 6) | ((np.int64(texts[at + i]) - 1) & 0x3F)
+    return char
+
+
+@njit(nogil=True, cache=True)
+def _pair(left, right):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """A place for two characters among `_PAIRS`; where others share it, they are looked at for nothing."""
+    key = (np.uint64(left) << np.uint64(16)) | np.uint64(right)
+    return ((key * _FACTOR) >> _SHIFT) & np.uint64(_PAIRS - 1)
 
 
 @njit(nogil=True, cache=True)
@@ -463,19 +537,29 @@ def _by_chain(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _by_characters(data, begin, end, whole, spaced, parts):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _by_characters(  # type: ignore[no-untyped-def]
+    data, begin, end, whole, spaced, doubtful, parts
+):  # pragma: no cover - compiled
     """Fill `parts` with what the characters begin with; returns how many, or -1 where that is not certain of one."""
     size, at = 0, begin
     while at < end:
-        char = data[np.uint64(at)]
+        char = np.int64(data[np.uint64(at)])
         at += 1
-        if char == 32 and at < end and spaced[data[np.uint64(at)]] != _APART:
-            parts[size] = spaced[data[np.uint64(at)]]
-            at += 1
-        else:
-            parts[size] = whole[char]
-        if parts[size] < 0:
+        piece = whole[char]
+        if char == 32 and at < end:
+            after = data[np.uint64(at)]
+            if spaced[after] != _APART:
+                piece, char = spaced[after], np.int64(after)
+                at += 1
+        if piece >= _DOUBT:
+            if at < end and doubtful[_pair(char, data[np.uint64(at)])]:
+                return -1
+            if at - 1 > begin and doubtful[_pair(data[np.uint64(at - 2)], char)]:
+                return -1
+            piece ^= _DOUBT
+        if piece < 0:
             return -1
+        parts[size] = piece
         size += 1
     return size
 
@@ -483,7 +567,7 @@ def _by_characters(data, begin, end, whole, spaced, parts):  # type: ignore[no-u
 @njit(nogil=True, cache=True)
 def solve_bpe(  # type: ignore[no-untyped-def]
     data, begins, ends, symbols, bytewise, letters,
-    walk, shorter, sizes, lefts, rights, joins, whole, spaced, longest, ids, offsets,
+    walk, shorter, sizes, lefts, rights, joins, whole, spaced, doubtful, longest, ids, offsets,
 ):  # fmt: skip  # pragma: no cover - compiled
     """Fill `ids` and `offsets` for all pretokens; returns the number of ids."""
     text, parts, ranks = np.empty(longest, np.int32), np.empty(_SHORT, np.int32), np.empty(_SHORT, np.int64)
@@ -491,7 +575,7 @@ def solve_bpe(  # type: ignore[no-untyped-def]
     used = 0
     for job in range(len(begins)):
         begin, end = begins[job], ends[job]
-        size = _by_characters(data, begin, end, whole, spaced, parts) if end - begin <= _SHORT else -1
+        size = _by_characters(data, begin, end, whole, spaced, doubtful, parts) if end - begin <= _SHORT else -1
         if size >= 0:
             for i in range(_by_scan(parts, size, 1, ranks, joins)):
                 ids[used] = parts[i]

@@ -1,8 +1,8 @@
 r"""Units cut as a published pattern cuts them (see `koktok.text.patterns`), in compiled code.
 
-This file adds: a reader for one family of patterns. They differ in five ways, `RULES`; which character is a letter, a number
-or white space is asked of the engine of regular expressions itself. A unit with an apostrophe, or with a character that is
-none of the usual, is left to the engine (`NOT_PLAIN`): contractions fold case, and marks are letters in some of the patterns.
+This file adds: a reader for one family of patterns. They differ in six ways, `RULES`; which character is a letter, a number
+or white space is asked of the engine of regular expressions itself. A unit with a character that is none of the usual is left
+to the engine (`NOT_PLAIN`): marks are letters in some of the patterns.
 """
 
 from __future__ import annotations
@@ -20,25 +20,28 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES", "classes_of", "cut_published"]
 
-RULES: Final[dict[str, tuple[bool, int, bool, bool, bool]]] = {
-    "gpt2": (False, 0, False, False, False),
-    "llama3": (True, 3, True, False, False),
-    "cl100k": (True, 3, True, False, False),
-    "qwen2": (True, 1, True, False, False),
-    "o200k": (True, 3, True, True, True),
+_AS_TYPED, _FIRST, _BEHIND = range(3)
+
+RULES: Final[dict[str, tuple[bool, int, bool, bool, bool, int]]] = {
+    "gpt2": (False, 0, False, False, False, _AS_TYPED),
+    "llama3": (True, 3, True, False, False, _FIRST),
+    "cl100k": (True, 3, True, False, False, _FIRST),
+    "qwen2": (True, 1, True, False, False, _FIRST),
+    "o200k": (True, 3, True, True, True, _BEHIND),
 }
 """By name: whether letters take any character before them, and not only a space; digits a pretoken has (0: all, and a space
 before them); whether line ends close white space and follow punctuation; whether slashes follow them; whether a capital
-behind small letters begins anew."""
+behind small letters begins anew; whether contractions ('s, 'll) are pretokens in small letters alone, or in capitals too, or
+go with the letters before them."""
 
-_REST, _LETTER, _UPPER, _LOWER, _NUMBER, _SPACE, _NEWLINE, _BLANK, _SLASH = range(9)
+_REST, _LETTER, _UPPER, _LOWER, _NUMBER, _SPACE, _NEWLINE, _BLANK, _SLASH, _APOSTROPHE = range(10)
 _ASKED = {
     _LETTER: r"[\p{Lm}\p{Lo}]",
     _UPPER: r"[\p{Lu}\p{Lt}]",
     _LOWER: r"\p{Ll}",
     _NUMBER: r"\p{N}",
     _BLANK: r"\s",
-    NOT_PLAIN: r"[\p{M}']",
+    NOT_PLAIN: r"\p{M}",
 }
 
 
@@ -55,7 +58,7 @@ def _asked() -> NDArray[np.uint8]:
     for name, pattern in _ASKED.items():
         for _, (begin, end) in Split(Regex(f"{pattern}+"), "removed", invert=True).pre_tokenize_str(text):
             classes[codes[begin:end]] = name
-    classes[[0x20, 0x0A, 0x0D, 0x2F]] = _SPACE, _NEWLINE, _NEWLINE, _SLASH
+    classes[[0x20, 0x0A, 0x0D, 0x2F, 0x27]] = _SPACE, _NEWLINE, _NEWLINE, _SLASH, _APOSTROPHE
     classes.flags.writeable = False
     return classes
 
@@ -66,7 +69,7 @@ def classes_of(marks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.
     Examples
     --------
     >>> classes, marks = classes_of(np.zeros(0x110000, np.uint8))
-    >>> [int(classes[ord(char)]) for char in "가Aa1 ."], int(marks[ord("'")])
+    >>> [int(classes[ord(char)]) for char in "가Aa1 ."], int(marks[0x301])
     ([1, 2, 3, 4, 5, 0], 15)
     """
     classes = _asked()
@@ -132,18 +135,45 @@ def _letters(data, at, end, classes, cased):  # type: ignore[no-untyped-def]  # 
 
 
 @njit(nogil=True, cache=True)
+def _contracted(data, at, end, folded):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Where the contraction ends that begins here: 's, 't, 'm, 'd, 're, 've, 'll; this place where none does."""
+    if at >= end or data[at] != 0x27:
+        return at
+    first = np.int64(data[at + 1]) if at + 1 < end else np.int64(0)
+    second = np.int64(data[at + 2]) if at + 2 < end else np.int64(0)
+    if folded:
+        first, second = first | (0x20 * (0x41 <= first <= 0x5A)), second | (0x20 * (0x41 <= second <= 0x5A))
+        if first == 0x17F:  # ſ, which is an s
+            first = np.int64(0x73)
+    if first == 0x73 or first == 0x74 or first == 0x6D or first == 0x64:
+        return at + 2
+    if (second == 0x65 and (first == 0x72 or first == 0x76)) or first == second == 0x6C:
+        return at + 3
+    return at
+
+
+@njit(nogil=True, cache=True)
 def _next(  # type: ignore[no-untyped-def]
-    data, at, end, classes, any_before, digits, line_ends, slashes, cased
+    data, at, end, classes, any_before, digits, line_ends, slashes, cased, contractions
 ):  # pragma: no cover - compiled
     """Where the pretoken ends that begins at a place."""
     letters = (1 << _LETTER) | (1 << _UPPER) | (1 << _LOWER)
-    rest, white = (1 << _REST) | (1 << _SLASH), (1 << _SPACE) | (1 << _NEWLINE) | (1 << _BLANK)
+    rest = (1 << _REST) | (1 << _SLASH) | (1 << _APOSTROPHE)
+    white = (1 << _SPACE) | (1 << _NEWLINE) | (1 << _BLANK)
     kind, after = _class_at(data, at, end, classes)
+    if kind == _APOSTROPHE and contractions != _BEHIND:
+        stop = _contracted(data, at, end, contractions == _FIRST)
+        if stop > at:
+            return stop
     follower, _ = _class_at(data, after, end, classes)
+    begin = np.int64(-1)
     if (letters >> kind) & 1:
-        return _letters(data, at, end, classes, cased)
-    if (letters >> follower) & 1 and (kind == _SPACE or (any_before and kind != _NEWLINE and kind != _NUMBER)):
-        return _letters(data, after, end, classes, cased)
+        begin = at
+    elif (letters >> follower) & 1 and (kind == _SPACE or (any_before and kind != _NEWLINE and kind != _NUMBER)):
+        begin = after
+    if begin >= 0:
+        stop = _letters(data, begin, end, classes, cased)
+        return _contracted(data, stop, end, True) if contractions == _BEHIND else stop
     if kind == _NUMBER or (kind == _SPACE and follower == _NUMBER and digits == 0):
         if digits == 0:
             return _run(data, after, end, classes, 1 << _NUMBER)
@@ -173,14 +203,14 @@ def _next(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _cut(  # type: ignore[no-untyped-def]
-    data, begins, ends, classes, any_before, digits, line_ends, slashes, cased, out_begins, out_ends, upto
+    data, begins, ends, classes, any_before, digits, line_ends, slashes, cased, contractions, out_begins, out_ends, upto
 ):  # pragma: no cover - compiled
     n = 0
     for unit in range(len(begins)):
         at, end = begins[unit], ends[unit]
         while at < end:
             out_begins[n] = at
-            at = _next(data, at, end, classes, any_before, digits, line_ends, slashes, cased)
+            at = _next(data, at, end, classes, any_before, digits, line_ends, slashes, cased, contractions)
             out_ends[n] = at
             n += 1
         upto[unit + 1] = n

@@ -11,6 +11,7 @@ import typer
 from koktok.cli.options import Field, Folder, Folders, Quiet, lines_of_paths
 
 if TYPE_CHECKING:
+    from koktok.foreign.imported import ImportedTokenizer
     from koktok.tokenizer import Tokenizer
 
 
@@ -25,37 +26,64 @@ def playground(
     words: Annotated[
         int | None, typer.Option(min=0, help="How many words the page knows the morphemes of. [40000]")
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Tokens of each are counted against those of this one, too: a folder, or package:o200k_base."
+        ),
+    ] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "koktok playground",
     field: Field = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a page that runs tokenizers in the browser: type, see the tokens, compare. It needs no server and no network.
 
-    The page knows the morphemes of frequent words: of --text, or of koktok's own small corpus and the vocabulary.
+    The page knows the morphemes of frequent words: of --text, or of koktok's own small corpus and the vocabulary. Besides folders
+    that koktok wrote it takes ranks with a published pattern: package:o200k_base, tiktoken:FILE#llama3.
     """
     from koktok.files import check_file, write_file
+    from koktok.foreign.import_file import load
     from koktok.playground.web_page import is_page
     from koktok.report.names import distinct
-    from koktok.tokenizer import Tokenizer
 
     check_file(out, is_page)
-    folders = [tokenizer, *(others or ())]
-    names = distinct([folder.resolve().name for folder in folders], [str(folder) for folder in folders])
-    loaded = dict(zip(names, map(Tokenizer.load, folders), strict=True))
-    page = page_of(loaded, _lines(text, field), title=title, words=words, quiet=quiet)
+    given = [*map(str, [tokenizer, *(others or ()), *filter(None, [against])])]
+    made = [load(one) for one in given]
+    names = distinct([name_of(one) for one in given], given)
+    page = page_of(
+        dict(zip(names, made, strict=True)),
+        _lines(text, field),
+        title=title,
+        words=words,
+        quiet=quiet,
+        against=names[-1] if against else "",
+    )
     write_file(out, page.encode(), ours=is_page)
     print(out)
 
 
+def name_of(reference: str) -> str:
+    """What the page calls a tokenizer.
+
+    Examples
+    --------
+    >>> name_of("made/my-tokenizer/"), name_of("package:o200k_base")
+    ('my-tokenizer', 'o200k_base')
+    """
+    return Path(reference).resolve().name.rpartition(":")[2].partition("#")[0]
+
+
 def page_of(
-    tokenizers: Mapping[str, Tokenizer],
+    tokenizers: Mapping[str, Tokenizer | ImportedTokenizer],
     lines: Iterable[str],
     *,
     title: str,
     words: int | None = None,
     quiet: bool = False,
+    against: str = "",
 ) -> str:
     """The page, with the morphemes of the words of some lines, of the vocabularies and of its own examples."""
+    from koktok.foreign.imported import ImportedVocab
     from koktok.playground.lexicon import WORDS, lexicon, runs_of, words_of
     from koktok.playground.web_page import examples, to_page
     from koktok.progress import Talk
@@ -64,13 +92,14 @@ def page_of(
 
     counts = runs_of(lines)
     for tokenizer in tokenizers.values():
-        counts.update(words_of(tokenizer.vocab))
+        if not isinstance(tokenizer.vocab, ImportedVocab):
+            counts.update(words_of(tokenizer.vocab))
     counts.update({word: counts.total() for word in runs_of(examples())})
     with Talk(quiet=quiet) as talk:
         talk("looking up morphemes", 0, 1)
         known = lexicon(counts, CachedSegmenter(supervised("kiwi")), WORDS if words is None else words)
         talk("looking up morphemes", 1, 1)
-    return to_page(tokenizers, known, title=title)
+    return to_page(tokenizers, known, title=title, against=against)
 
 
 def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:

@@ -40,7 +40,8 @@ const mayGrow = (char) =>
 
 /** Raw text to normal text, with the code points that each normal one came from. */
 class Normalizer {
-  constructor({ folds, lone, repeats, whole }, { opaque, continues, typed }) {
+  constructor({ folds, lone, repeats, whole, nfc = true }, { opaque, continues, typed }) {
+    this.composes = nfc; // what was published as ranks does not
     this.folds = new Map(folds);
     this.lone = lone ? new RegExp(lone, "gu") : null;
     this.typed = new Map(typed);
@@ -52,7 +53,7 @@ class Normalizer {
 
   /** NFC of Unicode 9, whatever Unicode the browser has: younger marks and compositions are walls. */
   nfc(text) {
-    if (text.normalize("NFC") === text) return text;
+    if (!this.composes || text.normalize("NFC") === text) return text;
     return text.split(this.opaque).map((part, i) => (i % 2 ? part : part.normalize("NFC"))).join("");
   }
 
@@ -347,8 +348,15 @@ class Bpe extends Model {
 
 /** BPE over the bytes of UTF-8: a token that holds part of a character spans all of it. */
 class ByteBpe extends Bpe {
+  constructor(made) {
+    super(made);
+    this.wholes = made.wholes; // a pretoken that is a piece is not joined from its bytes: tiktoken's way
+  }
+
   encode(pretoken) {
-    return ofBytes(pretoken, this.found(this.joined(this.letters(pretoken)).map((part) => [part, part.length])));
+    const spelled = spell(pretoken);
+    const parts = this.wholes && this.ranks.has(spelled) ? [spelled] : this.joined(Array.from(spelled));
+    return ofBytes(pretoken, this.found(parts.map((part) => [part, part.length])));
   }
 
   letters(pretoken) {
@@ -482,7 +490,8 @@ class Tokenizer {
 
   /** What `decode(encode(text))` gives back. */
   normalize(text) {
-    return join(this.normalizer.align(text).chars.join(""));
+    const chars = this.normalizer.align(text).chars.join("");
+    return this.normalizer.composes ? join(chars) : chars;
   }
 
   /**

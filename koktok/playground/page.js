@@ -49,7 +49,7 @@ const $ = (id) => document.getElementById(id);
 const root = document.documentElement;
 const state = { text: "", shown: [0, -1], chosen: null, ids: false, special: false };
 const made = []; // the tokenizers that have been asked for
-let catalogue, shared, lexicon = new Map(), shapes = [];
+let catalogue, against, shared, lexicon = new Map(), shapes = [];
 let say = WORDS.en;
 
 /** An element; what begins with "on" in its attributes is a listener, text is text. */
@@ -65,6 +65,7 @@ function h(tag, attributes = {}, ...inside) {
 }
 
 const number = (value, digits = 0) => value.toLocaleString(root.lang, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const signed = (ratio) => `${ratio < 0 ? "−" : "+"}${percent(Math.abs(ratio), 1)}`;
 const percent = (value, digits = 0) => `${number(100 * value, digits)} %`;
 
 async function unpack(id) {
@@ -259,8 +260,10 @@ class Pane {
     const runs = new Set(judged.run.filter(Boolean));
     const known = [...runs].filter(({ shape }) => shape).length;
     const ratio = other?.views.length ? n / other.views.length - 1 : null;
+    const cost = yardstick && this.tokenizer !== made[against] ? n / yardstick : null;
     const rows = [
-      [say.tokens, number(n), ratio === null ? "" : `${ratio >= 0 ? "+" : "−"}${percent(Math.abs(ratio), 1)} ${say.against(other.tokenizer.name)}`],
+      [say.tokens, number(n), ratio === null ? "" : `${signed(ratio)} ${say.against(other.tokenizer.name)}`],
+      ...(cost === null ? [] : [[say.against(made[against].name), signed(cost - 1), `${number(n / cost)} ${say.tokens}`]]),
       [say.perEojeol, eojeols ? number(n / eojeols, 2) : "–"],
       [say.perToken, n ? number(bytes / n, 2) : "–"],
       [say.met, judged.gold.size ? `${number(met)} / ${number(judged.gold.size)}` : "–", runs.size ? say.ofKnown(percent(known / runs.size)) : ""],
@@ -468,12 +471,14 @@ function replayOf(tokenizer, pretoken) {
 
 const panes = [new Pane(0), new Pane(1)];
 let judged = judgement([]);
+let yardstick = 0; // tokens of the text in the tokenizer that all are counted against
 
 /** Everything that follows from the text and the tokenizers. */
 function update() {
   unmark();
   judged = judgement(Array.from(state.text));
   for (const pane of panes) pane.show(judged);
+  yardstick = made[against]?.encode(state.text, { allowed: state.special ? "all" : [] }).ids.length ?? 0;
   const shown = panes.filter(({ tokenizer }) => tokenizer);
   const spans = shown.map(({ views }) => new Set(views.map(({ start, end }) => `${start},${end}`)));
   shown.forEach((pane, i) => {
@@ -594,7 +599,7 @@ async function start() {
     });
   }
   try {
-    ({ catalogue, shared } = await unpack("catalogue"));
+    ({ catalogue, against, shared } = await unpack("catalogue"));
     for (const [conjoining, letter] of shared.typed) jamoTyped.set(conjoining, letter);
     $("panes").append(...panes.map(({ box }) => box));
     panes[1].box.hidden = true;
@@ -604,7 +609,7 @@ async function start() {
     await tokenizerOf(state.shown[0]);
     typedText();
     root.dataset.first = Math.round(performance.now()); // milliseconds until the first tokens
-    await Promise.all([readLexicon(), ...state.shown.filter((i) => i >= 0).map(tokenizerOf)]);
+    await Promise.all([readLexicon(), ...[...state.shown, against].filter((i) => i >= 0).map(tokenizerOf)]);
     typedText();
   } catch (error) {
     $("told").textContent = say.broken;

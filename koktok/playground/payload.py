@@ -1,7 +1,8 @@
 """What the page's engine runs on: a tokenizer as plain data, and data as text that a browser unpacks.
 
 This file adds: `payload`. Everything that decides an id is in it, worked out here; engine.js holds algorithms and no table of
-Korean or Unicode.
+Korean or Unicode. Ranks with a published pattern (o200k_base, Llama 3's) are byte-level BPE without a normalizer, and the
+engine runs them as it runs koktok's own.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ import zlib
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from koktok.errors import UsageError
+from koktok.foreign.imported import ImportedTokenizer
+from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.hangul import COMPATIBILITY
 from koktok.text.normalize import nfc_tables
+from koktok.text.patterns import PUBLISHED, TIKTOKEN, in_javascript
 from koktok.vocab import SCORE_STEP, WITH_UNKNOWN
 
 if TYPE_CHECKING:
@@ -27,12 +32,12 @@ def tables() -> dict[str, Any]:
     return nfc_tables() | {"typed": list(COMPATIBILITY.items())}
 
 
-def payload(tokenizer: Tokenizer, name: str = "") -> dict[str, Any]:
+def payload(tokenizer: Tokenizer | ImportedTokenizer, name: str = "") -> dict[str, Any]:
     """A tokenizer as JSON can hold it.
 
     Parameters
     ----------
-    tokenizer : Tokenizer
+    tokenizer : Tokenizer or ImportedTokenizer
     name : str
         What the page calls it.
 
@@ -40,6 +45,11 @@ def payload(tokenizer: Tokenizer, name: str = "") -> dict[str, Any]:
     -------
     dict
         `scores` are whole steps of 1/256 by which each piece stands below the one before it.
+
+    Raises
+    ------
+    UsageError
+        For an imported tokenizer, but for ranks with a published pattern.
 
     Examples
     --------
@@ -49,6 +59,14 @@ def payload(tokenizer: Tokenizer, name: str = "") -> dict[str, Any]:
     >>> made["kind"], made["bytes"], made["pieces"], made["scores"]
     ('unigram', 256, ('가', '나'), [256, 128])
     """
+    if isinstance(tokenizer, ImportedTokenizer):
+        adapter = tokenizer.adapter
+        if isinstance(adapter, Tiktoken):
+            return _of_ranks(adapter, name) | {"digest": tokenizer.digest()}
+        raise UsageError(
+            f"`{name}` is run by the library {adapter.library}, which a page does not have",
+            hint="give folders that koktok trained, or imported as its own, or ranks (package:o200k_base)",
+        )
     vocab, style = tokenizer.vocab, tokenizer.style
     steps = [round(-score / SCORE_STEP) for score in vocab.scores]
     return {
@@ -65,6 +83,33 @@ def payload(tokenizer: Tokenizer, name: str = "") -> dict[str, Any]:
         "prefix": tokenizer.prefix,
         "normalizer": tokenizer.normalizer.rules(),
         "pattern": tokenizer.pattern.rules(),
+    }
+
+
+def _of_ranks(adapter: Tiktoken, name: str) -> dict[str, Any]:
+    """Ranks as byte-level BPE: the rank is the id, and a pretoken that is a piece is that piece, whatever joins to it."""
+    ranks = adapter.ranks
+    known = {regex: PUBLISHED[name] for table in (PUBLISHED, TIKTOKEN) for name, regex in table.items()}
+    if ranks.pattern not in known or {*ranks.ranks.values()} != {*range(len(ranks.ranks))}:
+        raise UsageError(
+            f"`{name}` has a pattern of its own, or ids without a rank: a page cannot run it",
+            hint="ranks with a published pattern can be run: package:o200k_base",
+        )
+    n, named = len(ranks.ranks), {i: token for token, i in ranks.specials.items()}
+    return {
+        "name": name or adapter.name,
+        "kind": "bpe-bytes",
+        "bytes": 0,
+        "pieces": adapter.tokens[:n],
+        "scores": [],
+        "specials": [named.get(i, f"<|{i}|>") for i in range(n, max(named, default=n - 1) + 1)],
+        "unknown": -1,
+        "lstrip": [],
+        "lossless": True,
+        "prefix": False,
+        "wholes": True,
+        "normalizer": {"folds": [], "lone": "", "repeats": "", "whole": None, "nfc": False},
+        "pattern": {"regex": in_javascript(known[ranks.pattern])},
     }
 
 

@@ -18,6 +18,7 @@ from koktok.errors import UsageError
 from koktok.playground.payload import packed, payload, tables
 
 if TYPE_CHECKING:
+    from koktok.foreign.imported import ImportedTokenizer
     from koktok.tokenizer import Tokenizer
 
 __all__ = ["examples", "is_page", "to_page"]
@@ -28,35 +29,39 @@ _MARK: Final = b'<meta name="generator" content="koktok playground">'
 
 
 def to_page(
-    tokenizers: Mapping[str, Tokenizer], lexicon: Mapping[str, Any] | None = None, *, title: str = "koktok playground"
+    tokenizers: Mapping[str, Tokenizer | ImportedTokenizer],
+    lexicon: Mapping[str, Any] | None = None,
+    *,
+    title: str = "koktok playground",
+    against: str = "",
 ) -> str:
     """The whole page.
 
     Parameters
     ----------
-    tokenizers : mapping of str to Tokenizer
+    tokenizers : mapping of str to Tokenizer or ImportedTokenizer
         By the names that the page shows; the first two stand side by side.
     lexicon : mapping, optional
         See `koktok.playground.lexicon`; without it the page knows no morphemes, and all words are grey.
     title : str
+    against : str
+        The name of the one whose tokens those of each other are counted against.
 
     Raises
     ------
     UsageError
-        For no tokenizer, or one that a foreign library runs.
+        For no tokenizer, or one that `payload` refuses.
     """
     if not tokenizers:
         raise UsageError("a playground wants a tokenizer", hint="koktok playground my-tokenizer -o page.html")
-    for name, tokenizer in tokenizers.items():
-        if (adapter := getattr(tokenizer, "adapter", None)) is not None:
-            raise UsageError(
-                f"`{name}` is run by the library {adapter.library}, which a page does not have",
-                hint="give folders that koktok trained, or imported as its own",
-            )
     style = _source("page.css")
     script = _source("engine.js") + _source("page.js")
     data = {
-        "catalogue": {"catalogue": [{"name": name} for name in tokenizers], "shared": tables()},
+        "catalogue": {
+            "catalogue": [{"name": name} for name in tokenizers],
+            "against": [*tokenizers].index(against) if against else -1,
+            "shared": tables(),
+        },
         "lexicon": lexicon or {"words": "", "of": [], "shapes": []},
         **{f"tokenizer-{i}": payload(made, name) for i, (name, made) in enumerate(tokenizers.items())},
     }

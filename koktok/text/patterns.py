@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, get_args
 from koktok.errors import InputError
 from koktok.text.pretokenize import Pattern
 
-__all__ = ["PUBLISHED", "TIKTOKEN", "Published", "PublishedPattern"]
+__all__ = ["PUBLISHED", "TIKTOKEN", "Published", "PublishedPattern", "in_javascript"]
 
 Published = Literal["gpt2", "llama3", "qwen2", "o200k", "cl100k"]
 
@@ -130,17 +130,8 @@ class PublishedPattern(Pattern):
 
     @property
     def javascript(self) -> str:
-        r"""The pattern for `new RegExp(…, "ug")`, which has no `(?i:…)` everywhere and another `\s`.
-
-        Examples
-        --------
-        >>> PublishedPattern(name="gpt2").javascript[:19]
-        "'s|'t|'re|'ve|'m|'l"
-        """
-        folded = r"(?:'[sSſ]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
-        regex = self.regex.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)", folded)
-        inside = re.sub(r"\[[^]]*]", lambda m: m[0].replace(r"\s", _WHITE), regex)
-        return inside.replace(r"\s", f"[{_WHITE}]").replace(r"\S", f"[^{_WHITE}]")
+        """The pattern for JavaScript, see `in_javascript`."""
+        return in_javascript(self.regex)
 
     def rules(self) -> dict[str, Any]:
         """Give the pattern as plain data: the expression for JavaScript.
@@ -161,6 +152,20 @@ class PublishedPattern(Pattern):
         'published:o200k|v:1'
         """
         return f"published:{self.name}|v:1"
+
+
+def in_javascript(regex: str) -> str:
+    r"""A published pattern for `new RegExp(…, "ug")`, which has no `(?i:…)` everywhere and another `\s`.
+
+    Examples
+    --------
+    >>> in_javascript(PUBLISHED["gpt2"])[:19]
+    "'s|'t|'re|'ve|'m|'l"
+    """
+    folded = r"(?:'[sSſ]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
+    regex = regex.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)", folded)
+    inside = re.sub(r"\[[^]]*]", lambda m: m[0].replace(r"\s", _WHITE), regex)
+    return inside.replace(r"\s", f"[{_WHITE}]").replace(r"\S", f"[^{_WHITE}]")
 
 
 @lru_cache

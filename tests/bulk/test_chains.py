@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from koktok.bulk.chains import solve_bpe, solve_bpe_by_joins
+from koktok.bulk.chains import _DOUBT, _pair, solve_bpe, solve_bpe_by_joins
 from koktok.bulk.solvers import Solver
 from koktok.bulk.texts import Texts
 from koktok.tokenizer.kinds import model_for
@@ -67,7 +67,7 @@ def test_bytes_that_leave_their_characters(seed: int) -> None:
     """Joins of a part of a character with its neighbour, before and after its own bytes are joined."""
     rng = random.Random(seed)
     chars = "가각나 a놔é漢😀"
-    sure = 0
+    sure = doubted = 0
     for turn in range(100):
         pieces = learnt(rng, list(spell("".join(rng.choice(chars) for _ in range(60)))), rng.randrange(3, 50))
         if turn % 6 == 0:
@@ -75,9 +75,11 @@ def test_bytes_that_leave_their_characters(seed: int) -> None:
         texts = ["".join(rng.choice(chars) for _ in range(rng.randrange(60))) for _ in range(30)]
         solver = assert_equal_ids(Vocab.bpe_bytes(pieces), [*texts, "a" * 50, " " * 50])
         if solver.kernel is solve_bpe:
-            whole = solver.constants[-2]
+            whole, _, doubtful = solver.constants[-3:]
             sure += sum(whole[ord(char)] >= 0 for char in "가각나놔漢")
+            doubted += int(doubtful.sum())
     assert sure > 20
+    assert doubted
 
 
 def test_a_space_takes_the_first_byte() -> None:
@@ -86,7 +88,18 @@ def test_a_space_takes_the_first_byte() -> None:
     taken = [f"{spell(' ')}{ga[:end]}" for end in (1, 2, 3)]
     pieces = [*taken, ga[:2], ga, na[:2], na, ga + na, taken[-1] + na, na[1:] + ga]
     solver = assert_equal_ids(Vocab.bpe_bytes(pieces), ["가나", " 가나", " 가 가나가", "나가 나가", "  가나"])
-    whole, spaced = solver.constants[-2:]
+    whole, spaced, _ = solver.constants[-3:]
     assert spaced[ord("가")] == 256 + pieces.index(taken[-1])
     assert whole[ord("가")] == 256 + pieces.index(ga)
     assert spaced[ord("나")] < 0
+
+
+def test_one_neighbour_takes_the_last_byte() -> None:
+    """A join of it with a whole character, before its own bytes are joined: elsewhere the character is whole."""
+    ga, na = spell("가"), spell("나")
+    pieces = [na[:2], na, ga[:2], ga[2:] + na, ga, ga + ga]
+    solver = assert_equal_ids(Vocab.bpe_bytes(pieces), ["가가", "가나", "가가나 나가", "가 가나가가", "나"])
+    whole, _, doubtful = solver.constants[-3:]
+    assert whole[ord("가")] & ~_DOUBT == 256 + pieces.index(ga)
+    assert doubtful[_pair(ord("가"), ord("나"))]
+    assert not doubtful[_pair(ord("가"), ord("가"))]

@@ -20,13 +20,25 @@ from koktok.text.normalize import Folds, Normalizer
 from koktok.text.patterns import PublishedPattern
 
 CLASSES, MARKS = classes_of(marks_of(Normalizer(Folds(zero_width=False))))
-_FEW = list("가나ABCab  \n\r\t/.,()12½Ⅳ漢ǅʰªº　\xa0\x85–😀")
+_FEW = list("''sStTrRvVeEmMlLdDſ가나ABCab  \n\r\t/.,()12½Ⅳ漢ǅʰªº　\xa0\x85–😀")
 _ALL = [chr(c) for c in np.flatnonzero(MARKS != NOT_PLAIN)]
 
 
 @pytest.mark.parametrize("name", RULES)
 @given(texts=st.lists(st.text(st.sampled_from(_FEW) | st.sampled_from(_ALL), max_size=12), max_size=20))
-@example(texts=["한글ABC", "ABC한글def", "AB가Cd", "  \n \t가", " \n", "12345 ½", ".\r\n/가", "\t가 \x85A"])
+@example(
+    texts=[
+        "한글ABC",
+        "ABC한글def",
+        "AB가Cd",
+        "  \n \t가",
+        " \n",
+        "12345 ½",
+        ".\r\n/가",
+        "\t가 \x85A",
+        "가's'LLama 'T12'd''ſ",
+    ]
+)
 def test_plain_text_is_cut_as_by_the_engine(name: str, texts: list[str]) -> None:
     spelled = Texts.of(texts)
     begins, ends, upto = cut_published(spelled.data, spelled.begins, spelled.ends, CLASSES, name)

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,15 @@ from koktok import Recipe, Tokenizer
 from koktok.cli import app
 from koktok.errors import UsageError
 from koktok.foreign.import_file import import_tokenizer
+from koktok.foreign.imported import ImportedTokenizer
+from koktok.foreign.tiktoken_adapter import Tiktoken
+from koktok.formats.tiktoken import ranks_of
 from koktok.playground import to_page
 from koktok.playground.lexicon import lexicon, runs_of
 from koktok.playground.payload import payload, tables
 from koktok.segment import Whitespace
+from koktok.text.patterns import PublishedPattern
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 from koktok.verify.probes import around_specials, tricky_lines
 
 FOLDERS = sorted((ROOT / "tests" / "folders").glob("v*-*"))
@@ -100,7 +106,7 @@ def loaded(node: Engine, tokenizer: Tokenizer) -> Engine:
     return node
 
 
-def rows_of(tokenizer: Tokenizer, lines: Sequence[str]) -> list[Any]:
+def rows_of(tokenizer: AnyTokenizer, lines: Sequence[str]) -> list[Any]:
     """What the engine must say of lines."""
     rows = []
     for line in lines:
@@ -112,7 +118,7 @@ def rows_of(tokenizer: Tokenizer, lines: Sequence[str]) -> list[Any]:
     return rows
 
 
-def same(engine: Engine, tokenizer: Tokenizer, lines: Sequence[str]) -> None:
+def same(engine: Engine, tokenizer: AnyTokenizer, lines: Sequence[str]) -> None:
     for line, row, wanted in zip(lines, engine.ask("encode", lines), rows_of(tokenizer, lines), strict=True):
         assert row == wanted, line
 
@@ -160,6 +166,21 @@ def test_published_patterns(name: str, node: Engine, mini: list[str], tmp_path: 
     tokenizer = Tokenizer(recipe, made.vocab)
     node.ask("load", [payload(tokenizer), tables()])
     same(node, tokenizer, [*tricky_lines(), "I'll I'LL we've DON'T itſ ABCdef aB", *mini[::3]])
+
+
+def test_ranks_run_as_tiktoken_runs_them(node: Engine, mini: list[str], tmp_path: Path) -> None:
+    """No normalizer, a gap before the special token, and a piece that no join makes."""
+    vocab = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / "v1-bpe-bytes", tmp_path)).vocab
+    ranks = ranks_of(vocab, PublishedPattern(name="o200k"))
+    n = len(ranks.ranks)
+    table = {**ranks.ranks, " 훈민정음".encode(): n}
+    made = ImportedTokenizer(Tiktoken(replace(ranks, ranks=table, specials={"<|end|>": n + 3})))
+    assert node.ask("load", [payload(made), tables()]) == made.vocab.size == n + 4
+    lines = [*tricky_lines(), "e\u0301 a\u0300", "나는 훈민정음 가<|end|>나", *mini[::5]]
+    same(node, made, lines)
+    assert n in node.ask("encode", ["나는 훈민정음"])[0][0]
+    with pytest.raises(UsageError, match="has a pattern of its own, or ids without a rank"):
+        payload(ImportedTokenizer(Tiktoken(replace(ranks, pattern=r"\S+|\s+"))))
 
 
 @pytest.mark.parametrize("name", ["v1-unigram", "v1-bpe-bytes", "v1-fallback-unigram"])
@@ -215,7 +236,7 @@ class ByHand(Whitespace):
 def page_file(two: dict[str, Tokenizer], tmp_path_factory: pytest.TempPathFactory) -> Path:
     known = lexicon(runs_of(["학교에서는 학교 집에"]), ByHand())
     file = tmp_path_factory.mktemp("page") / "page.html"
-    file.write_text(to_page(two, known, title="<Tried & tested>"), encoding="utf-8")
+    file.write_text(to_page(two, known, title="<Tried & tested>", against="second"), encoding="utf-8")
     return file
 
 
@@ -227,7 +248,8 @@ def test_the_page_asks_for_nothing(page_file: Path, two: dict[str, Tokenizer]) -
     assert "default-src 'none'" in page
     assert "unsafe" not in page
     assert "<title>&lt;Tried &amp; tested&gt;</title>" in page
-    assert page == to_page(two, lexicon(runs_of(["학교에서는 학교 집에"]), ByHand()), title="<Tried & tested>")
+    known = lexicon(runs_of(["학교에서는 학교 집에"]), ByHand())
+    assert page == to_page(two, known, title="<Tried & tested>", against="second")
 
 
 def test_an_imported_tokenizer_is_refused(tmp_path: Path) -> None:
@@ -298,6 +320,10 @@ def test_typing_comparing_and_clicking(visit: Any, two: dict[str, Tokenizer]) ->
         )
         assert marks == ringed
     assert page.locator(".pane").nth(0).locator("dd").first.inner_text() == str(len(first.encode("학교에서는 API를")))
+    n, other = (len(made.encode("학교에서는 API를")) for made in (first, second))
+    told = page.locator(".figures").nth(0).inner_text()
+    assert f"against second\n{'−' if n < other else '+'}{abs(n / other - 1):.1%}".replace("%", " %") in told
+    assert "against second" not in page.locator(".figures").nth(1).inner_text()
     # 학교|에서|는: what the first one cuts of it is judged by the list of words
     begun = {start for start, _ in first.encode("학교에서는 API를").offsets}
     assert page.locator(".pane").nth(0).locator(".starts-hit").count() == len(begun & {2, 4})
