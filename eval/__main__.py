@@ -26,6 +26,7 @@ from koktok.files import cache_dir, write_file
 from koktok.metrics import Text
 from koktok.progress import Talk
 from koktok.report import Report, to_html, to_markdown
+from koktok.report.benchmark import SAMPLE
 from koktok.report.markdown import summary
 from koktok.report.measure import Entry, Material, measure
 
@@ -40,7 +41,7 @@ def main() -> None:
     )
     parser.add_argument("--size", type=int, default=32_000, help="full: ids of every trained row")
     parser.add_argument("--limit", type=int, help="full: at most so many eojeols a text and words a gold corpus")
-    parser.add_argument("--sample", type=int, default=500, help="full: lines for the measures that encode again")
+    parser.add_argument("--sample", type=int, default=SAMPLE, help="full: lines for the measures that encode again")
     parser.add_argument("--rows", default="", help="only rows whose name or spec matches this regular expression")
     parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where trained peers and rows are kept")
     parser.add_argument("--out", type=Path, default=HERE / "reports")

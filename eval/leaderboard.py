@@ -17,13 +17,14 @@ from koktok.files import write_file
 from koktok.metrics import Value
 from koktok.report import Report
 from koktok.report.benchmark import BENCHMARK, check_same
-from koktok.report.rows import UNREADABLE, equal_tokens, units_of
+from koktok.report.markdown import plain, table
+from koktok.report.rows import HEADLINE, equal_tokens, on_front, units_of
 from koktok.report.schema import ReportRow
 
 CLASSES: Final = ((20_000, "Up to 20,000 ids"), (40_000, "Up to 40,000 ids"), (80_000, "Up to 80,000 ids"))
 COLUMNS: Final = (
     ("fertility", "tokens per eojeol"),
-    ("boundary_f1_macro", "headline F1"),
+    (HEADLINE, "headline F1"),
     ("boundary_f1", "F1 Kaist"),
     ("boundary_f1@KSL", "F1 KSL"),
     ("boundary_f1_full", "all gaps"),
@@ -35,7 +36,7 @@ COLUMNS: Final = (
     ("english_fertility", "English"),
     ("code_tokens_per_byte", "code"),
 )
-INTERVALS: Final = ("fertility", "boundary_f1_macro")
+INTERVALS: Final = ("fertility", HEADLINE)
 
 
 def merged(files: list[Path]) -> Report:
@@ -64,21 +65,16 @@ def page(report: Report) -> str:
     for high, title in (*CLASSES, (1 << 62, "More")):
         rows = [row for row in vocabularies if low < (row.vocab_size or 0) <= high]
         if rows:
-            parts += [f"## {title}", table(rows)]
+            parts += [f"## {title}", by_figure(rows)]
         low = high
     if beside:
-        parts += ["## No vocabularies: analysers and trivial rows", table(beside, starred=False)]
+        parts += ["## No vocabularies: analysers and trivial rows", by_figure(beside, starred=False)]
     equal = equal_tokens(report)
     if equal:
-        lines = [
-            "| tokenizer | tokens per eojeol | headline F1 | koktok's rows at as many tokens |",
-            "|---|---:|---:|---:|",
-        ]
-        lines += [
-            f"| {row.name} | {row.scores['fertility'].value:.3f} | {f1.value:.3f} | {ours:.3f} |"
-            for row, f1, ours in equal
-        ]
-        parts += ["## At equal tokens", "koktok's rows joined by straight lines, where they reach.", "\n".join(lines)]
+        heads = ["tokenizer", "tokens per eojeol", "headline F1", "koktok's rows at as many tokens"]
+        cells = ([plain(row.name), f"{figure(row):.3f}", f"{f1.value:.3f}", f"{ours:.3f}"] for row, f1, ours in equal)
+        parts += ["## At equal tokens", "koktok's rows joined by straight lines, where they reach."]
+        parts += [table(heads, "lrrr", cells)]
     parts += [
         "## Tokens per eojeol, by text",
         by_text(vocabularies),
@@ -88,34 +84,28 @@ def page(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def table(rows: list[ReportRow], *, starred: bool = True) -> str:
-    best = front(rows) if starred else set()
+def by_figure(rows: list[ReportRow], *, starred: bool = True) -> str:
+    best = {row.number for row in on_front(rows, HEADLINE)} if starred else set()
     heads = ["tokenizer", "ids", *(title for _, title in COLUMNS)]
-    lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
-    for row in sorted(rows, key=lambda row: (figure(row, "fertility"), row.name)):
+    lines = []
+    for row in by_tokens(rows):
         size = f"{row.vocab_size:,}" if row.vocab_size else "–"
         cells = [cell(value_of(row, name), interval=name in INTERVALS) for name, _ in COLUMNS]
-        lines.append(f"| {' | '.join([row.name + ' ★' * (row.name in best), size, *cells])} |")
-    return "\n".join(lines)
+        lines.append([plain(row.name) + " ★" * (row.number in best), size, *cells])
+    return table(heads, "l" + "r" * (len(heads) - 1), lines)
 
 
 def by_text(rows: list[ReportRow]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row.domains))
-    lines = [f"| tokenizer | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
-    for row in sorted(rows, key=lambda row: (figure(row, "fertility"), row.name)):
-        cells = [cell(row.domains.get(name, {}).get("fertility")) for name in names]
-        lines.append(f"| {' | '.join([row.name, *cells])} |")
-    return "\n".join(lines)
+    lines = (
+        [plain(row.name), *(cell(row.domains.get(name, {}).get("fertility")) for name in names)]
+        for row in by_tokens(rows)
+    )
+    return table(["tokenizer", *names], "l" + "r" * len(names), lines)
 
 
-def front(rows: list[ReportRow]) -> set[str]:
-    """Names of the rows that no other beats in both; one that cannot spell the text is no rival."""
-    points = [
-        (figure(row, "fertility"), figure(row, "boundary_f1_macro"), row.name)
-        for row in rows
-        if figure(row, "unknown_eojeols") <= UNREADABLE
-    ]
-    return {name for x, y, name in points if not any(a <= x and b >= y and (a, b) != (x, y) for a, b, _ in points)}
+def by_tokens(rows: list[ReportRow]) -> list[ReportRow]:
+    return sorted(rows, key=lambda row: (figure(row), row.name))
 
 
 def value_of(row: ReportRow, name: str) -> Value | None:
@@ -125,9 +115,9 @@ def value_of(row: ReportRow, name: str) -> Value | None:
     return next((scores.get(metric) for key, scores in row.golds.items() if gold.lower() in key), None)
 
 
-def figure(row: ReportRow, name: str) -> float:
-    value = row.scores.get(name)
-    return value.value if value else 0.0
+def figure(row: ReportRow) -> float:
+    """Tokens per eojeol."""
+    return row.scores["fertility"].value
 
 
 def cell(value: Value | None, *, interval: bool = False) -> str:

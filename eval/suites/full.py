@@ -17,19 +17,13 @@ from eval.suites.quick import MINI
 from eval.texts import CAP, split
 from koktok.foreign import package_names
 from koktok.gold import GoldCorpus, read_gold
+from koktok.report.benchmark import GOLDS as BENCHMARK_GOLDS
 from koktok.report.measure import Entry, showcase
 
 __all__ = ["GOLDS", "suite"]
 
-GOLDS = (
-    "ko_kaist-ud-dev.conllu",
-    "ko_ksl-ud-dev.conllu",
-    "ko_gsd-ud-dev.conllu",
-    "klue-dp-dev.part80.tsv",
-    "klue-dp-v1.1_dev.tsv",
-    "jhe-koen-dev.ko.pos",
-)
-"""The first is the headline: human, large, and independent of every analyser here."""
+GOLDS = (*BENCHMARK_GOLDS, "klue-dp-dev.part80.tsv")
+"""Those of the benchmark, and one that a folder of one's own may hold."""
 
 BESIDE = 200_000
 """Characters of English and of code, each: enough for three digits."""

@@ -227,7 +227,7 @@ def _show_report(found: Report) -> None:
 
     ran = [row for row in found.rows if row.ran]
     measures = [m for key in SUMMARY if (m := found.measure(key)) and any(key in row.scores for row in ran)]
-    front = {row.number for row in on_front(found)}
+    front = {row.number for row in on_front(found.rows)}
     rows = [
         [
             row.name + " ★" * (row.number in front),

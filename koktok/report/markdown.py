@@ -19,7 +19,7 @@ from koktok.report.rows import (
 )
 from koktok.report.schema import Report
 
-__all__ = ["summary", "to_markdown"]
+__all__ = ["plain", "summary", "table", "to_markdown"]
 
 _SIGNS = re.compile(r"[\\`*\[\]<>~&]|(?<![^\W_])_|_(?![^\W_])")
 """What Markdown reads inside a line; an underscore inside a word it does not."""
@@ -49,15 +49,15 @@ def to_markdown(report: Report) -> str:
     | 2 | c | – | not run: no such file |
     ...
     """
-    parts = [f"# {_plain(report.title)}"]
+    parts = [f"# {plain(report.title)}"]
     parts += [f"> {remark}" for remark in report.remarks]
     parts += [_code(report.command)] if report.command else []
     parts.append(summary(report))
     if report.golds:
-        heads = ["#", "tokenizer", *(f"{_plain(gold.name)} ({gold.standing})" for gold in report.golds)]
+        heads = ["#", "tokenizer", *(f"{plain(gold.name)} ({gold.standing})" for gold in report.golds)]
         parts += [
             "## Morpheme boundaries: F1 (precision, recall)",
-            _table(heads, "rl" + "r" * len(report.golds), _by_gold(report)),
+            table(heads, "rl" + "r" * len(report.golds), _by_gold(report)),
         ]
         parts.extend(_by_kind(report))
     equal = equal_tokens(report)
@@ -66,13 +66,13 @@ def to_markdown(report: Report) -> str:
             "## F1 at equal tokens",
             "Boundary F1 before particles, endings and the copula (mean of the golds) of each row, and of koktok's rows on the "
             "straight line between two of them at as many tokens per eojeol.",
-            _table(
+            table(
                 ["#", "tokenizer", "tokens per eojeol", "F1", "koktok, as many tokens"],
                 "rlrrr",
                 (
                     [
                         str(row.number),
-                        _plain(row.name),
+                        plain(row.name),
                         f"{row.scores['fertility'].value:.3f}",
                         f"{f1.value:.3f}",
                         f"{ours:.3f}",
@@ -82,28 +82,28 @@ def to_markdown(report: Report) -> str:
             ),
         ]
     if len(report.texts) > 1:
-        heads = ["#", "tokenizer", *(_plain(text.name) for text in report.texts)]
-        parts += ["## Tokens per eojeol, by text", _table(heads, "rl" + "r" * len(report.texts), _by_text(report))]
+        heads = ["#", "tokenizer", *(plain(text.name) for text in report.texts)]
+        parts += ["## Tokens per eojeol, by text", table(heads, "rl" + "r" * len(report.texts), _by_text(report))]
     names = compared(report)
     if names:
         known = {measure.name: measure.title for measure in report.measures}
         heads = ["#", "tokenizer", *(known.get(name, name) for name in names)]
         rows = (
-            [str(row.number), _plain(row.name), *(_signed(row.differences.get(name)) for name in names)]
+            [str(row.number), plain(row.name), *(_signed(row.differences.get(name)) for name in names)]
             for row in report.rows
             if row.differences
         )
         tests = sum(one.p is not None for row in report.rows for one in row.differences.values())
         parts += [
-            f"## Paired differences from {_plain(report.reference)}",
-            _table(heads, "rl" + "r" * len(names), rows),
-            f"In brackets: 95 % paired bootstrap intervals over {_plain(units_of(report))}. p: Student's t with that many units less one, "
+            f"## Paired differences from {plain(report.reference)}",
+            table(heads, "rl" + "r" * len(names), rows),
+            f"In brackets: 95 % paired bootstrap intervals over {plain(units_of(report))}. p: Student's t with that many units less one, "
             f"adjusted for the {tests} tests of this table (Holm).",
         ]
-    parts += ["## Data", _table(["text", "lines", "eojeols", "bytes", "SHA-256"], "lrrrl", _texts(report))]
+    parts += ["## Data", table(["text", "lines", "eojeols", "bytes", "SHA-256"], "lrrrl", _texts(report))]
     if report.golds:
         parts.append(
-            _table(
+            table(
                 [
                     "gold",
                     "standing",
@@ -126,15 +126,15 @@ def to_markdown(report: Report) -> str:
 
 def summary(report: Report) -> str:
     """The first table alone, with what its marks mean."""
-    front = {row.number for row in on_front(report)}
+    front = {row.number for row in on_front(report.rows)}
     columns = columns_of(report)
     heads = ["#", "tokenizer", "ids", *(measure.title + ARROWS[measure.better] for measure in columns)]
-    table = _table(heads, "rlr" + "r" * len(columns), _rows(report, columns, front))
+    first = table(heads, "rlr" + "r" * len(columns), _rows(report, columns, front))
     told = (
         "★ on the Pareto front of tokens per eojeol and boundary F1 (analysers and trivial rows apart). "
-        f"In brackets: 95 % bootstrap intervals over {_plain(units_of(report))}."
+        f"In brackets: 95 % bootstrap intervals over {plain(units_of(report))}."
     )
-    return f"{table}\n\n{told}" if front else table
+    return f"{first}\n\n{told}" if front else first
 
 
 def _by_kind(report: Report) -> Iterable[str]:
@@ -143,17 +143,17 @@ def _by_kind(report: Report) -> Iterable[str]:
         heads = ["#", "tokenizer", *(f"{kind} ({n:,})" for kind, n in gold.kinds.items())]
         cells = ([row.kinds[gold.name].get(kind) for kind in gold.kinds] for row in rows)
         body = (
-            [str(row.number), _plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in mine)]
+            [str(row.number), plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in mine)]
             for row, mine in zip(rows, cells, strict=True)
         )
-        yield f"### Recall by kind of border, {_plain(gold.name)}"
-        yield _table(heads, "rl" + "r" * len(gold.kinds), body)
+        yield f"### Recall by kind of border, {plain(gold.name)}"
+        yield table(heads, "rl" + "r" * len(gold.kinds), body)
 
 
 def _rows(report: Report, columns: Sequence[Definition], front: set[int]) -> Iterable[list[str]]:
     for row in report.rows:
         size = f"{row.vocab_size:,}" if row.vocab_size else "–"
-        name = _plain(row.name) + (" ★" if row.number in front else "")
+        name = plain(row.name) + (" ★" if row.number in front else "")
         if not row.ran:
             yield [str(row.number), name, size, f"not run: {_message(row.why)}", *[""] * (len(columns) - 1)]
             continue
@@ -173,14 +173,14 @@ def _by_gold(report: Report) -> Iterable[list[str]]:
                 three = [found.get(f"boundary_{part}") for part in ("f1", "precision", "recall")]
                 text = [f"{cell.value:.3f}" if cell else "–" for cell in three]
                 cells.append(f"{text[0]} ({text[1]}, {text[2]})" if three[0] else "–")
-            yield [str(row.number), _plain(row.name), *cells]
+            yield [str(row.number), plain(row.name), *cells]
 
 
 def _by_text(report: Report) -> Iterable[list[str]]:
     for row in report.rows:
         if row.domains:
             cells = [row.domains.get(text.name, {}).get("fertility") for text in report.texts]
-            yield [str(row.number), _plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in cells)]
+            yield [str(row.number), plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in cells)]
 
 
 def _signed(cell: Difference | None) -> str:
@@ -192,36 +192,36 @@ def _signed(cell: Difference | None) -> str:
 
 
 def _texts(report: Report) -> Iterable[list[str]]:
-    return ([_plain(t.name), f"{t.lines:,}", f"{t.eojeols:,}", f"{t.bytes:,}", f"`{t.digest}`"] for t in report.texts)
+    return ([plain(t.name), f"{t.lines:,}", f"{t.eojeols:,}", f"{t.bytes:,}", f"`{t.digest}`"] for t in report.texts)
 
 
 def _golds(report: Report) -> Iterable[list[str]]:
     for g in report.golds:
         figures = [f"{g.sentences:,}", f"{g.words:,}", f"{g.skipped:,}"]
         shares = [f"{g.coverage:.4f}", f"{g.syllables_f1:.3f}", f"{g.reachable_recall:.3f}"]
-        yield [_plain(g.name), g.standing, *figures, *shares, g.resampled or "–", f"`{g.digest}`"]
+        yield [plain(g.name), g.standing, *figures, *shares, g.resampled or "–", f"`{g.digest}`"]
 
 
 def _signatures(report: Report) -> Iterable[str]:
     for row in report.rows:
         if row.ran:
-            notes = "".join(f"; {_plain(note)}" for note in row.notes)
-            yield f"{row.number}. {_plain(row.name)} ({_code(row.spec)}{notes}): {_code(row.signature)}"
+            notes = "".join(f"; {plain(note)}" for note in row.notes)
+            yield f"{row.number}. {plain(row.name)} ({_code(row.spec)}{notes}): {_code(row.signature)}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     r"""Text of a user, on one line, that Markdown shows as it is: no link, no HTML, no emphasis.
 
     Examples
     --------
-    >>> print(_plain("a_b <img> [x](y) *z*\n# `"))
+    >>> print(plain("a_b <img> [x](y) *z*\n# `"))
     a_b \<img\> \[x\](y) \*z\* # \`
     """
     return _SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _message(text: str) -> str:
-    r"""An error of ours, which quotes between backticks: what it quotes is code, the rest as `_plain`.
+    r"""An error of ours, which quotes between backticks: what it quotes is code, the rest as `plain`.
 
     Examples
     --------
@@ -246,7 +246,17 @@ def _code(text: str) -> str:
     return f"{fence} {line} {fence}" if runs else f"{fence}{line}{fence}"
 
 
-def _table(heads: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> str:
+def table(heads: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> str:
+    r"""A table; a letter of `sides` is the side of a column, left or right.
+
+    Examples
+    --------
+    >>> print(table(["name", "F1"], "lr", [["a|b", "0.5"]]))
+    | name | F1 |
+    |---|---:|
+    | a\|b | 0.5 |
+    """
+
     def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 

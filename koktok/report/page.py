@@ -170,7 +170,7 @@ def to_html(report: Report, playground: str = "") -> str:
         units=units_of(report),
         shown_p=shown_p,
         outside=[row for row in ran if row.number in outliers(report)],
-        front={row.number for row in on_front(report)},
+        front={row.number for row in on_front(report.rows)},
         ran=ran,
         shown=shown,
         shown_interval=shown_interval,
@@ -211,7 +211,7 @@ def _notes(rows: Sequence[ReportRow]) -> list[tuple[str, str, str]]:
 
 
 def _scatter(report: Report, width: int = 900, height: int = 520) -> str:
-    front, far = {row.number for row in on_front(report)}, outliers(report)
+    front, far = {row.number for row in on_front(report.rows)}, outliers(report)
     marks = []
     for row in report.rows:
         if row.number in far:

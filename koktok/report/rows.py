@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from statistics import median
 from typing import Final
@@ -48,6 +49,8 @@ COLUMNS: Final = (
 UNREADABLE: Final = 0.05
 """Largest share of eojeols with an unknown token that a row on the front may have."""
 
+HEADLINE: Final = "boundary_f1_macro"
+
 HUNDREDTHS: Final = ("bytes_per_token", "chars_per_token")
 
 
@@ -90,16 +93,16 @@ def shown_interval(value: Value | None, measure: Definition) -> str:
     return f"[{shown(Value(value.low), measure)}, {shown(Value(value.high), measure)}]"
 
 
-def on_front(report: Report) -> list[ReportRow]:
-    """Rows that no other beats in both fertility and boundary F1, by fertility.
+def on_front(rows: Iterable[ReportRow], f1: str = "boundary_f1") -> list[ReportRow]:
+    """Rows that no other beats in both fertility and an F1, by fertility.
 
     Analysers and trivial rows are no vocabularies that a model could use; they are drawn, and never on the front. Neither
     are rows to which more than `UNREADABLE` of the eojeols hold something unknown: what is not spelled costs no tokens.
     """
     figures = [
-        (row.scores["fertility"].value, row.scores["boundary_f1"].value, row)
-        for row in report.rows
-        if {"fertility", "boundary_f1"} <= row.scores.keys()
+        (row.scores["fertility"].value, row.scores[f1].value, row)
+        for row in rows
+        if {"fertility", f1} <= row.scores.keys()
         and row.family not in ("analyser", "trivial")
         and not ("unknown_eojeols" in row.scores and row.scores["unknown_eojeols"].value > UNREADABLE)
     ]
@@ -118,14 +121,11 @@ def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[ReportRow
         A row of another family, its headline F1, and that of the family's front at the same tokens per eojeol, on the straight
         line between two of its rows; rows outside the front's range are left out.
     """
-    mine = [
-        row for row in report.rows if row.family == family and {"fertility", "boundary_f1_macro"} <= row.scores.keys()
-    ]
-    points = sorted((row.scores["fertility"].value, row.scores["boundary_f1_macro"].value) for row in mine)
-    best = [(x, y) for x, y in points if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in points)]
+    front = on_front((row for row in report.rows if row.family == family), HEADLINE)
+    best = [(row.scores["fertility"].value, row.scores[HEADLINE].value) for row in front]
     found = []
     for row in report.rows:
-        x, f1 = row.scores.get("fertility"), row.scores.get("boundary_f1_macro")
+        x, f1 = row.scores.get("fertility"), row.scores.get(HEADLINE)
         if row.family in (family, "analyser", "trivial") or x is None or f1 is None:
             continue
         for (a, low), (b, high) in pairwise(best):
@@ -153,7 +153,7 @@ def outliers(report: Report) -> set[int]:
     if not figures:
         return set()
     middle = median(figures.values())
-    front = {row.number for row in on_front(report)}
+    front = {row.number for row in on_front(report.rows)}
     return {number for number, value in figures.items() if not middle / 2 <= value <= middle * 2} - front
 
 

@@ -7,7 +7,7 @@ kinds whoever finds them; restored forms (하+았+다 for 했다) are laid on th
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -45,12 +45,8 @@ read as that of a verb before an ending (공부|하|는)."""
 
 KONLPY: Final = tuple(TAGS)
 
-_CALLS: Final[dict[str, tuple[str, Callable[[Any, str], list[tuple[str, str]]]]]] = {
-    "okt": ("Okt", lambda okt, word: okt.pos(word)),
-    "komoran": ("Komoran", lambda komoran, word: komoran.pos(word)),
-    "kkma": ("Kkma", lambda kkma, word: kkma.pos(word)),
-    "hannanum": ("Hannanum", lambda hannanum, word: hannanum.pos(word, ntags=22)),
-}
+_MORE: Final = {"hannanum": {"ntags": 22}}
+"""What an analyser is asked beside the word."""
 
 
 class KonlpySegmenter:
@@ -93,11 +89,10 @@ class KonlpySegmenter:
 
     def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
         """The morphemes of each word, in order; none where they cannot be laid on the word."""
-        tags = TAGS[self.name]
-        _, call = _CALLS[self.name]
+        tags, more = TAGS[self.name], _MORE.get(self.name, {})
         analyser = self._load()
         for word in words:
-            pairs = [(form, tags.get(tag, tag)) for form, tag in call(analyser, word)]
+            pairs = [(form, tags.get(tag, tag)) for form, tag in analyser.pos(word, **more)]
             if self.name == "hannanum":
                 pairs = [
                     (form, "XSV" if tag == "XSN" and k + 1 < len(pairs) and pairs[k + 1][1][0] == "E" else tag)
@@ -113,7 +108,7 @@ class KonlpySegmenter:
 
             try:
                 konlpy.jvm.init_jvm(max_heap_size=HEAP)
-                self._analyser = getattr(konlpy.tag, _CALLS[self.name][0])()
+                self._analyser = getattr(konlpy.tag, self.name.title())()
             except Exception as error:
                 raise AnalyserError(f"`{self.name}` could not be loaded: {error}") from error
         return self._analyser
