@@ -1,12 +1,13 @@
 """The standing comparison: train every peer on the same text, measure, and write a dated report with signatures.
 
     python -m eval quick
-    python -m eval full DATA|corpus:bench-ko [--size 32000] [--limit EOJEOLS] [--sample LINES] [--speed]
+    python -m eval full DATA|corpus:bench-ko [--mirror DIR_OR_URL] [--size 32000] [--limit EOJEOLS] [--sample LINES] [--speed]
 
 `quick` needs nothing but the repository and takes less than a minute. `full` reads DATA (`text/`, `gold/`, `tokenizers/`), or
-fetches it: corpus:bench-ko, with gold-ko and vocabularies-ko beside it.
+fetches it: corpus:bench-ko, with gold-ko, vocabularies-ko, open-en and code beside it.
 Trained peers and finished rows are kept in the work folder, so that a run that was stopped goes on where it was.
-The reports are eval/reports/DATE-SUITE.json, .md and .html; the same inputs give the same JSON, dates are in names only.
+The reports are eval/reports/DATE-SUITE.json, .md and .html; the same inputs give the same JSON, dates are in names only. With
+--speed there is DATE-SUITE.speed.json, too, which is never the same twice: megabytes a second, one thread, on a quiet machine.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import datetime
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from eval.machine import machine
@@ -28,7 +30,7 @@ from koktok.progress import Talk
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.benchmark import SAMPLE
 from koktok.report.markdown import summary
-from koktok.report.measure import Entry, Material, measure
+from koktok.report.measure import Entry, Material, measure, measure_speed
 
 HERE = Path(__file__).resolve().parent
 
@@ -36,14 +38,14 @@ HERE = Path(__file__).resolve().parent
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m eval", description=__doc__.split("\n")[0])
     parser.add_argument("suite", choices=["quick", "full"])
-    parser.add_argument(
-        "data", type=data_of, nargs="?", help="full: folder with text/, gold/ and tokenizers/, or corpus:bench-ko"
-    )
+    parser.add_argument("data", nargs="?", help="full: folder with text/, gold/ and tokenizers/, or corpus:bench-ko")
+    parser.add_argument("--mirror", help="full: folder or address with copies of the repositories [$KOKTOK_MIRROR]")
     parser.add_argument("--size", type=int, default=32_000, help="full: ids of every trained row")
     parser.add_argument("--limit", type=int, help="full: at most so many eojeols a text and words a gold corpus")
     parser.add_argument("--sample", type=int, default=SAMPLE, help="full: lines for the measures that encode again")
     parser.add_argument("--rows", default="", help="only rows whose name or spec matches this regular expression")
     parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where trained peers and rows are kept")
+    parser.add_argument("--speed", action="store_true", help="also time every row")
     parser.add_argument("--out", type=Path, default=HERE / "reports")
     parser.add_argument("--date", default=datetime.date.today().isoformat(), help="in the names of the files")
     parser.add_argument("--readme", action="store_true", help="also put the first table into eval/README.md")
@@ -52,11 +54,17 @@ def main() -> None:
     if (given.suite == "full") != (given.data is not None):
         parser.error("`full` wants the folder DATA, and `quick` wants none")
     clock = time.perf_counter()
-    report = run(_suite(given), given.work, rows=given.rows, quiet=given.quiet)
+    suite = _suite(given)
+    entries = rows_of(suite, given.work, rows=given.rows, quiet=given.quiet)
+    report = run(suite, entries, given.work, quiet=given.quiet)
     stem = f"{given.date}-{given.suite}"
     write_file(given.out / f"{stem}.json", report.to_json().encode())
     write_file(given.out / f"{stem}.md", to_markdown(report).encode())
     print(write_file(given.out / f"{stem}.html", to_html(report).encode()))
+    if given.speed:
+        with Talk(quiet=given.quiet) as talk:
+            timed = measure_speed(entries, Text.of(suite.held).sample(given.sample, 0).lines, tell=talk)
+        write_file(given.out / f"{stem}.speed.json", timed.to_json().encode())
     if given.readme:
         into_readme(HERE / "README.md", report, stem)
     idle = [row for row in report.rows if not row.ran]
@@ -75,11 +83,11 @@ def _suite(given: argparse.Namespace) -> Suite:
         return suite()
     from eval.suites.full import suite as full
 
-    return full(given.data, size=given.size, limit=given.limit, sample=given.sample)
+    return full(data_of(given.data, given.mirror), size=given.size, limit=given.limit, sample=given.sample)
 
 
-def run(suite: Suite, work: Path, *, rows: str = "", quiet: bool = False) -> Report:
-    """Train what is to be trained, then measure everything; only rows that match, where an expression is given."""
+def rows_of(suite: Suite, work: Path, *, rows: str = "", quiet: bool = False) -> list[Entry]:
+    """Train what is to be trained; with what is measured as it is. Only rows that match, where an expression is given."""
     entries = []
     with Talk(quiet=quiet) as talk:
         chosen = [peer for peer in PEERS if re.search(rows, peer.name)]
@@ -92,15 +100,20 @@ def run(suite: Suite, work: Path, *, rows: str = "", quiet: bool = False) -> Rep
                 continue
             entries.append(Entry(spec, peer.name, f"{spec.partition(':')[0]}:trained here"))
         talk("training", len(chosen), len(chosen))
-        beside = [*suite.trivial, *suite.published]
-        entries += [entry for entry in beside if re.search(rows, entry.shown or entry.spec)]
-        material = Material(
-            text=Text.of(suite.held),
-            golds=suite.golds,
-            english=Text.of({"English": suite.english}) if suite.english else None,
-            code=Text.of({"code": suite.code}) if suite.code else None,
-            shown=suite.shown,
-        )
+    beside = [*suite.trivial, *suite.published]
+    return [*entries, *(entry for entry in beside if re.search(rows, entry.shown or entry.spec))]
+
+
+def run(suite: Suite, entries: Sequence[Entry], work: Path, *, quiet: bool = False) -> Report:
+    """Measure everything."""
+    material = Material(
+        text=Text.of(suite.held),
+        golds=suite.golds,
+        english=suite.english,
+        code=suite.code,
+        shown=suite.shown,
+    )
+    with Talk(quiet=quiet) as talk:
         return measure(
             entries,
             material,

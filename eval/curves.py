@@ -1,19 +1,12 @@
-"""Presets at several sizes beside SentencePiece: tokens, boundaries, dead pieces, and bits per character at equal tokens.
+"""Presets at several sizes beside SentencePiece: tokens, boundaries, dead pieces.
 
     python -m eval.curves corpus:bench-ko [--sizes 8000,16000,32000,64000,128000] [--wide 16000,32000,64000]
-        [--peers 8000,12000,16000,24000,32000,48000,64000] [--bits 16000,32000,64000] [--report FILE]
+        [--peers 8000,12000,16000,24000,32000,48000,64000] [--report FILE]
 
 One count and one analysis serve all sizes of a row: a smaller vocabulary is chosen out of a larger one, so a row may differ
 in a few pieces from one that is trained alone. Text, held-out lines and gold are those of `python -m eval full`; the settings
 are the product's, and `--wide` are the sizes with superwords and with `--split scripts`. Intervals are 95 %, by bootstrap over
 texts and documents. *Dead* is the share of the pieces, single characters apart, that the training text never uses.
-
-`--bits SIZES`, of these sizes and of the peer's line: bits per character of an interpolated Kneser-Ney model of order 5 over the
-tokens, trained on the training lines and asked of the held-out lines, ends of lines included, with 16 bits for each
-character inside an unknown token. Vocabularies are compared at equal tokens: beside each row stands by how much it is over
-SentencePiece Unigram with as many tokens, which is read off the line between the two sizes of its defaults that lie nearest.
-Texts are two halves of the sources (every other one, by name), and of each half an eighth, a quarter, a half and all of the
-training lines: where the sign changes between these, there is nothing to claim.
 
 Finished rows are kept in the work folder, so that a run that was stopped goes on.
 """
@@ -24,35 +17,28 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from eval.bits import PEER
 from eval.machine import Told, machine
 from eval.peers import PEERS, SUPERWORDS, Peer, digest_of, library_version, source_of, train_peer
 from eval.texts import GOLDS, data_of, parts
 from koktok.files import cache_dir, write_file
 from koktok.foreign import open_spec
-from koktok.foreign.base import ForeignTokenizer, Ints, Rows
+from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.koktok_adapter import Own
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Text, score
-from koktok.metrics.language_model import ORDER, kneser_ney, unknown_bits
 from koktok.pipeline.road import Options, segment_text
 from koktok.recipe import Recipe
 from koktok.tokenizer import Tokenizer
 from koktok.train.dispatch import Job
 from koktok.train.unigram import PRESETS, train_unigrams
-
-PEER = "SentencePiece Unigram, defaults"
-"""Whose line of sizes the others are compared with."""
-
-SHARES = (0.125, 0.25, 0.5, 1.0)
-"""Of the training lines that the n-gram model sees."""
 
 WIDE: dict[str, dict[str, Any]] = {
     ", superwords": {"train": {"superwords": SUPERWORDS}},
@@ -81,17 +67,13 @@ class Material:
     folder : Path
     golds : sequence of str
         Names of files in `gold/`.
-    bits : collection of int
-        Sizes of koktok's rows at which the n-gram models are asked, too.
     """
 
-    def __init__(self, folder: Path, golds: Sequence[str], *, bits: Collection[int]) -> None:
+    def __init__(self, folder: Path, golds: Sequence[str]) -> None:
         self.train, self.held = parts(folder / "text")
         self.lines = [line for lines in self.train.values() for line in lines]
         self.text = Text.of(self.held)
         self.golds = [GoldPage(read_gold(folder / "gold" / name)) for name in golds]
-        self.bits = bits
-        self.halves = [sorted(self.held)[i::2] for i in range(2)]
 
     @cached_property
     def digest(self) -> str:
@@ -108,13 +90,7 @@ class Material:
         values[f"F1 {second}"] = scores.values[f"boundary_f1@{second}"]
         row: Row = {"name": name, "ids": size, "dead": self.dead(subject)}
         row |= {shown: [value.value, value.low, value.high] for shown, value in values.items()}
-        if self.asks(name, size):
-            row["bits"] = [self.bits_of(subject, half) for half in self.halves]
         return row
-
-    def asks(self, name: str, size: int) -> bool:
-        """Whether the n-gram models are asked of this row."""
-        return bool(self.bits) and (name == PEER or size in self.bits)
 
     def dead(self, subject: ForeignTokenizer) -> float:
         """Share of the pieces of two characters and more that the training lines never use."""
@@ -122,26 +98,6 @@ class Material:
         longer -= {*subject.byte_ids, *subject.special_ids, *subject.unknown_ids}
         used = np.unique(subject.encode(self.lines).ids)
         return len(longer.difference(used.tolist())) / max(1, len(longer))
-
-    def bits_of(self, subject: ForeignTokenizer, half: Sequence[str]) -> dict[str, float]:
-        """Bits per character on the held-out lines of these sources, by share of the training lines; and tokens per eojeol."""
-        held = [line for name in half for line in self.held[name]]
-        train = lines_of(subject.encode([line for name in half for line in self.train.get(name, [])]))
-        rows = subject.encode(held)
-        test, lost = lines_of(rows), float(unknown_bits(subject, rows).sum())
-        characters = sum(len(line) + 1 for line in held)
-        found = {"tokens": sum(map(len, test)) / sum(len(line.split()) for line in held)}
-        order = np.random.default_rng(0).permutation(len(train))  # each share is a part of the next
-        for share in SHARES:
-            part = [train[i] for i in order[: int(len(train) * share)]]
-            bits = kneser_ney(part, test, order=ORDER, size=subject.size or 1)
-            found[str(share)] = (lost + sum(float(line.sum()) for line in bits)) / characters
-        return found
-
-
-def lines_of(rows: Rows) -> list[Ints]:
-    """The ids of each line."""
-    return [rows.ids[a:b] for a, b in pairwise(rows.indptr)]
 
 
 # ── tokenizers ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,41 +154,12 @@ def ours(
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Tokens and boundaries, by size."""
-    shown = [key for key, value in rows[0].items() if isinstance(value, list) and key != "bits"]
+    shown = [key for key, value in rows[0].items() if isinstance(value, list)]
     yield f"| ids | tokenizer | {' | '.join(shown)} | dead |"
     yield "|---" * (len(shown) + 3) + "|"
     for row in sorted(rows, key=lambda row: row["ids"]):
         cells = [f"{row[key][0]:.3f} [{row[key][1]:.3f}, {row[key][2]:.3f}]" for key in shown]
         yield f"| {row['ids']:,} | {row['name']} | {' | '.join(cells)} | {row['dead']:.4f} |"
-
-
-def bits_table(rows: Sequence[Row]) -> Iterator[str]:
-    """Bits per character of each half, and how much that is over the peer's line at as many tokens, by training text."""
-    yield f"| ids | tokenizer | text | tokens | bits | {' | '.join(f'over, {share:g} of the text' for share in SHARES)} |"
-    yield "|---" * (len(SHARES) + 5) + "|"
-    for row in sorted((row for row in rows if "bits" in row), key=lambda row: (row["name"], row["ids"])):
-        for half, found in enumerate(row["bits"]):
-            line = sorted((peer["bits"][half]["tokens"], peer["bits"][half]) for peer in rows if peer["name"] == PEER)
-            cells = [excess(found, line, str(share)) for share in SHARES]
-            yield (
-                f"| {row['ids']:,} | {row['name']} | {'AB'[half]} | {found['tokens']:.3f} | {found['1.0']:.4f} | "
-                f"{' | '.join(cells)} |"
-            )
-
-
-def excess(found: Mapping[str, float], line: Sequence[tuple[float, Mapping[str, float]]], share: str) -> str:
-    """In percent; empty where the line has no such tokens.
-
-    Examples
-    --------
-    >>> excess({"tokens": 1.5, "1.0": 3.8}, [(1.0, {"1.0": 4.1}), (2.0, {"1.0": 3.9})], "1.0")
-    '-5.00 %'
-    """
-    tokens = [at for at, _ in line]
-    if len(line) < 2 or not tokens[0] <= found["tokens"] <= tokens[-1]:
-        return ""
-    beside = float(np.interp(found["tokens"], tokens, [bits[share] for _, bits in line]))
-    return f"{found[share] / beside - 1:+.2%}".replace("%", " %")
 
 
 def main() -> None:
@@ -242,11 +169,10 @@ def main() -> None:
     parser.add_argument("--wide", default="16000,32000,64000", help="with superwords and with --split scripts; or none")
     parser.add_argument("--peers", default="8000,12000,16000,24000,32000,48000,64000", help="of SentencePiece; or none")
     parser.add_argument("--gold", default=GOLDS, help="two files of gold/; recall is of the first")
-    parser.add_argument("--bits", default="none", help="sizes at which bits per character are measured, too")
     parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where peers and rows are kept")
     parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
-    material = Material(given.data, given.gold.split(","), bits=numbers(given.bits))
+    material = Material(given.data, given.gold.split(","))
     rows = []
     for name, size, make in peers(material, numbers(given.peers), given.work):
         rows.append(kept(given.work, material, name, size, make))
@@ -262,13 +188,6 @@ def main() -> None:
     units = ", ".join(f"{page.gold.name}: {page.units!r}" for page in material.golds)
     tell(f"{machine()}\n\n{len(material.lines):,} training lines; resampled: text {material.text.units!r}, {units}\n")
     tell("\n".join(table(rows)))
-    if material.bits:
-        for half, names in zip("AB", material.halves, strict=True):
-            tell(f"\nText {half}: {', '.join(names)}")
-        tell(
-            f"\nBits per character; and by how much that is over {PEER} with as many tokens, by what the n-gram model saw."
-        )
-        tell("\n" + "\n".join(bits_table(rows)))
 
 
 def numbers(given: str) -> list[int]:
@@ -282,9 +201,7 @@ def place_of(work: Path, material: Material, name: str, size: int) -> Path:
         peer for peer in PEERS if peer.name == name or (name.startswith("koktok") and peer.name == "koktok short")
     )
     versions = {library: library_version(library) for library in peer.libraries}
-    key = json.dumps(
-        [name, size, material.digest, material.asks(name, size), versions, source_of(peer)], sort_keys=True
-    )
+    key = json.dumps([name, size, material.digest, versions, source_of(peer)], sort_keys=True)
     return work / "curves" / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
 
 

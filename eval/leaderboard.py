@@ -1,15 +1,18 @@
 """The leaderboard: rows of several reports on the benchmark, put together as one page.
 
-    python -m eval.leaderboard REPORT.json … [--out docs/leaderboard.md]
+    python -m eval.leaderboard REPORT.json … [--speed FILE.speed.json …] [--out docs/leaderboard.md]
 
 A report is what `koktok report TOKENIZER --submit FILE.json` or `python -m eval full corpus:bench-ko` writes. Each must be measured
-on the text and gold of the first, byte for byte; of two rows with one name the later counts. Vocabularies stand by size,
-fewest tokens first; ★ is on the front of its size: no other has both fewer tokens and a higher headline F1.
+on the text and gold of the first, byte for byte; of two rows with one name the later counts. English and code are left out of
+rows that were measured on others than the first's. Vocabularies stand by size,
+fewest tokens first; ★ is on the front of its size: no other has both fewer tokens and a higher headline F1. Speed is what
+`python -m eval full … --speed` writes, of one machine.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,8 +21,8 @@ from koktok.metrics import Value
 from koktok.report import Report
 from koktok.report.benchmark import BENCHMARK, check_same
 from koktok.report.markdown import plain, table
-from koktok.report.rows import HEADLINE, equal_tokens, on_front, units_of
-from koktok.report.schema import ReportRow
+from koktok.report.rows import HEADLINE, by_kind, equal_tokens, on_front, units_of
+from koktok.report.schema import ReportRow, SpeedReport
 
 CLASSES: Final = ((20_000, "Up to 20,000 ids"), (40_000, "Up to 40,000 ids"), (80_000, "Up to 80,000 ids"))
 COLUMNS: Final = (
@@ -44,12 +47,24 @@ def merged(files: list[Path]) -> Report:
     reports = [Report.from_json(file.read_text(encoding="utf-8")) for file in files]
     for file, report in zip(files, reports, strict=True):
         check_same(report, reports[0], file.name)
-    rows = {row.name: row for report in reports for row in report.rows if row.ran}
+    rows = {
+        row.name: row if report.beside == reports[0].beside else without(row)
+        for report in reports
+        for row in report.rows
+        if row.ran
+    }
     numbered = [row.model_copy(update={"number": k, "differences": {}}) for k, row in enumerate(rows.values(), start=1)]
     return reports[0].model_copy(update={"rows": numbered, "sentences": []})
 
 
-def page(report: Report) -> str:
+def without(row: ReportRow) -> ReportRow:
+    """The row without its figures of English and code."""
+    kept = {name: value for name, value in row.scores.items() if not name.startswith(("english_", "code_"))}
+    return row.model_copy(update={"scores": kept})
+
+
+def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
+    speeds = {row.name: row.scores for one in timed for row in one.rows}
     vocabularies = [row for row in report.rows if row.family not in ("analyser", "trivial")]
     beside = [row for row in report.rows if row.family in ("analyser", "trivial")]
     parts = [
@@ -59,22 +74,41 @@ def page(report: Report) -> str:
         "Headline: F1 before particles (josa), endings (eomi) and the copula, mean of UD Kaist and UD KSL. F1 Kaist, KSL: all borders between "
         "syllables; all gaps: punctuation and digits too. Lines back: share that decodes to what was encoded (NFC). Unknown: "
         "eojeols with an unknown token. English: tokens per word; code: tokens per byte. "
+        f"{beside_of(report)} {speed_of(timed)}"
         f"Brackets: 95 % bootstrap intervals over {units_of(report)}. Compare rows at equal tokens: every cut raises recall.",
     ]
     low = 0
     for high, title in (*CLASSES, (1 << 62, "More")):
         rows = [row for row in vocabularies if low < (row.vocab_size or 0) <= high]
         if rows:
-            parts += [f"## {title}", by_figure(rows)]
+            parts += [f"## {title}", by_figure(rows, speeds)]
         low = high
     if beside:
-        parts += ["## No vocabularies: analysers and trivial rows", by_figure(beside, starred=False)]
+        parts += ["## No vocabularies: analysers and trivial rows", by_figure(beside, speeds, starred=False)]
     equal = equal_tokens(report)
     if equal:
         heads = ["tokenizer", "tokens per eojeol", "headline F1", "koktok's rows at as many tokens"]
         cells = ([plain(row.name), f"{figure(row):.3f}", f"{f1.value:.3f}", f"{ours:.3f}"] for row, f1, ours in equal)
         parts += ["## At equal tokens", "koktok's rows joined by straight lines, where they reach."]
         parts += [table(heads, "lrrr", cells)]
+    parts += [
+        "## F1 by gold",
+        "All borders between syllables; what is silver a machine made, or nobody says who.",
+        by_gold(report),
+        "Below: the share of the borders of each kind that are met (a cut has no kind until it meets one, so there is recall and no F1). "
+        "N: noun; J: particle; V: stem; E: ending; XSV, XSN: suffix of a verb, of a noun; VCP: the copula 이; an asterisk: anything.",
+    ]
+    for gold, rows in by_kind(report):
+        if gold.standing != "human":
+            continue
+        heads = ["tokenizer", *(f"{plain(kind)} ({n:,})" for kind, n in gold.kinds.items())]
+        cells = (
+            [plain(row.name), *(cell(row.kinds[gold.name].get(kind)) for kind in gold.kinds)] for row in by_tokens(rows)
+        )
+        parts += [
+            f"## Recall by kind of border, {gold.name} ({gold.standing})",
+            table(heads, "l" + "r" * len(gold.kinds), cells),
+        ]
     parts += [
         "## Tokens per eojeol, by text",
         by_text(vocabularies),
@@ -84,13 +118,16 @@ def page(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def by_figure(rows: list[ReportRow], *, starred: bool = True) -> str:
+def by_figure(rows: list[ReportRow], speeds: Mapping[str, Mapping[str, float]], *, starred: bool = True) -> str:
     best = {row.number for row in on_front(rows, HEADLINE)} if starred else set()
-    heads = ["tokenizer", "ids", *(title for _, title in COLUMNS)]
+    heads = ["tokenizer", "ids", *(title for _, title in COLUMNS), *(["MB/s"] if speeds else [])]
     lines = []
     for row in by_tokens(rows):
         size = f"{row.vocab_size:,}" if row.vocab_size else "–"
         cells = [cell(value_of(row, name), interval=name in INTERVALS) for name, _ in COLUMNS]
+        if speeds:
+            speed = speeds.get(row.name, {}).get("encode_mb_s")
+            cells.append(f"{speed:.2f}" if speed else "–")
         lines.append([plain(row.name) + " ★" * (row.number in best), size, *cells])
     return table(heads, "l" + "r" * (len(heads) - 1), lines)
 
@@ -102,6 +139,25 @@ def by_text(rows: list[ReportRow]) -> str:
         for row in by_tokens(rows)
     )
     return table(["tokenizer", *names], "l" + "r" * len(names), lines)
+
+
+def beside_of(report: Report) -> str:
+    names = ", ".join(text.name for text in report.beside)
+    return f"English and code: {names}." if names else "English and code: this Python's standard library."
+
+
+def speed_of(timed: Sequence[SpeedReport]) -> str:
+    machines = "; ".join(dict.fromkeys(one.machine for one in timed))
+    return f"MB/s: encoding in batches, one process, by the report's adapters ({machines}). " if timed else ""
+
+
+def by_gold(report: Report) -> str:
+    heads = ["tokenizer", *(f"{gold.name} ({gold.standing})" for gold in report.golds)]
+    lines = (
+        [plain(row.name), *(cell(row.golds.get(gold.name, {}).get("boundary_f1")) for gold in report.golds)]
+        for row in by_tokens(report.rows)
+    )
+    return table(heads, "l" + "r" * len(report.golds), lines)
 
 
 def by_tokens(rows: list[ReportRow]) -> list[ReportRow]:
@@ -130,9 +186,11 @@ def cell(value: Value | None, *, interval: bool = False) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reports", type=Path, nargs="+")
+    parser.add_argument("--speed", type=Path, nargs="*", default=[], help="what `python -m eval full … --speed` wrote")
     parser.add_argument("--out", type=Path, default=Path("docs/leaderboard.md"))
     given = parser.parse_args()
-    print(write_file(given.out, page(merged(given.reports)).encode()))
+    timed = [SpeedReport.model_validate_json(file.read_text(encoding="utf-8")) for file in given.speed]
+    print(write_file(given.out, page(merged(given.reports), timed).encode()))
 
 
 if __name__ == "__main__":

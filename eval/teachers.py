@@ -1,47 +1,67 @@
-"""Every analyser as a teacher: its boundaries against people's, its speed, and the vocabulary that its cuts give.
+"""Every analyser as a teacher: its boundaries against people's, its speed, and the vocabularies that its cuts give.
 
-    python -m eval.teachers [TEXT] [--size 16000] [--names kiwi,mecab,okt,komoran,kkma,hannanum,soynlp] [--words 2000] [--patience 900]
+    python -m eval.teachers DATA|corpus:bench-ko [--cap 1500] [--size 6000] [--tokens 2.5] [--words 1000] [--patience 900]
 
-TEXT is a file or corpus:NAME; a twentieth of its lines is held out. Speed: distinct words a second in one process,
-warm, on the first `--words` words of the text by hash. Boundaries: F1 on the human golds of gold-ko, as in `koktok report`. Vocabulary: preset
-balanced, tokens on the held-out part and F1 of the vocabulary. A teacher that is missing, or would take longer than
-`--patience` seconds for all words, is a row that says so.
+DATA is a folder as for `python -m eval full`; at most `--cap` eojeols of each text are trained on, since the slowest analyser has
+to see them, too, and a tenth of that is measured on. Speed: distinct words a processor second (which a busy machine changes little),
+warm, on the first `--words` words by hash. Its own F1: of its cuts of each eojeol alone, as training asks it, on the human golds.
+Vocabularies: preset balanced, which keeps a share of the boundaries that the teacher itself finds; and one that takes `--tokens`
+per eojeol whoever teaches, so that F1 is compared at equal tokens. A teacher that is missing, or would take longer than
+`--patience` seconds for all words, is a row that says so. Finished rows are kept in the work folder, so that a run that was
+stopped goes on.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
+import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 from eval.machine import Told, machine
+from eval.peers import digest_of
+from eval.texts import data_of, split
 from koktok.count import count_words
 from koktok.count.prepared import prepare
 from koktok.errors import KoktokError
+from koktok.files import cache_dir, write_file
 from koktok.foreign import ForeignTokenizer, open_spec
+from koktok.foreign.analysers import of_segmenter
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Text, score
 from koktok.pipeline import train
 from koktok.recipe import Recipe
+from koktok.report.benchmark import GOLDS
+from koktok.report.markdown import table
 from koktok.segment import bare, segmenter_for
-from koktok.text.corpora import fetch
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.text.sources import Source, read_lines
 
-GOLDS = ("ko_kaist-ud-dev.conllu", "ko_ksl-ud-dev.conllu")
-SPECS = {"mecab": "mecab-ko"}
-"""Rows of analysers whose name as a tokenizer is another one."""
-HELD = 20
-"""One line of so many is held out, by hash."""
+HEADS: Final = (
+    "teacher",
+    "words a processor second",
+    "its own F1",
+    "balanced: tokens",
+    "F1",
+    "before particles",
+    "before endings",
+    "at equal tokens: tokens",
+    "F1",
+    "before particles",
+    "before endings",
+)
+METRICS: Final = ("boundary_f1", "recall_noun_particle", "recall_verb_ending")
 
 
 @dataclass(frozen=True)
 class Data:
-    """Lines trained on, lines held out, golds, and distinct words for the speed."""
+    """Lines trained on, lines held out, golds that people made, and distinct words: all, and some for the speed."""
 
     train: list[str]
     held: Text
@@ -49,67 +69,87 @@ class Data:
     words: dict[str, int]
     some: list[str]
 
+    @classmethod
+    def of(cls, folder: Path, cap: int, words: int) -> Data:
+        """Of a folder DATA."""
+        kept, held = split(folder / "text", cap)
+        counts = prepare(count_words(kept), Normalizer(), Pattern())
+        asked = {word: n for raw, n in counts.items() if (word := bare(raw))}
+        some = sorted(asked, key=lambda word: hashlib.sha256(word.encode()).digest())[:words]
+        golds = [gold for name in GOLDS if (gold := read_gold(folder / "gold" / name)).human]
+        return cls(kept, Text.of(held), [GoldPage(gold) for gold in golds], asked, some)
 
-def data_of(text: str, words: int) -> Data:
-    lines = dict.fromkeys(line for line in read_lines(Source.of(text)) if line.strip())
-    held = [line for line in lines if int(hashlib.sha256(line.encode()).hexdigest(), 16) % HELD == 0]
-    kept = [line for line in lines if int(hashlib.sha256(line.encode()).hexdigest(), 16) % HELD]
-    counts = prepare(count_words(kept), Normalizer(), Pattern())
-    asked = {word: n for raw, n in counts.items() if (word := bare(raw))}
-    some = sorted(asked, key=lambda word: hashlib.sha256(word.encode()).digest())[:words]
-    golds = [GoldPage(read_gold(fetch("gold-ko") / name)) for name in GOLDS]
-    return Data(kept, Text.of({"held out": held}), golds, asked, some)
+    @property
+    def digest(self) -> str:
+        """Of everything that a row depends on beside its teacher."""
+        golds = [page.gold.digest for page in self.golds]
+        return "-".join([digest_of(self.train), self.held.digest, *golds])
+
+    def figures(self, subject: ForeignTokenizer) -> list[str]:
+        """Each metric, on each gold."""
+        found = [score(subject, gold=[page], resamples=0).values for page in self.golds]
+        return [" / ".join(f"{values[metric].value:.3f}" for values in found) for metric in METRICS]
 
 
-def row(name: str, data: Data, size: int, patience: float, folder: Path) -> list[str]:
-    speed = own = "–"
-    if name != "whitespace":
+def row(name: str, data: Data, given: argparse.Namespace, folder: Path) -> Iterable[str]:
+    """Cells behind the name."""
+    if name == "whitespace":
+        yield from ("–", "–")
+    else:
         segmenter = segmenter_for(name, threads=1, counts=data.words)
         list(segmenter.analyse(data.some[:20]))
-        start = time.perf_counter()
+        start = time.process_time()
         list(segmenter.analyse(data.some))
-        rate = len(data.some) / (time.perf_counter() - start)
-        speed, minutes = f"{rate:,.0f}", len(data.words) / rate / 60
-        if name != "soynlp":  # which is no analyser without a text of its own
-            own = _figures(open_spec(SPECS.get(name, name)), data, "boundary_f1")
-        if minutes * 60 > patience:
-            return [speed, own, f"not run: {minutes:.0f} minutes of analysis", "", "", ""]
-    recipe = Recipe.build({"train": {"vocab_size": size}, "segment": {"segmenter": name}, "holdout": 0.0})
-    made = train(data.train, recipe).tokenizer.save(folder / name)
-    vocabulary = open_spec(str(made))
-    tokens = score(vocabulary, data.held, resamples=0).values["fertility"].value
-    kinds = (_figures(vocabulary, data, f"recall_{kind}") for kind in ("noun_particle", "verb_ending"))
-    return [speed, own, f"{tokens:.3f}", _figures(vocabulary, data, "boundary_f1"), *kinds]
-
-
-def _figures(subject: ForeignTokenizer, data: Data, metric: str) -> str:
-    """A metric on each gold."""
-    found = (score(subject, gold=[page], resamples=0).values[metric].value for page in data.golds)
-    return " / ".join(f"{value:.3f}" for value in found)
+        rate = len(data.some) / (time.process_time() - start)
+        yield f"{rate:,.0f}"
+        yield data.figures(of_segmenter(name, segmenter))[0]
+        if len(data.words) / rate > given.patience:
+            yield f"not run: {len(data.words) / rate / 60:.0f} minutes of analysis"
+            return
+    for wanted in ({}, {"tokens_per_eojeol": given.tokens}):
+        options: dict[str, Any] = {"vocab_size": given.size, **wanted}
+        recipe = Recipe.build({"train": options, "segment": {"segmenter": name}, "holdout": 0.0})
+        vocabulary = open_spec(str(train(data.train, recipe).tokenizer.save(folder / f"{name}-{len(wanted)}")))
+        yield f"{score(vocabulary, data.held, resamples=0).values['fertility'].value:.3f}"
+        yield from data.figures(vocabulary)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", nargs="?", default="corpus:demo")
-    parser.add_argument("--size", type=int, default=16_000)
-    parser.add_argument("--names", default="kiwi,mecab,okt,komoran,kkma,hannanum,khaiii,soynlp,whitespace")
-    parser.add_argument("--words", type=int, default=2000)
+    parser.add_argument("data", type=data_of, help="folder with text/ and gold/, or corpus:bench-ko")
+    parser.add_argument("--cap", type=int, default=1500, help="eojeols of each text")
+    parser.add_argument("--size", type=int, default=6_000)
+    parser.add_argument("--tokens", type=float, default=2.5, help="per eojeol, in the last columns")
+    parser.add_argument("--names", default="kiwi,mecab,komoran,okt,hannanum,khaiii,soynlp,whitespace,kkma")
+    parser.add_argument("--words", type=int, default=1000)
     parser.add_argument("--patience", type=float, default=900)
+    parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where finished rows are kept")
     parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
-    tell, data = Told(given.report), data_of(given.text, given.words)
+    tell, data = Told(given.report), Data.of(given.data, given.cap, given.words)
+    eojeols = sum(len(line.split()) for line in data.train)
     tell(
-        f"{machine()}\n\n{given.text}: {len(data.words):,} distinct words; vocabularies of {given.size:,} ids, preset balanced\n"
+        f"{machine()}\n\n{eojeols:,} eojeols, {len(data.words):,} distinct words asked; vocabularies of {given.size:,} ids; "
+        f"F1 and recall on {' / '.join(page.gold.name for page in data.golds)}\n"
     )
-    heads = "teacher|words a second|its own F1, Kaist / KSL|tokens per eojeol|F1 of the vocabulary|before particles|before endings"
-    tell(f"| {' | '.join(heads.split('|'))} |\n|---|---:|---:|---:|---:|---:|---:|")
+    rows = []
     with tempfile.TemporaryDirectory() as home:
         for name in given.names.split(","):
-            try:
-                cells = row(name, data, given.size, given.patience, Path(home))
-            except KoktokError as error:
-                cells = [f"not run: {error.message}", *[""] * 5]
-            tell(f"| {' | '.join([name, *cells])} |")
+            key = json.dumps(
+                [name, data.digest, given.size, given.tokens, given.words, Path(__file__).read_text("utf-8")]
+            )
+            place = given.work / "teachers" / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+            if not place.exists():
+                try:
+                    cells = [name, *row(name, data, given, Path(home))]
+                    write_file(place, json.dumps(cells, ensure_ascii=False).encode())
+                except KoktokError as error:
+                    cells = [name, f"not run: {error.message}"]
+                print(*cells, sep=" | ", file=sys.stderr, flush=True)
+            else:
+                cells = json.loads(place.read_text(encoding="utf-8"))
+            rows.append([*cells, *[""] * (len(HEADS) - len(cells))])
+    tell(table(HEADS, "l" + "r" * (len(HEADS) - 1), rows))
 
 
 if __name__ == "__main__":

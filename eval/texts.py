@@ -16,25 +16,33 @@ CAP, BLOCK, HELD = 110_000, 50, 10
 """Eojeols that are read of each file, so that no domain drowns the others; lines of a block; one block of ten is held out."""
 
 
+BESIDE = ("gold-ko", "vocabularies-ko", "open-en", "code")
+"""Corpora that a corpus is measured with."""
+
 GOLDS = "ko_kaist-ud-dev.conllu,ko_ksl-ud-dev.conllu"
 """Files of gold/ whose morphemes people annotated."""
 
 
-def data_of(given: str) -> Path:
+def data_of(given: str, mirror: str | None = None) -> Path:
     """The folder DATA that a command was given, or the one that is made of ``corpus:NAME``.
 
-    Of a corpus: links to its texts, with what its recipe holds out beside them, to the files of gold-ko and to the vocabularies
-    of vocabularies-ko; all three are fetched where they are not there yet.
+    Of a corpus: links to its texts, with what its recipe holds out beside them, to the files of gold-ko, to the vocabularies of
+    vocabularies-ko, to the English that open-en holds out, and to code; all are fetched where they are not there yet, from `mirror` as
+    `koktok corpus fetch` does.
     """
     if not given.startswith("corpus:"):
         return Path(given)
     name = given.removeprefix("corpus:")
+    for other in (name, *BESIDE):
+        fetch(other, mirror=mirror)
     home = fetch(name)
     folder = cache_dir() / "eval" / home.name
     for place, files in {
         "text": [*texts(name), *texts(f"{name}/held-out")],
         "gold": sorted(fetch("gold-ko").iterdir()),
         "tokenizers": sorted(fetch("vocabularies-ko").iterdir()),
+        "english": texts("open-en/held-out"),
+        "code": sorted(fetch("code").glob("*.py")),
     }.items():
         (folder / place).mkdir(parents=True, exist_ok=True)
         for file in files:

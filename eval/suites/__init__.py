@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from koktok.gold import GoldCorpus
+from koktok.metrics import Text
 from koktok.report.measure import Entry
 from koktok.report.schema import Sentence
 
@@ -33,7 +34,7 @@ class Suite:
     remarks : sequence of str
     extended : bool
     sample, resamples : int
-    english, code : sequence of str, optional
+    english, code : Text, optional
     """
 
     title: str
@@ -47,8 +48,8 @@ class Suite:
     extended: bool = True
     sample: int = 500
     resamples: int = 1000
-    english: Sequence[str] | None = None
-    code: Sequence[str] | None = None
+    english: Text | None = None
+    code: Text | None = None
     trivial: Sequence[Entry] = field(
         default=(Entry("syllables"), Entry("eojeols"), Entry("bytes"), Entry("kiwi"), Entry("mecab-ko"))
     )

@@ -1,32 +1,29 @@
 """`full`: every trainable peer on the same text at the same size, and every published vocabulary as it is.
 
-DATA is a folder with `text/` (lines, plain or gzipped), `gold/` and, where there is one, `tokenizers/` (a folder a vocabulary).
+DATA is a folder with `text/` (lines, plain or gzipped), `gold/` and, where there are any, `tokenizers/` (a folder a vocabulary),
+`english/` (a file a domain) and `code/`.
 Training text and held-out blocks are those of `eval.texts`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from pathlib import Path
 
-from eval.bilingual import docstrings, lines_of
 from eval.suites import Suite, kiwi_gold
 from eval.suites.quick import MINI
 from eval.texts import CAP, split
 from koktok.foreign import package_names
 from koktok.gold import GoldCorpus, read_gold
 from koktok.report.benchmark import GOLDS as BENCHMARK_GOLDS
+from koktok.report.benchmark import code_of, english_of
 from koktok.report.measure import Entry, showcase
 
 __all__ = ["GOLDS", "suite"]
 
 GOLDS = (*BENCHMARK_GOLDS, "klue-dp-dev.part80.tsv")
 """Those of the benchmark, and one that a folder of one's own may hold."""
-
-BESIDE = 200_000
-"""Characters of English and of code, each: enough for three digits."""
 
 
 def suite(data: Path, *, size: int, limit: int | None, sample: int) -> Suite:
@@ -39,7 +36,6 @@ def suite(data: Path, *, size: int, limit: int | None, sample: int) -> Suite:
         golds = [_first(gold, limit) for gold in golds]
     modern = [p.read_text(encoding="utf-8").splitlines() for p in sorted(MINI.glob("*.txt")) if p.stem != "oldhangul"]
     ours = kiwi_gold("corpora/mini, by Kiwi", [line for lines in modern for line in lines])
-    english, code = beside()
     eojeols = sum(len(line.split()) for line in train)
     return Suite(
         title=f"koktok eval full: {size:,} ids trained on {eojeols:,} eojeols, and published vocabularies as they are",
@@ -54,35 +50,12 @@ def suite(data: Path, *, size: int, limit: int | None, sample: int) -> Suite:
             f"({eojeols:,} eojeols of {len(held)} texts, at most {cap:,} of each) at {size:,} ids, SentencePiece with identity normalization. "
             "The texts below are blocks held out from the same files: in-domain for these rows, not for the published vocabularies, "
             "which keep their own size and normalization.",
-            "English and code are docstrings and sources of this Python's standard library.",
             "Sentences shown are of corpora/mini, with Kiwi's boundaries.",
         ),
         sample=sample,
-        english=english,
-        code=code,
+        english=english_of((data / "english").glob("*")),
+        code=code_of((data / "code").glob("*")),
     )
-
-
-def beside() -> tuple[list[str], list[str]]:
-    """English prose and Python code that every machine with this Python has."""
-    english: list[str] = []
-    code: list[str] = []
-    for path in sorted(Path(os.__file__).parent.glob("*.py")):
-        source = path.read_text(encoding="utf-8", errors="replace")
-        english += lines_of(docstrings(source))
-        code += lines_of(source)
-        if min(sum(map(len, english)), sum(map(len, code))) > BESIDE:
-            break
-    return _head(english), _head(code)
-
-
-def _head(lines: list[str]) -> list[str]:
-    total = 0
-    for k, line in enumerate(lines):
-        total += len(line)
-        if total > BESIDE:
-            return lines[:k]
-    return lines
 
 
 def _first(gold: GoldCorpus, limit: int) -> GoldCorpus:

@@ -13,11 +13,11 @@ from typing import Final
 from koktok.errors import InputError, MissingExtraError
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.trivial import OpenVocabulary
-from koktok.segment import Policy, segmenter_for
+from koktok.segment import Policy, Segmenter, segmenter_for
 from koktok.segment.konlpy import KONLPY
 from koktok.segment.policy import cuts_of
 
-__all__ = ["ANALYSERS", "mecab_spans", "mecab_version", "open_segmenter"]
+__all__ = ["ANALYSERS", "mecab_spans", "mecab_version", "of_segmenter", "open_segmenter"]
 
 
 def mecab_version() -> str:
@@ -110,22 +110,21 @@ def _open_kiwi() -> ForeignTokenizer:
     return open_kiwi()
 
 
-def open_segmenter(name: str) -> ForeignTokenizer:
-    """One that training knows as a segmenter: its cuts of each eojeol, asked alone."""
-    segmenter, policy = segmenter_for(name), Policy.parse("morphemes")
+def of_segmenter(name: str, segmenter: Segmenter) -> ForeignTokenizer:
+    """A teacher of the training as a tokenizer: its cuts of each eojeol, asked alone."""
+    policy = Policy.parse("morphemes")
 
     def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
-        distinct = list(dict.fromkeys(word for line in lines for word in line.split()))  # asked once, and together
-        told = dict(zip(distinct, segmenter.analyse(distinct), strict=True))
-        found = []
-        for line in lines:
-            spans: list[tuple[int, int, str]] = []
-            for match in re.finditer(r"\S+", line):
-                start, word = match.start(), match.group()
-                ends = [0, *(c.offset for c in cuts_of(word, told[word], policy)), len(word)]
-                spans += [(start + a, start + b, word[a:b]) for a, b in pairwise(ends)]
-            found.append(spans)
-        return found
+        places = [[(match.start(), match.group()) for match in re.finditer(r"\S+", line)] for line in lines]
+        words = [*dict.fromkeys(word for line in places for _, word in line)]
+        ends = {
+            word: [0, *(c.offset for c in cuts_of(word, morphemes, policy)), len(word)]
+            for word, morphemes in zip(words, segmenter.analyse(words), strict=True)
+        }
+        return [
+            [(start + a, start + b, word[a:b]) for start, word in line for a, b in pairwise(ends[word])]
+            for line in places
+        ]
 
     return OpenVocabulary(
         name,
@@ -135,6 +134,11 @@ def open_segmenter(name: str) -> ForeignTokenizer:
         libraries={name: segmenter.signature()},
         notes=["analyser at run time, an eojeol at a time; restored forms are laid on the text, spaces are no tokens"],
     )
+
+
+def open_segmenter(name: str) -> ForeignTokenizer:
+    """One that training knows as a segmenter."""
+    return of_segmenter(name, segmenter_for(name))
 
 
 ANALYSERS: Final[dict[str, Callable[[], ForeignTokenizer]]] = {

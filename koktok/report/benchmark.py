@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +14,13 @@ from koktok.report.measure import Material
 from koktok.report.schema import Report
 from koktok.text.corpora import fetch, texts
 
-__all__ = ["BENCHMARK", "GOLDS", "LEFT_OUT", "SAMPLE", "check_same", "head", "material"]
+__all__ = ["BENCHMARK", "GOLDS", "LEFT_OUT", "SAMPLE", "check_same", "code_of", "english_of", "head", "material"]
 
 BENCHMARK: Final = "ko-1"
 CAP: Final = 11_000
 """Eojeols measured of each source, a tenth of the 110,000 that are trained on, so that no domain drowns the others."""
+ENGLISH: Final = 2000
+"""Words of English measured of each source of open-en."""
 SAMPLE: Final = 500
 """Lines for the measures that encode again."""
 LEFT_OUT: Final = ("bible-krv-1961", "news-north-korean")
@@ -41,14 +44,26 @@ def material() -> Material:
         As `koktok.text.corpora.fetch`.
     """
     held = {file.name.split(".")[0]: head(file, CAP) for file in texts("bench-ko/held-out")}
-    gold, code = fetch("gold-ko"), sorted(fetch("code").glob("*.py"))
+    gold = fetch("gold-ko")
     return Material(
         text=Text.of({name: lines for name, lines in sorted(held.items()) if lines and name not in LEFT_OUT}),
         golds=[read_gold(gold / name) for name in GOLDS],
-        code=Text.of(
-            {"code": [line for file in code for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]}
-        ),
+        english=english_of(texts("open-en/held-out")),
+        code=code_of(fetch("code").glob("*.py")),
     )
+
+
+def english_of(files: Iterable[Path]) -> Text | None:
+    """English beside the Korean, a domain a file; None where there is none."""
+    found = {file.name.split(".")[0]: head(file, ENGLISH) for file in sorted(files)}
+    kept = {name: lines for name, lines in found.items() if lines}
+    return Text.of(kept) if kept else None
+
+
+def code_of(files: Iterable[Path]) -> Text | None:
+    """Source code with its indentation, no line empty; None where there is none."""
+    lines = [line for file in sorted(files) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return Text.of({"code": lines}) if lines else None
 
 
 def head(file: Path, eojeols: int) -> list[str]:

@@ -192,7 +192,8 @@ def _signed(cell: Difference | None) -> str:
 
 
 def _texts(report: Report) -> Iterable[list[str]]:
-    return ([plain(t.name), f"{t.lines:,}", f"{t.eojeols:,}", f"{t.bytes:,}", f"`{t.digest}`"] for t in report.texts)
+    texts = (*report.texts, *report.beside)
+    return ([plain(t.name), f"{t.lines:,}", f"{t.eojeols:,}", f"{t.bytes:,}", f"`{t.digest}`"] for t in texts)
 
 
 def _golds(report: Report) -> Iterable[list[str]]:

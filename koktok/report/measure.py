@@ -222,6 +222,7 @@ def measure(
         libraries={"koktok": version("koktok")},
         measures=[metric for name, metric in metrics().items() if name in measured],
         texts=texts_of(material.text),
+        beside=[*texts_of(material.english), *texts_of(material.code)],
         golds=[gold_info(page) for page in run.pages],
         rows=_adjusted(rows),
         reference=_name_of(against, entries, opened) if any(row.differences for row in rows) else "",

@@ -136,7 +136,7 @@ class Sentence(_Frozen):
 
 
 class Report(_Frozen):
-    """Everything that the Markdown and the page show.
+    """Everything that the Markdown and the page show; `beside` are English and code.
 
     Examples
     --------
@@ -155,6 +155,7 @@ class Report(_Frozen):
     measures: list[Definition]
     texts: list[TextInfo]
     golds: list[GoldInfo]
+    beside: list[TextInfo] = []
     rows: list[ReportRow]
     reference: str = ""
     sentences: list[Sentence] = []

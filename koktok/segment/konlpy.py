@@ -103,11 +103,13 @@ class KonlpySegmenter:
     def _load(self) -> Any:
         """The analyser, in a Java of its own memory; loaded at the first question."""
         if self._analyser is None:
+            import jpype
             import konlpy.jvm
             import konlpy.tag
 
             try:
-                konlpy.jvm.init_jvm(max_heap_size=HEAP)
+                if not jpype.isJVMStarted():  # konlpy warns of a second start
+                    konlpy.jvm.init_jvm(max_heap_size=HEAP)
                 self._analyser = getattr(konlpy.tag, self.name.title())()
             except Exception as error:
                 raise AnalyserError(f"`{self.name}` could not be loaded: {error}") from error

@@ -13,7 +13,8 @@ from conftest import MINI, ROOT
 
 from eval import __main__ as runner
 from eval import trainers
-from eval.curves import PEER, SHARES, bits_table, excess
+from eval.bits import HALVES, PEER, compared
+from eval.bits import Material as BitsMaterial
 from eval.heaps import base_lines
 from eval.peers import PEERS, Peer, train_peer
 from eval.picture import draw
@@ -23,7 +24,8 @@ from eval.texts import split
 from koktok.foreign import open_spec
 from koktok.gold import GoldCorpus
 from koktok.metrics import GoldPage, Text, score
-from koktok.report import Report
+from koktok.metrics.language_model import kneser_ney
+from koktok.report import Report, SpeedReport
 
 LINES = [line for path in sorted(MINI.glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
 
@@ -73,16 +75,28 @@ def test_growth_and_big_read_what_a_corpus_does_not_hold_out(tmp_path: Path) -> 
     assert split(tmp_path / "text") == (["가", "나"], {"a": ["다"]})
 
 
-def test_rows_are_compared_at_equal_tokens() -> None:
+def test_bits_are_of_each_half_and_compared_at_equal_tokens(tmp_path: Path) -> None:
     """A row with the tokens of the peer's line has the line's bits beside it; one outside of the line has nothing."""
-    line = [(1.5, {"1.0": 4.0}), (2.0, {"1.0": 3.0})]
-    assert excess({"tokens": 1.75, "1.0": 3.5}, line, "1.0") == "+0.00 %"
-    assert excess({"tokens": 2.0, "1.0": 3.3}, line, "1.0") == "+10.00 %"
-    assert excess({"tokens": 2.1, "1.0": 3.0}, line, "1.0") == ""
-    peer = {"name": PEER, "ids": 8, "bits": [{"tokens": 2.0, **{str(share): 3.0 for share in SHARES}}] * 2}
-    shown = list(bits_table([peer, {"name": "no bits", "ids": 8}]))
-    assert len(shown) == 4
-    assert "| 8 | SentencePiece Unigram, defaults | A | 2.000 | 3.0000 |" in shown[2]
+    (tmp_path / "text").mkdir()
+    for name, held in {"a": "나다", "b": "가나\n뷁"}.items():
+        (tmp_path / "text" / f"{name}.txt").write_text("가나다라\n다라\n" * 20, encoding="utf-8")
+        (tmp_path / "text" / f"{name}.held-out.txt").write_text(held, encoding="utf-8")
+    material = BitsMaterial(tmp_path, [2])
+    row = material.row("syllables", open_spec("syllables"))
+    (share,) = material.shares
+    assert row["tokens"] == [2.0, 1.5]
+    ids, asked = open_spec("syllables").encode(["가나다라", "다라"]), open_spec("syllables").encode(["나다"])
+    bits = kneser_ney([ids.ids[:4], ids.ids[4:]] * 40, [asked.ids], order=2, size=row["ids"] or 1)
+    assert row["bits"][f"2 {share}"][0] == pytest.approx(float(bits[0].sum()) / 3)  # the end of the line counts
+    assert row["bits"][f"2 {share}"][1] > row["bits"][f"2 {share}"][0]
+
+    def line(name: str, tokens: float, bits: float) -> dict[str, object]:
+        return {"name": name, "ids": 8, "tokens": [tokens] * len(HALVES), "bits": {"5 1": [bits] * len(HALVES)}}
+
+    rows = [line(PEER, 1.5, 4.0), line(PEER, 2.0, 3.0), line("a", 1.75, 3.5), line("b", 2.0, 3.3), line("c", 2.1, 3.0)]
+    shown = [(half, name, cell) for half, name, *_, cell in compared(rows, 5, [1])]
+    assert shown[2:5] == [("A", "a", "+0.00 %"), ("A", "b", "+10.00 %"), ("A", "c", "")]
+    assert [half for half, _, _ in shown] == ["A"] * 5 + ["B"] * 5
 
 
 def test_the_cutters_of_trainers_are_measured_as_tokenizers_are() -> None:
@@ -136,27 +150,32 @@ def test_a_peer_that_fails_is_a_row_that_says_why(tmp_path: Path, monkeypatch: p
 
     broken = Peer("broken", (), fail)
     monkeypatch.setattr(runner, "PEERS", (next(peer for peer in PEERS if "BPE, spaces" in peer.name), broken))
-    report = runner.run(quick(), tmp_path, rows="BPE|broken", quiet=True)
+    suite = quick()
+    report = runner.run(suite, runner.rows_of(suite, tmp_path, rows="BPE|broken", quiet=True), tmp_path, quiet=True)
     assert [row.name for row in report.rows[:2]] == ["SentencePiece BPE, spaces only", "broken"]
     assert report.rows[0].ran
     assert report.rows[1].why == "OSError: the disk is full"
     assert str(tmp_path) not in report.to_json()
 
 
-def test_the_verb_writes_three_files_and_the_same_json_again(tmp_path: Path) -> None:
-    words = ("quick", "--rows", "BPE, spaces|HF byte|syllables", "-q")
+def test_the_verb_writes_its_files_and_the_same_json_again(tmp_path: Path) -> None:
+    words = ("quick", "--rows", "BPE, spaces|HF byte|syllables", "-q", "--speed")
     done = [
         evaluate(*words, "--work", tmp_path / f"w{day}", "--out", tmp_path / day, "--date", day, seed=day[-1])
         for day in ("2031-01-01", "2031-01-02")
     ]
     assert [one.returncode for one in done] == [0, 0], done[0].stderr
     assert {path.name for path in (tmp_path / "2031-01-01").iterdir()} == {
-        f"2031-01-01-quick.{ending}" for ending in ("json", "md", "html")
+        f"2031-01-01-quick.{ending}" for ending in ("json", "md", "html", "speed.json")
     }
     one, two = ((tmp_path / day / f"{day}-quick.json").read_bytes() for day in ("2031-01-01", "2031-01-02"))
     assert one == two
     report = Report.from_json(one.decode())
     assert all(row.signature for row in report.rows if row.ran)
+    timed = SpeedReport.model_validate_json(
+        (tmp_path / "2031-01-01" / "2031-01-01-quick.speed.json").read_text("utf-8")
+    )
+    assert [row.name for row in timed.rows] == [row.name for row in report.rows if row.ran]
     assert {sentence.text for sentence in report.sentences} <= set(LINES)
     assert evaluate("full").returncode == 2
     assert "wants the folder DATA" in evaluate("full").stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from koktok.errors import InputError
 from koktok.metrics import Definition, Value
 from koktok.report import Report, benchmark
 from koktok.report.measure import Entry, measure
-from koktok.report.schema import ReportRow, TextInfo
+from koktok.report.schema import ReportRow, SpeedReport, SpeedRow, TextInfo
 
 CONLLU = "1\t집에\t집+에\tNOUN\tNNG+JKB\t_\t0\troot\t_\t_\n2\t갔다\t가+았+다\tVERB\tVV+EP+EF\t_\t1\tdep\t_\t_\n\n"
 
@@ -52,8 +53,11 @@ def test_what_is_measured_is_capped_and_has_no_doubled_source(small: Path, monke
     assert [*benchmark.material().text.names] == ["law"]
     assert benchmark.material().text.lines == ["집에 갔다", "학교에 갔다"]
     assert benchmark.material().code.lines == ["def f():", "    return 1"]
+    assert [*benchmark.material().english.names] == ["law", "news-north-korean"]
     monkeypatch.setattr(benchmark, "CAP", 3)
     assert benchmark.material().text.lines == ["집에 갔다"]
+    monkeypatch.setattr(benchmark, "ENGLISH", 1)
+    assert benchmark.material().english is None
 
 
 def test_a_submission_is_a_report_that_the_leaderboard_takes(small: Path, tmp_path: Path) -> None:
@@ -77,8 +81,11 @@ def test_the_leaderboard_stands_by_size_and_marks_the_front(tmp_path: Path) -> N
     for name, *figures in rows:
         files.append(tmp_path / f"{name}.json")
         files[-1].write_text(report(name, *figures).to_json(), encoding="utf-8")
-    told = page(merged(files))
+    timed = SpeedReport(machine="a machine", rows=[SpeedRow(number=1, name="cuts", scores={"encode_mb_s": 2.5})])
+    told = page(merged(files), [timed])
     assert "| short ★ | 32,000 | 1.500 | 0.400 | – | 0.250 |" in told
+    assert re.search(r"\| cuts ★ .*\| 2\.50 \|\n", told)
+    assert "(a machine)" in told
     assert "| cuts ★ |" in told
     assert "| both worse | 32,000 |" in told
     assert told.index("Up to 40,000") < told.index("cuts") < told.index("Up to 80,000") < told.index("big ★")
@@ -90,6 +97,19 @@ def test_another_text_is_no_submission(tmp_path: Path) -> None:
     files[1].write_text(report("b", 1, 1, 1, "e" * 16).to_json(), encoding="utf-8")
     with pytest.raises(InputError, match=r"`b\.json` is no submission to ko-1: its text `law` is another one"):
         merged(files)
+
+
+def test_english_and_code_stand_side_by_side_only_where_they_are_the_same(tmp_path: Path) -> None:
+    files = []
+    for name, digest in {"a": "d", "b": "d", "c": "e"}.items():
+        made = report(name, 1, 1, 1)
+        row = made.rows[0].model_copy(update={"scores": made.rows[0].scores | {"english_fertility": Value(1.5)}})
+        beside = [made.texts[0].model_copy(update={"name": "wiki-en", "digest": digest * 16})]
+        files.append(tmp_path / f"{name}.json")
+        files[-1].write_text(made.model_copy(update={"rows": [row], "beside": beside}).to_json(), encoding="utf-8")
+    found = merged(files)
+    assert ["english_fertility" in row.scores for row in found.rows] == [True, True, False]
+    assert "English and code: wiki-en." in page(found)
 
 
 def test_submit_refuses_text_of_its_own(tmp_path: Path) -> None:
