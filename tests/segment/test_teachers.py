@@ -93,6 +93,7 @@ def test_tags_and_forms_of_an_analyser_become_morphemes(monkeypatch: pytest.Monk
     tag.Hannanum = lambda: SimpleNamespace(pos=lambda word, **_: told[word])
     for module in (konlpy, jvm, tag):
         monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(sys.modules, "jpype", SimpleNamespace(isJVMStarted=lambda: False))
     monkeypatch.setattr("koktok.segment.konlpy.version", lambda _: "0")
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/java")
     study, students = KonlpySegmenter("hannanum").analyse([*told])
