@@ -1,11 +1,11 @@
 """Bits per character of an n-gram model over the tokens, by text and order: from where on they tell vocabularies apart.
 
     python -m eval.bits DATA|corpus:bench-ko [--peers 8000,12000,16000,24000,32000,48000,64000] [--rows '^koktok [a-z]+$']
-        [--sizes 32000] [--orders 3,4,5] [--report FILE]
+        [--sizes 32000] [--orders 3,4,5] [--megabytes 1,2,5,10] [--report FILE]
 
 An interpolated Kneser-Ney model is trained on the tokens of the training lines of `python -m eval full`, and asked of the held-out
-lines, ends of lines included; 16 bits are added for each character inside an unknown token. Every row is asked with 1, 2, 5 and
-10 MB of the training lines and with all of them, each a part of the next, and at every order. Vocabularies are compared at equal
+lines, ends of lines included; 16 bits are added for each character inside an unknown token. Every row is asked with so many
+megabytes of the training lines and with all of them, each a part of the next, and at every order. Vocabularies are compared at equal
 tokens: beside each row of `--rows` (names as in eval/peers.py, trained at `--sizes`) stands by how much it is over SentencePiece Unigram with as
 many tokens, which is read off the line between the two of `--peers` that lie nearest. The held-out text is two halves of
 the sources (every other one, by name). A figure is one only where orders, halves and the larger texts agree on its sign.
@@ -39,9 +39,6 @@ from koktok.report.markdown import table
 PEER: Final = "SentencePiece Unigram, defaults"
 """Whose line of sizes the others are compared with."""
 
-MEGABYTES: Final = (1, 2, 5, 10)
-"""Of training text; then all of it."""
-
 HALVES: Final = "AB"
 
 Row = dict[str, Any]
@@ -50,7 +47,7 @@ Row = dict[str, Any]
 class Material:
     """Training lines in an order of their own, and held-out lines of two halves of the sources."""
 
-    def __init__(self, folder: Path, orders: Sequence[int]) -> None:
+    def __init__(self, folder: Path, orders: Sequence[int], megabytes: Sequence[int]) -> None:
         train, held = parts(folder / "text")
         self.lines = [line for lines in train.values() for line in lines]
         self.orders = orders
@@ -59,7 +56,7 @@ class Material:
         self.order = np.random.default_rng(0).permutation(len(self.lines))
         ends = np.cumsum([len(self.lines[i].encode()) + 1 for i in self.order])
         self.all = round(float(ends[-1]) / 1e6, 1)
-        self.shares = {mb: int(np.searchsorted(ends, mb * 1e6)) for mb in MEGABYTES if mb < self.all}
+        self.shares = {mb: int(np.searchsorted(ends, mb * 1e6)) for mb in megabytes if mb < self.all}
         self.shares[self.all] = len(self.lines)
         self.digest = digest_of([*self.lines, *map("\n".join, self.held), Path(__file__).read_text(encoding="utf-8")])
 
@@ -85,7 +82,9 @@ class Material:
     def kept(self, name: str, spec: str, work: Path) -> Row:
         """The row that the work folder has, or else a new one."""
         subject = open_spec(spec)
-        key = json.dumps([name, subject.digest, subject.libraries, self.digest, self.orders], sort_keys=True)
+        key = json.dumps(
+            [name, subject.digest, subject.libraries, self.digest, self.orders, [*self.shares]], sort_keys=True
+        )
         place = work / "bits" / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
         if not place.exists():
             write_file(place, json.dumps(self.row(name, subject)).encode())
@@ -144,10 +143,11 @@ def main() -> None:
     parser.add_argument("--rows", default=r"^koktok [a-z]+$", help="regular expression for names of eval/peers.py")
     parser.add_argument("--sizes", default="32000", help="of the rows")
     parser.add_argument("--orders", type=numbers, default=[3, 4, 5])
+    parser.add_argument("--megabytes", type=numbers, default=[1, 2, 5, 10], help="of training text; then all of it")
     parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where vocabularies and rows are kept")
     parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
-    material = Material(given.data, given.orders)
+    material = Material(given.data, given.orders, given.megabytes)
     given.lines = material.lines
     rows = [material.kept(name, spec, given.work) for (name, _), spec in wanted(given).items()]
     tell, shares = Told(given.report), [*material.shares]

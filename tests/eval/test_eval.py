@@ -81,7 +81,7 @@ def test_bits_are_of_each_half_and_compared_at_equal_tokens(tmp_path: Path) -> N
     for name, held in {"a": "나다", "b": "가나\n뷁"}.items():
         (tmp_path / "text" / f"{name}.txt").write_text("가나다라\n다라\n" * 20, encoding="utf-8")
         (tmp_path / "text" / f"{name}.held-out.txt").write_text(held, encoding="utf-8")
-    material = BitsMaterial(tmp_path, [2])
+    material = BitsMaterial(tmp_path, [2], [1])
     row = material.row("syllables", open_spec("syllables"))
     (share,) = material.shares
     assert row["tokens"] == [2.0, 1.5]
