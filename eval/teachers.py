@@ -1,10 +1,11 @@
 """Every analyser as a teacher: its boundaries against people's, its speed, and the vocabularies that its cuts give.
 
-    python -m eval.teachers DATA|corpus:bench-ko [--cap 1500] [--size 6000] [--tokens 2.5] [--words 1000] [--patience 900]
+    python -m eval.teachers DATA|corpus:bench-ko [--cap 1500] [--size 6000] [--tokens 2.5] [--words 1000] [--every 5] [--patience 900]
 
 DATA is a folder as for `python -m eval full`; at most `--cap` eojeols of each text are trained on, since the slowest analyser has
 to see them, too, and a tenth of that is measured on. Speed: distinct words a processor second (which a busy machine changes little),
-warm, on the first `--words` words by hash. Its own F1: of its cuts of each eojeol alone, as training asks it, on the human golds.
+warm, on the first `--words` words by hash. Its own F1: of its cuts of each eojeol alone, as training asks it, on every fifth
+sentence (`--every`) of the human golds.
 Vocabularies: preset balanced, which keeps a share of the boundaries that the teacher itself finds; and one that takes `--tokens`
 per eojeol whoever teaches, so that F1 is compared at equal tokens. A teacher that is missing, or would take longer than
 `--patience` seconds for all words, is a row that says so. Finished rows are kept in the work folder, so that a run that was
@@ -19,8 +20,8 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,23 +62,25 @@ METRICS: Final = ("boundary_f1", "recall_noun_particle", "recall_verb_ending")
 
 @dataclass(frozen=True)
 class Data:
-    """Lines trained on, lines held out, golds that people made, and distinct words: all, and some for the speed."""
+    """Lines trained on and held out; golds that people made, whole and some sentences of each; distinct words, all and some."""
 
     train: list[str]
     held: Text
     golds: list[GoldPage]
+    few: list[GoldPage]
     words: dict[str, int]
     some: list[str]
 
     @classmethod
-    def of(cls, folder: Path, cap: int, words: int) -> Data:
+    def of(cls, folder: Path, cap: int, words: int, every: int) -> Data:
         """Of a folder DATA."""
         kept, held = split(folder / "text", cap)
         counts = prepare(count_words(kept), Normalizer(), Pattern())
         asked = {word: n for raw, n in counts.items() if (word := bare(raw))}
         some = sorted(asked, key=lambda word: hashlib.sha256(word.encode()).digest())[:words]
         golds = [gold for name in GOLDS if (gold := read_gold(folder / "gold" / name)).human]
-        return cls(kept, Text.of(held), [GoldPage(gold) for gold in golds], asked, some)
+        few = [replace(gold, sentences=gold.sentences[::every]) for gold in golds]
+        return cls(kept, Text.of(held), [*map(GoldPage, golds)], [*map(GoldPage, few)], asked, some)
 
     @property
     def digest(self) -> str:
@@ -85,10 +88,11 @@ class Data:
         golds = [page.gold.digest for page in self.golds]
         return "-".join([digest_of(self.train), self.held.digest, *golds])
 
-    def figures(self, subject: ForeignTokenizer) -> list[str]:
-        """Each metric, on each gold."""
-        found = [score(subject, gold=[page], resamples=0).values for page in self.golds]
-        return [" / ".join(f"{values[metric].value:.3f}" for values in found) for metric in METRICS]
+
+def figures(subject: ForeignTokenizer, pages: Sequence[GoldPage]) -> list[str]:
+    """Each metric, on each gold."""
+    found = [score(subject, gold=[page], resamples=0).values for page in pages]
+    return [" / ".join(f"{values[metric].value:.3f}" for values in found) for metric in METRICS]
 
 
 def row(name: str, data: Data, given: argparse.Namespace, folder: Path) -> Iterable[str]:
@@ -102,16 +106,17 @@ def row(name: str, data: Data, given: argparse.Namespace, folder: Path) -> Itera
         list(segmenter.analyse(data.some))
         rate = len(data.some) / (time.process_time() - start)
         yield f"{rate:,.0f}"
-        yield data.figures(of_segmenter(name, segmenter))[0]
+        yield figures(of_segmenter(name, segmenter), data.few)[0]
         if len(data.words) / rate > given.patience:
             yield f"not run: {len(data.words) / rate / 60:.0f} minutes of analysis"
             return
-    for wanted in ({}, {"tokens_per_eojeol": given.tokens}):
+    targets: tuple[dict[str, float], ...] = ({}, {"tokens_per_eojeol": given.tokens})
+    for wanted in targets:
         options: dict[str, Any] = {"vocab_size": given.size, **wanted}
         recipe = Recipe.build({"train": options, "segment": {"segmenter": name}, "holdout": 0.0})
         vocabulary = open_spec(str(train(data.train, recipe).tokenizer.save(folder / f"{name}-{len(wanted)}")))
         yield f"{score(vocabulary, data.held, resamples=0).values['fertility'].value:.3f}"
-        yield from data.figures(vocabulary)
+        yield from figures(vocabulary, data.golds)
 
 
 def main() -> None:
@@ -122,11 +127,12 @@ def main() -> None:
     parser.add_argument("--tokens", type=float, default=2.5, help="per eojeol, in the last columns")
     parser.add_argument("--names", default="kiwi,mecab,komoran,okt,hannanum,khaiii,soynlp,whitespace,kkma")
     parser.add_argument("--words", type=int, default=1000)
+    parser.add_argument("--every", type=int, default=5)
     parser.add_argument("--patience", type=float, default=900)
     parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where finished rows are kept")
     parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
-    tell, data = Told(given.report), Data.of(given.data, given.cap, given.words)
+    tell, data = Told(given.report), Data.of(given.data, given.cap, given.words, given.every)
     eojeols = sum(len(line.split()) for line in data.train)
     tell(
         f"{machine()}\n\n{eojeols:,} eojeols, {len(data.words):,} distinct words asked; vocabularies of {given.size:,} ids; "
@@ -136,7 +142,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         for name in given.names.split(","):
             key = json.dumps(
-                [name, data.digest, given.size, given.tokens, given.words, Path(__file__).read_text("utf-8")]
+                [
+                    name,
+                    data.digest,
+                    given.size,
+                    given.tokens,
+                    given.words,
+                    given.every,
+                    Path(__file__).read_text("utf-8"),
+                ]
             )
             place = given.work / "teachers" / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
             if not place.exists():
