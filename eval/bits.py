@@ -70,14 +70,15 @@ class Material:
         lost = [float(unknown_bits(subject, found).sum()) for found in rows]
         eojeols = [sum(len(line.split()) for line in lines) for lines in self.held]
         tokens = [sum(map(len, lines)) / n for lines, n in zip(asked, eojeols, strict=True)]
+        size = subject.size or 1 + max(int(line.max(initial=0)) for line in [*train, *test])  # syllables have no list
         bits: dict[str, list[float]] = {}
         for order in self.orders:
             for share, count in self.shares.items():
                 part = [train[i] for i in self.order[:count]]
-                each = [float(line.sum()) for line in kneser_ney(part, test, order=order, size=subject.size or 1)]
+                each = [float(line.sum()) for line in kneser_ney(part, test, order=order, size=size)]
                 sums = np.bincount(half, weights=each) + lost
                 bits[f"{order} {share}"] = (sums / characters).tolist()
-        return {"name": name, "ids": subject.size, "tokens": tokens, "bits": bits}
+        return {"name": name, "ids": size, "tokens": tokens, "bits": bits}
 
     def kept(self, name: str, spec: str, work: Path) -> Row:
         """The row that the work folder has, or else a new one."""
