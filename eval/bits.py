@@ -56,7 +56,7 @@ class Material:
         self.order = np.random.default_rng(0).permutation(len(self.lines))
         ends = np.cumsum([len(self.lines[i].encode()) + 1 for i in self.order])
         self.all = round(float(ends[-1]) / 1e6, 1)
-        self.shares = {mb: int(np.searchsorted(ends, mb * 1e6)) for mb in megabytes if mb < self.all}
+        self.shares: dict[float, int] = {mb: int(np.searchsorted(ends, mb * 1e6)) for mb in megabytes if mb < self.all}
         self.shares[self.all] = len(self.lines)
         self.digest = digest_of([*self.lines, *map("\n".join, self.held), Path(__file__).read_text(encoding="utf-8")])
 
