@@ -35,6 +35,7 @@ __all__ = [
     "read_extension",
     "restored",
     "slots_of",
+    "told_of",
 ]
 
 EXTENSION: Final = "extension.json"
@@ -302,6 +303,16 @@ def digest_of(definition: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def told_of(base: Base) -> dict[str, Any]:
+    """Which base it was, for the file that tells what became of it."""
+    return {
+        "name": Path(base.name).name,
+        "kind": base.kind,
+        "size": base.size,
+        "sha256": digest_of(base.definition),
+    }
+
+
 def _told(extension: Extension) -> bytes:
     base = extension.base
     rows = base.definition.get("added_tokens") or []
@@ -312,12 +323,9 @@ def _told(extension: Extension) -> bytes:
     content = {
         "format": FORMAT,
         "koktok": version("koktok"),
-        "base": {
-            "name": Path(base.name).name,
-            "kind": base.kind,
-            "size": base.size,
+        "base": told_of(base)
+        | {
             "rows": len(base.ids),
-            "sha256": digest_of(base.definition),
             "hangul": [i for i, string in enumerate(base.strings) if holds_hangul(string)],
         },
         "mode": "fill" if extension.filled else "append",

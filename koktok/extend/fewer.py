@@ -23,7 +23,7 @@ import numpy as np
 
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extend.base_tokenizer import Base, base_of, open_base
-from koktok.extend.extension_files import digest_of
+from koktok.extend.extension_files import told_of
 from koktok.extend.learn import splits
 from koktok.files import Product, check_folder, write_folder
 from koktok.formats.tiktoken import files as files_of_ranks
@@ -252,12 +252,7 @@ def _files(base: Base, table: NDArray[np.int64], removed: Sequence[int]) -> dict
     told = {
         "format": FORMAT,
         "koktok": version("koktok"),
-        "base": {
-            "name": Path(base.name).name,
-            "kind": base.kind,
-            "size": base.size,
-            "sha256": digest_of(base.definition),
-        },
+        "base": told_of(base),
         "size": int(table.max()) + 1,
         "removed": [{"id": i, "token": base.tokens[i]} for i in removed],
     }
