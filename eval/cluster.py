@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -228,27 +230,41 @@ def main() -> None:
         if given.mb:
             from eval.heaps import base_lines, write_sized
 
-            text = work / "text.txt"
-            write_sized(base_lines(given.text), int(given.mb * 1e6), text)
+            text = work / f"text-{given.mb:g}mb.txt"
+            if not text.exists():
+                write_sized(base_lines(given.text), int(given.mb * 1e6), text)
         size = text.stat().st_size / 1e6
         tell(f"{machine()}\n{size:.0f} MB, {given.cores} cores\n")
         tell("| stage | s | processor s | of it Java | MB/s | GB of memory | beside one machine |\n" + "|---" * 7 + "|")
+        kept = work / "measured.json"
+        found: dict[str, list[float]] = json.loads(kept.read_text()) if given.only and kept.exists() else {}
         made: dict[str, object] = {}
         took: dict[str, float] = {}
         for stage, (name, _) in STAGES.items():
-            if ("encode" in stage and not given.tokenizer) or (given.only and stage not in given.only.split(",")):
+            if "encode" in stage and not given.tokenizer:
                 continue
-            words = [sys.executable, "-m", "eval.cluster", str(text), "--stage", stage, "--work", str(work)]
-            words += ["--cores", str(given.cores), *(["--tokenizer", str(given.tokenizer)] if given.tokenizer else [])]
-            wall, cpu, jvm, peak = measured(words)
-            took[stage] = max(0.0, cpu - took.get("start", 0.0)) if stage.startswith("many") else cpu
+            which, _, rest = stage.partition("-")
+            if not given.only or stage in given.only.split(","):
+                words = [sys.executable, "-m", "eval.cluster", str(text), "--stage", stage, "--work", str(work)]
+                words += ["--cores", str(given.cores)]
+                words += ["--tokenizer", str(given.tokenizer)] if given.tokenizer else []
+                if stage in ("one-encode", "many-encode"):  # not a second run
+                    shutil.rmtree(work / which, ignore_errors=True)
+                found[stage] = [*measured(words)]
+                kept.write_text(json.dumps(found))
+                what = rest.split("-")[0]
+                if which == "many":
+                    if what not in made:
+                        made[what] = content(work, f"one-{what}")
+                    if content(work, stage) != made[what]:
+                        raise SystemExit(f"{name}: other bytes than one machine's")
+            if stage not in found:
+                continue
+            wall, cpu, jvm, peak = found[stage]
+            took[stage] = max(0.0, cpu - took.get("start", 0.0)) if which == "many" else cpu
             tell(
                 f"| {name} | {wall:.1f} | {cpu:.1f} | {jvm:.1f} | {size / wall:.1f} | {peak:.2f} | {beside(stage, took)} |"
             )
-            if stage != "start":
-                found, what = content(work, stage), stage.split("-")[1]
-                if made.setdefault(what, found) != found:
-                    raise SystemExit(f"{name}: other bytes than one machine's")
         tell("")
         for line in on_paper(size, took, work):
             tell(line)

@@ -14,10 +14,10 @@ DATA is a folder with `text/`, or `corpus:bench-ko`; all rows learn from the sam
 * `add_tokens`: the same pieces with Hangul as added tokens of the base.
 
 Tokens are those of eojeols with Hangul, and of all; F1 is of token borders between two syllables against Kiwi's borders of morphemes.
-At `--at` pieces: ids of lines without Hangul that changed (100 MB: files of installed packages and of /usr/share/doc, and Chinese and
-emoji made by chance), new pieces that their own text does not reach, lines of 10,000 that tiktoken, SentencePiece or llama.cpp
-(where installed) cut otherwise than Hugging Face does, of those that they cut alike before. Seconds are of one processor, memory the
-most that a process of its own took. Lists are kept in `--work`, so that a run that was stopped goes on.
+At `--at` pieces: ids of lines without Hangul that changed (100 MB: Chinese and emoji made by chance, corpus:open-en and corpus:code,
+Python's own library, installed packages), new pieces that their own text does not reach, lines of 10,000 that tiktoken, SentencePiece or
+llama.cpp (where installed) cut otherwise than Hugging Face does, of those that they cut alike before. Seconds are of one processor,
+memory the most that a process of its own took. Lists are kept in `--work`, so that a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ import random
 import re
 import resource
 import sys
+import sysconfig
 import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,6 +60,7 @@ from koktok.segment import Policy, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.segmented import Kind
+from koktok.text.corpora import texts
 from koktok.train.lattice import TRUST
 
 BASES = "package:qwen3,package:llama3,package:o200k_base,package:mistral-v1"
@@ -326,7 +328,11 @@ class Figures(NamedTuple):
 
 
 def other_lines(megabytes: int) -> Iterator[str]:
-    """Lines without Hangul: English and code of installed packages, /usr/share/doc, Chinese and emoji made by chance."""
+    """Lines without Hangul, the same wherever the same packages are.
+
+    A fifth is Chinese and emoji made by chance; then come corpus:open-en and corpus:code, Python's own library, and installed packages
+    in the order of their names.
+    """
     want = megabytes * 1_000_000
     chance = random.Random(16)
     han = [chr(code) for code in range(0x4E00, 0xA000)]
@@ -337,35 +343,27 @@ def other_lines(megabytes: int) -> Iterator[str]:
         line = "".join(chance.choice(marks[0]) + chance.choice(("", "", "", " ", "，", "\u200d")) for _ in range(n))
         made += len(line.encode())
         yield line
-    places = [
-        Path(np.__file__).parent.parent,
-        Path("/usr/share/doc"),
-        Path("/usr/share/perl"),
-        Path("/usr/share/vim"),
-    ]
-    for place, share in zip(places, (0.6, 0.7, 0.85, 1.0), strict=True):
-        for file in _files(place):
-            if made >= want * share:
-                break
-            if (
-                file.suffix not in (".py", ".md", ".rst", ".txt", ".json", ".html", ".pm", ".vim", ".h", "")
-                or not file.is_file()
-            ):
-                continue
-            try:
-                text = file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):
-                continue
-            for line in text[:300_000].splitlines():
-                if line and len(line) < 5000 and not holds_hangul(line.encode()):
-                    made += len(line.encode()) + 1
-                    yield line
+    places = sysconfig.get_paths()
+    corpora = (file for name in ("open-en", "code") for file in texts(name))
+    for file in chain(corpora, _files(Path(places["stdlib"])), _files(Path(np.__file__).parent.parent)):
+        if made >= want:
+            return
+        if file.suffix not in (".py", ".pyi", ".md", ".rst", ".txt", ".json", ".html", ".h"):
+            continue
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+        for line in text.splitlines():
+            if line and len(line) < 5000 and not holds_hangul(line.encode()):
+                made += len(line.encode()) + 1
+                yield line
 
 
 def _files(place: Path) -> Iterator[Path]:
-    """Files below a folder in the order of their names, without a look at all of them first."""
+    """Files below a folder in the order of their names, without a look at all of them first; packages that others installed apart."""
     for folder, inner, names in os.walk(place):
-        inner.sort()
+        inner[:] = sorted(name for name in inner if name != "site-packages")
         yield from (Path(folder, name) for name in sorted(names))
 
 

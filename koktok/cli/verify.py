@@ -28,6 +28,12 @@ def verify(
     sample: Annotated[
         int | None, typer.Option(min=1, help="Lines for the slow checks, spread over the text. [20000]")
     ] = None,
+    strings: Annotated[
+        int | None,
+        typer.Option(
+            "--random", min=0, help="Of an extension: random strings to look at besides, and byte strings. [10000]"
+        ),
+    ] = None,
     runtimes: Annotated[
         bool, typer.Option("--runtimes", help="Also say which runtimes that are installed here give the same ids.")
     ] = False,
@@ -45,7 +51,7 @@ def verify(
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # it would say that there is no PyTorch
     lines = islice(_lines(paths, field), limit)
     with Talk(quiet=quiet) as talk:
-        report = check(tokenizer, lines, exports=exports or (), sample=sample or SAMPLE, tell=talk)
+        report = check(tokenizer, lines, exports=exports or (), sample=sample or SAMPLE, strings=strings, tell=talk)
     if as_json:
         print_line(report.to_json())
     else:

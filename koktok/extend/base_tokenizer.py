@@ -309,7 +309,7 @@ def _nodes(node: Any) -> list[dict[str, Any]]:
 
 def _kind(name: str, definition: Mapping[str, Any]) -> Kind:
     model = definition["model"]
-    kind = model.get("type")
+    kind = model.get("type", "BPE" if "merges" in model else "WordPiece")  # older files do not say it
     if kind == "Unigram":
         return "unigram"
     if kind != "BPE":

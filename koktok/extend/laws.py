@@ -131,6 +131,17 @@ def on_text(base: Base, new: Base, lines: Iterable[str], size: int = 1000) -> It
         yield from _compared(base, new, batch)
 
 
+def on_bytes(base: Base, new: Base, strings: Iterable[bytes]) -> Iterator[Said]:
+    """The same of byte strings that need be no text, given to the models as they are: for byte-level bases."""
+    before, after = base.runner.model, new.runner.model
+    for string in strings:
+        old = [found.id for found in before.tokenize(base.spelled(string))]
+        now = [found.id for found in after.tokenize(new.spelled(string))]
+        same = old == now or holds_hangul(string)
+        yield Said(UNCHANGED, same, f"{string!r}: {old[:8]} became {now[:8]}")
+        yield Said(LONGER, len(now) <= len(old), f"{string!r}: {len(old)} tokens became {len(now)}")
+
+
 def _compared(base: Base, new: Base, lines: Sequence[str]) -> Iterator[Said]:
     normalizer = base.runner.normalizer
     for line, before, after in zip(lines, base.encode(lines), new.encode(lines), strict=True):

@@ -19,7 +19,7 @@ from koktok.foreign.imported import load_folder
 from koktok.progress import Tell
 from koktok.tokenizer import Tokenizer
 from koktok.verify.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf
-from koktok.verify.extension import verify_extension, verify_pruned
+from koktok.verify.extension import RANDOM, verify_extension, verify_pruned
 from koktok.verify.finding import CheckResult, Loss, Tally, Verification
 from koktok.verify.folders import saving, specials, specials_of_format
 from koktok.verify.formats import Unopened, ggufs, open_formats
@@ -41,6 +41,7 @@ def verify(
     *,
     exports: Iterable[str | Path] = (),
     sample: int = SAMPLE,
+    strings: int | None = None,
     tell: Tell | None = None,
 ) -> Verification:
     """Check everything about a folder.
@@ -55,6 +56,9 @@ def verify(
         Exports, folders or files, that must be the same tokenizer.
     sample : int
         How many lines the slow checks look at: transformers, offsets, batches, streams.
+    strings : int, optional
+        How many random strings an extension is looked at with besides, 10,000 by default; of a byte-level base as many random
+        byte strings, too.
     tell : callable, optional
         Called with a stage, lines done and their total.
 
@@ -66,7 +70,8 @@ def verify(
     Raises
     ------
     UsageError
-        When the folder holds a tokenizer that koktok imported and another library runs, or no export lies at a place.
+        When the folder holds a tokenizer that koktok imported and another library runs, no export lies at a place, or `strings`
+        came for a folder that is no extension.
 
     Examples
     --------
@@ -81,7 +86,14 @@ def verify(
     """
     place = folder_of(Path(folder))
     if is_extension(place):
-        return verify_extension(place, lines, exports=exports, tell=tell)
+        return verify_extension(
+            place, lines, exports=exports, strings=RANDOM if strings is None else strings, tell=tell
+        )
+    if strings is not None:
+        raise UsageError(
+            f"random strings are for extensions, and `{place}` is none",
+            hint=f"koktok verify {place} TEXT, without --random",
+        )
     if is_pruned(place):
         return verify_pruned(place, lines, exports=[*exports])
     try:

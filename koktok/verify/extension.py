@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from koktok.errors import ArtifactError, KoktokError
 from koktok.extend import laws
@@ -20,10 +21,10 @@ from koktok.progress import Tell
 from koktok.verify.finding import CheckResult, Tally, Verification
 from koktok.verify.probes import tricky_lines
 
-__all__ = ["verify_extension", "verify_pruned"]
+__all__ = ["RANDOM", "verify_extension", "verify_pruned"]
 
-RANDOM = 10_000
-"""Random strings that are looked at besides the text."""
+RANDOM: Final = 10_000
+"""Random strings that are looked at besides the text, and of a byte-level base as many random byte strings."""
 
 _BATCH = 1000
 
@@ -35,9 +36,10 @@ def verify_extension(
     lines: Iterable[str],
     *,
     exports: Iterable[str | Path] = (),
+    strings: int = RANDOM,
     tell: Tell | None = None,
 ) -> Verification:
-    """Everything about an extension; `exports` are bases that it must be an extension of."""
+    """Everything about an extension, on so many random `strings` too; `exports` are bases that it must be an extension of."""
     try:
         told = read_extension(folder)
         files = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix in (".json", ".model")}
@@ -59,21 +61,24 @@ def verify_extension(
         except KoktokError as error:
             tally.see(False, "{}", error.message)
     texts = list(dict.fromkeys(lines))
-    looked = [*texts, *tricky_lines(), *_random_strings(RANDOM)]
+    tricky = list(tricky_lines())
+    waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
     libraries = [
         (name, Tally(f"ids: {name}", "the same ids, where the base's are"), old, now)
         for name, old, now in _libraries(folder, told)
     ]
-    for first in range(0, len(looked), _BATCH):
-        batch = looked[first : first + _BATCH]
+    while batch := list(islice(waiting, _BATCH)):
         _see(tallies, laws.on_text(base, new, batch))
         for _, tally, old, now in libraries:
             before, after = base.encode(batch), new.encode(batch)
             for line, ours, theirs, a, b in zip(batch, after, now(batch), before, old(batch), strict=True):
                 if a == b:
                     tally.see(ours == theirs, "{}: {} and {}", line, ours, theirs)
+        done += len(batch)
         if tell is not None:
-            tell("verify", min(first + _BATCH, len(looked)), len(looked))
+            tell("verify", done, total)
+    if base.kind == "bytes":
+        _see(tallies, laws.on_bytes(base, new, _random_bytes(strings)))
     every = [*tallies.values(), *(tally for _, tally, _, _ in libraries)]
     findings = [_allowed(tally, base) for tally in every]
     shown = f"{told['base']['name']} (sha256 {told['base']['sha256'][:16]}) with {len(told['pieces']):,} new pieces"
@@ -178,3 +183,12 @@ def _random_strings(n: int) -> Iterator[str]:
         if not holds_hangul(text.encode()):
             yield text
             n -= 1
+
+
+def _random_bytes(n: int) -> Iterator[bytes]:
+    """Byte strings, the same every time: half of them of any bytes, half of such as begin or continue characters."""
+    chance = random.Random(14)
+    some = bytes(range(0x80, 0x100))
+    for k in range(n):
+        size = chance.randint(1, 16)
+        yield chance.randbytes(size) if k % 2 else bytes(chance.choices(some, k=size))

@@ -351,19 +351,32 @@ def test_verify_proves_a_folder_and_refutes_a_harmed_one(tmp_path: Path) -> None
     _, _, files = made_of(ranked(), 60)
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-    report = verify(tmp_path, LINES[:200])
+    report = verify(tmp_path, LINES[:200], strings=2_000)
     assert report.passed
     looked = {finding.check: finding.looked for finding in report.findings}
-    assert looked["ids: tiktoken"] >= 10_000
-    assert looked[laws.UNCHANGED] >= 10_000
+    assert looked["ids: tiktoken"] >= 2_000
+    assert looked[laws.UNCHANGED] >= 4_000  # random text, and bytes that need be none
     content = json.loads(files["tokenizer.json"])
     content["model"]["merges"].append(["t", "h"])
     content["model"]["vocab"].setdefault("th", 9999)
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
     failed = {finding.check for finding in verify(tmp_path, LINES[:20]).findings if finding.outcome == "fail"}
     assert laws.MERGES in failed
+    base = ranked()
+    plain, harmed = (
+        {said.law for said in laws.on_bytes(base, one, [b"th", b"\xff\xea", "가".encode()]) if not said.holds}
+        for one in (
+            base_of("", {"tokenizer.json": files["tokenizer.json"]}),
+            base_of("", {"tokenizer.json": json.dumps(content)}),
+        )
+    )
+    assert not plain
+    assert harmed == {laws.UNCHANGED}
     (tmp_path / "extension.json").write_text("{}")
     assert not verify(tmp_path).passed
+    Tokenizer(Recipe(), Vocab.unigram({"가": -1.0})).save(tmp_path / "plain")
+    with pytest.raises(UsageError, match="for extensions"):
+        verify(tmp_path / "plain", strings=1)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
