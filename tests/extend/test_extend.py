@@ -290,6 +290,11 @@ def test_bases_that_cannot_be_extended(tmp_path: Path) -> None:
 
     chars = tokenizers.Tokenizer(models.BPE({"a": 0, "<unk>": 1}, [], unk_token="<unk>"))
     refused(chars, "without bytes to fall back on")
+    node = json.loads(chars.to_str())
+    del node["model"]["type"]  # as older versions of the library wrote it
+    (tmp_path / "tokenizer.json").write_text(json.dumps(node))
+    with pytest.raises(ArtifactError, match="without bytes to fall back on"):
+        open_base(str(tmp_path / "tokenizer.json"))
     refused(tokenizers.Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")), "is a WordPiece model")
     apart = byte_level()
     apart.normalizer = tokenizers.normalizers.NFD()
