@@ -158,7 +158,7 @@ def main() -> None:
         if given.memory:
             ten = base / "ten.txt"
             ten.write_bytes(given.text.read_bytes().replace(b"\n\n", b"\n") * 10)
-            print("| one worker, Python and compiled code among it | MiB | seconds |\n|---|---|---|")
+            print("\n| one worker, Python and compiled code among it | MiB | seconds |\n|---|---|---|")
             for what, words in (
                 ("the text, a line a document", [str(given.text), "--documents", "record"]),
                 ("ten times the text, one document", [str(ten), "--documents", "file"]),
@@ -170,7 +170,7 @@ def main() -> None:
                 print(f"| {what} | {peak:,.0f} | {seconds:.1f} |", flush=True)
                 shutil.rmtree(f"{out}-packed")
         print(
-            "| unit | tokens masked | χ² by length | share chosen, by tokens of a unit (8: 8 and more) |\n|---|---|---|---|"
+            "\n| unit | tokens masked | χ² by length | share chosen, by tokens of a unit (8: 8 and more) |\n|---|---|---|---|"
         )
         for unit, plan in plans.items():
             raw = Instances(packed, plan, masked=False)
