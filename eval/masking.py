@@ -124,7 +124,9 @@ class Probes:
             self.ner.append((ids, [IGNORED, *labels, IGNORED], encoding.offsets[:94], tags))
         names = {tokenizer.vocab.tokens[i]: i for i in range(tokenizer.vocab.size)}
         self.josa_ids = [names[josa] for josa in JOSA]
-        self.josa = list(self._josa(tokenizer, [text for text, _ in rated[given.fine + 2000 :]], given.josa))
+        self.josa = list(
+            self._josa(tokenizer, [text for text, _ in rated[given.fine + 2000 :][: 20 * given.josa]], given.josa)
+        )
 
     def _josa(self, tokenizer: Any, texts: list[str], most: int) -> Iterator[tuple[list[int], int, int]]:
         """Ids with one particle masked, its place, and its number."""
