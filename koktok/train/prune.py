@@ -120,10 +120,11 @@ class Choice:
     def refill(self, alive: NDArray[np.bool_], dead: NDArray[np.bool_], cut: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Fill the free places with the pieces that would save most in place of the tokens between a decoder's cuts.
 
-        Dead ones come back only where no other piece would save anything, or none of a group that has a floor.
+        Where nothing saves anything, what costs least there. Dead ones come back only where no other piece could be used
+        at all, or none of a group that has a floor.
         """
         gain = join(self.lattice, self.costs, self.price, cut)
-        order = np.where(dead, -1.0, np.where(gain > 0, gain, -2.0))
+        order = np.where(dead | (gain == 0.0), -np.inf, gain)  # 0: no two tokens in the text that it could replace
         order[alive] = np.inf
         among = alive | dead
         among[self.lattice.piece] = True

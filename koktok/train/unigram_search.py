@@ -395,8 +395,9 @@ class Run:
 
         Training the scores again would only make other pieces dead, so those of the others stay. A free place goes to what
         saves most where it takes the place of the tokens that stand there now, and swallows no boundary, for those that are
-        kept are as many as they should be. Where nothing saves anything, dead pieces stay, and are used at least for the
-        text that they spell.
+        kept are as many as they should be; where nothing saves anything, to what swallows least, which are rare words. Dead
+        pieces stay where nothing else could be used, and then for the text that they spell at least: such a piece is often
+        a frequent one (었습니다), which swallows its boundary in every word.
         """
         choice = self._choice(size, found.times * DEAR)
         dead = np.zeros_like(self.fixed)

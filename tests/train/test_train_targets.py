@@ -137,6 +137,17 @@ def test_every_piece_is_used_by_some_word(text, size, options):
     assert trained.log["dead_pieces_replaced"] >= 0
 
 
+def test_where_no_piece_saves_anything_what_costs_least_lives():
+    """Law 15: every boundary is kept with fewer pieces, and still each piece is one that some word needs."""
+    counts = SegmentedCounts.from_marked(
+        {" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10, " 집|에|는": 5, " 학교|는": 7}
+    )
+    for size in range(263, 269):
+        vocab = train_unigram(counts, vocab_size=size, preset="aligned", min_count=2, aligned=False).vocab
+        _, _, used = account(vocab, counts)
+        assert used >= {piece for piece in vocab.pieces if len(piece) > 1}, size
+
+
 def test_where_the_text_has_no_more_pieces_they_spell_themselves():
     counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
     for size in range(263, 274):
