@@ -121,6 +121,17 @@ def test_no_name_is_given_twice() -> None:
     assert not {name for name, n in classes.items() if n > 1}
 
 
+def test_only_rooms_list_their_names() -> None:
+    """Every other module is private; what a room shows stands in its `__init__`, or in the file that it is."""
+    inside = {path: path.read_text(encoding="utf-8") for path in MODULES if path.parent.name != "koktok"}
+    lists = {"__all__"}
+    assert not [
+        path
+        for path, text in inside.items()
+        if lists & {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    ]
+
+
 def test_no_constant_stands_twice() -> None:
     """What files are spelled with: a text, or some of them, under one name in one place."""
     found: dict[tuple[str, str], list[str]] = {}

@@ -17,8 +17,6 @@ from koktok.errors import InputError, UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["TokenArray", "checked_flat", "id_type"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenArray:

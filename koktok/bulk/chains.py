@@ -30,7 +30,6 @@ from koktok.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["chain_of", "joins_of", "solve_bpe", "solve_bpe_by_joins"]
 
 _SHORT = 40  # parts: so many are looked over before every join, which beats a heap
 _NONE = 1 << 62

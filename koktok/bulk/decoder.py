@@ -33,7 +33,6 @@ from koktok.vocab import MARK, Vocab
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Decoder"]
 
 _BATCH = 1 << 17  # ids handed to a thread at once: their text stays in the second cache until strings are made of it
 _INLINE = 7

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
     from koktok.vocab import Vocab
 
-__all__ = ["Encoder"]
 
 _ROOM = 1 << 16
 """Units a block: some 400 KB of UTF-16, whose records stay in the second cache until they are written out."""

@@ -18,7 +18,6 @@ from koktok.bulk.units import NOT_PLAIN, code_point
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["RULES", "classes_of", "cut_published"]
 
 _AS_TYPED, _FIRST, _BEHIND = range(3)
 

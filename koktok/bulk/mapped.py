@@ -16,8 +16,6 @@ from koktok.errors import InputError
 from koktok.text.records import is_plain
 from koktok.text.sources import Source, read_blocks
 
-__all__ = ["mapped_blocks"]
-
 _BLOCK = 1 << 20  # bytes handed to a thread at once
 _LONGEST = 1 << 26  # a longer line is the reader's to refuse
 

@@ -20,7 +20,6 @@ from numba import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LONGEST", "TABLE_BYTES", "WordTable", "count_ids", "expand", "hash_units"]
 
 LONGEST = 32
 """Units of UTF-16: longer ones are solved each time they come."""

@@ -23,7 +23,6 @@ from koktok.text.normalize import Normalizer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CODEC", "Blocks", "Texts"]
 
 CODEC = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 """Units as the machine keeps numbers of 16 bits."""

@@ -23,7 +23,6 @@ from koktok.vocab import BYTE_CHARS, MARK, SCORE_STEP, Vocab
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NO_PIECE", "PARENT", "Trie", "put_bytes", "read_symbols", "step"]
 
 NO_PIECE = 1
 """The value of a node where no piece ends; scores are at most 0."""

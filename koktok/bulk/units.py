@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from koktok.text.normalize import Normalizer
 
-__all__ = ["DIGIT", "NOT_PLAIN", "REPEATED", "code_point", "cut_units", "cuts_of", "marks_of"]
 
 NOT_PLAIN = 15
 """The mark of a character that normalization may touch."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from koktok.count.counting import Shard
     from koktok.text.records import ReadReport
 
-__all__ = ["count"]
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Parquet file to write.", show_default=False)]
 MinCount = Annotated[int, typer.Option(min=1, max=10**12, help="Words that come less often are left out.")]

@@ -21,8 +21,6 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-__all__ = ["interruptible"]
-
 PATIENCE = 0.2
 """Seconds after which the main thread is taken for blocked: code of its own would have answered long ago."""
 

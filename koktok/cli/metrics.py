@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["metrics"]
-
 
 def metrics(
     which: Annotated[

@@ -18,8 +18,6 @@ from koktok.recipe import Recipe
 from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer
 
-__all__ = ["announced", "is_log", "print_estimate", "print_training", "tell_of_peer", "write_log"]
-
 MEANING = (
     "Fewer tokens make text shorter. F1 is silver: how well the borders inside words meet the morphemes that the analyser (no "
     "human) finds, between syllables, and over all gaps; josa and eomi are the shares of its borders before particles and "

@@ -33,8 +33,6 @@ try:
 except ImportError:
     raise MissingExtraError("datatrove", "datatrove") from None
 
-__all__ = ["KoktokCounter", "KoktokInstances", "KoktokTokenizer"]
-
 
 class KoktokCounter(PipelineStep):  # type: ignore[misc]
     """Count the words of documents, which go on to the next step; `koktok count merge FOLDER/*.parquet` adds the ranks up.

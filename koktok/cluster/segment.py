@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["segment_to_file", "words_to_analyse"]
 
 _WORDS = 1 << 12
 """Words that travel together."""

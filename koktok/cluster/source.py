@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["KoktokSource", "encode", "encode_files", "register"]
 
 SHARD_BYTES = 128 << 20
 """Text of a shard: some 30 million tokens of Korean, and what a task holds in memory besides their ids."""

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-__all__ = ["count_runs", "count_to_files", "count_words", "fingerprint", "read_text", "session", "told_plainly"]
 
 JAVA = "apt-get install openjdk-17-jre-headless"
 """How Debian gets what Spark runs on; Java 21 does as well."""

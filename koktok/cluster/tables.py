@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-__all__ = ["PLACED", "ROWS", "gathered", "packed", "placed", "rows_of", "unpacked"]
 
 ROWS = 1 << 18
 """Rows of a table at most: some 10 MB."""

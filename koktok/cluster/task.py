@@ -26,24 +26,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-__all__ = [
-    "BAD",
-    "LINES",
-    "NUMBERS",
-    "PARTS",
-    "PIECES",
-    "RUNS",
-    "TEXT",
-    "TOLD",
-    "WORDS",
-    "Kind",
-    "added_up",
-    "counted_parts",
-    "counted_rows",
-    "cut",
-    "documents_of",
-    "ranges_of",
-]
 
 TEXT, TOLD, WORDS, RUNS = "text", 0, 1, 2
 """The column of documents, and the kinds of rows of a count: what sources tell, words, runs of words."""

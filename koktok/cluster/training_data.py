@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from koktok.foreign import ImportedTokenizer
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["write_part", "write_to_folder"]
-
 
 def write_part(
     documents: Iterable[str],

@@ -21,7 +21,6 @@ from koktok.files import write_file
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "About", "Counted", "about", "is_count_file", "read_counts", "runs_file", "write_counts"]
 
 FORMAT = 2
 """Version of the file; a newer one is refused, an older one is read for ever. Files of words of format 1 had `documents`."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["WORD", "Counts", "Dropped", "count_words", "summed", "words_of"]
 
 WORD = " *[^ ]+| +"
 """A word as a regular expression; spaces at the end of a line stand alone."""

@@ -23,7 +23,6 @@ from koktok.text.pretokenize import Pattern
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["after_a_space", "prepare", "prepare_runs", "untouched", "words_in"]
 
 _ASCII = [
     chr(i) for i in (*range(ord("a"), ord("z") + 1), *range(ord("A"), ord("Z") + 1), *range(33, 65), *range(91, 97))

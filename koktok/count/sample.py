@@ -21,7 +21,6 @@ from koktok.count.counts import Counts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["WHOLE", "enough", "sampled", "weights"]
 
 WHOLE = 125_000
 """To here all distinct words are trained on (some 3 MB of text)."""

@@ -24,7 +24,6 @@ from koktok.progress import Done
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["DEFAULT", "LONGEST_WORD", "candidates", "learn"]
 
 BLOCK, TOGETHER = 64, 4
 """Words that begin alike make a block, whose tree is built once; a step takes so many blocks, drawn anew in every pass."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-__all__ = ["FOLDER", "Dpe", "DpeDials", "one_thread"]
 
 FOLDER: Final = Product("dpe.sha256", "segmentation", frozenset({"dpe.json", "dpe.safetensors"}))
 """Product of `koktok segment --learn`."""

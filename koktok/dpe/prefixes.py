@@ -17,7 +17,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["END", "FREE", "NONE", "UNKNOWN", "Prefixes", "TaggedWord", "joined", "prefixes_of"]
 
 END: Final = "\n"
 """Stands behind every word, and may end a piece: the ending of a word is another piece than the same letters inside."""

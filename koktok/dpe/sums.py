@@ -15,7 +15,6 @@ from koktok.dpe.prefixes import FREE, Prefixes
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["arcs_of", "best", "fresh_weights", "marginal"]
 
 NEVER = -1e30
 """Log probability of what is no piece; finite, because a sum over infinities has no gradient."""

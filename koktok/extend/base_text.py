@@ -31,7 +31,6 @@ from koktok.train.lattice import TRUST
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BaseText", "prepare"]
 
 _BATCH = 1 << 15
 _TRUST = np.array([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])

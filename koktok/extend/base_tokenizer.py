@@ -28,7 +28,6 @@ from koktok.vocab import BYTE_OF, BYTE_PIECES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["HANGUL", "HANGUL_BYTES", "SPACE", "Base", "base_of", "holds_hangul", "of_ranks", "open_base", "runner_of"]
 
 Kind = Literal["bytes", "chars", "unigram"]
 

@@ -13,8 +13,6 @@ from typing import Final
 from koktok.extend.extension_files import Extension
 from koktok.extend.learn import SizePoint
 
-__all__ = ["LEAST_EXPOSURE", "CostModel", "card", "frontier_rows"]
-
 LEAST_EXPOSURE: Final = 1000
 """Times in a GB that the median new piece should stand: below, most new rows hardly move in a short continued training."""
 

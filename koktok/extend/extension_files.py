@@ -25,19 +25,6 @@ from koktok.files import Product
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
 
-__all__ = [
-    "EXTENSION",
-    "FOLDER",
-    "Extension",
-    "digest_of",
-    "extended",
-    "is_extension",
-    "read_extension",
-    "restored",
-    "slots_of",
-    "told_of",
-]
-
 EXTENSION: Final = "extension.json"
 """The file that makes a folder an extension."""
 

@@ -17,7 +17,6 @@ from numba import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["UNKNOWN", "Joints", "TokenRows", "hash_of"]
 
 UNKNOWN = -1
 _INSIDE = -2

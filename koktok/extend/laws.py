@@ -16,8 +16,6 @@ from koktok.extend.base_tokenizer import Base, holds_hangul
 from koktok.extend.extension_files import digest_of, restored
 from koktok.hangul import SYLLABLES
 
-__all__ = ["Said", "on_text", "proof"]
-
 
 class Said(NamedTuple):
     """One thing that was looked at.

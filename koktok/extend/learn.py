@@ -25,8 +25,6 @@ from koktok.extend.joins import Joints, TokenRows, hash_of
 from koktok.progress import Tell, silent
 from koktok.train.bpe import Queue
 
-__all__ = ["NU", "LearnOptions", "Piece", "PieceList", "SizePoint", "learn", "splits"]
-
 NU: Final = 1.0
 """The penalty by default: a join counts where it swallows no border of morphemes, and not where it does."""
 

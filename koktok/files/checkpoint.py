@@ -15,8 +15,6 @@ from typing import Any
 
 from koktok.files.workplace import sha256_of, sync
 
-__all__ = ["Checkpoint", "noted_files", "whole"]
-
 
 def noted_files(files: Iterable[Path]) -> dict[str, dict[str, Any]]:
     """Size and SHA-256 of files by name, which the disk has when this returns."""

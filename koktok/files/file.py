@@ -10,8 +10,6 @@ from pathlib import Path
 from koktok.errors import InputError, UsageError
 from koktok.files.workplace import place_of, probe, sync, typed, workplace, workplace_of
 
-__all__ = ["check_file", "write_file"]
-
 _FRESH = "new.file"
 
 Ours = Callable[[Path], bool]

@@ -46,8 +46,6 @@ from koktok.files.workplace import (
     workplace_of,
 )
 
-__all__ = ["Product", "check_folder", "publish", "read_settled", "scratch", "settle", "sweep", "write_folder"]
-
 Read = TypeVar("Read")
 
 _STAGED = "new"

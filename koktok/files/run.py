@@ -20,8 +20,6 @@ from koktok.files.checkpoint import Checkpoint
 from koktok.files.product import publish, settle
 from koktok.files.workplace import place_of, probe, sha256_of, sync, typed, workplace, workplace_of
 
-__all__ = ["MANIFEST", "read_manifest", "resumable", "writing"]
-
 MANIFEST = "manifest.json"
 _NOTES, _SHARDS = "progress.jsonl", "shards"
 

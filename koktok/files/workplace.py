@@ -21,23 +21,6 @@ from pathlib import Path
 
 from koktok.errors import InputError, UsageError
 
-__all__ = [
-    "LOCK",
-    "PATIENCE",
-    "TICK",
-    "beside",
-    "cache_dir",
-    "inside",
-    "path_of",
-    "place_of",
-    "probe",
-    "sha256_of",
-    "sync",
-    "typed",
-    "workplace",
-    "workplace_of",
-]
-
 PATIENCE = 60.0
 """Seconds that a writer waits for another one of the same name; most writing takes milliseconds."""
 

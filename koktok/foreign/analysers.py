@@ -17,8 +17,6 @@ from koktok.segment import Policy, Segmenter, segmenter_for
 from koktok.segment.konlpy import KONLPY
 from koktok.segment.policy import cuts_of
 
-__all__ = ["ANALYSERS", "mecab_spans", "mecab_version", "of_segmenter", "open_segmenter"]
-
 
 def mecab_version() -> str:
     """The version of python-mecab-ko, or "not installed"."""

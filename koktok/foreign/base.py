@@ -20,8 +20,6 @@ import numpy.typing as npt
 from koktok.errors import InputError, KoktokError, UsageError
 from koktok.files import typed
 
-__all__ = ["ForeignTokenizer", "Found", "Row", "Rows", "asking"]
-
 Ints = npt.NDArray[np.int64]
 
 Found = tuple[list[int], list[tuple[int, int]]]

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["main"]
-
 Ask = Callable[[str], None]
 """Everything that is ever done with one text."""
 

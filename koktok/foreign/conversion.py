@@ -22,8 +22,6 @@ from koktok.formats import gguf
 from koktok.special import NO_LIMIT, ROLES
 from koktok.vocab import splits
 
-__all__ = ["agreement", "gguf_table", "hf_files"]
-
 
 def hf_files(tokenizer: ImportedTokenizer) -> dict[str, str | bytes]:
     """A folder for transformers: tokenizer.json, and a config where none came with it.

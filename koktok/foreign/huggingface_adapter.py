@@ -18,8 +18,6 @@ from koktok.formats.hf import parsed, utf8
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, wordpiece_json
 from koktok.vocab import BYTE_OF, check_sparse
 
-__all__ = ["HuggingFace", "open_gpt2", "open_hf", "open_wordpiece"]
-
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")

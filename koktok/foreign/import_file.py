@@ -25,8 +25,6 @@ from koktok.formats.hf import checked_json, utf8
 from koktok.formats.published import VOCABULARIES, RanksPattern, published
 from koktok.tokenizer import Tokenizer
 
-__all__ = ["import_tokenizer", "load"]
-
 
 def load(path: str | Path) -> Tokenizer | ImportedTokenizer:
     """A tokenizer of any kind: of a folder that koktok wrote, or of another library, which then runs it.

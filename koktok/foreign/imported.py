@@ -34,7 +34,6 @@ from koktok.vocabularies import folder_of
 if TYPE_CHECKING:
     from koktok.bulk import TokenArray
 
-__all__ = ["PROBES", "ImportedTokenizer", "ImportedVocab", "load_folder", "load_imported"]
 
 FORMAT = 1
 """Version of the layout of an imported folder."""

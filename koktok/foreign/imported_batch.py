@@ -19,7 +19,6 @@ from koktok.bulk.texts import Texts
 if TYPE_CHECKING:
     from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer
 
-__all__ = ["LibraryDecoder", "LibraryEncoder"]
 
 _BATCH, _DOCUMENTS = 1 << 21, 1 << 14
 

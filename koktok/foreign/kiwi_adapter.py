@@ -14,8 +14,6 @@ from koktok.foreign.trial import prove
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.formats.hf import parsed, utf8
 
-__all__ = ["KiwiSubwords", "open_kiwi", "open_kiwi_sw"]
-
 
 def _versions() -> dict[str, str]:
     return {"kiwipiepy": version("kiwipiepy"), "kiwipiepy_model": version("kiwipiepy_model")}

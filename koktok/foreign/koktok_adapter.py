@@ -12,8 +12,6 @@ from koktok.foreign.imported import ImportedTokenizer, load_folder
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.tokenizer import Tokenizer
 
-__all__ = ["Own", "open_own"]
-
 
 class Own(ForeignTokenizer):
     """A `koktok.Tokenizer`.

@@ -11,8 +11,6 @@ from koktok.errors import ArtifactError, InputError
 from koktok.files import typed
 from koktok.foreign.base import ForeignTokenizer, Rows
 
-__all__ = ["Plain", "open_plain"]
-
 SPACES = ("▃", "▁", " ")
 
 

@@ -12,8 +12,6 @@ from koktok.foreign.trivial import TRIVIAL
 from koktok.formats.detect import Detected, detect
 from koktok.vocabularies import folder_of
 
-__all__ = ["KINDS", "is_reference", "open_definition", "open_spec", "parse_spec"]
-
 KINDS: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a vocabulary that travels with it",
     "hf": "hf:PATH, a tokenizer.json or the folder that holds it",

@@ -22,8 +22,6 @@ from koktok.text.pretokenize import Digits, Pattern, Split
 from koktok.tokenizer import Tokenizer
 from koktok.vocab import BYTE_PIECES, ModelKind, Vocab
 
-__all__ = ["own_json", "own_model"]
-
 NODES = ("normalizer", "pre_tokenizer", "model", "decoder")
 """What decides ids and text in a tokenizer.json; templates and padding are the reader's."""
 

@@ -13,9 +13,6 @@ from koktok.errors import InputError, UsageError
 from koktok.foreign.base import ForeignTokenizer
 from koktok.formats.detect import Detected
 
-__all__ = ["PACKAGES", "open_package", "package_names"]
-
-
 Opened = Callable[[Detected, str, str], ForeignTokenizer]
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from koktok.foreign.base import ForeignTokenizer, Ints, Rows
 from koktok.foreign.spans import remap
 
-__all__ = ["Adapted", "marked_morphemes"]
-
 Rewrite = Callable[[str], tuple[str, Ints, Ints]]
 """A line to its rewritten form, and where each new character started and ended in the line."""
 

@@ -14,8 +14,6 @@ from koktok.foreign.base import ForeignTokenizer, Found, Rows, asking
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
 
-__all__ = ["SentencePiece", "mecab_mark", "open_sp"]
-
 MARK = "▃"
 """How the vocabularies trained on MeCab's output write the spaces of the text."""
 

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from koktok.foreign.base import Ints, Rows, running
 
-__all__ = ["ByteTable", "align", "code_points", "remap", "rows_by_bytes"]
-
 Spans = Sequence[tuple[int, int]]
 
 

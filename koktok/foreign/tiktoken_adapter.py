@@ -20,8 +20,6 @@ from koktok.formats.hf import utf8
 from koktok.formats.published import VOCABULARIES, RanksPattern, published
 from koktok.vocab import BYTE_CHARS
 
-__all__ = ["Tiktoken", "open_tekken", "open_tiktoken", "ranks_at"]
-
 GAP = 1
 """Ids between the ranks of a published vocabulary and its special tokens; where they lie elsewhere, the ranks are others."""
 

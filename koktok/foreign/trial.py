@@ -24,8 +24,6 @@ from koktok.errors import ArtifactError
 from koktok.files import cache_dir
 from koktok.process import environment
 
-__all__ = ["PROBES", "prove"]
-
 PROBES: Final = (
     "한국어는 교착어다.", " 앞에 빈칸", "뒤에 빈칸 ", "두  칸,   세 칸", "첫 줄\n둘째 줄", "표\t안의\t글", "\r\n",
     "ㅋㅋㅋ ㅠㅠ ㄳ", "값이 12,345원, 1234567개(VAT 별도)", "Hello, World! Don't", "naïve façade", "漢字와 かな", "전각 ＡＢＣ １２３",

@@ -10,8 +10,6 @@ import numpy as np
 
 from koktok.foreign.base import ForeignTokenizer, Rows, running
 
-__all__ = ["TRIVIAL", "Bytes", "OpenVocabulary"]
-
 Cut = Callable[[str], list[tuple[int, int]]]
 
 

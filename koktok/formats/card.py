@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from koktok.special import Style
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["Credit", "elsewhere", "model_card"]
-
 
 class Credit(NamedTuple):
     """A text that a corpus holds, where it comes from, and its licence as stated there."""

@@ -17,8 +17,6 @@ from koktok.formats.folder import MARK
 from koktok.formats.tiktoken import SPEC, ranks_from_text
 from koktok.vocab import UNKNOWN
 
-__all__ = ["NAMES", "Detected", "DetectedKind", "detect"]
-
 DetectedKind = Literal["koktok", "hf", "sp", "wordpiece", "gpt2", "tiktoken", "tekken", "kiwi-sw", "plain"]
 
 NAMES: Final[dict[str, str]] = {

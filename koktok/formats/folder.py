@@ -18,8 +18,6 @@ from koktok.formats import hf, hf_config, plain, sentencepiece
 from koktok.recipe import FORMAT, Recipe
 from koktok.vocab import Vocab
 
-__all__ = ["CARD", "MARK", "TOKENIZER", "files_of", "is_imported", "read_folder", "seal_of", "with_extra"]
-
 MARK = "koktok.toml"
 """The file by which koktok knows a folder as its own."""
 

@@ -15,8 +15,6 @@ from koktok.formats.hf import added_tokens
 from koktok.special import ROLES, Style, style_for
 from koktok.vocab import Vocab
 
-__all__ = ["config_files", "config_json", "generation_json", "special_tokens_json"]
-
 
 def config_files(vocab: Vocab, style: Style) -> dict[str, str]:
     """All files beside tokenizer.json, by name; the same bytes for the same vocabulary and style.

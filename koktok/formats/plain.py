@@ -10,8 +10,6 @@ import json
 from koktok.errors import ArtifactError
 from koktok.vocab import Vocab
 
-__all__ = ["vocab_from_json", "vocab_json"]
-
 
 def vocab_json(vocab: Vocab) -> str:
     """The vocabulary as JSON, the same bytes for the same vocabulary.

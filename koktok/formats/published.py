@@ -8,8 +8,6 @@ from typing import Final
 
 from koktok.text.patterns import PUBLISHED, TIKTOKEN
 
-__all__ = ["VOCABULARIES", "RanksPattern", "published"]
-
 
 @dataclass(frozen=True, slots=True)
 class RanksPattern:

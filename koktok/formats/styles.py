@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["chat_template_of", "restyle"]
-
 
 def chat_template_of(given: str | None) -> str | None:
     """What `--chat-template` says: the name of a preset as it is, or the text of the file that it names.

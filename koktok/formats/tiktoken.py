@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from koktok.text.pretokenize import Pattern
 
-__all__ = ["EXPORT", "Ranks", "files", "load", "ranks_from_tekken", "ranks_from_text", "ranks_of", "why_not"]
 
 SPEC = "tiktoken.json"
 FORMAT = 1

@@ -15,8 +15,6 @@ from koktok.errors import ArtifactError
 from koktok.formats.hf import checked_json, parsed, utf8
 from koktok.hangul import has_syllable, is_conjoining
 
-__all__ = ["gpt2_json", "reads_jamo", "wordpiece_json"]
-
 ROLES = ("unk", "cls", "sep", "pad", "mask")
 USUAL = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
 OTHERS = ("<unk>", "<s>", "</s>", "<pad>", "<mask>")

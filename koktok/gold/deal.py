@@ -13,8 +13,6 @@ from typing import Final
 
 from koktok.segment.align import letters, surface_cuts
 
-__all__ = ["deal"]
-
 SLACK: Final = 10
 """Letters by which the morphemes of one word may be longer or shorter than it: 것+이+ᆸ니다 has five more than 겁니다."""
 

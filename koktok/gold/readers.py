@@ -16,8 +16,6 @@ from koktok.errors import InputError, UsageError
 from koktok.gold.deal import deal
 from koktok.gold.sentences import GoldCorpus, Word
 
-__all__ = ["FORMATS", "HUMAN", "read_gold"]
-
 HUMAN: Final = {
     # UD_Korean-Kaist, every release from 2.2 to 2.16: dev, test, train
     "a486c5fe5a49aec7f081b7e55339c17d6742c2c1", "e5d366d7085a2e7776eea40248d80e6b4c15c4f2", "6f87b81a4370f000a6f05852207368c0d94a3101",

@@ -12,18 +12,6 @@ from koktok.errors import UsageError
 from koktok.hangul import is_syllable
 from koktok.segment.align import TOLERATED, surface_cuts
 
-__all__ = [
-    "FUNCTIONAL",
-    "KINDS",
-    "GoldCorpus",
-    "GoldCut",
-    "GoldMorpheme",
-    "GoldSentence",
-    "check_names",
-    "kind_of",
-    "word_class",
-]
-
 FUNCTIONAL: Final = ("N|J", "J|J", "E|J", "V|E", "XS|E", "VCP|E", "E|E", "*|VCP")
 """Borders before a particle (josa), an ending (eomi) or the copula: the kinds on which all schemes of annotation agree."""
 

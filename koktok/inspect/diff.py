@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from koktok.foreign import ForeignTokenizer
     from koktok.gold import GoldCorpus
 
-__all__ = ["Changes", "Judged", "LineChange", "Side", "WordChange", "difference"]
 
 RESAMPLES: Final = 1000
 BATCH: Final = 1024

@@ -28,7 +28,6 @@ from koktok.vocab import readable_bytes
 if TYPE_CHECKING:
     from koktok.foreign import ForeignTokenizer
 
-__all__ = ["CHECKS", "SEVERITIES", "Diagnosis", "Finding", "diagnose", "script_of"]
 
 Severity = Literal["note", "warning", "error"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warning", "error")

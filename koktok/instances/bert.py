@@ -24,7 +24,6 @@ from koktok.instances.philox import STATE, below, digest_of, next_64, set_stream
 if TYPE_CHECKING:
     from koktok.instances.packing import PackedShard
 
-__all__ = ["check_pairs", "pairs_layout"]
 
 _USE = np.uint64(3)
 _UNIT, _SHIFT = np.float64(1 / (1 << 53)), np.uint64(11)

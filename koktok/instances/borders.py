@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from koktok.bulk.solvers import Solver
     from koktok.foreign import ImportedTokenizer
 
-__all__ = [
-    "ENDING",
-    "EOJEOL",
-    "MORPHEME",
-    "SPECIAL",
-    "SYMBOL",
-    "MarkedTexts",
-    "is_imported",
-    "is_symbol",
-    "surfaces",
-]
 
 EOJEOL, MORPHEME, ENDING, SYMBOL = 1, 2, 4, 8
 """Marks, as bits: a token begins an eojeol; begins a morpheme; belongs to a particle, ending or copula; is punctuation."""

@@ -29,8 +29,6 @@ from koktok.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["KoktokCollator"]
-
 
 class KoktokCollator:
     """Rows to a batch of tensors.

@@ -12,8 +12,6 @@ from koktok.instances.masking import IGNORED
 from koktok.instances.packing import arrow
 from koktok.instances.write import manifest_of
 
-__all__ = ["Token", "rows_of", "tokens_of_row"]
-
 Token = tuple[str, str]
 """What is shown, and its part: text, special, mask (the label stands behind `←`), random, kept."""
 

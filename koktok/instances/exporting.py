@@ -28,8 +28,6 @@ from koktok.instances.masking import IGNORED
 from koktok.instances.packing import Packed, arrow
 from koktok.instances.write import manifest_of
 
-__all__ = ["batches_of", "to_hdf5", "to_megatron"]
-
 _CHUNK = 1 << 12  # rows of a chunk that is compressed as one
 
 

@@ -16,8 +16,6 @@ from koktok.instances.exporting import batches_of
 from koktok.instances.masking import IGNORED
 from koktok.instances.write import manifest_of
 
-__all__ = ["Epoch", "InstanceStatistics", "statistics_of"]
-
 BINS = 8
 """Parts of the length in the histogram."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from koktok.instances.packing import PackedShard
 
-__all__ = ["Frame", "Gathered", "Layout", "gather", "sentences_layout"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from koktok.instances.packing import PackedShard
 
-__all__ = ["best_fit_layout", "chunks_layout"]
-
 
 def chunks_layout(shard: PackedShard, length: int) -> Layout:
     """The stream of documents, with one token behind each, cut every `length` tokens.

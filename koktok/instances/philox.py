@@ -19,7 +19,6 @@ from koktok.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["below", "digest_of", "moved", "next_64", "set_stream", "stream"]
 
 STATE = 11
 """Words of a stream: key (2), counter (4), block (4), how much of the block is used (1)."""

@@ -14,8 +14,6 @@ from numba import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["corrupt"]
-
 
 def corrupt(
     ids: NDArray[Any], chosen: NDArray[np.int32], offsets: NDArray[np.int64], *, sentinels: NDArray[np.int32], end: int

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from koktok.segment import Segmenter
 
-__all__ = ["WordCuts", "strings_of"]
 
 _ENDINGS = (Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA)
 

@@ -29,7 +29,6 @@ from koktok.text.pretokenize import Pattern
 if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["DICTIONARY", "STUB", "STUB_NAME", "Cutter", "save_with_kiwi", "settings_of"]
 
 CACHED_WORDS = 1 << 18
 """Analysed words kept; a quarter of a million distinct words cover over .97 of running Korean text."""

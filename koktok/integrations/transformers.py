@@ -28,8 +28,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("transformers", "transformers") from error
 
-__all__ = ["KoktokKiwiTokenizer"]
-
 
 class KoktokKiwiTokenizer(PreTrainedTokenizerFast):  # type: ignore[misc]
     """A fast tokenizer whose pieces never cross a morpheme boundary that Kiwi sees.

@@ -16,8 +16,6 @@ from koktok.gold import FUNCTIONAL, KINDS
 from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.statistics import Table
 
-__all__ = ["by_kind", "golds_table"]
-
 COLUMNS: Final = ("functional_hits", "functional_cuts", "functional_borders")
 
 

@@ -19,8 +19,6 @@ from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.statistics import Table, Units
 from koktok.metrics.tokens import Page, Tokens
 
-__all__ = ["GoldPage", "boundary_table", "by_type", "trivial_rows"]
-
 
 class GoldPage:
     """A gold corpus as flat arrays, made once for all tokenizers."""

@@ -15,8 +15,6 @@ from koktok.metrics.boundaries import GoldPage
 from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.tokens import Tokens
 
-__all__ = ["consistency"]
-
 WORDS: Final = 2000
 """Distinct eojeols of which every pair is compared: two million pairs."""
 

@@ -15,8 +15,6 @@ from koktok import hangul
 from koktok.foreign.base import ForeignTokenizer
 from koktok.text.corpora import mini_lines
 
-__all__ = ["Coverage", "coverage"]
-
 
 @dataclass(frozen=True)
 class Coverage:

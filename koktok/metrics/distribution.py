@@ -12,8 +12,6 @@ from koktok.hangul import count_syllables
 from koktok.metrics.registry import metric
 from koktok.metrics.statistics import GROUPS
 
-__all__ = ["Histogram", "counted", "lengths"]
-
 
 class Histogram:
     """Counts of ids, and the size of the vocabulary.

@@ -16,8 +16,6 @@ from koktok.metrics.tokens import Text
 from koktok.text.sources import Source, lines_of, text_of
 from koktok.tokenizer import Tokenizer
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     tokenizers: Any,

@@ -22,8 +22,6 @@ from koktok.metrics.vocabulary import vocabulary_counts
 from koktok.progress import Tell
 from koktok.text.unpack import zstd
 
-__all__ = ["other_texts", "packed", "sampled"]
-
 
 def other_texts(
     tokenizer: ForeignTokenizer,

@@ -10,8 +10,6 @@ from koktok.foreign.base import Ints
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.tokens import Page, Tokens
 
-__all__ = ["columns"]
-
 LONG = 8
 """Syllables above which a token counts as long."""
 

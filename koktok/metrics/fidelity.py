@@ -12,8 +12,6 @@ from koktok.metrics.registry import metric, ratio
 from koktok.metrics.statistics import Table
 from koktok.metrics.tokens import Text
 
-__all__ = ["PROBES", "probes", "round_trip"]
-
 PROBES: Final = (
     ("NFD", unicodedata.normalize("NFD", "한국어는 어렵다")),
     ("compatibility jamo", "ㅋㅋㅋ ㅠㅠ ㄱㄱ ㅇㅋ"),

@@ -18,8 +18,6 @@ from koktok.metrics.registry import Floats, metric, ratio
 from koktok.metrics.statistics import Table
 from koktok.metrics.tokens import Text
 
-__all__ = ["kneser_ney", "ngram_table", "segmentation_entropy", "unknown_bits"]
-
 Line = Sequence[int] | Ints
 
 ORDER: Final = 5

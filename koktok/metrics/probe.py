@@ -14,8 +14,6 @@ from koktok.metrics.registry import metric, ratio
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.metrics.statistics import Table
 
-__all__ = ["Labelled", "probe"]
-
 HELD: Final = 5
 NOISE: Final = ("no_spaces", "some_spaces", "typo")
 

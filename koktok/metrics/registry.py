@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from koktok.errors import UsageError
 
-__all__ = ["Definition", "Metric", "Sums", "describe", "metric", "metrics", "ratio"]
-
 Floats = npt.NDArray[np.float64]
 Sums = Mapping[str, Floats]
 """Column to its sum; an array when sums of many resamples are asked for at once."""

@@ -14,8 +14,6 @@ from koktok.metrics.registry import f_score, metric, ratio
 from koktok.metrics.statistics import Table
 from koktok.metrics.tokens import Page, Text, Tokens
 
-__all__ = ["PERTURBATIONS", "contexts", "noise"]
-
 Edit = tuple[str, list[int]]
 """The new line, and for each of its characters the place in the old line that it came unchanged from, or −1."""
 

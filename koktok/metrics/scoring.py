@@ -32,8 +32,6 @@ from koktok.metrics.statistics import (
 from koktok.metrics.tokens import Page, Parallel, Text, Tokens
 from koktok.progress import Tell
 
-__all__ = ["FORMAT", "Scores", "compare", "score"]
-
 FORMAT: Final = 2
 """Version of what `Scores.as_dict` gives."""
 

@@ -17,8 +17,6 @@ from koktok.foreign.base import ForeignTokenizer, Rows
 from koktok.metrics.tokens import Page, Tokens
 from koktok.segment.segmented import Kind, SegmentedCounts
 
-__all__ = ["Silver", "SilverFigures", "SilverRow"]
-
 
 @dataclass(frozen=True)
 class SilverFigures:

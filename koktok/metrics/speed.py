@@ -13,8 +13,6 @@ import numpy as np
 from koktok.foreign.base import ForeignTokenizer
 from koktok.metrics.registry import metric
 
-__all__ = ["Speed", "speed"]
-
 
 @dataclass(frozen=True)
 class Speed:

@@ -22,20 +22,6 @@ from koktok.errors import UsageError
 from koktok.foreign.base import Ints
 from koktok.metrics.registry import Floats
 
-__all__ = [
-    "GROUPS",
-    "Difference",
-    "Statistics",
-    "Table",
-    "Units",
-    "Value",
-    "holm",
-    "interval",
-    "jackknife",
-    "paired",
-    "student_p",
-]
-
 LEAST_SOURCES: Final = 5
 """Documents or domains from which on they are the units. With fewer, resampling them says nothing."""
 

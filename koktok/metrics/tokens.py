@@ -19,8 +19,6 @@ from koktok.foreign.spans import code_points
 from koktok.hangul import syllable_mask
 from koktok.metrics.statistics import Units
 
-__all__ = ["Page", "Parallel", "Text", "Tokens", "cuts_of"]
-
 Mask = npt.NDArray[np.bool_]
 
 SPACES: Final = np.array(sorted(ord(c) for c in map(chr, range(0x3001)) if c.isspace()), dtype=np.uint32)

@@ -10,8 +10,6 @@ from koktok.foreign.base import ForeignTokenizer, Ints, Rows
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.tokens import Page, Tokens
 
-__all__ = ["columns"]
-
 
 def columns(page: Page, tokens: Tokens, tokenizer: ForeignTokenizer) -> dict[str, Ints]:
     """The counts of each line that this family sums."""

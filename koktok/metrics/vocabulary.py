@@ -10,8 +10,6 @@ from koktok.foreign.base import ForeignTokenizer
 from koktok.metrics.registry import metric, ratio
 from koktok.metrics.wordlists import ENDINGS, NOUNS, VERBS
 
-__all__ = ["CONTEXTS", "reachable", "vocabulary_counts"]
-
 CONTEXTS: Final = ("", "가", "a", "1", ".", " ", "\n")
 """What stands before a piece while its reach is tried: nothing, a syllable, a letter, a digit, a mark, a space."""
 

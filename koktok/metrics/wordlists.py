@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ENDINGS", "NOUNS", "VERBS"]
-
 NOUNS: Final = (
     "사람 나라 시간 마음 집 학교 친구 가족 아이 어머니 아버지 물 밥 길 말 글 눈 손 머리 나무 바다 산 하늘 땅 불 꽃 새 개 고양이 책 "
     "문제 방법 이유 결과 사회 정부 경제 문화 역사 과학 기술 교육 건강 환경 음식 음악 영화 사진 전화 회사 시장 가격 돈 은행 병원 약 "

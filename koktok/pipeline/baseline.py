@@ -21,8 +21,6 @@ from koktok.pipeline.road import PEER_WORDS, Training
 from koktok.recipe import Recipe
 from koktok.tokenizer import Tokenizer
 
-__all__ = ["SECONDS_A_WORD", "Comparison", "PlainSentencePiece", "compare", "our_row"]
-
 SECONDS_A_WORD: Final = 5e-5
 """Of SentencePiece's Unigram, for each distinct word."""
 

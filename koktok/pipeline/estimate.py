@@ -22,8 +22,6 @@ from koktok.count.sample import enough
 from koktok.recipe import Recipe
 from koktok.text.sources import Source, read_batches
 
-__all__ = ["Estimate", "estimate"]
-
 LOOK = 48 << 20
 
 COUNTING, PER_WORD = 500e6, 170.0

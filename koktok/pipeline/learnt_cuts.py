@@ -21,8 +21,6 @@ from koktok.segment.segmented import SegmentedCounts
 from koktok.train.unigram_em import train_unigram_em
 from koktok.vocab import BYTE_PIECES
 
-__all__ = ["learn_cuts", "unigram_candidates"]
-
 ENDS = 1 / 2
 """Ends of words for each piece at first: a word has two pieces."""
 

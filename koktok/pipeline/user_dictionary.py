@@ -8,8 +8,6 @@ from pathlib import Path
 from koktok.errors import InputError, RecipeError, UsageError
 from koktok.recipe import Recipe
 
-__all__ = ["with_dictionary"]
-
 
 def with_dictionary(recipe: Recipe, given: str | None) -> tuple[Recipe, str | None]:
     """The recipe with the name and digest of its user dictionary, and the path of that file.

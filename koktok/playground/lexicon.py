@@ -19,8 +19,6 @@ from koktok.segment.policy import cuts_of
 from koktok.segment.segmented import Kind
 from koktok.vocab import MARK, Vocab, unspell
 
-__all__ = ["WORDS", "lexicon", "runs_of", "words_of"]
-
 WORDS: Final = 40_000
 """Words that a page knows by default: 220 kB of it; .7 of the running words of two syllables or more in text of the same sort, .6 in other."""
 

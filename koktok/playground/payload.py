@@ -24,8 +24,6 @@ from koktok.vocab import SCORE_STEP, WITH_UNKNOWN
 if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["packed", "payload", "tables"]
-
 
 def tables() -> dict[str, Any]:
     """What all tokenizers share: the walls of NFC, see `nfc_tables`, and conjoining jamo as people type them."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from koktok.foreign.imported import ImportedTokenizer
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["examples", "is_page", "to_page"]
 
 HERE: Final = Path(__file__).parent
 

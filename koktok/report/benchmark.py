@@ -14,8 +14,6 @@ from koktok.report.measure import Material
 from koktok.report.schema import Report
 from koktok.text.corpora import fetch, texts
 
-__all__ = ["BENCHMARK", "GOLDS", "LEFT_OUT", "SAMPLE", "check_same", "code_of", "english_of", "head", "material"]
-
 BENCHMARK: Final = "ko-1"
 CAP: Final = 11_000
 """Eojeols measured of each source, a tenth of the 110,000 that are trained on, so that no domain drowns the others."""

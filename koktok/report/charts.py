@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-__all__ = ["Bar", "Label", "Line", "Mark", "alone", "bars", "lines", "points", "stacked", "style_of", "ticks"]
-
 Label = tuple[str, str]
 """The same words in English and in Korean."""
 

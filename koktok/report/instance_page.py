@@ -14,7 +14,6 @@ from koktok.report.page import HERE, environment
 if TYPE_CHECKING:
     from koktok.instances.instance_statistics import InstanceStatistics
 
-__all__ = ["Sheet", "sheets_of", "statistics_page"]
 
 Words = tuple[str, str]
 """English and Korean."""

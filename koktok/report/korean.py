@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["DEFINITIONS", "KOREAN", "korean_note", "korean_units"]
-
 KOREAN: Final = {
     "Korean tokenizers": "한국어 토크나이저 비교",
     "human": "사람",

@@ -19,8 +19,6 @@ from koktok.report.rows import (
 )
 from koktok.report.schema import Report
 
-__all__ = ["plain", "summary", "table", "to_markdown"]
-
 _SIGNS = re.compile(r"[\\`*\[\]<>~&]|(?<![^\W_])_|_(?![^\W_])")
 """What Markdown reads inside a line; an underscore inside a word it does not."""
 

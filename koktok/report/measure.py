@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from koktok.foreign import ForeignTokenizer
     from koktok.gold import GoldCorpus
 
-__all__ = ["Entry", "Material", "entries_of", "measure", "measure_speed", "showcase"]
 
 COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
 """Measures whose paired difference from the reference is drawn and tested."""

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["distinct"]
-
 
 def distinct(names: Sequence[str], places: Sequence[str] = ()) -> list[str]:
     """Names that are all different: doubled ones get as many folders in front as tell them apart, or a number behind.

@@ -32,7 +32,6 @@ from koktok.report.schema import Report, ReportRow, Sentence
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Span", "check_extra", "environment", "spans_of", "to_html"]
 
 HERE: Final = Path(__file__).parent
 

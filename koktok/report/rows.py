@@ -10,20 +10,6 @@ from typing import Final
 from koktok.metrics import Definition, Difference, Value
 from koktok.report.schema import GoldInfo, Report, ReportRow
 
-__all__ = [
-    "COLUMNS",
-    "by_kind",
-    "columns_of",
-    "compared",
-    "equal_tokens",
-    "on_front",
-    "outliers",
-    "shown",
-    "shown_interval",
-    "shown_p",
-    "units_of",
-]
-
 COLUMNS: Final = (
     "fertility",
     "boundary_f1_macro",

@@ -17,20 +17,6 @@ from koktok.errors import ArtifactError
 from koktok.files import Product
 from koktok.metrics import Definition, Difference, Value
 
-__all__ = [
-    "FOLDER",
-    "FORMAT",
-    "VERSION",
-    "GoldInfo",
-    "Report",
-    "ReportRow",
-    "Sentence",
-    "SpeedReport",
-    "SpeedRow",
-    "TextInfo",
-    "is_report",
-]
-
 FORMAT: Final = "koktok-report"
 SPEED_FORMAT: Final = "koktok-speed"
 VERSION: Final = 3

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from koktok.foreign import ForeignTokenizer
     from koktok.metrics import GoldPage, Scores, Text
 
-__all__ = ["gold_info", "row_of", "texts_of"]
 
 CURVE_POINTS: Final = 48
 BY_DOMAIN: Final = ("fertility", "nsl", "chars_per_token", "unknown_eojeols", "fallback_bytes")

@@ -18,8 +18,6 @@ from typing import Final
 from koktok.hangul import COMPATIBILITY, LEADS, TAILS, VOWELS, is_syllable, letters_of
 from koktok.segment.policy import Morpheme
 
-__all__ = ["TOLERATED", "Alignment", "laid", "surface_cuts"]
-
 ARAE_A: Final = "ㆍ"
 """The old vowel that Jeju still has, as in ᄒᆞ-; its syllables are written in conjoining jamo."""
 

@@ -15,8 +15,6 @@ import sys
 from importlib import import_module
 from typing import IO, Any
 
-__all__ = ["main", "receive", "send"]
-
 
 def send(pipe: IO[bytes], value: Any) -> None:
     """Write one frame."""

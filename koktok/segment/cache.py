@@ -21,8 +21,6 @@ from koktok.files import cache_dir
 from koktok.segment.packed import packed_rows, unpack
 from koktok.segment.policy import Morpheme, Segmenter
 
-__all__ = ["CachedSegmenter"]
-
 BATCH = 20_000
 """Words between two commits: about half a second of Kiwi on two cores, so a kill loses no more than that."""
 

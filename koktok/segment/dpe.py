@@ -20,8 +20,6 @@ from koktok.errors import AnalyserError, UsageError
 from koktok.progress import Done
 from koktok.segment.policy import Morpheme, Segmenter
 
-__all__ = ["DpeSegmenter", "learn_segmenter"]
-
 _RUN: Final = re.compile(r"[가-힣]+|[A-Za-z]+|[0-9]+|[^가-힣A-Za-z0-9]+")
 
 PART = 1 << 14

@@ -9,8 +9,6 @@ from koktok.errors import AnalyserError, UsageError
 from koktok.segment.align import laid
 from koktok.segment.policy import Morpheme
 
-__all__ = ["KhaiiiSegmenter"]
-
 
 class KhaiiiSegmenter:
     """Morphemes by khaiii, whose tags are Sejong's and whose forms are restored.

@@ -18,8 +18,6 @@ from koktok.errors import AnalyserError, InputError, visible
 from koktok.segment.packed import pack
 from koktok.segment.policy import Morpheme
 
-__all__ = ["KiwiSegmenter"]
-
 MAX_FORM = 100
 """Characters in a form of the user dictionary: longer words are not analysed at all (`koktok.segment.MAX_ANALYSED`)."""
 

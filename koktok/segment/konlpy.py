@@ -15,8 +15,6 @@ from koktok.errors import AnalyserError, MissingExtraError, UsageError
 from koktok.segment.align import laid
 from koktok.segment.policy import Morpheme
 
-__all__ = ["KONLPY", "TAGS", "KonlpySegmenter"]
-
 HEAP: Final = 1024
 """Megabytes of Java memory a process: Komoran's and Kkma's dictionaries take some 500."""
 

@@ -24,7 +24,6 @@ from koktok.segment.policy import Morpheme
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "Lexicon", "LexiconSegmenter", "analyses", "write_lexicon"]
 
 FORMAT = 1
 """Version of the file; a newer one is refused, an older one is read for ever."""

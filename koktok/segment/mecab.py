@@ -8,8 +8,6 @@ from importlib.metadata import version
 from koktok.errors import MissingExtraError, UsageError
 from koktok.segment.policy import Morpheme
 
-__all__ = ["MecabSegmenter"]
-
 
 class MecabSegmenter:
     """Morphemes by python-mecab-ko.

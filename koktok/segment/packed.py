@@ -10,8 +10,6 @@ from collections.abc import Generator, Iterable
 
 from koktok.segment.policy import Morpheme, Segmenter
 
-__all__ = ["pack", "packed_rows", "unpack"]
-
 
 def pack(word: str, morphemes: Iterable[tuple[int, int, str, str]]) -> str:
     r"""A row of the morphemes of one word; no morphemes are the empty row.

@@ -16,8 +16,6 @@ from koktok.errors import UsageError
 from koktok.hangul import is_syllable, split
 from koktok.segment.segmented import Cut, Kind
 
-__all__ = ["POLICIES", "Morpheme", "Policy", "Segmenter", "codas_of", "cuts_of", "kind_of"]
-
 
 class Morpheme(NamedTuple):
     """One morpheme as an analyser sees it.

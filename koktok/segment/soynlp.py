@@ -12,8 +12,6 @@ from koktok.errors import MissingExtraError, UsageError
 from koktok.hangul import is_syllable
 from koktok.segment.policy import Morpheme
 
-__all__ = ["SoynlpSegmenter"]
-
 LEFT, RIGHT = "NNG", "JX"
 """Tags of the two parts of an eojeol: soynlp knows a left and a right one, most often a noun and its particles."""
 

@@ -16,8 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from koktok.segment.segmented import Cut, Kind
 
-__all__ = ["Endings", "head_of"]
-
 LONGEST = 6
 """Syllables of an ending; longer common ends are whole words in compounds, and add nothing."""
 

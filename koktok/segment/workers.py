@@ -30,8 +30,6 @@ from koktok.segment.analyser_process import receive, send
 from koktok.segment.packed import unpack
 from koktok.segment.policy import Morpheme
 
-__all__ = ["BATCH", "LOADING", "Workers", "supervised"]
-
 log = logging.getLogger(__name__)
 
 BATCH = 256

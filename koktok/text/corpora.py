@@ -27,8 +27,6 @@ from koktok.text import download
 from koktok.text.corpus_recipe import AnySource, CorpusRecipe, LocalSource, load
 from koktok.text.extract import prose
 
-__all__ = ["CorpusRecipe", "fetch", "find", "held_out_name", "list_corpora", "mini_lines", "show", "texts"]
-
 _EXTRACTION = 1  # Part of every cache key: raise it when `koktok.text.extract` gives other lines.
 
 

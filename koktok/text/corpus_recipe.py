@@ -18,18 +18,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from koktok.errors import CorpusError, did_you_mean, visible
 
-__all__ = [
-    "AnySource",
-    "CorpusRecipe",
-    "DebSource",
-    "GitSource",
-    "HttpsSource",
-    "HubSource",
-    "LocalSource",
-    "PypiSource",
-    "load",
-]
-
 _MAX_BYTES = 1 << 20
 """Of a recipe; the longest of ours has 2 KiB."""
 

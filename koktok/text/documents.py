@@ -16,7 +16,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LIMBS", "digest_of", "held_documents", "limbs_of", "signed"]
 
 LIMBS = 8
 """A SHA-256 is the number whose digits to the base 2³², the lowest first, are its eight words."""

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         PypiSource,
     )
 
-__all__ = ["OFFLINE", "Document", "documents", "local_files", "matcher"]
 
 OFFLINE = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
 _TIMEOUT = 60.0

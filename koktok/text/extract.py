@@ -20,8 +20,6 @@ from typing import IO, Any
 from koktok.errors import CorpusError, MissingExtraError
 from koktok.hangul import has_syllable
 
-__all__ = ["FORMATS", "prose"]
-
 FORMATS = ("txt", "md", "json", "jsonl", "html", "csv", "tsv", "ipynb", "po")
 
 _BREAK = re.compile(r"\r\n?|\n")

@@ -24,7 +24,6 @@ from koktok.process import environment
 if TYPE_CHECKING:
     from koktok.text.corpus_recipe import GitSource
 
-__all__ = ["MIRROR", "Commit", "bring", "open_commit"]
 
 MIRROR = "KOKTOK_MIRROR"
 """The variable that names a mirror where no argument does."""

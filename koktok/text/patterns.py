@@ -16,8 +16,6 @@ from typing import Any, Final, Literal, get_args
 from koktok.errors import InputError
 from koktok.text.pretokenize import Pattern
 
-__all__ = ["PUBLISHED", "TIKTOKEN", "Published", "PublishedPattern", "in_javascript"]
-
 Published = Literal["gpt2", "llama3", "qwen2", "o200k", "cl100k"]
 
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"

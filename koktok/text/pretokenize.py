@@ -24,8 +24,6 @@ from typing import Any, Final, Literal, get_args
 
 from koktok.errors import InputError
 
-__all__ = ["Pattern", "words"]
-
 Split = Literal["eojeol", "scripts"]
 Digits = Literal["free", "single", "groups"]
 

@@ -36,21 +36,6 @@ from koktok.hangul import count_syllables
 from koktok.progress import Done
 from koktok.text.unpack import CHUNK, DAMAGE, PACKED, unpacked
 
-__all__ = [
-    "EXTENSIONS",
-    "PLACES",
-    "STDIN",
-    "Ahead",
-    "Batch",
-    "Errors",
-    "Meter",
-    "ReadReport",
-    "given_records",
-    "is_plain",
-    "pick",
-    "records",
-]
-
 Errors = Literal["skip", "empty", "replace", "error"]
 Batch = list[str] | bytes
 r"""Documents as strings; or, where each is one line of UTF-8, as they lie in the file, each ended by ``\n``."""

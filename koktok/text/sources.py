@@ -23,24 +23,6 @@ from koktok.errors import InputError, UsageError, did_you_mean
 from koktok.progress import Done
 from koktok.text.records import EXTENSIONS, STDIN, Batch, Errors, Meter, ReadReport, pick, records
 
-__all__ = [
-    "BLOCK",
-    "EXTENSIONS",
-    "Batch",
-    "Errors",
-    "ReadReport",
-    "Source",
-    "expand",
-    "held_block",
-    "item_batches",
-    "lines_of",
-    "read_batches",
-    "read_blocks",
-    "read_documents",
-    "read_lines",
-    "text_of",
-]
-
 Files = Callable[[Sequence[Path], str | None, Errors, ReadReport, Meter], Generator[Batch, None, None]]
 """Who reads the files of a source, in their order."""
 

@@ -17,8 +17,6 @@ from typing import IO, Any
 
 from koktok.errors import MissingExtraError
 
-__all__ = ["CHUNK", "DAMAGE", "PACKED", "Budget", "ChunkReader", "chunks_of", "packing_of", "unpacked", "zstd"]
-
 PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
 """Extensions, and the bytes with which such a file begins."""
 

@@ -21,7 +21,6 @@ from koktok.tokenizer.encoding import Encoding
 if TYPE_CHECKING:
     from koktok.bulk import TokenArray
 
-__all__ = ["Allowed", "AnyTokenizer", "TokenTable", "checked_text"]
 
 Allowed = Collection[str] | Literal["all"]
 """Special tokens that a text may spell."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from koktok.tokenizer.model import Encoded, Model
 from koktok.vocab import Vocab
 
-__all__ = ["LongestMatchModel", "WordModel"]
-
 
 class WordModel(Model):
     """A pretoken (eojeol 어절, its leading space included) is one token, or unknown.

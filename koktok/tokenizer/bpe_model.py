@@ -23,8 +23,6 @@ from koktok.vocab import Vocab, spell
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["BpeModel", "ByteBpeModel"]
-
 
 class BpeModel(Model):
     """BPE over characters, with byte fallback; n log n in the length n of the pretoken.

@@ -27,8 +27,6 @@ from koktok import hangul
 from koktok.errors import InputError
 from koktok.vocab import MARK, Vocab
 
-__all__ = ["PieceDecoder", "Stream", "checked_id", "checked_ids", "decoder_for"]
-
 
 def checked_id(given: Any, size: int) -> int:
     """`given`, if it is an id of a vocabulary of that size; numpy integers are ids too.

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
-__all__ = ["BLANK", "Encoding", "NormalText", "blanks_of", "trimmed"]
 
 BLANK = WHITE_SPACE + "Ġ"
 """What is trimmed from a token: white space, and its byte as byte-level vocabularies spell it."""

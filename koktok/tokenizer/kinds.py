@@ -12,8 +12,6 @@ from koktok.tokenizer.unigram_model import UnigramModel
 from koktok.tokenizer.wordpiece_model import ByteWordPieceModel, WordPieceModel
 from koktok.vocab import ModelKind, Vocab
 
-__all__ = ["MODELS", "model_for"]
-
 MODELS: Mapping[ModelKind, type[Model]] = {
     "unigram": UnigramModel,
     "bpe": BpeModel,

@@ -12,8 +12,6 @@ from typing import ClassVar, Literal
 
 from koktok.vocab import KINDS, Vocab
 
-__all__ = ["Encoded", "Model"]
-
 Encoded = tuple[Sequence[int], Sequence[tuple[int, int]]]
 """Ids and, in parallel, spans."""
 

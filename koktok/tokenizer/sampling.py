@@ -18,8 +18,6 @@ from koktok.tokenizer.model import Encoded, Model
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["best_choices", "n_best_of", "sampler_for"]
-
 
 def sampler_for(
     model: Model,

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from koktok.bulk import Decoder, Encoder, TokenArray
 
-__all__ = ["Encoding", "Tokenizer"]
 
 CACHED_WORDS = 1 << 18
 """Solved pre-tokens kept: a quarter of a million distinct words cover over .97 of running Korean text, in about 100 MB."""

@@ -24,7 +24,6 @@ from koktok.vocab import Vocab
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["UnigramModel"]
 
 SHARPEST = 1e6
 """Largest `alpha`: a step of a score (1/256) then makes a segmentation e^3906 times likelier, and only the best is drawn."""

@@ -19,7 +19,6 @@ from koktok.vocab import MARK, Vocab, spell
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["ByteWordPieceModel", "WordPieceModel"]
 
 _ROOT, _INSIDE = 0, 1  # nodes of the trie: the start of a word, and what follows "##"
 

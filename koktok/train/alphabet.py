@@ -14,8 +14,6 @@ from koktok.errors import VocabSizeError
 from koktok.hangul import EVERYDAY, KS_X_1001
 from koktok.vocab import FORBIDDEN
 
-__all__ = ["BASIC", "alphabet_of", "required_characters"]
-
 MOST = 6
 """`auto` asks for KS X 1001 where it takes no more than one in so many of the ids: from 14,100 on. Below, for the
 syllables of everyday phrases, where those that the text lacks take no more than one in so many of the ids that are left."""

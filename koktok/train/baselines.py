@@ -14,8 +14,6 @@ from koktok.errors import UsageError, VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
-__all__ = ["KINDS", "SimpleKind", "train_simple"]
-
 SimpleKind = Literal["word", "syllable", "jamo", "ngram", "morpheme"]
 
 KINDS: tuple[SimpleKind, ...] = ("word", "syllable", "jamo", "ngram", "morpheme")

@@ -27,8 +27,6 @@ from koktok.train.pairs import Joiner
 from koktok.train.superwords import SuperwordPolicy, crosses_space
 from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, Vocab, spell, unspell
 
-__all__ = ["BpeResult", "Learner", "Queue", "Stage", "curriculum", "parts_of", "train_bpe"]
-
 Ties = Literal["pair", "hf", "spm"]
 
 _BATCH = 1 << 14  # pairs that enter the heap at a time; any number gives the same merges

@@ -25,7 +25,6 @@ from koktok.train.superwords import SuperwordPolicy, crosses_space, spaces
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CandidatePolicy", "Candidates", "mine"]
 
 PLAIN = 5 / 3
 """Pieces without a syllable may be so much longer: a syllable is two or three letters, and English words and indentation

@@ -30,7 +30,6 @@ from koktok.vocab import BYTE_PIECES, Vocab
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["UNIGRAM_FLOORS", "Job", "Learnt", "check_counts", "relaxed", "train"]
 
 Found = TypeVar("Found")
 

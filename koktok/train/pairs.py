@@ -15,8 +15,6 @@ from numba import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Joiner", "slot"]
-
 
 # The compiled functions share three plain tuples of arrays (named ones would put this module's name into Numba's cache):
 # text    symbol (at the first place of each token; -1 unknown, -2 inside a token), place to the right that may be joined

@@ -22,7 +22,6 @@ from koktok.train.lattice import Dials, Lattice, NodeCosts, charge, decode, node
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EPOCHS", "fit", "warm_up"]
 
 EPOCHS = 5
 """Passes over the words. With 5 the decoder's cost is .09 % over the best that the pieces allow; 10 give .07 %."""

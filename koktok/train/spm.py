@@ -17,8 +17,6 @@ from koktok.errors import InputError, VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
-__all__ = ["tokens_per_eojeol", "train_spm"]
-
 DELIMITER = "\x1f"
 """Between morphemes in SentencePiece's input: the unit separator, which no text contains on purpose."""
 

@@ -15,8 +15,6 @@ from koktok.tokenizer.kinds import model_for
 from koktok.train.unigram_log import shape_of
 from koktok.vocab import Vocab
 
-__all__ = ["account", "summary"]
-
 MEASURED = 20_000
 """Distinct words that are encoded, the most frequent first: over .8 of running Korean text, in about a second."""
 

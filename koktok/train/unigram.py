@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["PRESETS", "Point", "Trained", "train_unigram", "train_unigrams"]
 
 SUPERWORDS = SuperwordPolicy()
 

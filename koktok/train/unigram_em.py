@@ -25,7 +25,6 @@ from koktok.vocab import Vocab
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["digamma", "expectation", "loss_per_word", "train_unigram_em"]
 
 SHRINK = 0.75
 """Share of the pieces that stays in a round of pruning; SentencePiece's shrinking_factor."""

@@ -19,8 +19,6 @@ from koktok.vocab import Vocab
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["describe", "shape_of"]
-
 
 def shape_of(piece: str) -> str:
     """What a piece looks like: whether it begins a word, and whether it is Hangul.

@@ -14,8 +14,6 @@ from koktok.errors import UsageError
 from koktok.train import scores as crf
 from koktok.train.lattice import TRUST, Dials
 
-__all__ = ["PRESETS", "Point", "priced"]
-
 
 @dataclass(frozen=True)
 class Point:

@@ -21,7 +21,6 @@ from koktok.train.candidates import Candidates
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SCRIPTS", "by_script", "check_reserve", "floors_of", "script_of"]
 
 _LETTERS = {script: re.compile(f"[{CLASSES[script]}]") for script in SCRIPTS[:2]}
 

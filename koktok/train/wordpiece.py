@@ -21,8 +21,6 @@ from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.train.pairs import Joiner, slot
 from koktok.vocab import BYTE_CHARS, FORBIDDEN, MARK, ModelKind, Vocab, spell, unspell
 
-__all__ = ["WordPieceResult", "train_wordpiece"]
-
 _REPORT = 256  # merges between two calls of on_progress
 
 

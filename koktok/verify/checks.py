@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from koktok.verify.finding import CheckResult
     from koktok.verify.formats import Reader
 
-__all__ = [
-    "FEW",
-    "Batch",
-    "Batches",
-    "Ids",
-    "Offsets",
-    "OffsetsOfHuggingFace",
-    "Streams",
-    "pieces_of",
-    "pieces_of_gguf",
-]
 
 EXACT = SCORE_STEP * (1 << 24)
 """To here numbers of 32 bits hold every multiple of a score's step, so that sums of scores are not rounded."""

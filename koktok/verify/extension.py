@@ -21,8 +21,6 @@ from koktok.progress import Tell
 from koktok.verify.finding import CheckResult, Tally, Verification
 from koktok.verify.probes import tricky_lines
 
-__all__ = ["RANDOM", "verify_extension", "verify_pruned"]
-
 RANDOM: Final = 10_000
 """Random strings that are looked at besides the text, and of a byte-level base as many random byte strings."""
 

@@ -10,8 +10,6 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-__all__ = ["CheckResult", "Loss", "Tally", "Verification", "shown"]
-
 EXAMPLES = 3
 LONGEST = 80
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer
     from koktok.verify.formats import Reader
 
-__all__ = ["saving", "specials", "specials_of_format"]
 
 OWN = ("tokenizer.json", "tokenizer.model", "vocab.json")
 """Files that decide ids or text; others of a folder may be edited by its owner."""

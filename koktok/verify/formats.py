@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from koktok.foreign.base import ForeignTokenizer
     from koktok.tokenizer import Tokenizer
 
-__all__ = ["Reader", "TransformersFolder", "Unopened", "ggufs", "open_formats"]
-
 
 @dataclass(frozen=True)
 class Unopened:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from koktok.tokenizer import Tokenizer
     from koktok.tokenizer.encoding import Encoding
 
-__all__ = ["RoundTrip", "class_of"]
 
 _CLASSES = {
     "Hangul syllable": hangul.SYLLABLE,

@@ -23,8 +23,6 @@ from koktok.formats.folder import CARD, MARK, TOKENIZER, files_of, read_folder
 from koktok.recipe import Recipe
 from koktok.vocab import SCORE_STEP, Vocab
 
-__all__ = ["ReadyVocabulary", "find", "folder_of", "packed", "ready_vocabularies"]
-
 HERE = Path(__file__).resolve().parent
 
 PREFIX = "koktok:"
