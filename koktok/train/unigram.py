@@ -115,9 +115,9 @@ def train_unigram(
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
-    >>> vocab = train_unigram(counts, vocab_size=267, preset="aligned", min_count=2).vocab
+    >>> vocab = train_unigram(counts, vocab_size=265, preset="aligned", min_count=2).vocab
     >>> [piece for piece in vocab.pieces if len(piece) > 1]
-    [' 학교', '에서', ' 집', ' 학', '학교']
+    [' 학교', '에서', ' 집']
     """
     if preset not in PRESETS:
         raise UsageError(f"the preset `{preset}` is not known", hint=f"--preset {' | '.join(PRESETS)}")
