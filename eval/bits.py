@@ -21,7 +21,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,8 +31,7 @@ from eval.peers import PEERS, digest_of, train_peer
 from eval.texts import data_of, parts
 from koktok.files import cache_dir, write_file
 from koktok.foreign import ForeignTokenizer, open_spec
-from koktok.foreign.base import Ints, Rows
-from koktok.metrics.language_model import kneser_ney, unknown_bits
+from koktok.metrics.language_model import kneser_ney, lines_of, unknown_bits
 from koktok.report.markdown import table
 
 PEER: Final = "SentencePiece Unigram, defaults"
@@ -92,11 +90,6 @@ class Material:
             print(f"{name}, {subject.size:,}", file=sys.stderr, flush=True)
         found: Row = json.loads(place.read_text(encoding="utf-8"))
         return found
-
-
-def lines_of(rows: Rows) -> list[Ints]:
-    """The ids of each line."""
-    return [rows.ids[a:b] for a, b in pairwise(rows.indptr)]
 
 
 def compared(rows: Sequence[Row], order: int, shares: Sequence[float]) -> Iterator[list[str]]:

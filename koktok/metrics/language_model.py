@@ -110,6 +110,11 @@ def _find(known: Ints, wanted: Ints) -> Ints:
     return np.where(known[at] == wanted, at, -1)
 
 
+def lines_of(rows: Rows) -> list[Ints]:
+    """The ids of each line."""
+    return [rows.ids[a:b] for a, b in pairwise(rows.indptr)]
+
+
 def unknown_bits(tokenizer: ForeignTokenizer, rows: Rows) -> Floats:
     """What the characters inside unknown tokens cost besides, for each line."""
     bad = np.isin(rows.ids, list(tokenizer.unknown_ids))
@@ -123,7 +128,7 @@ def ngram_table(tokenizer: ForeignTokenizer, text: Text) -> Table | None:
     if len(text) < HELD:
         return None
     rows = tokenizer.encode(text.lines)
-    ids = [rows.ids[a:b] for a, b in pairwise(rows.indptr)]
+    ids = lines_of(rows)
     held = text.blocks % HELD == HELD - 1
     if held.all() or not held.any():
         held = np.arange(len(text)) % HELD == HELD - 1
