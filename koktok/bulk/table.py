@@ -53,7 +53,7 @@ class WordTable:
     Parameters
     ----------
     bound : int
-        Bytes that it may take; never less than what it begins with and the longer units of one block.
+        Bytes that it may take; never less than what it begins with and what one block needs.
     """
 
     def __init__(self, bound: int = TABLE_BYTES) -> None:
@@ -89,6 +89,8 @@ class WordTable:
             The entry of each job, or -1.
         """
         n = len(begins)
+        if len(self) and not self._has_room(n):
+            self._begin()
         heads, jobs, places = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
         hashes = np.empty(n, np.uint64)
         # Four units from every place on: they are compared and kept by words (see `_PADDING` in `koktok.bulk.texts`).
@@ -96,7 +98,7 @@ class WordTable:
         hash_units(words_at, begins, ends, hashes)
         self._state[3] = done = 0
         while done < n:
-            self._make_room(places)
+            self._make_room(places[: self._state[3]])
             done, _ = _look_up(
                 words_at, begins, hashes, done, self._entries, self._longs, self._state, heads, jobs, places
             )
@@ -116,25 +118,30 @@ class WordTable:
             self.ids = _grown(self.ids, max(2 * len(self.ids), wanted))
         _keep(places, ids, firsts, counts, self._entries, self.ids, self._state)
 
-    def _make_room(self, places: NDArray[np.int64]) -> None:
-        """Room for some more units, or a new beginning, after which the jobs of this block have no entries."""
+    def _has_room(self, n: int) -> bool:
+        """Whether so many more units stay within the bound.
+
+        Asked before a block and not in its midst: a head that was found points into `ids`, and must do so until it is written out.
+        """
         size, longs = len(self._entries) // 4, len(self._longs)
-        if 8 * len(self) > 5 * size - 8 * _AHEAD:
-            size *= 2 if size >= 1 << 19 else 4
-        if self._state[1] + _AHEAD * (LONGEST // 4) > longs:
+        while 8 * (len(self) + n) > 5 * size - 8 * _AHEAD:
+            size *= _growth(size)
+        while self._state[1] + (n + _AHEAD) * (LONGEST // 4) > longs:
             longs *= 2
-        if size * 4 == len(self._entries) and longs == len(self._longs) and self.nbytes <= self.bound:
-            return
-        jobs = self._state[3]
-        if size * 32 + longs * 8 + self.ids.nbytes > self.bound and len(self):
-            self._begin()
-            self._state[3], places[:jobs] = jobs, -1
-            return
-        if longs > len(self._longs):
-            self._longs = _grown(self._longs, longs)
-        if size * 4 > len(self._entries):
-            old, self._entries = self._entries, _entries(size)
-            _rehash(old, self._entries, places[:jobs])
+        return size * 32 + longs * 8 + self.ids.nbytes <= self.bound
+
+    def _make_room(self, places: NDArray[np.int64]) -> None:
+        """Room for some more units; those that wait for their ids keep their `places`."""
+        size = len(self._entries) // 4
+        if self._state[1] + _AHEAD * (LONGEST // 4) > len(self._longs):
+            self._longs = _grown(self._longs, 2 * len(self._longs))
+        if 8 * len(self) > 5 * size - 8 * _AHEAD:
+            old, self._entries = self._entries, _entries(size * _growth(size))
+            _rehash(old, self._entries, places)
+
+
+def _growth(size: int) -> int:
+    return 2 if size >= 1 << 19 else 4
 
 
 def _entries(n: int) -> NDArray[np.int64]:

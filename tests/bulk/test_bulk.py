@@ -227,6 +227,20 @@ def test_a_table_grows_and_begins_anew_in_the_midst_of_a_block(
             assert [ids.tolist() for ids in encoder(texts, threads=1)] == expected
 
 
+def test_what_was_found_in_a_full_table_keeps_its_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words of more than three ids are found, then so many new ones come that the table is full: SIGSEGV, or others' ids."""
+    import koktok.bulk.table as module
+
+    monkeypatch.setattr(module, "_FIRST", 1 << 12)
+    encoder = Encoder(Vocab.unigram({"가": -1.0}), Normalizer(), Pattern(), table_bytes=1 << 19)
+    known = [(4 + i % 20, chr(0xAC01 + i)) for i in range(500)]
+    new = [(5, chr(0xB000 + i)) for i in range(4000)]
+    words = ["가" * n + end for n, end in known + new]
+    encoder(words[: len(known)], threads=1)
+    expected = [[256] * n + [*end.encode()] for n, end in known + new]
+    assert [ids.tolist() for ids in encoder(words, threads=1)] == expected
+
+
 def test_ids_above_a_million_are_kept_too() -> None:
     """They have no room beside their word in the table."""
     from koktok.bulk.table import WordTable, count_ids, expand
