@@ -133,7 +133,10 @@ def _next(made: Training, out: Path) -> Iterator[str]:
     folder, options = shlex.quote(str(out)), made.tokenizer.recipe.train
     dials = made.log.get("dials")
     if dials:
-        yield f"kept {dials['kept']:.1%} of the morpheme boundaries in the training text"
+        yield (
+            f"kept {dials['kept']:.1%} of the morpheme boundaries in the training text, {dials['grammar']:.1%} of those "
+            "before particles, endings and the copula"
+        )
         if not dials.get("met", True):
             yield (
                 f"{dials['asked']:g} was asked for: this is as near as this text comes to it with "

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 FRONTIER: Final[tuple[Point, ...]] = (
     PRESETS["short"],
-    replace(PRESETS["balanced"], name="keep 0.5", keep=0.5, at_least=False),
+    replace(PRESETS["balanced"], name="keep 0.5", keep=0.5, grammar=None, at_least=False),
     PRESETS["balanced"],
     *(
-        replace(PRESETS["balanced"], name=f"keep {share}", keep=share, at_least=False)
+        replace(PRESETS["balanced"], name=f"keep {share}", keep=share, grammar=None, at_least=False)
         for share in (0.6, 0.65, 0.7, 0.8, 0.9)
     ),
     PRESETS["aligned"],

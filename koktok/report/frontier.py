@@ -35,8 +35,8 @@ def flags(dials: Mapping[str, Any]) -> str:
         there = asdict(preset)
         changed = {key: dials.get(key) for key in there if key != "name" and there[key] != dials.get(key)}
         changed.pop("at_least", None)  # follows from whether a target is named
-        if "nu" in changed:
-            changed = {key: value for key, value in changed.items() if key != "keep" or value is not None}
+        if any(changed.get(key) is not None for key in ("keep", "tokens", "nu")):  # which take the preset's target away
+            changed = {key: value for key, value in changed.items() if value is not None}
         if all(key in OPTIONS and isinstance(value, float | int) for key, value in changed.items()):
             options = " ".join([f"--preset {name}", *(f"{OPTIONS[key]} {value:g}" for key, value in changed.items())])
             found.append((len(changed), name != "balanced", options))

@@ -124,7 +124,7 @@ def train_unigram(
     if nu is not None and (keep is not None or tokens is not None):
         raise UsageError("a target finds `nu` by itself, and both came", hint="leave one of them out")
     named = (keep, tokens, nu) != (None, None, None)
-    aimed: dict[str, Any] = {"keep": keep, "tokens": tokens, "f1": None, "at_least": False} if named else {}
+    aimed: dict[str, Any] = {"keep": keep, "tokens": tokens, "grammar": None, "at_least": False} if named else {}
     given: dict[str, Any] = {
         "lam": lam,
         "mu": mu,

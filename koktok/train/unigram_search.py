@@ -28,7 +28,7 @@ from koktok.train.lattice import TRUST, Lattice, cheapest, decode, node_costs
 from koktok.train.prune import Choice, Round
 from koktok.train.superwords import eojeol_counts
 from koktok.train.unigram_log import describe
-from koktok.train.unigram_point import Point, priced
+from koktok.train.unigram_point import GRAMMAR, Point, priced
 from koktok.train.unigram_reserve import by_script, floors_of
 from koktok.vocab import Vocab
 
@@ -149,6 +149,7 @@ class Boundaries:
         self._place = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
         self._n = np.repeat(n, np.diff(counts.start))
         self._trust = self._n * np.asarray([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])[counts.kind]
+        self._grammar = self._trust * np.asarray([kind.label in GRAMMAR for kind in Kind])[counts.kind]
         syllable = np.zeros(int(node[-1]), dtype=bool)  # is the character behind this node one?
         inner = np.ones(len(syllable), dtype=bool)
         inner[node[1:] - 1] = False
@@ -160,7 +161,14 @@ class Boundaries:
 
     def kept(self, cut: NDArray[np.bool_]) -> float:
         """The share of the boundaries, weighed by `TRUST`, at which there is a cut; 1 where there is none."""
-        return float((self._trust * cut[self._place]).sum() / self._trust.sum()) if self._trust.any() else 1.0
+        return self._share(self._trust, cut)
+
+    def grammar(self, cut: NDArray[np.bool_]) -> float:
+        """The share of those before particles, endings and the copula; of all of them where a text has none of these."""
+        return self._share(self._grammar if self._grammar.any() else self._trust, cut)
+
+    def _share(self, weight: NDArray[np.float64], cut: NDArray[np.bool_]) -> float:
+        return float((weight * cut[self._place]).sum() / weight.sum()) if weight.any() else 1.0
 
     def f1(self, cut: NDArray[np.bool_]) -> float:
         """F1 of the cuts between two syllables; 0 where there is nothing to divide by."""
@@ -302,7 +310,7 @@ class Run:
         """What a target is about, of these segmentations."""
         if self.point.tokens is not None:
             return self._tokens(uses) / max(self.eojeols, 1e-9)
-        return self.boundaries.kept(cut) if self.point.f1 is None else self.boundaries.f1(cut)
+        return self.boundaries.kept(cut) if self.point.grammar is None else self.boundaries.grammar(cut)
 
     def _tokens(self, uses: NDArray[np.int64]) -> float:
         return float((uses * self.candidates.tokens).sum())
@@ -321,6 +329,7 @@ class Run:
             "nu": {kind: round(price * found.times, 6) for kind, price in priced(point.nu).items()},
             "rarity": point.rarity,
             "kept": self.boundaries.kept(found.cut),
+            "grammar": self.boundaries.grammar(found.cut),
             "f1": self.boundaries.f1(found.cut),
             "tokens_per_eojeol": self._tokens(found.uses) / max(self.eojeols, 1e-9),
         }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,7 +20,7 @@ from koktok.tokenizer.kinds import model_for
 from koktok.train.candidates import CandidatePolicy, mine
 from koktok.train.dispatch import Job
 from koktok.train.lattice import TRUST, decode
-from koktok.train.unigram import PRESETS, train_unigram
+from koktok.train.unigram import PRESETS, train_unigram, train_unigrams
 from koktok.train.unigram_search import Aim, spelling_themselves
 from koktok.vocab import Vocab
 
@@ -30,7 +33,7 @@ def text(mini, kiwi) -> SegmentedCounts:
     return segment_counts(count_words(mini), kiwi, Policy.parse("morphemes"))
 
 
-def account(vocab: Vocab, counts: SegmentedCounts) -> tuple[float, float, set[str]]:
+def account(vocab: Vocab, counts: SegmentedCounts, kinds: Collection[str] = TRUST) -> tuple[float, float, set[str]]:
     """Share of the boundaries that are token borders, weighed by trust; tokens a word; pieces used: by the model itself."""
     model = model_for(vocab)
     kept = there = tokens = 0.0
@@ -40,7 +43,7 @@ def account(vocab: Vocab, counts: SegmentedCounts) -> tuple[float, float, set[st
         used |= {word[a:b] for a, b in spans}
         tokens += n * len(ids)
         for cut in cuts:
-            weight = n * TRUST.get(cut.kind.label, TRUST["rest"])
+            weight = n * TRUST.get(cut.kind.label, TRUST["rest"]) * (cut.kind.label in kinds)
             there += weight
             kept += weight * (cut.offset in {a for a, _ in spans})
     return kept / there, tokens / counts.total, used
@@ -60,6 +63,35 @@ def test_what_is_asked_for_is_kept(text, size, keep):
     assert dials["tokens_per_eojeol"] == pytest.approx(tokens)
     assert dials["met"] == (abs(kept - keep) <= 0.01)
     assert dials["met"], dials
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_borders_of_grammar_are_a_target_of_their_own(text, size):
+    """Before particles, endings and the copula; chains of them have no part in it."""
+    point = replace(PRESETS["balanced"], grammar=0.92, at_least=False)
+    trained = train_unigrams(text, points=[point], vocab_sizes=[size])["balanced", size]
+    dials = trained.log["dials"]
+    share = account(trained.vocab, text, ("josa", "eomi", "copula"))[0]
+    assert dials["grammar"] == pytest.approx(share)
+    assert share == pytest.approx(0.92, abs=0.01)
+    assert dials["met"]
+    with_chains = account(trained.vocab, text, ("josa", "eomi", "copula", "josa_chain", "eomi_chain"))[0]
+    assert abs(share - with_chains) > 0.005, "the test can tell"
+
+
+def test_where_there_is_no_grammar_all_boundaries_are_the_target():
+    """Cuts of analysers that name no kinds."""
+    words = {
+        f" {a}{b}|{c}": 20 for a in "가나다라마바사" for b in "아자차카타파하" for c in ("누리", "구름", "바다", "하늘")
+    }
+    found = [
+        train_unigrams(
+            SegmentedCounts.from_marked(words), points=[replace(PRESETS["balanced"], **target)], vocab_sizes=[320]
+        )["balanced", 320]
+        for target in ({}, {"grammar": None, "keep": PRESETS["balanced"].grammar})
+    ]
+    assert found[0].vocab == found[1].vocab
+    assert found[0].log["dials"]["grammar"] == found[0].log["dials"]["kept"]
 
 
 def test_tokens_can_be_asked_for(text):
@@ -95,9 +127,11 @@ def test_presets_mean_the_same_at_every_size(text, size):
     dials = {name: train_unigram(text, vocab_size=size, preset=name).log["dials"] for name in PRESETS}
     for name in ("short", "balanced"):
         assert dials[name]["met"]
-        assert dials[name]["kept"] >= PRESETS[name].keep - 0.01
         assert dials[name]["nu"]["josa"] >= PRESETS[name].nu["josa"] - 1e-6
-    assert dials["short"]["kept"] <= dials["balanced"]["kept"] <= dials["aligned"]["kept"]
+    assert dials["short"]["kept"] >= PRESETS["short"].keep - 0.01
+    assert dials["balanced"]["grammar"] >= PRESETS["balanced"].grammar - 0.01
+    for share in ("kept", "grammar"):
+        assert dials["short"][share] <= dials["balanced"][share] <= dials["aligned"][share]
     assert dials["aligned"]["kept"] > 0.97, "every boundary that a piece can respect, punctuation too"
 
 
