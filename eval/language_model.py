@@ -240,21 +240,30 @@ def device() -> str:
 
 
 def bits(model: Any, rows: list[list[int]], end: int, context: int) -> float:
-    """Bits of all tokens of a text, each predicted once, from half a context at least wherever there is so much before."""
+    """Bits of all tokens of a text, from half a context at least wherever there is so much before."""
     import torch
 
     stream = torch.tensor([end, *(i for row in rows for i in (*row, end))])  # the text begins behind an end
     model.eval()
-    total, at = 0.0, 1
+    return float(token_bits(lambda ids: model(ids).logits, stream, context).sum())
+
+
+def token_bits(logits: Callable[[torch.Tensor], torch.Tensor], stream: torch.Tensor, context: int) -> Any:
+    """Bits of all tokens of a stream but the first, each predicted once; an array of doubles."""
+    import numpy as np
+    import torch
+
+    found, at = np.zeros(len(stream) - 1), 1
     with torch.no_grad():
         while at < len(stream):
             start = max(0, at - context // 2)
             window = stream[start : start + context + 1].to(device())
-            logits = model(window[None, :-1]).logits[0].float()
-            losses = torch.nn.functional.cross_entropy(logits, window[1:], reduction="none")
-            total += losses[at - start - 1 :].sum().item() / math.log(2)
+            losses = torch.nn.functional.cross_entropy(
+                logits(window[None, :-1])[0].float(), window[1:], reduction="none"
+            )
+            found[at - 1 : start + len(window) - 1] = losses[at - start - 1 :].double().cpu().numpy() / math.log(2)
             at = start + len(window)
-    return total
+    return found
 
 
 def measured(

@@ -42,7 +42,9 @@ class Told:
 
     def __init__(self, report: Path | None = None) -> None:
         self.report = report
-        command = ["python", "-m", f"eval.{Path(sys.argv[0]).stem}", *_shown(sys.argv[1:])]
+        script = Path(sys.argv[0])
+        module = script.parent.name if script.stem == "__main__" else script.stem
+        command = ["python", "-m", f"eval.{module}", *_shown(sys.argv[1:])]
         self.lines = [f"    {' '.join(command)}", ""]
 
     def __call__(self, line: str) -> None:

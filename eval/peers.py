@@ -19,7 +19,7 @@ from pathlib import Path
 
 from koktok.files import workplace, workplace_of
 
-__all__ = ["PEERS", "Peer", "digest_of", "library_version", "source_of", "train_peer"]
+__all__ = ["PEERS", "Peer", "digest_of", "library_version", "sentencepiece", "source_of", "train_peer"]
 
 Make = Callable[[Sequence[str], int, Path], str]
 """Lines, vocabulary size and an empty folder to the spec of what was trained into it."""
@@ -109,7 +109,7 @@ def source_of(peer: Peer) -> str:
 # ── the peers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _sentencepiece(lines: Sequence[str], size: int, folder: Path, **options: object) -> str:
+def sentencepiece(lines: Sequence[str], size: int, folder: Path, **options: object) -> str:
     import sentencepiece as spm
 
     path = folder / "tokenizer.model"
@@ -201,7 +201,7 @@ def _koktok(lines: Sequence[str], size: int, folder: Path, **train: object) -> s
 def _peers() -> Iterator[Peer]:
     spaces = {"split_by_unicode_script": False, "split_by_number": False}
     for kind, label in (("unigram", "Unigram"), ("bpe", "BPE")):
-        make = partial(_sentencepiece, model_type=kind)
+        make = partial(sentencepiece, model_type=kind)
         yield Peer(f"SentencePiece {label}, spaces only", ("sentencepiece",), partial(make, **spaces))
         yield Peer(f"SentencePiece {label}, defaults", ("sentencepiece",), make)
     yield Peer("HF byte-level BPE", ("tokenizers",), _hf_bpe)
