@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,7 @@ def resumable(out: str | Path, run: Mapping[str, Any], make: Make, *, again: boo
         if target.exists() and (not target.is_dir() or any(file != work for file in target.iterdir())):
             raise UsageError(f"there is something at `{target}`", hint="--out NEW-FOLDER")
         notes = _begun(work, run)
+        until_done.callback(_leave_nothing_empty, notes)
         with writing(target):
             manifest = {**run, **make(notes), "shards": notes.parts}
             listed = notes.folder / MANIFEST
@@ -103,6 +104,14 @@ def resumable(out: str | Path, run: Mapping[str, Any], make: Make, *, again: boo
             publish(notes.folder, target, new, {}, last=MANIFEST)
             notes.notes.unlink()
     return manifest
+
+
+def _leave_nothing_empty(notes: Checkpoint) -> None:
+    """An error before the first shard leaves no workplace behind."""
+    with suppress(OSError):  # there is something in it
+        notes.folder.rmdir()
+        if not notes.parts:
+            notes.notes.unlink(missing_ok=True)
 
 
 @contextmanager

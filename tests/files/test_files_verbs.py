@@ -28,6 +28,8 @@ from koktok.cli import app
 from koktok.count import count_files, counting
 from koktok.errors import InputError, UsageError
 from koktok.files import workplace
+from koktok.files.checkpoint import Checkpoint
+from koktok.files.run import resumable
 from koktok.pipeline import curve
 from koktok.text.sources import Source
 
@@ -320,6 +322,15 @@ def test_what_a_user_put_beside_finished_shards_stays(tmp_path: Path, monkeypatc
     works("count", NEWS, "-q", "-o", tmp_path / "c.parquet")
     assert (tmp_path / "c.parquet.parts" / "notes.txt").read_text() == "mine"
     assert not list((tmp_path / "c.parquet.parts").glob("*.words"))
+
+
+def test_an_error_before_the_first_shard_leaves_nothing(tmp_path: Path) -> None:
+    def fails(notes: Checkpoint) -> dict[str, Any]:
+        raise InputError("this text cannot be read")
+
+    with pytest.raises(InputError, match="cannot be read"):
+        resumable(tmp_path / "out", {"layout": 1}, fails)
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_second_run_at_the_same_place_is_refused(trained: Trained, tmp_path: Path) -> None:
