@@ -60,7 +60,7 @@ from koktok.segment import Policy, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.segmented import Kind
-from koktok.text.corpora import texts
+from koktok.text.corpora import fetch, texts
 from koktok.train.lattice import TRUST
 
 BASES = "package:qwen3,package:llama3,package:o200k_base,package:mistral-v1"
@@ -344,8 +344,7 @@ def other_lines(megabytes: int) -> Iterator[str]:
         made += len(line.encode())
         yield line
     places = sysconfig.get_paths()
-    corpora = (file for name in ("open-en", "code") for file in texts(name))
-    for file in chain(corpora, _files(Path(places["stdlib"])), _files(Path(np.__file__).parent.parent)):
+    for file in chain(texts("open-en"), _files(fetch("code")), _files(Path(places["stdlib"])), _files(Path(np.__file__).parent.parent)):
         if made >= want:
             return
         if file.suffix not in (".py", ".pyi", ".md", ".rst", ".txt", ".json", ".html", ".h"):
