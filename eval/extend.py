@@ -344,7 +344,9 @@ def other_lines(megabytes: int) -> Iterator[str]:
         made += len(line.encode())
         yield line
     places = sysconfig.get_paths()
-    for file in chain(texts("open-en"), _files(fetch("code")), _files(Path(places["stdlib"])), _files(Path(np.__file__).parent.parent)):
+    for file in chain(
+        texts("open-en"), _files(fetch("code")), _files(Path(places["stdlib"])), _files(Path(np.__file__).parent.parent)
+    ):
         if made >= want:
             return
         if file.suffix not in (".py", ".pyi", ".md", ".rst", ".txt", ".json", ".html", ".h"):
