@@ -35,6 +35,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 Encode = Callable[[list[str]], list[list[int]]]
 
 BLOCK = 50
+WINDOWS = 16  # of held-out text at a time
 KOKTOK, SUPERWORDS, SENTENCEPIECE = "koktok balanced", "koktok balanced, superwords", "SentencePiece unigram"
 
 
@@ -253,17 +255,27 @@ def token_bits(logits: Callable[[torch.Tensor], torch.Tensor], stream: torch.Ten
     import numpy as np
     import torch
 
-    found, at = np.zeros(len(stream) - 1), 1
+    windows, at = [], 1
+    while at < len(stream):
+        start = max(0, at - context // 2)
+        windows.append((start, at, min(start + context + 1, len(stream))))
+        at = windows[-1][-1]
+    found = np.zeros(len(stream) - 1)
     with torch.no_grad():
-        while at < len(stream):
-            start = max(0, at - context // 2)
-            window = stream[start : start + context + 1].to(device())
-            losses = torch.nn.functional.cross_entropy(
-                logits(window[None, :-1])[0].float(), window[1:], reduction="none"
-            )
-            found[at - 1 : start + len(window) - 1] = losses[at - start - 1 :].double().cpu().numpy() / math.log(2)
-            at = start + len(window)
+        for _, alike in groupby(windows, key=lambda window: window[2] - window[0]):
+            for some in batched(alike, WINDOWS):
+                ids = torch.stack([stream[start:stop] for start, _, stop in some]).to(device())
+                scores = logits(ids[:, :-1]).float().flatten(0, 1)
+                losses = torch.nn.functional.cross_entropy(scores, ids[:, 1:].flatten(), reduction="none")
+                for row, (start, at, stop) in zip(losses.view(len(some), -1).double().cpu(), some, strict=True):
+                    found[at - 1 : stop - 1] = row[at - start - 1 :].numpy() / math.log(2)
     return found
+
+
+def batched(items: Iterator[tuple[int, int, int]], size: int) -> Iterator[list[tuple[int, int, int]]]:
+    """So many at a time; itertools has it from Python 3.12 on."""
+    while some := list(islice(items, size)):
+        yield some
 
 
 def measured(
