@@ -234,6 +234,10 @@ def report(runs: Runs, size: str, names: Sequence[str], seeds: Sequence[int], pa
     tell(
         f"{found.sizes.sum():,} bytes asked for in {units} units; {runs.size.body:,} parameters outside of the embedding.\n"
     )
+    if size == "tiny":
+        tell(
+            "This size checks the machinery: by the plan nothing is claimed from it, whatever the column of claims says.\n"
+        )
     for part in (vocabularies, first_endpoint, noise, second_endpoints):
         part(found, tell)
     tell("\n## Not run\n")
