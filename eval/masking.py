@@ -152,7 +152,7 @@ def encoder(size: int, pad: int, given: argparse.Namespace) -> Any:
 
     config = transformers.BertConfig(
         vocab_size=size, hidden_size=given.width, num_hidden_layers=given.layers, num_attention_heads=given.width // 32,
-        intermediate_size=4 * given.width, max_position_embeddings=128, pad_token_id=pad,
+        intermediate_size=4 * given.width, max_position_embeddings=given.positions, pad_token_id=pad,
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
     )  # fmt: skip
     return transformers.BertModel(config, add_pooling_layer=False)
@@ -259,7 +259,7 @@ def tuned(model: Model, rows: Sequence[tuple[Any, ...]], classes: int, *, whole:
             found = head(mine.hidden(padded([row[0] for row in some], mine.pad)))
             if whole:
                 target = torch.tensor([row[1] for row in some], device=mine.device)
-                loss = torch.nn.functional.cross_entropy(_mean(found, some), target)
+                loss = torch.nn.functional.cross_entropy(mean_of(found, some), target)
             else:
                 target = torch.from_numpy(padded([row[1] for row in some], IGNORED)).to(mine.device)
                 loss = torch.nn.functional.cross_entropy(found.flatten(0, 1), target.flatten())
@@ -270,7 +270,7 @@ def tuned(model: Model, rows: Sequence[tuple[Any, ...]], classes: int, *, whole:
     return mine, head
 
 
-def _mean(found: Any, rows: Sequence[tuple[Any, ...]]) -> Any:
+def mean_of(found: Any, rows: Sequence[tuple[Any, ...]]) -> Any:
     """The mean over the tokens of each row."""
     import torch
 
@@ -299,7 +299,7 @@ def scores(model: Model, probes: Probes, seed: int, given: argparse.Namespace) -
     with torch.no_grad():
         right = 0
         for some in batches(test):
-            logits = _mean(head(mine.hidden(padded([ids for ids, _ in some], model.pad))), some)
+            logits = mean_of(head(mine.hidden(padded([ids for ids, _ in some], model.pad))), some)
             right += sum(a == label for a, (_, label) in zip(logits.argmax(-1).tolist(), some, strict=True))
         found["sentiment"] = right / len(test)
     if not probes.ner:
@@ -346,6 +346,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.15)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--positions", type=int, default=128, help="the longest that the model can read")
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--epochs", type=int, default=2, help="of fine-tuning")
     parser.add_argument("--fine", type=int, default=4000, help="reviews for fine-tuning")

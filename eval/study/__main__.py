@@ -1,7 +1,7 @@
 """The model study of PLAN.md: what a morpheme-aware vocabulary does for a Korean language model.
 
     python -m eval.study prepare --size tiny|night|gpu --work FOLDER [--corpus DATA|corpus:NAME] [--reviews FOLDER] [--topics FILE]
-    python -m eval.study train   --size … --work FOLDER [--minutes 30] [--compile]
+    python -m eval.study train   --size … --work FOLDER [--minutes 30] [--compile] [--task encoder]
     python -m eval.study probe   --size … --work FOLDER
     python -m eval.study report  --size … --work FOLDER [--report FILE.md]
 
@@ -33,6 +33,14 @@ def main() -> None:
     parser.add_argument("--corpus", help="prepare: another text than the plan's, to try things out")
     parser.add_argument("--reviews", type=Path, help="prepare: for the probe of sentiment")
     parser.add_argument("--topics", type=Path, help="prepare: for the probe of topics")
+    parser.add_argument(
+        "--labelled",
+        metavar="TASK=FILE",
+        action="append",
+        default=[],
+        help="prepare: lines of `label TAB text [TAB text]`",
+    )
+    parser.add_argument("--task", choices=["language-model", "encoder"], default="language-model", help="train")
     parser.add_argument("--minutes", type=float, default=math.inf, help="train: stop at a checkpoint after so many")
     parser.add_argument("--compile", action="store_true", help="train: with torch.compile")
     parser.add_argument("--report", type=Path, help="report: a Markdown file; a JSON is written beside it")
@@ -42,15 +50,21 @@ def main() -> None:
     if unknown := set(names) - set(ALL):
         parser.error(f"no such tokenizers: {', '.join(sorted(unknown))}; there are: {', '.join(ALL)}")
     if given.step == "prepare":
-        from eval.study.prepare import prepare
+        from eval.masking import reviews
+        from eval.study.prepare import labelled, prepare, topics
 
-        prepare(given.size, size, given.work, names, given.corpus, given.reviews, given.topics)
+        classes = {"sentiment": reviews(given.reviews)} if given.reviews else {}
+        classes |= {"topic": topics(given.topics)} if given.topics else {}
+        classes |= {task: labelled(Path(path)) for task, _, path in (word.partition("=") for word in given.labelled)}
+        prepare(given.size, size, given.work, names, given.corpus, classes)
         return
     from eval.study.train import Runs, train
 
     runs = Runs(size, given.work, seconds=60 * given.minutes, compiled=given.compile)
     seeds = [int(seed) for seed in given.seeds.split(",")]
     if given.step == "train":
+        if given.task == "encoder":
+            from eval.study.encoder import encoders as train
         if not train(runs, names, seeds):
             print("stopped at a checkpoint; the same command goes on", file=sys.stderr)
             sys.exit(3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -13,10 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from eval.masking import reviews
 from eval.peers import PEERS, Peer, digest_of, sentencepiece, train_peer
 from eval.study.data import Lists, write_arrays
-from eval.study.sizes import PRESETS, Size
+from eval.study.sizes import HOW, PRESETS, Size
 from eval.texts import GOLDS, data_of, parts
 from koktok.files import write_file
 from koktok.foreign import ForeignTokenizer, open_spec
@@ -157,47 +157,60 @@ def prompts(lines: Sequence[str], most: int) -> list[tuple[str, str]]:
     return found
 
 
-def labelled(path: Path, most: int) -> list[tuple[str, int]]:
+def topics(path: Path) -> list[tuple[str, int]]:
     """Titles with the number of their topic, from KLUE's ynat JSON."""
-    rows = [(row["title"], row["label"]) for row in json.loads(path.read_text(encoding="utf-8"))]
-    names = sorted({label for _, label in rows})
-    order = np.random.default_rng(0).permutation(len(rows))[:most]
-    return [(rows[i][0], names.index(rows[i][1])) for i in order]
+    return numbered([(row["label"], row["title"]) for row in json.loads(path.read_text(encoding="utf-8"))])
+
+
+def labelled(path: Path) -> list[tuple[str, int]]:
+    """Texts with the number of their label, from lines of `label TAB text`, or of `label TAB text TAB text` for pairs."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return numbered(
+        [(label, text.replace("\t", "\n")) for label, _, text in (line.partition("\t") for line in lines) if text]
+    )
+
+
+def numbered(rows: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
+    """In an order of their own, labels by the alphabet."""
+    names = sorted({label for label, _ in rows})
+    order = np.random.default_rng(0).permutation(len(rows)).tolist()
+    return [(unicodedata.normalize("NFC", rows[i][1]), names.index(rows[i][0])) for i in order]
 
 
 def noisy(texts: Sequence[str], how: str) -> list[str]:
     """Texts changed as koktok's metrics change them."""
     rng = np.random.default_rng(0)
-    return [PERTURBATIONS[how](text, rng)[0] for text in texts]
+    return ["\n".join(PERTURBATIONS[how](part, rng)[0] for part in text.split("\n")) for text in texts]
 
 
 class Probes:
-    """Texts of the second endpoints, by name, and what is right."""
+    """Texts of the second endpoints, by name, and what is right.
 
-    def __init__(self, lines: Sequence[str], size: Size, folder: Path | None, topics: Path | None) -> None:
+    Parameters
+    ----------
+    lines : sequence of str
+        Held out, for pairs and prompts.
+    size : Size
+    classes : mapping of str to list of (str, int)
+        Labelled texts by task; the two texts of a pair are two lines.
+    """
+
+    def __init__(self, lines: Sequence[str], size: Size, classes: Mapping[str, list[tuple[str, int]]]) -> None:
         self.texts: dict[str, list[str]] = {}
         self.answers: dict[str, Any] = {}
-        self.missing: dict[str, str] = {}
         for kind, pairs in minimal_pairs(lines, size.pairs).items():
             self.texts[f"{kind}-right"] = [right for right, _ in pairs]
             self.texts[f"{kind}-wrong"] = [wrong for _, wrong in pairs]
         asked = prompts(lines, size.prompts)
         self.texts["prompts"] = [prompt for prompt, _ in asked]
         self.answers["prompts"] = [answer for _, answer in asked]
-        most = size.texts + size.texts // 3
-        for kind, path, read in (
-            ("sentiment", folder, lambda path: reviews(path)[:most]),
-            ("topic", topics, lambda path: labelled(path, most)),
-        ):
-            if path is None:
-                self.missing[kind] = f"no --{'reviews FOLDER' if kind == 'sentiment' else 'topics FILE'} was given"
-                continue
-            rows = read(path)
+        for kind, given in classes.items():
+            rows = given[: size.texts + size.texts // 3]
             texts = [text for text, _ in rows]
             asked_of = texts[size.texts :]
             self.answers[kind] = [label for _, label in rows]
             self.texts |= {f"{kind}-train": texts[: size.texts], f"{kind}-clean": asked_of}
-            self.texts |= {f"{kind}-{how}": noisy(asked_of, how) for how in ("no_spaces", "all_spaces")}
+            self.texts |= {f"{kind}-{how}": noisy(asked_of, how) for how in HOW[1:]}
 
 
 # ── the folder ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -209,8 +222,7 @@ def prepare(
     work: Path,
     wanted: Sequence[str],
     given: str | None,
-    folder: Path | None,
-    topics: Path | None,
+    classes: Mapping[str, list[tuple[str, int]]],
 ) -> None:
     """Write `data/`: what all tokenizers share, and a folder for each; what is there stays."""
     data = data_of(given or f"corpus:{size.corpus}")
@@ -219,18 +231,22 @@ def prepare(
     found = held_out(held, size.held)
     cut = list(pieces(train))
     place = work / "data"
-    key = [name, given or size.corpus, digest_of(lines), found.test.digest, bool(folder), bool(topics)]
+    key = [name, given or size.corpus, digest_of(lines), found.test.digest, digest_of([repr(classes)])]
     told = place / "shared.json"
     if not told.exists() or json.loads(told.read_text(encoding="utf-8"))["key"] != key:
         order = np.random.default_rng(0).permutation(len(found.test))
         asked = [line for line in (found.test.lines[i] for i in order) if len(line.encode()) <= LONGEST]
-        probes = Probes(asked, size, folder, topics)
+        probes = Probes(asked, size, classes)
         shared = {
             "key": key,
             "lines": len(lines),
             "probes": probes.texts,
             "answers": probes.answers,
-            "missing": probes.missing,
+            "missing": {
+                kind: f"no {how} was given"
+                for kind, how in {"sentiment": "--reviews FOLDER", "topic": "--topics FILE"}.items()
+                if kind not in classes
+            },
             "units": found.test.blocks.tolist(),
             "domains": found.test.domains.tolist(),
             "test_bytes": [size_of(line) for line in found.test.lines],
@@ -268,13 +284,17 @@ def pack(
     def ended(texts: Sequence[str]) -> list[list[int]]:
         return [[*row, size] for row in subject.ids(list(texts))]
 
+    def open_ended(text: str) -> list[int]:
+        """Of a prompt and of a labelled text no end is known; between the two of a pair is one."""
+        return [i for row in ended(text.split("\n")) for i in row][:-1]
+
     rows_of = iter(ended([line for piece in cut for line in piece]))
     train = Lists.of([[i for _ in piece for i in next(rows_of)] for piece in cut])
     rows = subject.encode(held.test.lines)
     arrays = {"train": train, "test": Lists.of(ended(held.test.lines)), "dev": Lists.of(ended(held.dev))}
     for probe, texts in shared["probes"].items():
-        whole = probe.endswith(("-right", "-wrong"))  # of a prompt and of a text no end is known
-        arrays[probe] = Lists.of(ended(texts) if whole else subject.ids(texts))
+        whole = probe.endswith(("-right", "-wrong"))
+        arrays[probe] = Lists.of(ended(texts) if whole else [open_ended(text) for text in texts])
     written = [(subject.token_bytes(i) or b"") for i in range(size)] + [b"\n"]
     back = [b"".join(written[i] for i in row.tolist()) for row in lines_of(rows)]
     same = [

@@ -15,7 +15,7 @@ from torch.nn import functional
 from eval.language_model import device
 from eval.study.data import Prepared
 from eval.study.model import Llama
-from eval.study.sizes import Cell
+from eval.study.sizes import HOW, Cell
 from eval.study.train import Runs
 from koktok.files import write_file
 
@@ -100,14 +100,13 @@ class Asked:
             right, wrong = (self.nats(self.rows(f"{kind}-{which}")) for which in ("right", "wrong"))
             if len(right):
                 found[kind] = float((right < wrong).mean())
-        for kind in ("sentiment", "topic"):
-            if kind in answers:
-                train = self.means(self.rows(f"{kind}-train"))
-                labels = torch.tensor(answers[kind])
-                taken = classifier(train, labels[: len(train)])
-                for how in ("clean", "no_spaces", "all_spaces"):
-                    asked = self.means(self.rows(f"{kind}-{how}"))
-                    found[f"{kind}, {how}"] = float((taken(asked) == labels[len(train) :]).double().mean())
+        for kind in (kind for kind in answers if kind != "prompts"):
+            train = self.means(self.rows(f"{kind}-train"))
+            labels = torch.tensor(answers[kind])
+            taken = classifier(train, labels[: len(train)])
+            for how in HOW:
+                asked = self.means(self.rows(f"{kind}-{how}"))
+                found[f"{kind}, {how}"] = float((taken(asked) == labels[len(train) :]).double().mean())
         prompts = self.rows("prompts")
         if prompts:
             written = [text.decode("utf-8", "ignore")[:1] for text in self.continued(prompts, NEXT)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ import numpy as np
 
 from eval.machine import Told, machine
 from eval.study.data import Prepared, shared
+from eval.study.encoder import of_encoders
 from eval.study.probe import there
 from eval.study.sizes import ARMS, REFERENCE, Cell
 from eval.study.train import Runs
@@ -238,7 +239,7 @@ def report(runs: Runs, size: str, names: Sequence[str], seeds: Sequence[int], pa
         tell(
             "This size checks the machinery: by the plan nothing is claimed from it, whatever the column of claims says.\n"
         )
-    for part in (vocabularies, first_endpoint, noise, second_endpoints):
+    for part in (vocabularies, first_endpoint, noise, second_endpoints, tuned_encoders):
         part(found, tell)
     tell("\n## Not run\n")
     tell("\n".join(f"* {what}: {why}" for what, why in found.missing.items()) or "Everything was run.")
@@ -304,11 +305,27 @@ def second_endpoints(found: Found, tell: Callable[[str], None]) -> None:
     tell("\n## Second endpoints\n\nEqual bytes, mean ± half of the 95 % interval over seeds; they decide nothing.\n")
     probes = {name: rows for name in found.about if (rows := found.probes(name))}
     found.missing |= {f"probes, {name}": "no model was asked" for name in found.about if name not in probes}
-    heads = list(dict.fromkeys(key for rows in probes.values() for row in rows for key in row))
-    rows = [[name, *(spread([row[key] for row in asked]) for key in heads)] for name, asked in probes.items()]
-    tell(table(["tokenizer", *heads], "l" + "r" * len(heads), rows) if rows else "None was asked.")
+    tell(of_seeds(probes))
     counts = {key: len(value) for key, value in shared(found.runs.work)["probes"].items()}
     tell(f"\nAsked: {', '.join(f'{key} {n:,}' for key, n in counts.items())}.")
+
+
+def of_seeds(rows: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+    """A table of what the models of each seed scored."""
+    if not rows:
+        return "None was asked."
+    heads = list(dict.fromkeys(key for each in rows.values() for row in each for key in row))
+    cells = [[name, *(spread([row[key] for row in each]) for key in heads)] for name, each in rows.items()]
+    return table(["tokenizer", *heads], "l" + "r" * len(heads), cells)
+
+
+def tuned_encoders(found: Found, tell: Callable[[str], None]) -> None:
+    rows = {name: each for name in found.about if (each := of_encoders(found.runs, name, found.seeds))}
+    if rows:
+        tell("\n## Encoders\n\nShare that is right after tuning, mean ± half of the 95 % interval over seeds.\n")
+        tell(of_seeds(rows))
+    else:
+        found.missing["encoders"] = "`--task encoder` was not run"
 
 
 def figures(found: Found, size: str) -> dict[str, Any]:
@@ -337,6 +354,7 @@ def figures(found: Found, size: str) -> dict[str, Any]:
         "verdicts": {name: found.verdict(name) for name in found.about if name.startswith("koktok")},
         "same run twice": found.again(),
         "probes": {name: found.probes(name) for name in found.about},
+        "encoders": {name: of_encoders(found.runs, name, found.seeds) for name in found.about},
         "cells": cells,
         "sweeps": sweeps,
         "not run": found.missing,

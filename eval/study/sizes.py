@@ -100,6 +100,9 @@ CELLS: Final = {
 }
 """The tokenizers that the plan runs of a size."""
 
+HOW: Final = ("clean", "no_spaces", "all_spaces")
+"""How labelled texts are asked."""
+
 ARMS: Final = ("bytes", "flops")
 SWEEP: Final = "sweep"
 SWEEP_SEED: Final = 100

@@ -261,6 +261,34 @@ def test_a_row_is_asked_alike_in_any_batch(work: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_encoders_are_kept_and_repeat(work: Path) -> None:
+    pytest.importorskip("transformers", reason="the extra `train` is not installed")
+    from eval.study.encoder import blanked, encoders, of_encoders
+    from eval.study.train import Runs
+
+    ids = np.arange(20_000).reshape(100, 200) % 50
+    blank, chosen = blanked(ids, 50, np.random.default_rng(0))
+    assert 0.14 < chosen.mean() < 0.16
+    assert (blank == ids)[~chosen].all()
+    assert 0.78 < (blank == 50)[chosen].mean() < 0.82
+    runs = Runs(replace(SIZE, bytes_read=600), work)
+    assert encoders(runs, ["characters", "hf-bpe"], [0, 1])
+    found = of_encoders(runs, "characters", [0, 1])
+    assert len(found) == 2
+    assert set(found[0]) == {"sentiment, clean", "sentiment, no_spaces", "sentiment, all_spaces"}
+    for path in (work / "encoders").glob("*.json"):
+        path.unlink()
+    assert encoders(runs, ["characters"], [0, 1])
+    assert of_encoders(runs, "characters", [0, 1]) == found
+
+
+def test_labelled_texts_and_pairs(making: object, tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("b\t하늘 맑다\t비가 온다\na\t가 나\n\n", encoding="utf-8")
+    assert sorted(making.labelled(tmp_path / "t.tsv")) == [("가 나", 0), ("하늘 맑다\n비가 온다", 1)]  # type: ignore[attr-defined]
+    assert making.noisy(["하늘 맑다\n비가 온다"], "no_spaces") == ["하늘맑다\n비가온다"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_the_model_sees_no_future() -> None:
     torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
     from eval.study.model import Llama
