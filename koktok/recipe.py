@@ -136,8 +136,8 @@ class TrainRecipe(_Section):
     """All ids: 256 bytes, pieces, special and reserved tokens."""
     preset: Literal["short", "balanced", "aligned"] = "balanced"
     """Unigram: few tokens, the middle, or true boundaries. `short` takes the fewest tokens at boundaries no worse than
-    SentencePiece's, `balanced` keeps seven of ten borders before particles, endings and the copula, `aligned` every boundary
-    that a piece can respect. Each is a target, the same at every size."""
+    SentencePiece's, `balanced` keeps seven of ten borders before particles, endings and the copula, and half of all, `aligned`
+    every boundary that a piece can respect. Each is a target, the same at every size."""
     keep: SomeShare | None = None
     """Unigram: share of the morpheme boundaries that stay token borders, e.g. 0.8; the preset's where it is left out. It is
     a share of the running text, and `nu` is found for it."""

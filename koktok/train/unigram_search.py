@@ -310,7 +310,13 @@ class Run:
         """What a target is about, of these segmentations."""
         if self.point.tokens is not None:
             return self._tokens(uses) / max(self.eojeols, 1e-9)
-        return self.boundaries.kept(cut) if self.point.grammar is None else self.boundaries.grammar(cut)
+        keep, grammar = self.point.keep, self.point.grammar
+        if grammar is None:
+            return self.boundaries.kept(cut)
+        got = self.boundaries.grammar(cut)
+        if keep is None or (more := self.boundaries.kept(cut) - keep) >= got - grammar:
+            return got
+        return grammar + more  # this one is shorter of its wish
 
     def _tokens(self, uses: NDArray[np.int64]) -> float:
         return float((uses * self.candidates.tokens).sum())

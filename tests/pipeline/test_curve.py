@@ -101,7 +101,7 @@ def test_the_points_go_from_short_to_aligned():
     assert [point for point in FRONTIER if point.name in PRESETS] == list(PRESETS.values())
     shares = [point.keep for point in FRONTIER if point.keep is not None]
     assert shares == sorted(set(shares))
-    assert len(shares) == len(FRONTIER) - 2, "all but `balanced`, whose target is another share, and `aligned`"
+    assert len(shares) == len(FRONTIER) - 1, "all but `aligned`"
     assert len({point.name for point in FRONTIER}) == len(FRONTIER) == 9
 
 

@@ -79,6 +79,20 @@ def test_the_borders_of_grammar_are_a_target_of_their_own(text, size):
     assert abs(share - with_chains) > 0.005, "the test can tell"
 
 
+@pytest.mark.parametrize(("keep", "grammar", "bound"), [(0.9, 0.5, "keep"), (0.5, 0.92, "grammar")])
+def test_of_two_shares_the_one_that_asks_for_more_is_met(text, keep, grammar, bound):
+    both = replace(PRESETS["balanced"], keep=keep, grammar=grammar, at_least=False)
+    alone = replace(both, **{"keep": None, "grammar": None, bound: getattr(both, bound)})
+    found = [
+        train_unigrams(text, points=[point], vocab_sizes=[SIZES[0]])["balanced", SIZES[0]] for point in (both, alone)
+    ]
+    for trained in found:
+        dials = trained.log["dials"]
+        assert dials["met"]
+        assert dials["kept" if bound == "keep" else "grammar"] == pytest.approx(getattr(both, bound), abs=0.01)
+    assert found[0].vocab == found[1].vocab or bound == "keep"  # there the sums differ in their last digit
+
+
 def test_where_there_is_no_grammar_all_boundaries_are_the_target():
     """Cuts of analysers that name no kinds."""
     words = {
