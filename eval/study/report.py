@@ -242,7 +242,10 @@ def report(runs: Runs, size: str, names: Sequence[str], seeds: Sequence[int], pa
     for part in (vocabularies, first_endpoint, noise, second_endpoints, tuned_encoders):
         part(found, tell)
     tell("\n## Not run\n")
-    tell("\n".join(f"* {what}: {why}" for what, why in found.missing.items()) or "Everything was run.")
+    reasons: dict[str, list[str]] = {}
+    for what, why in found.missing.items():
+        reasons.setdefault(why, []).append(what)
+    tell("\n".join(f"* {'; '.join(what)}: {why}" for why, what in reasons.items()) or "Everything was run.")
     if path is not None:
         write_file(
             path.with_suffix(".json"), (json.dumps(figures(found, size), ensure_ascii=False, indent=1) + "\n").encode()
