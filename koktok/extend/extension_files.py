@@ -18,6 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extend.base_tokenizer import SPACE, Base, holds_hangul
 from koktok.extend.learn import Piece, PieceList, splits
@@ -268,14 +270,20 @@ def _model_of(extension: Extension) -> bytes:
     base = extension.base
     proto = sentencepiece_model_pb2.ModelProto.FromString(base.files["tokenizer.model"])
     kinds = type(proto).SentencePiece
-    lowest = min(row.score for row in proto.pieces if row.type == kinds.NORMAL)
+    lowest = score = min(row.score for row in proto.pieces if row.type == kinds.NORMAL)
     scored = _scored(extension) if base.kind == "unigram" else None
     while len(proto.pieces) < extension.size:
         proto.pieces.add(piece=f"<koktok_hole_{len(proto.pieces)}>", score=0.0, type=kinds.UNUSED)
     for rank, (piece, i) in enumerate(zip(extension.pieces, extension.ids, strict=True), start=1):
         row = proto.pieces[i]
         row.piece, row.type = base.spelled(piece.string), kinds.NORMAL
-        row.score = scored[i][1] if scored else lowest - rank
+        # The file has 32 bits for a score: at the -10⁹ of Mistral's last pieces one less is the same.
+        score = (
+            scored[i][1]
+            if scored
+            else float(min(np.float32(lowest - rank), np.nextafter(np.float32(score), np.float32(-np.inf))))
+        )
+        row.score = score
     proto.trainer_spec.vocab_size = len(proto.pieces)
     return bytes(proto.SerializeToString())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,27 @@ def test_sentencepiece_bpe(tmp_path: Path, fill: str | None) -> None:
     old = sentencepiece.SentencePieceProcessor(model_proto=base.files["tokenizer.model"])
     agreed = [line for line in LINES if old.encode(line) == base.encode([line])[0]]
     assert len(agreed) > 0.95 * len(LINES)
+    assert [library.encode(line) for line in agreed] == new.encode(agreed)
+
+
+def test_scores_of_32_bits_stay_apart(tmp_path: Path) -> None:
+    """The last pieces of Mistral's vocabulary have -10⁹, where the next lower number is 64 away."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
+    file = Path(sentencepiece_model(tmp_path, "bpe"))
+    proto = sentencepiece_model_pb2.ModelProto.FromString(file.read_bytes())
+    min(proto.pieces, key=lambda row: row.score).score = -1e9
+    file.write_bytes(proto.SerializeToString())
+    base = open_base(str(file))
+    extension, new, files = made_of(base, 150)
+    proto = sentencepiece_model_pb2.ModelProto.FromString(files["tokenizer.model"])
+    scores = [proto.pieces[i].score for i in extension.ids]
+    assert all(later < before for before, later in pairwise([-1e9, *scores]))
+    library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
+    old = sentencepiece.SentencePieceProcessor(model_proto=file.read_bytes())
+    agreed = [line for line in LINES if old.encode(line) == base.encode([line])[0]]
+    assert len(agreed) > 0.9 * len(LINES)
     assert [library.encode(line) for line in agreed] == new.encode(agreed)
 
 
