@@ -407,7 +407,7 @@ def unreachable(base: Base, definition: dict[str, Any]) -> int:
         except UnicodeDecodeError:
             lost += [found.id for found in runner.model.tokenize(token)] != [i]
             continue
-        tried = (text, text.lstrip(" "), f"가{text}")
+        tried = (text, text.lstrip(" "), f"a{text}", f"가{text}")  # no piece joins a Latin letter and Hangul
         lost += not any(i in runner.encode(one, add_special_tokens=False).ids for one in tried)
     return lost
 
