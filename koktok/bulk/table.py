@@ -118,30 +118,31 @@ class WordTable:
             self.ids = _grown(self.ids, max(2 * len(self.ids), wanted))
         _keep(places, ids, firsts, counts, self._entries, self.ids, self._state)
 
+    def _sizes(self, n: int) -> tuple[int, int]:
+        """Entries, and words of longer units, that so many more units want."""
+        size, longs = len(self._entries) // 4, len(self._longs)
+        while 8 * (len(self) + n) > 5 * size - 8 * _AHEAD:
+            size *= 2 if size >= 1 << 19 else 4
+        while self._state[1] + (n + _AHEAD) * (LONGEST // 4) > longs:
+            longs *= 2
+        return size, longs
+
     def _has_room(self, n: int) -> bool:
         """Whether so many more units stay within the bound.
 
         Asked before a block and not in its midst: a head that was found points into `ids`, and must do so until it is written out.
         """
-        size, longs = len(self._entries) // 4, len(self._longs)
-        while 8 * (len(self) + n) > 5 * size - 8 * _AHEAD:
-            size *= _growth(size)
-        while self._state[1] + (n + _AHEAD) * (LONGEST // 4) > longs:
-            longs *= 2
+        size, longs = self._sizes(n)
         return size * 32 + longs * 8 + self.ids.nbytes <= self.bound
 
     def _make_room(self, places: NDArray[np.int64]) -> None:
         """Room for some more units; those that wait for their ids keep their `places`."""
-        size = len(self._entries) // 4
-        if self._state[1] + _AHEAD * (LONGEST // 4) > len(self._longs):
-            self._longs = _grown(self._longs, 2 * len(self._longs))
-        if 8 * len(self) > 5 * size - 8 * _AHEAD:
-            old, self._entries = self._entries, _entries(size * _growth(size))
+        size, longs = self._sizes(0)
+        if longs > len(self._longs):
+            self._longs = _grown(self._longs, longs)
+        if size * 4 > len(self._entries):
+            old, self._entries = self._entries, _entries(size)
             _rehash(old, self._entries, places)
-
-
-def _growth(size: int) -> int:
-    return 2 if size >= 1 << 19 else 4
 
 
 def _entries(n: int) -> NDArray[np.int64]:

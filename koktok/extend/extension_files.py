@@ -270,20 +270,17 @@ def _model_of(extension: Extension) -> bytes:
     base = extension.base
     proto = sentencepiece_model_pb2.ModelProto.FromString(base.files["tokenizer.model"])
     kinds = type(proto).SentencePiece
-    lowest = score = min(row.score for row in proto.pieces if row.type == kinds.NORMAL)
+    lowest = min(row.score for row in proto.pieces if row.type == kinds.NORMAL)
     scored = _scored(extension) if base.kind == "unigram" else None
     while len(proto.pieces) < extension.size:
         proto.pieces.add(piece=f"<koktok_hole_{len(proto.pieces)}>", score=0.0, type=kinds.UNUSED)
+    below = np.float32(lowest)
     for rank, (piece, i) in enumerate(zip(extension.pieces, extension.ids, strict=True), start=1):
         row = proto.pieces[i]
         row.piece, row.type = base.spelled(piece.string), kinds.NORMAL
         # The file has 32 bits for a score: at the -10⁹ of Mistral's last pieces one less is the same.
-        score = (
-            scored[i][1]
-            if scored
-            else float(min(np.float32(lowest - rank), np.nextafter(np.float32(score), np.float32(-np.inf))))
-        )
-        row.score = score
+        below = min(np.float32(lowest - rank), np.nextafter(below, np.float32(-np.inf)))
+        row.score = scored[i][1] if scored else float(below)
     proto.trainer_spec.vocab_size = len(proto.pieces)
     return bytes(proto.SerializeToString())
 

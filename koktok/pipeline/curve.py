@@ -34,14 +34,15 @@ if TYPE_CHECKING:
     from koktok.vocab import Vocab
 
 
+def _keeping(share: float) -> Point:
+    return replace(PRESETS["balanced"].aimed(keep=share), name=f"keep {share}")
+
+
 FRONTIER: Final[tuple[Point, ...]] = (
     PRESETS["short"],
-    replace(PRESETS["balanced"], name="keep 0.5", keep=0.5, grammar=None, at_least=False),
+    _keeping(0.5),
     PRESETS["balanced"],
-    *(
-        replace(PRESETS["balanced"], name=f"keep {share}", keep=share, grammar=None, at_least=False)
-        for share in (0.6, 0.65, 0.7, 0.8, 0.9)
-    ),
+    *map(_keeping, (0.6, 0.65, 0.7, 0.8, 0.9)),
     PRESETS["aligned"],
 )
 """From fewest tokens to truest cuts: the three presets by name, and shares of the boundaries that are kept between them.

@@ -123,8 +123,6 @@ def train_unigram(
         raise UsageError(f"the preset `{preset}` is not known", hint=f"--preset {' | '.join(PRESETS)}")
     if nu is not None and (keep is not None or tokens is not None):
         raise UsageError("a target finds `nu` by itself, and both came", hint="leave one of them out")
-    named = (keep, tokens, nu) != (None, None, None)
-    aimed: dict[str, Any] = {"keep": keep, "tokens": tokens, "grammar": None, "at_least": False} if named else {}
     given: dict[str, Any] = {
         "lam": lam,
         "mu": mu,
@@ -135,7 +133,10 @@ def train_unigram(
         "max_length": max_length,
         "aligned": aligned,
     }
-    point = replace(PRESETS[preset], **aimed, **{key: value for key, value in given.items() if value is not None})
+    point = PRESETS[preset]
+    if (keep, tokens, nu) != (None, None, None):
+        point = point.aimed(keep=keep, tokens=tokens)
+    point = replace(point, **{key: value for key, value in given.items() if value is not None})
     trained = train_unigrams(
         counts,
         points=[point],

@@ -8,7 +8,7 @@ or the number of tokens. The trainer then turns `nu` until the vocabulary does t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from koktok.errors import UsageError
 from koktok.train import scores as crf
@@ -89,6 +89,17 @@ class Point:
     def target(self) -> float | None:
         """What is asked for, whichever it is."""
         return next((target for target in (self.tokens, self.grammar, self.keep) if target is not None), None)
+
+    def aimed(self, *, keep: float | None = None, tokens: float | None = None) -> Point:
+        """The same with another target, or with none, in place of its own.
+
+        Examples
+        --------
+        >>> point = PRESETS["balanced"].aimed(keep=0.8)
+        >>> point.target, point.grammar, point.at_least
+        (0.8, None, False)
+        """
+        return replace(self, keep=keep, tokens=tokens, grammar=None, at_least=False)
 
     def dials(self, times: float = 1.0) -> Dials:
         """The costs, with `nu` so many times what stands here."""

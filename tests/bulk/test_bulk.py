@@ -211,10 +211,10 @@ def test_units_that_hash_alike_do_not_mix(trained: Trained, mini: list[str], mon
     assert [ids.tolist() for ids in tokens] == [tokenizer.encode(text).ids for text in texts]
 
 
-def test_a_table_grows_and_begins_anew_in_the_midst_of_a_block(
+def test_a_table_grows_in_the_midst_of_a_block_and_begins_anew_between_two(
     trained: Trained, mini: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Units that wait for their ids keep their places when the table grows, and lose them when it begins anew."""
+    """Units that wait for their ids keep their places when the table grows; what was found keeps its ids."""
     import koktok.bulk.table as module
 
     tokenizer = Tokenizer.load(trained())
