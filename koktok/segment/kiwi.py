@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import shlex
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -75,29 +76,39 @@ class KiwiSegmenter:
 
     def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
         """The morphemes of each word, lazily, in order, on all threads."""
-        kiwi = self._load()
-        # z_coda=False: a lone final consonant (어딨ㅇ) stays with its word, it is no morpheme.
-        for tokens in kiwi.tokenize(iter(words), z_coda=False):
+        for tokens in self._tokens(words):
             yield tuple(Morpheme(t.start, t.end, t.tag, t.form) for t in tokens)
 
     def packed(self, words: Iterable[str]) -> Iterator[str]:
         """The rows of each word, as `analyse` gives its morphemes."""
         kept = list(words)
-        for word, tokens in zip(kept, self._load().tokenize(iter(kept), z_coda=False), strict=True):
+        for word, tokens in zip(kept, self._tokens(kept), strict=True):
             yield pack(word, [(t.start, t.end, t.tag, t.form) for t in tokens])
 
     def sentences(self, line: str) -> list[str]:
         """A line cut where Kiwi's splitter says that sentences end; stripped, none of them empty."""
         return [text for found in self._load().split_into_sents(line) if (text := found.text.strip())]
 
+    def _tokens(self, words: Iterable[str]) -> Iterator[Any]:
+        """Kiwi's own tokens of each word."""
+        kiwi = self._load()
+        # z_coda=False: a lone final consonant (어딨ㅇ) stays with its word, it is no morpheme.
+        if self._threads == 1:
+            return (kiwi.tokenize(word, z_coda=False) for word in words)
+        return iter(kiwi.tokenize(iter(words), z_coda=False))
+
     def _load(self) -> Any:
         """Kiwi takes seconds to load, so it loads at the first question; a fully cached training never asks one."""
         if self._kiwi is None:
             from kiwipiepy import Kiwi
 
+            # 0: no thread beside the caller's, and no hand-over of every word to it, which takes a tenth of the time.
+            workers = 0 if self._threads == 1 else self._threads or -1
             try:
-                # load_multi_dict=False: multi-word entries (대한 민국) matter for sentences, not for single words.
-                self._kiwi = Kiwi(num_workers=self._threads or -1, load_multi_dict=False, model_type="cong")
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DeprecationWarning)  # 0 meant all cores before 0.21
+                    # load_multi_dict=False: multi-word entries (대한 민국) matter for sentences, not for single words.
+                    self._kiwi = Kiwi(num_workers=workers, load_multi_dict=False, model_type="cong")
                 if self._dictionary is not None:
                     self._kiwi.load_user_dictionary(self._dictionary)
             except Exception as error:

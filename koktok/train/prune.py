@@ -86,14 +86,14 @@ class Choice:
 
     def prune(self, alive: NDArray[np.bool_], drop: float = DROP, *, quiet: bool = False) -> NDArray[np.bool_]:
         """Drop the pieces that it costs least to lose, a share a round, until the size is reached."""
-        smaller = self.lattice.only(alive)
+        smaller = self.lattice
         while (n := int(alive.sum())) > self.size:
+            smaller = smaller.only(alive)
             objective, _, regret = charge(smaller, self.costs, self.price, self.pool)
             if not quiet:
                 self.rounds.append(Round("prune", n, objective))
             fewer = int(n * (1 - drop))
             alive = self.keep(alive, regret, max(self.size, fewer), last=fewer <= self.size)
-            smaller = smaller.only(alive)
         return alive
 
     def second_thoughts(self, alive: NDArray[np.bool_], swap: Sequence[float] = SWAP) -> NDArray[np.bool_]:
