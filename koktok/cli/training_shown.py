@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,21 @@ def print_training(
     talk.print(f"signature: {made.tokenizer.vocab.digest()}", markup=False)
 
 
+def _missed(dials: Mapping[str, Any]) -> str:
+    """What was asked for and cannot be had, with its own numbers; a preset may ask for two things.
+
+    Examples
+    --------
+    >>> _missed({"wish": "kept", "asked": 0.53, "kept": 0.518, "grammar": 0.74})
+    '53.0% of all boundaries were asked for, and 51.8% are kept'
+    """
+    wish = dials["wish"]
+    if wish == "tokens_per_eojeol":
+        return f"{dials['asked']:g} tokens per eojeol were asked for, and there are {dials[wish]:.3f}"
+    of = "all boundaries" if wish == "kept" else "those before particles, endings and the copula"
+    return f"{dials['asked']:.1%} of {of} were asked for, and {dials[wish]:.1%} are kept"
+
+
 def _next(made: Training, out: Path) -> Iterator[str]:
     """What was asked for and given, and what a user may type next."""
     folder, options = shlex.quote(str(out)), made.tokenizer.recipe.train
@@ -138,10 +153,7 @@ def _next(made: Training, out: Path) -> Iterator[str]:
             "before particles, endings and the copula"
         )
         if not dials.get("met", True):
-            yield (
-                f"{dials['asked']:g} was asked for: this is as near as this text comes to it with "
-                f"{options.vocab_size:,} ids"
-            )
+            yield f"{_missed(dials)}: this is as near as this text comes to it with {options.vocab_size:,} ids"
     if dials and dials["kept"] < BOUND_TO:
         more = min(0.95, round(dials["kept"] + 0.15, 2))
         yield f"for truer cuts and more tokens: --keep {more:g}, or --preset aligned; --frontier draws the curve"

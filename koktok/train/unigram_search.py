@@ -306,17 +306,25 @@ class Run:
             floors_of(found, self.reserve, pieces),
         )
 
+    def _wish(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> tuple[str, float, float]:
+        """The wish that these segmentations are shortest of, what it asks for, and what there is."""
+        point = self.point
+        if point.tokens is not None:
+            return "tokens_per_eojeol", point.tokens, self._tokens(uses) / max(self.eojeols, 1e-9)
+        wishes = [
+            (name, want, share(cut))
+            for name, want, share in (
+                ("grammar", point.grammar, self.boundaries.grammar),
+                ("kept", point.keep, self.boundaries.kept),
+            )
+            if want is not None
+        ]
+        return min(wishes, key=lambda wish: wish[2] - wish[1])
+
     def _value(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> float:
-        """What a target is about, of these segmentations."""
-        if self.point.tokens is not None:
-            return self._tokens(uses) / max(self.eojeols, 1e-9)
-        keep, grammar = self.point.keep, self.point.grammar
-        if grammar is None:
-            return self.boundaries.kept(cut)
-        got = self.boundaries.grammar(cut)
-        if keep is None or (more := self.boundaries.kept(cut) - keep) >= got - grammar:
-            return got
-        return grammar + more  # this one is shorter of its wish
+        """What a target is about, of these segmentations; of two wishes, as far from it as the one that is shorter."""
+        _, want, got = self._wish(cut, uses)
+        return got if want == self.point.target else (self.point.target or 0.0) + (got - want)
 
     def _tokens(self, uses: NDArray[np.int64]) -> float:
         return float((uses * self.candidates.tokens).sum())
@@ -340,7 +348,8 @@ class Run:
             "tokens_per_eojeol": self._tokens(found.uses) / max(self.eojeols, 1e-9),
         }
         if point.target is not None:
-            said |= {"asked": point.target, "met": self._met(self._value(found.cut, found.uses))}
+            wish, want, _ = self._wish(found.cut, found.uses)
+            said |= {"wish": wish, "asked": want, "met": self._met(self._value(found.cut, found.uses))}
         return said
 
     def _tried(self, size: int, alive: NDArray[np.bool_], aim: Aim) -> tuple[float, NDArray[np.bool_]]:

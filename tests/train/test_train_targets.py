@@ -118,9 +118,16 @@ def test_tokens_can_be_asked_for(text):
 
 def test_what_cannot_be_had_is_said(text):
     dials = train_unigram(text, vocab_size=SIZES[0], keep=0.01).log["dials"]
-    assert not dials["met"]
+    assert (dials["met"], dials["wish"], dials["asked"]) == (False, "kept", 0.01)
     least = train_unigram(text, vocab_size=SIZES[0], nu=0.0).log["dials"]["kept"]
     assert dials["kept"] == pytest.approx(least, abs=0.05), "the best possible"
+
+
+@pytest.mark.parametrize(("keep", "grammar", "missed"), [(0.2, 0.01, "kept"), (0.01, 0.2, "grammar")])
+def test_of_two_wishes_the_one_that_was_missed_is_named(text, keep, grammar, missed):
+    point = replace(PRESETS["balanced"], keep=keep, grammar=grammar, at_least=False)
+    dials = train_unigrams(text, points=[point], vocab_sizes=[SIZES[0]])["balanced", SIZES[0]].log["dials"]
+    assert (dials["met"], dials["wish"], dials["asked"]) == (False, missed, 0.2)
 
 
 def test_costs_take_the_target_away(text):
