@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 
 _ROOM = 1 << 16
 """Units a block: some 400 KB of UTF-16, whose records stay in the second cache until they are written out."""
-_BATCH = 1 << 19  # characters of text handed to a thread at once
-_DOCUMENTS = 1 << 12  # with 1 << 14 ten megabytes are five batches, and one of two threads has three
+BATCH, DOCUMENTS = 1 << 19, 1 << 12
+"""Characters of text, and documents at most, that are handed to a thread at once. With 1 << 14 documents ten megabytes are five
+batches, and one of two threads has three."""
 
 
 class Encoder:
@@ -150,7 +151,7 @@ class Encoder:
         """The same, a part at a time, in order, each with its texts: for more text than memory holds."""
         chosen = id_type(self.vocab.size, dtype)
         edges = (np.asarray(before, np.int32), np.asarray(after, np.int32))
-        batches = Texts.batches(texts, _BATCH, _DOCUMENTS, *self._cutter(allowed_special))
+        batches = Texts.batches(texts, BATCH, DOCUMENTS, *self._cutter(allowed_special))
 
         def work(make: Callable[[], Texts]) -> tuple[Texts, TokenArray]:
             batch = make()

@@ -19,7 +19,7 @@ from numba import njit
 
 from koktok import hangul
 from koktok.bulk.arrays import TokenArray
-from koktok.bulk.encoder import Encoder, workers_of
+from koktok.bulk.encoder import BATCH, DOCUMENTS, Encoder, workers_of
 from koktok.bulk.table import TABLE_BYTES
 from koktok.bulk.texts import Blocks, Texts
 from koktok.instances.word_cuts import WordCuts, strings_of
@@ -41,7 +41,6 @@ SPECIAL = 128
 
 _BITS = 4
 _NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of the bulk encoder keeps in its entries
-_BATCH, _DOCUMENTS = 1 << 19, 1 << 12
 
 
 def is_imported(tokenizer: Tokenizer | ImportedTokenizer) -> bool:
@@ -130,7 +129,7 @@ class MarkedTexts:
     def _spanned(
         self, batches: Iterator[list[str]], _threads: int | None
     ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
-        for make in Texts.batches((text for batch in batches for text in batch), _BATCH, _DOCUMENTS):
+        for make in Texts.batches((text for batch in batches for text in batch), BATCH, DOCUMENTS):
             texts = make()
             lines = [texts.text(i) for i in range(len(texts))]
             encodings = [self.tokenizer.encode(line) for line in lines]

@@ -176,8 +176,8 @@ def test_a_piece_of_text_crosses_every_border(
     expected = [tokenizer.encode(text).ids for text in texts]
     for room, batch, table_bytes, threads in ((3, 1 << 21, 0, 1), (64, 50, 1 << 20, 3), (1, 1, 0, 2)):
         monkeypatch.setattr(module, "_ROOM", room)
-        monkeypatch.setattr(module, "_BATCH", batch)
-        monkeypatch.setattr(module, "_DOCUMENTS", 7)
+        monkeypatch.setattr(module, "BATCH", batch)
+        monkeypatch.setattr(module, "DOCUMENTS", 7)
         encoder = encoder_of(tokenizer, table_bytes)
         assert [ids.tolist() for ids in encoder(texts, threads=threads)] == expected
         assert [ids.tolist() for ids in encoder(iter(texts), threads=threads)] == expected
