@@ -30,7 +30,7 @@ from koktok.errors import InputError, UsageError
 from koktok.files import workplace
 from koktok.files.checkpoint import Checkpoint
 from koktok.files.run import resumable
-from koktok.pipeline import curve
+from koktok.pipeline import curve, road
 from koktok.text.sources import Source
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and limits as Unix has them")
@@ -70,15 +70,21 @@ def words_of(verb: str, out: Path, trained: Trained) -> list[str]:
     return [str(word).format(**places) for word in VERBS[verb]]
 
 
+def remembered(real: Callable[..., Any]) -> Callable[..., Any]:
+    """A training that is made at the first call and is what every later one gives."""
+    made: list[Any] = []
+
+    def train(*given: Any, **how: Any) -> Any:
+        made.append(made[0] if made else real(*given, **how))
+        return made[0]
+
+    return train
+
+
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("encode", "count")])
 def test_others_files_survive(verb: str, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, drawn = curve.train_frontier, []
-
-    def once(*given: Any, **how: Any) -> Any:  # is slow enough
-        drawn.append(drawn[0] if drawn else real(*given, **how))
-        return drawn[0]
-
-    monkeypatch.setattr(curve, "train_frontier", once)
+    for module, name in ((curve, "train_frontier"), (road, "train")):  # once is slow enough
+        monkeypatch.setattr(module, name, remembered(getattr(module, name)))
     words = words_of(verb, tmp_path / "out", trained)
     works(*words)
     written = state(tmp_path / "out")
