@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 BATCH = 1024
 """Words in a frame: 70 ms of Kiwi, so that the ends of a run are even and a dead process takes little with it. With 256 the
-processes waited 15 % of their time for the next frame, with these 10 %."""
+processes waited 16 % of their time for the next frame, with these 10 %."""
 
 LOADING = 300.0
 """Seconds that an analyser may take to load."""
