@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import locale
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from koktok.errors import AnalyserError, UsageError
 from koktok.segment.align import laid
 from koktok.segment.policy import Morpheme
 
+LOCALE: Final = "en_US.UTF-8"
+"""Where it is missing, khaiii ends the whole process at the first word."""
+
+TAGS: Final = {"SWK": "SW", "ZN": "UN", "ZV": "UN", "ZZ": "UN"}
+"""Its tags that are not Sejong's (lone jamo, and what it could not analyse) to those that are."""
+
 
 class KhaiiiSegmenter:
-    """Morphemes by khaiii, whose tags are Sejong's and whose forms are restored.
+    """Morphemes by khaiii, whose tags are Sejong's but for a few and whose forms are restored.
+
+    Parameters
+    ----------
+    user_dictionary : None
+        Given for the seam; refused.
 
     Raises
     ------
     AnalyserError
-        When khaiii is not installed.
+        When khaiii, its library or resources, or the locale that it wants is not installed.
     UsageError
         When a user dictionary is given: khaiii compiles its own.
     """
@@ -29,7 +41,14 @@ class KhaiiiSegmenter:
         except ImportError as error:
             hint = "build it as github.com/kakao/khaiii says, or --segmenter kiwi"
             raise AnalyserError("khaiii is not installed", hint=hint) from error
-        self._khaiii: Any = KhaiiiApi()
+        if not _has_locale():
+            hint = f"apt-get install locales; localedef -i en_US -f UTF-8 {LOCALE}"
+            raise AnalyserError(f"khaiii wants the locale {LOCALE}, and there is none", hint=hint)
+        try:
+            self._khaiii: Any = KhaiiiApi()
+        except Exception as error:
+            hint = "its library belongs into the folder lib, its resources into share/khaiii beside its Python files"
+            raise AnalyserError(f"khaiii could not be loaded: {error}", hint=hint) from error
 
     def signature(self) -> str:
         """The version that the library tells."""
@@ -38,4 +57,17 @@ class KhaiiiSegmenter:
     def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
         """The morphemes of each word, in order; none where they cannot be laid on the word."""
         for word in words:
-            yield laid(word, [(m.lex, m.tag) for part in self._khaiii.analyze(word) for m in part.morphs])
+            morphs = [m for part in self._khaiii.analyze(word) for m in part.morphs]
+            yield laid(word, [(m.lex, TAGS.get(m.tag, m.tag)) for m in morphs])
+
+
+def _has_locale() -> bool:
+    before = locale.setlocale(locale.LC_CTYPE)
+    try:
+        locale.setlocale(locale.LC_CTYPE, LOCALE)
+    except locale.Error:
+        return False
+    else:
+        return True
+    finally:
+        locale.setlocale(locale.LC_CTYPE, before)

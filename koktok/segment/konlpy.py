@@ -6,6 +6,7 @@ kinds whoever finds them; restored forms (하+았+다 for 했다) are laid on th
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
@@ -46,6 +47,18 @@ KONLPY: Final = tuple(TAGS)
 _MORE: Final = {"hannanum": {"ntags": 22}}
 """What an analyser is asked beside the word."""
 
+_BEYOND: Final = r"[\U00010000-\U0010ffff]"
+"""Emoji and rare ideographs, which Java has in two halves: Komoran and Kkma hand out the halves, and those are no text."""
+
+HIDDEN: Final = {
+    "komoran": re.compile(_BEYOND),
+    "kkma": re.compile(_BEYOND + r"|([가-힣]{1,4}?)\1{3,}"),
+}
+"""What an analyser is not shown. Of repeated syllables Kkma tries every reading: from 는 twelve times it does not come back."""
+
+STAND_IN: Final = "※"
+"""Shown in place of each hidden character; both call it a symbol."""
+
 
 class KonlpySegmenter:
     """Morphemes by an analyser of konlpy, a word at a time.
@@ -79,24 +92,27 @@ class KonlpySegmenter:
             )
         self.name = name
         self._signature = f"{name}:konlpy-{konlpy.__version__}|jpype:{version('jpype1')}"
+        if name in HIDDEN:
+            self._signature += f"|hidden:{HIDDEN[name].pattern}"
         self._analyser: Any = None
 
     def signature(self) -> str:
-        """Versions of konlpy, which carries the analysers and their dictionaries, and of its bridge to Java."""
+        """Versions of konlpy, which carries the analysers and their dictionaries, of its bridge to Java; and what is hidden."""
         return self._signature
 
     def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
         """The morphemes of each word, in order; none where they cannot be laid on the word."""
-        tags, more = TAGS[self.name], _MORE.get(self.name, {})
+        tags, more, hidden = TAGS[self.name], _MORE.get(self.name, {}), HIDDEN.get(self.name)
         analyser = self._load()
         for word in words:
-            pairs = [(form, tags.get(tag, tag)) for form, tag in analyser.pos(word, **more)]
+            shown = hidden.sub(lambda found: STAND_IN * len(found[0]), word) if hidden else word
+            pairs = [(form, tags.get(tag, tag)) for form, tag in analyser.pos(shown, **more)]
             if self.name == "hannanum":
                 pairs = [
                     (form, "XSV" if tag == "XSN" and k + 1 < len(pairs) and pairs[k + 1][1][0] == "E" else tag)
                     for k, (form, tag) in enumerate(pairs)
                 ]
-            yield laid(word, pairs)
+            yield laid(shown, pairs)
 
     def _load(self) -> Any:
         """The analyser, in a Java of its own memory; loaded at the first question."""

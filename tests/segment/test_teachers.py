@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 import shutil
 import sys
 from importlib.util import find_spec
@@ -29,6 +30,8 @@ needs_konlpy = pytest.mark.skipif(
     reason="pip install 'koktok[konlpy]', apt-get install openjdk-17-jre-headless",
 )
 needs_soynlp = pytest.mark.skipif(find_spec("soynlp") is None, reason="pip install 'koktok[soynlp]'")
+
+needs_khaiii = pytest.mark.skipif(find_spec("khaiii") is None, reason="built from its sources: github.com/kakao/khaiii")
 
 GOLDEN = """
 okt 학교에서는 학교|에서는
@@ -81,21 +84,25 @@ def test_every_tag_is_read_as_one_of_sejong() -> None:
     assert {new for table in TAGS.values() for new in table.values()} <= set(SEJONG_TAGS)
 
 
-def test_tags_and_forms_of_an_analyser_become_morphemes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an analyser that is a table, so that this runs without Java."""
-    told = {
-        "공부하는": [("공부", "NC"), ("하", "XS"), ("는", "ET")],
-        "학생들이": [("학생", "NC"), ("들", "XS"), ("이", "JC")],
-    }
+def as_konlpy(monkeypatch: pytest.MonkeyPatch, told: dict[str, list[tuple[str, str]]]) -> None:
+    """In place of konlpy, analysers that are a table, so that this runs without Java."""
     konlpy, jvm, tag = ModuleType("konlpy"), ModuleType("konlpy.jvm"), ModuleType("konlpy.tag")
     konlpy.__version__, konlpy.jvm, konlpy.tag = "0", jvm, tag
     jvm.init_jvm = lambda **_: None
-    tag.Hannanum = lambda: SimpleNamespace(pos=lambda word, **_: told[word])
+    tag.Hannanum = tag.Komoran = tag.Kkma = lambda: SimpleNamespace(pos=lambda word, **_: told[word])
     for module in (konlpy, jvm, tag):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(sys.modules, "jpype", SimpleNamespace(isJVMStarted=lambda: False))
     monkeypatch.setattr("koktok.segment.konlpy.version", lambda _: "0")
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/java")
+
+
+def test_tags_and_forms_of_an_analyser_become_morphemes(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {
+        "공부하는": [("공부", "NC"), ("하", "XS"), ("는", "ET")],
+        "학생들이": [("학생", "NC"), ("들", "XS"), ("이", "JC")],
+    }
+    as_konlpy(monkeypatch, told)
     study, students = KonlpySegmenter("hannanum").analyse([*told])
     assert [(m.start, m.end, m.tag) for m in study] == [(0, 2, "NNG"), (2, 3, "XSV"), (3, 4, "ETM")]
     assert [m.tag for m in students] == ["NNG", "XSN", "JKB"]
@@ -105,20 +112,72 @@ def test_tags_and_forms_of_an_analyser_become_morphemes(monkeypatch: pytest.Monk
     assert raised.value.hint == "apt-get install openjdk-17-jre-headless"
 
 
+def test_what_an_analyser_stumbles_on_is_not_shown_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"※으로": [("※", "SW"), ("으로", "JKB")], "와※※※※": [("와", "IC"), ("※" * 4, "SW")]}
+    told["와하하하하"] = [("와", "IC"), ("하하하하", "IC")]
+    as_konlpy(monkeypatch, told)
+    for name in ("komoran", "kkma"):
+        assert cut("👇으로", KonlpySegmenter(name)) == "👇|으로"
+        assert cut("와하하하하", KonlpySegmenter(name)) == "와|하하하하"
+
+
+@needs_konlpy
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["komoran", "kkma"])
+def test_emoji_and_repeated_syllables_cost_no_word(name: str) -> None:
+    workers = supervised(name, processes=1, patience=30)
+    try:
+        assert cut("라이브러리(🤗", workers) == "라이브러리|(|🤗"
+        list(workers.analyse([unit * 25 for unit in ("는", "나가", "아이", "는이나")]))
+        assert not workers.quarantined
+    finally:
+        workers.close()
+
+
 def test_khaiii_is_asked_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     morphs = [
         SimpleNamespace(lex="가", tag="VV"),
         SimpleNamespace(lex="았", tag="EP"),
         SimpleNamespace(lex="다", tag="EF"),
     ]
-    api = SimpleNamespace(version=lambda: "0.4", analyze=lambda _: [SimpleNamespace(morphs=morphs)])
+    told = {"갔다": morphs, "ㅋㅋ": [SimpleNamespace(lex="ㅋㅋ", tag="SWK")]}
+    api = SimpleNamespace(version=lambda: "0.4", analyze=lambda word: [SimpleNamespace(morphs=told[word])])
     monkeypatch.setitem(sys.modules, "khaiii", SimpleNamespace(KhaiiiApi=lambda: api))
+    monkeypatch.setattr("locale.setlocale", lambda *_: "C")
     khaiii = segmenter_for("khaiii")
     assert khaiii.signature() == "khaiii:0.4"
     assert cut("갔다", khaiii) == "갔|다"
+    assert [m.tag for m in next(iter(khaiii.analyse(["ㅋㅋ"])))] == ["SW"]
+
+
+def test_what_khaiii_lacks_is_said_before_it_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: str) -> str:
+        raise RuntimeError("fail to find library: libkhaiii.so")
+
+    def setlocale(_: int, wanted: str | None = None) -> str:
+        if wanted not in (None, "C", *there):
+            raise locale.Error("unsupported locale setting")
+        return "C"
+
+    there: list[str] = []
+    monkeypatch.setattr("locale.setlocale", setlocale)
+    monkeypatch.setitem(sys.modules, "khaiii", SimpleNamespace(KhaiiiApi=fail))
+    with pytest.raises(AnalyserError, match=r"wants the locale en_US\.UTF-8") as raised:
+        segmenter_for("khaiii")
+    assert "localedef" in raised.value.hint
+    there.append("en_US.UTF-8")
+    with pytest.raises(AnalyserError, match=r"could not be loaded: fail to find library") as raised:
+        segmenter_for("khaiii")
+    assert "share/khaiii" in raised.value.hint
     monkeypatch.setitem(sys.modules, "khaiii", None)
     with pytest.raises(AnalyserError, match="khaiii is not installed"):
         segmenter_for("khaiii")
+
+
+@needs_khaiii
+@pytest.mark.parametrize("wanted", ["학교|에서|는", "했|다", "사람|들|이", "공부|하|는", "아름다운"])
+def test_khaiii_cuts_these(wanted: str) -> None:
+    assert cut(wanted.replace("|", ""), segmenter_for("khaiii")) == wanted
 
 
 @pytest.mark.parametrize("name", ["okt", "soynlp"])
