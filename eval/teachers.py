@@ -4,8 +4,9 @@
 
 DATA is a folder as for `python -m eval full`; at most `--cap` eojeols of each text are trained on, since the slowest analyser has
 to see them, too, and a tenth of that is measured on. Speed: distinct words a processor second (which a busy machine changes little),
-warm, on the first `--words` words by hash. Its own F1: of its cuts of each eojeol alone, as training asks it, on every fifth
-sentence (`--every`) of the human golds.
+warm, on the first `--words` words by hash; what Java has left to do behind one row counts in the next, so speeds to compare
+come of a run for each name, and the table of one more run. Its own F1: of its cuts of each eojeol alone, as training asks it,
+on every fifth sentence (`--every`) of the human golds.
 Vocabularies: preset balanced, which keeps a share of the boundaries that the teacher itself finds; and one that takes `--tokens`
 per eojeol whoever teaches, so that F1 is compared at equal tokens. A teacher that is missing, or would take longer than
 `--patience` seconds for all words, is a row that says so. Finished rows are kept in the work folder, so that a run that was
@@ -43,6 +44,7 @@ from koktok.report.markdown import table
 from koktok.segment import bare, segmenter_for
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
+from koktok.train.unigram_point import PRESETS
 
 HEADS: Final = (
     "teacher",
@@ -149,6 +151,7 @@ def main() -> None:
                     given.tokens,
                     given.words,
                     given.every,
+                    repr(PRESETS["balanced"]),
                     Path(__file__).read_text("utf-8"),
                 ]
             )
