@@ -27,6 +27,8 @@ Make = Callable[[Sequence[str], int, Path], str]
 SPECIALS = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
 SUPERWORDS = 0.3
 """At most this share of koktok's pieces crosses spaces in the rows that say so."""
+KEPT = ("keep .72", {"keep": 0.72})
+"""A row with as many tokens as `balanced` has without superwords, at 32,000 ids."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,9 @@ def _peers() -> Iterator[Peer]:
     for preset in ("short", "balanced", "aligned"):
         make = partial(_koktok, preset=preset, superwords=SUPERWORDS)
         yield Peer(f"koktok {preset}, superwords", ours, make, slow=True)
+    for name, wanted in (*((name, {"preset": name}) for name in ("short", "balanced", "aligned")), KEPT):
+        make = partial(_koktok, superwords=SUPERWORDS, superword_price="bits", **wanted)
+        yield Peer(f"koktok {name}, superwords in bits", ours, make, slow=True)
 
 
 PEERS = tuple(_peers())

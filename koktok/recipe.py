@@ -154,6 +154,9 @@ class TrainRecipe(_Section):
     inside a word."""
     inner_superwords: bool = False
     """Superwords may swallow cuts inside a word (할 수 있는), at the cost that these have inside words."""
+    superword_price: Literal["tokens", "bits"] = "tokens"
+    """Unigram: what a superword costs. A token, as any piece, or as many as its bits are worth: few superwords, of words that
+    belong together."""
     blocklist: tuple[str, ...] = ()
     """What no piece may hold, one a line. A word, `=word`, `!innocent word` or `/pattern/` (see `koktok.blocklist`)."""
     personal_data: Literal["keep", "drop"] = "drop"
@@ -398,6 +401,11 @@ class Recipe(_Section):
             )
         if self.train.inner_superwords and not self.train.superwords:
             raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
+        if self.train.superword_price != "tokens" and not (self.train.superwords and self.train.model == "unigram"):
+            raise RecipeError(
+                "a price in bits is for the superwords of unigram, and there are none",
+                hint="--superwords 0.4 --model unigram",
+            )
         return self
 
     @field_validator("train")

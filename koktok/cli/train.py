@@ -29,7 +29,7 @@ FRONTIER = (
 
 DIALS = {
     "Model": (
-        "vocab_size model preset keep tokens_per_eojeol lam mu nu superwords inner_superwords blocklist personal_data junk "
+        "vocab_size model preset keep tokens_per_eojeol lam mu nu superwords inner_superwords superword_price blocklist personal_data junk "
         "character_coverage required reserve_script share backend"
     ),
     "Korean": "segmenter policy mass user_dictionary split digits pattern prefix_space jamo",

@@ -20,7 +20,7 @@ from koktok.errors import UsageError
 from koktok.hangul import syllable_mask
 from koktok.segment.segmented import SegmentedCounts
 from koktok.train.lattice import Lattice
-from koktok.train.superwords import SuperwordPolicy, crosses_space, spaces
+from koktok.train.superwords import SuperwordPolicy, crosses_space, prices_in_bits, spaces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,6 +109,8 @@ class Candidates:
         Occurrences that follow the policy, of each piece.
     superword : ndarray of bool
         Whether each piece crosses a space.
+    worth : ndarray of float64
+        Factor of what each piece costs while pieces are chosen: 1, or what `SuperwordPolicy.price` says.
     lattice : Lattice
         All arcs of all words.
     """
@@ -118,6 +120,7 @@ class Candidates:
     required: NDArray[np.bool_]
     n: NDArray[np.float64]
     superword: NDArray[np.bool_]
+    worth: NDArray[np.float64]
     lattice: Lattice
 
     @property
@@ -209,12 +212,16 @@ def mine(
             arcs.append((at_node[place[arc >= 0]] + k, k, arc[arc >= 0]))
             pieces += sorted(found)
             numbers.append([float(n[found[piece]]) for piece in sorted(found)])
+    counted = np.concatenate([np.asarray(level, dtype=np.float64) for level in numbers])
+    in_bits = policy.superwords is not None and policy.superwords.price == "bits"
+    running = float(weight.sum() + weight[word[np.diff(gaps, prepend=0) > 0]].sum())
     return Candidates(
         pieces=tuple(pieces),
         n_chars=len(alphabet),
         required=needed,
-        n=np.concatenate([np.asarray(level, dtype=np.float64) for level in numbers]),
+        n=counted,
         superword=np.fromiter(map(crosses_space, pieces), dtype=bool, count=len(pieces)),
+        worth=prices_in_bits(pieces, counted, running) if in_bits else np.ones(len(pieces)),
         lattice=_lattice(node, weight, arcs),
     )
 

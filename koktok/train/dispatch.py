@@ -88,7 +88,8 @@ class Job:
     @property
     def superwords(self) -> SuperwordPolicy:
         """Which pieces may cross spaces."""
-        return SuperwordPolicy(share=self.options.superwords, inner=self.options.inner_superwords)
+        options = self.options
+        return SuperwordPolicy(options.superwords, inner=options.inner_superwords, price=options.superword_price)
 
     @cached_property
     def blocklist(self) -> Blocklist:

@@ -233,7 +233,7 @@ class Run:
         self.lattice = candidates.lattice.only(self.allowed)
         self.fixed = np.zeros(len(candidates.pieces), dtype=bool)
         self.fixed[: candidates.n_chars] = True
-        self.price = point.lam * candidates.tokens
+        self.price = point.lam * candidates.tokens * candidates.worth
         self.boundaries = Boundaries(counts, candidates.lattice.node)
         self.rounds: list[Round] = []
 

@@ -111,6 +111,8 @@ def test_where_there_are_none_the_recipe_says_so(changes: dict[str, object]) -> 
         Recipe().changed(train={"superwords": 0.2}).changed(**changes)
     with pytest.raises(RecipeError, match="inner superwords are superwords, and there are none"):
         Recipe().changed(train={"inner_superwords": True})
+    with pytest.raises(RecipeError, match="a price in bits is for the superwords of unigram"):
+        Recipe().changed(train={"superword_price": "bits", "superwords": 0.2, "model": "bpe"})
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])

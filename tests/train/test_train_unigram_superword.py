@@ -12,7 +12,7 @@ from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.unigram_model import UnigramModel
 from koktok.train.candidates import CandidatePolicy, mine
 from koktok.train.summary import summary
-from koktok.train.superwords import SuperwordPolicy, crosses_space, eojeol_counts, segment_runs
+from koktok.train.superwords import SuperwordPolicy, crosses_space, eojeol_counts, prices_in_bits, segment_runs
 from koktok.train.unigram import train_unigram
 
 WORDS = {"그|는": 1, " 사람|은": 1, " 할": 1, " 수": 1, " 있|다.": 1, " 없|다.": 1, " 먹|을": 1, " 갈": 1}
@@ -133,3 +133,58 @@ def test_the_log_counts_the_gaps_inside_tokens():
     assert inside
     assert any(line.startswith("gaps between eojeols inside a token: ") for line in summary(made.log))
     assert "gaps" not in train_unigram(words(), **{**options, "vocab_size": 271, "min_count": 1}).log
+
+
+def by_chance_and_together() -> tuple[SegmentedCounts, SegmentedCounts]:
+    """Words, and runs in which 수 is before 있 alone, and 는 오 before each of eight words, which stand elsewhere, too."""
+    others = [f" {syllable}" for syllable in "가나다라마바사아"]
+    lines = {"할 수 있": 40, **{f"오{word}": 100 for word in others}, **{f"우{word}": 100 for word in others}}
+    return (
+        SegmentedCounts.from_marked({word: 40 for line in lines for word in words_of(line)}),
+        SegmentedCounts.from_marked(lines),
+    )
+
+
+def test_in_bits_words_that_meet_by_chance_save_nothing():
+    counts, table = by_chance_and_together()
+    found = {
+        price: mine(table, CandidatePolicy(superwords=SuperwordPolicy(min_runs=1, price=price)))
+        for price in ("tokens", "bits")
+    }
+    worth = {price: dict(zip(made.pieces, made.worth.tolist(), strict=True)) for price, made in found.items()}
+    assert set(worth["tokens"].values()) == {1.0}
+    assert worth["bits"][" 수 있"] == worth["bits"]["할 수 있"] == 1.0, "each says all of the other"
+    assert worth["bits"]["오 가"] == pytest.approx(2 * np.log2(33.2) / (np.log2(33.2 / 8) + np.log2(33.2 / 2)))
+    assert {price for piece, price in worth["bits"].items() if not crosses_space(piece)} == {1.0}
+    chosen = [
+        [
+            piece
+            for piece in train_unigram(
+                counts,
+                runs=table,
+                superwords=SuperwordPolicy(share=0.12, min_runs=1, price=price),  # two of 18 pieces
+                vocab_size=274,
+                preset="short",
+            ).vocab.pieces
+            if crosses_space(piece)
+        ]
+        for price in ("tokens", "bits")
+    ]
+    assert len(chosen[0]) == 2
+    assert all(piece[0] in "오우" for piece in chosen[0]), "such a piece saves 100 tokens, and 할 수 있 80"
+    assert chosen[1] == ["할 수 있"]
+    with pytest.raises(UsageError, match="paid in tokens or bits, not in `money`"):
+        SuperwordPolicy(price="money")
+
+
+@given(st.lists(st.floats(1, 1000), min_size=3, max_size=3), st.floats(0.01, 1))
+def test_a_price_in_bits_is_at_least_a_token_and_falls_as_words_belong_together(n, share):
+    words, together = 1000.0, share * min(n)
+    price = [
+        prices_in_bits((*"가나", " 다", "가 다"), np.asarray([*n[:2], n[2], times]), words)[3]
+        for times in (together, together / 2)
+    ]
+    assert 1.0 <= price[0] <= price[1]
+    assert prices_in_bits(("가", "가 다"), np.asarray([9.0, 9.0]), words).tolist() == [1.0, 2.0], (
+        "no ` 다` to compare with"
+    )
