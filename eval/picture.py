@@ -1,6 +1,6 @@
 """The picture of README and docs: tokens against F1 at human morpheme boundaries, from a report of `eval full`.
 
-python -m eval.picture eval/reports/2026-11-22-bench-ko.json docs/images/tokens-f1.svg
+python -m eval.picture eval/reports/2026-11-23-bench-ko.json docs/images/tokens-f1.svg
 """
 
 from __future__ import annotations

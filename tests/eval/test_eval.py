@@ -196,7 +196,7 @@ def test_the_readme_takes_the_table(tmp_path: Path) -> None:
 
 def test_the_picture_is_drawn_from_the_report(tmp_path: Path) -> None:
     drawn = tmp_path / "picture.svg"
-    assert len(draw(ROOT / "eval" / "reports" / "2026-11-22-bench-ko.json", drawn)) == 10
+    assert len(draw(ROOT / "eval" / "reports" / "2026-11-23-bench-ko.json", drawn)) == 10
     assert drawn.read_bytes() == (ROOT / "docs" / "images" / "tokens-f1.svg").read_bytes()
 
 
