@@ -145,6 +145,11 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
         )
     if not isinstance(signature, dict):
         raise ArtifactError(f"the signature in `{folder / MARK}` is no table")
+    if not toml.endswith("\n"):  # a number that has lost its last digits is a number
+        raise ArtifactError(
+            f"`{folder / MARK}` ends in the midst of a line, so a part of it is missing",
+            hint="copy the folder again, or train again",
+        )
     kind = signature.pop("kind", None)
     digest, sealed = signature.pop("vocab", None), signature.pop("seal", None) == seal_of(data)
     vocab = plain.vocab_from_json(text) if own else hf.vocab_from_json(text, kind, sealed=sealed)
