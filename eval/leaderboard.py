@@ -148,7 +148,12 @@ def beside_of(report: Report) -> str:
 
 def speed_of(timed: Sequence[SpeedReport]) -> str:
     machines = "; ".join(dict.fromkeys(one.machine for one in timed))
-    return f"MB/s: encoding in batches, one process, by the report's adapters ({machines}). " if timed else ""
+    return (
+        "MB/s: encoding in batches, one process, by the report's adapters, which make offsets, too, so it compares rows and is not the "
+        f"speed of `koktok encode` ({machines}). "
+        if timed
+        else ""
+    )
 
 
 def by_gold(report: Report) -> str:

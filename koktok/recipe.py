@@ -403,8 +403,8 @@ class Recipe(_Section):
             raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
         if self.train.superword_price != "tokens" and not (self.train.superwords and self.train.model == "unigram"):
             raise RecipeError(
-                "a price in bits is for the superwords of unigram, and there are none",
-                hint="--superwords 0.4 --model unigram",
+                "a price in bits is for the superwords of unigram",
+                hint="--superword-price tokens, or --superwords 0.3 --model unigram",
             )
         return self
 

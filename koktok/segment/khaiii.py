@@ -47,7 +47,7 @@ class KhaiiiSegmenter:
         try:
             self._khaiii: Any = KhaiiiApi()
         except Exception as error:
-            hint = "its library belongs into the folder lib, its resources into share/khaiii beside its Python files"
+            hint = "its library belongs in the folder lib, its resources into share/khaiii beside its Python files"
             raise AnalyserError(f"khaiii could not be loaded: {error}", hint=hint) from error
 
     def signature(self) -> str:
