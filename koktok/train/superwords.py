@@ -46,8 +46,8 @@ class SuperwordPolicy:
     inner : bool
         Whether cuts inside an eojeol may be swallowed (할 수 있는). They cost what they cost inside words.
     price : "tokens" or "bits"
-        What one costs while pieces are chosen: a token, like any piece, or as many as its bits are worth (see `prices_in_bits`), which `unigram` alone
-        looks at.
+        What one costs while pieces are chosen: a token, like any piece, or as many as its bits are worth (see
+        `prices_in_bits`), which `unigram` alone looks at.
     pattern : str
         What it must look like: by default Hangul and single spaces, so that no mark or number is glued to its neighbours.
     """
