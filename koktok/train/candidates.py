@@ -213,15 +213,17 @@ def mine(
             pieces += sorted(found)
             numbers.append([float(n[found[piece]]) for piece in sorted(found)])
     counted = np.concatenate([np.asarray(level, dtype=np.float64) for level in numbers])
-    in_bits = policy.superwords is not None and policy.superwords.price == "bits"
-    running = float(weight.sum() + weight[word[np.diff(gaps, prepend=0) > 0]].sum())
+    worth = np.ones(len(pieces))
+    if policy.superwords is not None and policy.superwords.price == "bits":
+        running = float(weight.sum() + weight[word[np.diff(gaps, prepend=0) > 0]].sum())
+        worth = prices_in_bits(pieces, counted, running)
     return Candidates(
         pieces=tuple(pieces),
         n_chars=len(alphabet),
         required=needed,
         n=counted,
         superword=np.fromiter(map(crosses_space, pieces), dtype=bool, count=len(pieces)),
-        worth=prices_in_bits(pieces, counted, running) if in_bits else np.ones(len(pieces)),
+        worth=worth,
         lattice=_lattice(node, weight, arcs),
     )
 

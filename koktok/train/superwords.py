@@ -115,8 +115,6 @@ def prices_in_bits(pieces: Sequence[str], n: NDArray[np.float64], words: float) 
     >>> prices_in_bits(("는", " 수", " 있", " 것", " 수 있", "는 것"), n, 1000.0).round(2).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.15, 2.0]
     """
-    from koktok.count import words_of
-
     number = {piece: i for i, piece in enumerate(pieces)}
     bits = np.log2(words / np.clip(n, 1e-9, words))
     prices = np.ones(len(pieces))

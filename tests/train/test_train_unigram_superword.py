@@ -136,7 +136,7 @@ def test_the_log_counts_the_gaps_inside_tokens():
 
 
 def by_chance_and_together() -> tuple[SegmentedCounts, SegmentedCounts]:
-    """Words, and runs in which 수 is before 있 alone, and 는 오 before each of eight words, which stand elsewhere, too."""
+    """Words, and runs in which 수 stands before 있 alone, and 오 before each of eight words, which stand behind 우, too."""
     others = [f" {syllable}" for syllable in "가나다라마바사아"]
     lines = {"할 수 있": 40, **{f"오{word}": 100 for word in others}, **{f"우{word}": 100 for word in others}}
     return (
