@@ -185,6 +185,7 @@ def test_a_price_in_bits_is_at_least_a_token_and_falls_as_words_belong_together(
         for times in (together, together / 2)
     ]
     assert 1.0 <= price[0] <= price[1]
+    assert prices_in_bits(("가", " 다", "가 다"), np.asarray([9.0, 9.0, 100.0]), words)[2] == 1.0, "never less"
     assert prices_in_bits(("가", "가 다"), np.asarray([9.0, 9.0]), words).tolist() == [1.0, 2.0], (
         "no ` 다` to compare with"
     )
