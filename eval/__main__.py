@@ -1,7 +1,7 @@
 """The standing comparison: train every peer on the same text, measure, and write a dated report with signatures.
 
     python -m eval quick
-    python -m eval full DATA|corpus:bench-ko [--mirror DIR_OR_URL] [--size 32000] [--limit EOJEOLS] [--sample LINES] [--speed]
+    python -m eval full DATA|corpus:bench-ko [--mirror DIR_OR_URL] [--size 32000] [--limit EOJEOLS] [--sample LINES] [--draw K] [--speed]
 
 `quick` needs nothing but the repository and takes less than a minute. `full` reads DATA (`text/`, `gold/`, `tokenizers/`), or
 fetches it: corpus:bench-ko, with gold-ko, vocabularies-ko, open-en and code beside it.
@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=32_000, help="full: ids of every trained row")
     parser.add_argument("--limit", type=int, help="full: at most so many eojeols a text and words a gold corpus")
     parser.add_argument("--sample", type=int, default=SAMPLE, help="full: lines for the measures that encode again")
+    parser.add_argument("--draw", type=int, default=0, help="full: another draw of the training text (1, 2, …)")
     parser.add_argument("--rows", default="", help="only rows whose name or spec matches this regular expression")
     parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where trained peers and rows are kept")
     parser.add_argument("--speed", action="store_true", help="also time every row")
@@ -57,7 +58,7 @@ def main() -> None:
     suite = _suite(given)
     entries = rows_of(suite, given.work, rows=given.rows, quiet=given.quiet)
     report = run(suite, entries, given.work, quiet=given.quiet)
-    stem = f"{given.date}-{given.suite}"
+    stem = f"{given.date}-{given.suite}" + f"-draw{given.draw}" * bool(given.draw)
     write_file(given.out / f"{stem}.json", report.to_json().encode())
     write_file(given.out / f"{stem}.md", to_markdown(report).encode())
     print(write_file(given.out / f"{stem}.html", to_html(report).encode()))
@@ -83,7 +84,8 @@ def _suite(given: argparse.Namespace) -> Suite:
         return suite()
     from eval.suites.full import suite as full
 
-    return full(data_of(given.data, given.mirror), size=given.size, limit=given.limit, sample=given.sample)
+    data = data_of(given.data, given.mirror)
+    return full(data, size=given.size, limit=given.limit, sample=given.sample, draw=given.draw)
 
 
 def rows_of(suite: Suite, work: Path, *, rows: str = "", quiet: bool = False) -> list[Entry]:

@@ -49,7 +49,7 @@ WIDE: dict[str, dict[str, Any]] = {
 FIGURES = {
     "tokens": "fertility",
     "F1": "boundary_f1",
-    "F1, all gaps": "boundary_f1_full",
+    "F1, all gaps": "boundary_f1_gaps",
     "josa": "recall_noun_particle",
     "eomi": "recall_verb_ending",
     "copula": "recall_copula",

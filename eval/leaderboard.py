@@ -30,7 +30,7 @@ COLUMNS: Final = (
     (HEADLINE, "headline F1"),
     ("boundary_f1", "F1 Kaist"),
     ("boundary_f1@KSL", "F1 KSL"),
-    ("boundary_f1_full", "all gaps"),
+    ("boundary_f1_gaps", "all gaps"),
     ("recall_noun_particle", "josa"),
     ("recall_verb_ending", "eomi"),
     ("recall_copula", "copula"),
@@ -72,10 +72,11 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
         "What is measured, and how: [the benchmark](benchmark.md). Made by `python -m eval.leaderboard`; a row of your own is "
         "`koktok report NAME=TOKENIZER --submit FILE.json`, sent as a pull request to eval/reports.",
         "Headline: F1 before particles (josa), endings (eomi) and the copula, mean of UD Kaist and UD KSL. F1 Kaist, KSL: all borders between "
-        "syllables; all gaps: punctuation and digits too. Lines back: share that decodes to what was encoded (NFC). Unknown: "
+        "syllables; all gaps: beside punctuation, digits and letters too. Lines back: share that decodes to what was encoded (NFC). Unknown: "
         "eojeols with an unknown token. English: tokens per word; code: tokens per byte. "
         f"{beside_of(report)} {speed_of(timed)}"
-        f"Brackets: 95 % bootstrap intervals over {units_of(report)}. Compare rows at equal tokens: every cut raises recall.",
+        f"Brackets: 95 % intervals, Student's t over {units_of(report)}; they are over texts with one "
+        "training each. Compare rows at equal tokens: every cut raises recall.",
     ]
     low = 0
     for high, title in (*CLASSES, (1 << 62, "More")):
@@ -89,7 +90,10 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
     if equal:
         heads = ["tokenizer", "tokens per eojeol", "headline F1", "koktok's rows at as many tokens"]
         cells = ([plain(row.name), f"{figure(row):.3f}", f"{f1.value:.3f}", f"{ours:.3f}"] for row, f1, ours in equal)
-        parts += ["## At equal tokens", "koktok's rows joined by straight lines, where they reach."]
+        parts += [
+            "## At equal tokens",
+            "koktok's rows joined by straight lines, where they reach; rows whose pieces cross spaces are compared with such rows only.",
+        ]
         parts += [table(heads, "lrrr", cells)]
     parts += [
         "## F1 by gold",

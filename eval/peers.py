@@ -206,6 +206,8 @@ def _peers() -> Iterator[Peer]:
         make = partial(sentencepiece, model_type=kind)
         yield Peer(f"SentencePiece {label}, spaces only", ("sentencepiece",), partial(make, **spaces))
         yield Peer(f"SentencePiece {label}, defaults", ("sentencepiece",), make)
+    across = partial(sentencepiece, model_type="unigram", split_by_whitespace=False)
+    yield Peer("SentencePiece Unigram, across spaces", ("sentencepiece",), across, slow=True)
     yield Peer("HF byte-level BPE", ("tokenizers",), _hf_bpe)
     yield Peer("HF Unigram", ("tokenizers",), _hf_unigram)
     yield Peer("HF WordPiece", ("tokenizers",), _hf_wordpiece)

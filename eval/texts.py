@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import sys
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 
 from koktok.files import cache_dir
@@ -52,16 +53,18 @@ def data_of(given: str, mirror: str | None = None) -> Path:
     return folder
 
 
-def split(folder: Path, cap: int = CAP) -> tuple[list[str], dict[str, list[str]]]:
+def split(folder: Path, cap: int = CAP, draw: int = 0) -> tuple[list[str], dict[str, list[str]]]:
     """Training lines, and held-out lines by file, as `parts` has them."""
-    train, held = parts(folder, cap)
+    train, held = parts(folder, cap, draw)
     return [line for lines in train.values() for line in lines], held
 
 
-def parts(folder: Path, cap: int = CAP) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def parts(folder: Path, cap: int = CAP, draw: int = 0) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Training lines and held-out lines by file: at most `cap` eojeols a file.
 
-    Held out is what the corpus's recipe holds out (a tenth of the cap), or else blocks of lines by hash.
+    Held out is what the corpus's recipe holds out (a tenth of the cap), or else blocks of lines by hash. Draw 0 trains on the
+    beginning of each file; every other one on blocks of 50 lines in an order of its own, up to the cap. A file that is
+    smaller than the cap is in all draws.
     """
     paths = sorted(path for path in folder.glob("*.txt*") if path.name.split(".")[0].replace("_", "-") not in LEFT_OUT)
     if not paths:
@@ -75,7 +78,7 @@ def parts(folder: Path, cap: int = CAP) -> tuple[dict[str, list[str]], dict[str,
             held[name] = head(path, cap // HELD)
             continue
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
-            for i, raw in enumerate(file):
+            for i, raw in drawn(file, name, draw):
                 line = unicodedata.normalize("NFC", raw.rstrip("\n"))
                 seen += len(line.split())
                 if seen > cap:
@@ -86,3 +89,13 @@ def parts(folder: Path, cap: int = CAP) -> tuple[dict[str, list[str]], dict[str,
                     digest = hashlib.sha256(f"{name}:{i // BLOCK}".encode()).hexdigest()
                     (held if int(digest, 16) % HELD == 0 else train).setdefault(name, []).append(line)
     return train, held
+
+
+def drawn(lines: Iterable[str], name: str, draw: int) -> Iterable[tuple[int, str]]:
+    """The numbered lines of a file in the order of a draw: as they are, or blocks by hash."""
+    if not draw:
+        return enumerate(lines)
+    whole = list(enumerate(lines))
+    starts = range(0, len(whole), BLOCK)
+    order = sorted(starts, key=lambda at: hashlib.sha256(f"{draw}:{name}:{at}".encode()).digest())
+    return (line for at in order for line in whole[at : at + BLOCK])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from koktok.errors import KoktokError
     from koktok.extend.make import extend
     from koktok.foreign import load
-    from koktok.metrics.evaluate import evaluate
+    from koktok.metrics import evaluate
     from koktok.pipeline.road import Training, train
     from koktok.recipe import Recipe
     from koktok.tokenizer import Tokenizer
@@ -42,7 +42,7 @@ _HOMES = {
     "Recipe": "koktok.recipe",
     "Tokenizer": "koktok.tokenizer.tokenizer",
     "Training": "koktok.pipeline.road",
-    "evaluate": "koktok.metrics.evaluate",
+    "evaluate": "koktok.metrics",
     "extend": "koktok.extend.make",
     "load": "koktok.foreign.import_file",
     "train": "koktok.pipeline.road",

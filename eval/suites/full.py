@@ -26,9 +26,9 @@ GOLDS = (*BENCHMARK_GOLDS, "klue-dp-dev.part80.tsv")
 """Those of the benchmark, and one that a folder of one's own may hold."""
 
 
-def suite(data: Path, *, size: int, limit: int | None, sample: int) -> Suite:
+def suite(data: Path, *, size: int, limit: int | None, sample: int, draw: int = 0) -> Suite:
     cap = min(limit or CAP, CAP)
-    train, held = split(data / "text", cap)
+    train, held = split(data / "text", cap, draw)
     golds = [read_gold(data / "gold" / name) for name in GOLDS if (data / "gold" / name).exists()]
     if not golds:
         sys.exit(f"eval: `{data / 'gold'}` has none of {', '.join(GOLDS)}")
@@ -38,7 +38,8 @@ def suite(data: Path, *, size: int, limit: int | None, sample: int) -> Suite:
     ours = kiwi_gold("corpora/mini, by Kiwi", [line for lines in modern for line in lines])
     eojeols = sum(len(line.split()) for line in train)
     return Suite(
-        title=f"koktok eval full: {size:,} ids trained on {eojeols:,} eojeols, and published vocabularies as they are",
+        title=f"koktok eval full: {size:,} ids trained on {eojeols:,} eojeols, and published vocabularies as they are"
+        + f" (draw {draw} of the training text)" * bool(draw),
         train=train,
         size=size,
         held=held,

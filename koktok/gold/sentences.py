@@ -94,6 +94,8 @@ class GoldSentence:
         Edges of syllables that hold a border and are none themselves: 해|요 for 하+아요 is neither right nor wrong.
     document : str
         What the file calls the document that it is of, if anything.
+    outer : tuple of int
+        Borders inside an eojeol that are not between two syllables: beside punctuation, digits and letters.
     """
 
     text: str
@@ -103,6 +105,7 @@ class GoldSentence:
     masked: tuple[tuple[int, int], ...]
     neutral: tuple[int, ...] = ()
     document: str = ""
+    outer: tuple[int, ...] = ()
 
 
 Word = tuple[str, Sequence[str], Sequence[str], bool]
@@ -179,9 +182,12 @@ class GoldCorpus:
             fused: list[GoldCut] = []
             masked: list[tuple[int, int]] = []
             neutral: list[int] = []
+            outer: list[int] = []
             for form, forms, tags, spaced in words:
                 text += " " if spaced and text else ""
                 at = len(text)
+                if at and not spaced and not (is_syllable(text[-1]) and is_syllable(form[:1] or " ")):
+                    outer.append(at)  # treebanks write punctuation as words of their own
                 text += form
                 total += 1
                 reason = _reason(form, forms, tags)
@@ -201,11 +207,21 @@ class GoldCorpus:
                     for p, k in found.cuts
                     if is_syllable(form[p - 1]) and is_syllable(form[p])
                 ]
+                outer += [at + p for p, _ in found.cuts if not (is_syllable(form[p - 1]) and is_syllable(form[p]))]
                 fused += [GoldCut(at + p, kind_of(tags[k], tags[k + 1])) for p, k in found.fused]
                 edges = {p + side for p, _ in found.fused for side in (0, 1)} - {p for p, _ in found.cuts}
                 neutral += sorted(at + p for p in edges if 0 < p < len(form))
             made.append(
-                GoldSentence(text, tuple(morphemes), tuple(cuts), tuple(fused), tuple(masked), tuple(neutral), document)
+                GoldSentence(
+                    text,
+                    tuple(morphemes),
+                    tuple(cuts),
+                    tuple(fused),
+                    tuple(masked),
+                    tuple(neutral),
+                    document,
+                    tuple(outer),
+                )
             )
         return cls(name, human, made, total, skipped, digest or _digest(made))
 

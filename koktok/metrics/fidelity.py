@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from koktok.foreign.base import ForeignTokenizer
-from koktok.metrics.registry import metric, ratio
+from koktok.metrics.page import Text
 from koktok.metrics.statistics import Table
-from koktok.metrics.tokens import Text
 
 PROBES: Final = (
     ("NFD", unicodedata.normalize("NFD", "한국어는 어렵다")),
@@ -76,48 +75,3 @@ def probes(tokenizer: ForeignTokenizer) -> tuple[dict[str, float], dict[str, boo
     passed = sum(bool(ok) for ok in found.values())
     asked = sum(ok is not None for ok in found.values())
     return {"probes": asked, "probes_nfc": passed, "probes_strict": strict}, found
-
-
-@metric("M23a", ko="왕복 일치 (엄격)", unit="share", better="higher", needs="sample", table="round_trip")
-def round_trip_strict(s: Any) -> Any:
-    """Lines that come back exactly.
-
-    Definition: lines with decode(encode(line)) == line / lines of the sample.
-    Source: common practice.
-    Pitfalls: lines are NFC; see M23d for what is hard. None where a library has no decoder.
-    """
-    return ratio(s["strict"], s["lines"])
-
-
-@metric("M23b", ko="왕복 일치 (NFC)", unit="share", better="higher", needs="sample", table="round_trip")
-def round_trip_nfc(s: Any) -> Any:
-    """Lines that come back up to canonical equivalence.
-
-    Definition: lines with NFC(decode(encode(line))) == line / lines of the sample.
-    Source: common practice.
-    Pitfalls: as M23a.
-    """
-    return ratio(s["nfc"], s["lines"])
-
-
-@metric("M23c", ko="왕복 일치 (공백 제외)", unit="share", better="higher", needs="sample", table="round_trip")
-def round_trip_spaces(s: Any) -> Any:
-    """Lines that come back but for runs of white space.
-
-    Definition: as M23b after joining the eojeols of both sides by one space.
-    Source: common practice.
-    Pitfalls: WordPiece still fails around punctuation, where it puts spaces.
-    """
-    return ratio(s["spaces"], s["lines"])
-
-
-@metric("M23d", ko="어려운 문자열 왕복", unit="share", better="higher", needs="sample", table="probes")
-def round_trip_probes(s: Any) -> Any:
-    """Difficult strings that come back.
-
-    Definition: of a fixed list (NFD, jamo, old Hangul, emoji, spaces, control characters …) those that come back up to
-    canonical equivalence / all.
-    Source: this suite; which ones failed stands in the details.
-    Pitfalls: one string a category.
-    """
-    return ratio(s["probes_nfc"], s["probes"])

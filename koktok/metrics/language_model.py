@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from koktok.foreign.base import ForeignTokenizer, Ints, Rows, running
-from koktok.metrics.registry import Floats, metric, ratio
+from koktok.metrics.page import Text
+from koktok.metrics.registry import Floats
 from koktok.metrics.statistics import Table
-from koktok.metrics.tokens import Text
 
 Line = Sequence[int] | Ints
 
@@ -186,40 +186,3 @@ def lattice_entropy(word: str, scores: Mapping[str, float], longest: int, unknow
         log_z[end] = top + math.log(sum(weights))
         mean[end] = sum(w * m for w, (_, m) in zip(weights, ways, strict=True)) / sum(weights)
     return round((log_z[-1] - mean[-1]) / math.log(2), 10)
-
-
-@metric("X2a", ko="n-gram 언어 모형 (5-gram)", unit="bits/char", better="lower", needs="sample", table="ngram")
-def ngram_bits(s: Any) -> Any:
-    """Bits per character of a token 5-gram model.
-
-    Definition: −Σ log₂ p(token) / code points of the held-out fifth of the sample's blocks, ends of lines included as
-    tokens; interpolated Kneser-Ney trained on the rest; 16 bits more for each character inside an unknown token.
-    Source: Kneser and Ney 1995; bits per character as in Mielke 2019.
-    Pitfalls: on samples of some megabytes single syllables are the best of all and differences between vocabularies change
-    their sign from sample to sample, so it measures the sample: no ground for a claim. Five long tokens see more text
-    than five short ones: read it beside X2b. Other segmentations of a line are not summed over: an upper bound.
-    """
-    return ratio(s["bits_fixed"], s["chars"])
-
-
-@metric("X2b", ko="n-gram 언어 모형 (같은 글자 문맥)", unit="bits/char", better="lower", needs="sample", table="ngram")
-def ngram_bits_equal(s: Any) -> Any:
-    """Bits per character of an n-gram model with a context of about 8 characters.
-
-    Definition: as X2a with order 1 + round(8 / characters per token), between 2 and 7.
-    Source: this suite.
-    Pitfalls: as X2a; and the order is a whole number, so contexts are equal only roughly.
-    """
-    return ratio(s["bits_equal"], s["chars"])
-
-
-@metric("M29", ko="분할 엔트로피", unit="bits/char", better="none", needs="sample", table="entropy")
-def segmentation_entropy_per_char(s: Any) -> Any:
-    """Entropy of the segmentation.
-
-    Definition: entropy of the Unigram posterior over all segmentations of a line / its code points, scores taken as
-    log-probabilities.
-    Source: Kudo 2018.
-    Pitfalls: tells whether subword regularization has room, not quality; Unigram models of koktok and SentencePiece only.
-    """
-    return ratio(s["entropy"], s["chars"])

@@ -1,39 +1,35 @@
-"""What each metric is: one function a metric, whose docstring is the only place where its definition stands."""
+"""What each metric is: `definitions.toml`, read once. A metric is a formula over column sums, and the words that explain it."""
 
 from __future__ import annotations
 
-import inspect
+import ast
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from koktok.errors import UsageError
+from koktok.gold import FUNCTIONAL, KINDS
 
 Floats = npt.NDArray[np.float64]
-Sums = Mapping[str, Floats]
-"""Column to its sum; an array when sums of many resamples are asked for at once."""
-
 Better = Literal["lower", "higher", "one", "none"]
+
+
+def ratio(above: Any, below: Any) -> Any:
+    """Above / below, and nan where there is nothing below."""
+    above, below = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
+    return np.divide(above, below, out=np.full(np.broadcast(above, below).shape, np.nan), where=below != 0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """What a reader of a figure has to know; reports carry it along.
-
-    Parameters
-    ----------
-    name : str
-        The key everywhere.
-    title, title_ko : str
-        Labels.
-    better : str
-        Which way is better: lower, higher, one (the nearer to 1), none (a description, not a score).
-    definition, source, pitfalls : str
-    """
+    """What a reader of a figure has to know. `better`: lower, higher, one (nearer to 1), none (a description)."""
 
     name: str
     title: str
@@ -47,94 +43,129 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(Definition):
-    """A metric: its definition, where its counts come from, and the function from their sums to the value.
-
-    Parameters
-    ----------
-    id : str
-        Its number in the suite, with a letter where one number has several (M9a).
-    needs : str
-        text, gold, reference, parallel, labelled, vocabulary, sample (encodes again; only when extended).
-    table : str
-        Which table of statistics it sums.
-    family : str
-        Its file.
-    optional : str
-        Column that the table lacks for some tokenizers and materials, which then have no such figure; '' where every
-        column is always there.
-    value : callable
-        From sums to the value.
-    """
+    """`id` is its number (M9a), `table` what it sums, `needs` what it is measured on, `optional` a column that may be missing."""
 
     id: str
     needs: str
     table: str
-    family: str
     optional: str
+    definition_ko: str
     value: Callable[[Any], Any]
 
 
-_KNOWN: Final[dict[str, Metric]] = {}
+class Formula:
+    """Column sums to a value: one expression, whose `/` is `ratio`; `of(column, KIND, ...)` adds up kinds of boundaries."""
 
-FAMILIES: Final = (
-    "fertility",
-    "unknowns",
-    "boundaries",
-    "border_kinds",
-    "consistency",
-    "distribution",
-    "vocabulary",
-    "fidelity",
-    "robustness",
-    "language_model",
-    "probe",
-    "speed",
-)
+    def __init__(self, text: str) -> None:
+        tree = ast.parse(text, mode="eval")
+        for node in ast.walk(tree):  # a / b -> ratio(a, b)
+            for field, child in ast.iter_fields(node):
+                if isinstance(child, ast.BinOp) and isinstance(child.op, ast.Div):
+                    call = ast.Call(ast.Name("ratio", ast.Load()), [child.left, child.right], [])
+                    setattr(node, field, ast.copy_location(call, child))
+        self._code = compile(ast.fix_missing_locations(tree), text, "eval")
+
+    def __call__(self, sums: Any) -> Any:
+        """The value; an array where `sums` are those of many resamples."""
+
+        def of(column: str, *kinds: str) -> Any:
+            return sum(sums[f"{column}_{KINDS.index(kind)}"] for kind in kinds)
+
+        known = {"ratio": ratio, "minimum": np.minimum, "of": of, "FUNCTIONAL": FUNCTIONAL}
+        columns = sums if isinstance(sums, Mapping) else _Attributes(sums)
+        return eval(self._code, known, columns)
 
 
-def metric(
-    number: str, *, ko: str, unit: str, better: Better, needs: str = "text", table: str = "text", optional: str = ""
-) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Put a function into the registry; its docstring holds a title and the parts Definition, Source and Pitfalls."""
+class _Attributes(dict[str, Any]):
+    """The names of a histogram as if they were columns."""
 
-    def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        doc = inspect.cleandoc(function.__doc__ or "")
-        title = doc.split("\n\n")[0].replace("\n", " ").rstrip(".")
-        parts = {
-            name: " ".join(found[1].split())
-            if (found := re.search(rf"^{name}: (.*?)(?=^[A-Z][a-z]+: |\Z)", doc, re.M | re.S))
-            else ""
-            for name in ("Definition", "Source", "Pitfalls")
-        }
-        family = function.__module__.rpartition(".")[2]
-        _KNOWN[function.__name__] = Metric(
-            id=number,
-            name=function.__name__,
-            title=title,
-            title_ko=ko,
-            unit=unit,
-            better=better,
-            needs=needs,
-            table=table,
-            family=family,
-            optional=optional,
-            definition=parts["Definition"],
-            source=parts["Source"],
-            pitfalls=parts["Pitfalls"],
-            value=function,
-        )
-        return function
+    def __init__(self, of: Any) -> None:
+        self.of = of
 
-    return register
+    def __missing__(self, name: str) -> Any:
+        if hasattr(self.of, name):
+            return getattr(self.of, name)
+        raise KeyError(name)
+
+
+def boundary_f1_macro(s: Any) -> Any:
+    """Mean over gold corpora."""
+    count = sum(name.startswith("functional_hits") for name in s)
+    names = ("functional_hits", "functional_cuts", "functional_borders")
+    hits, cuts, borders = ([s[f"{name}_{k}"] for k in range(count)] for name in names)
+    return np.mean([ratio(2 * h, c + b) for h, c, b in zip(hits, cuts, borders, strict=True)], axis=0)
+
+
+def recall_by_kind(s: Any) -> Any:
+    """Mean over the kinds that the gold has."""
+    found = np.array([ratio(s[f"hits_{k}"], s[f"borders_{k}"]) for k, _ in enumerate(KINDS[:-1])])
+    held = np.isfinite(found)
+    return ratio(np.where(held, found, 0).sum(axis=0), held.sum(axis=0))
+
+
+def percentile_frequency(h: Any) -> Any:
+    """As tokenization-scorer has it."""
+    falling = np.sort(h.counts)[::-1]
+    n = len(falling)
+    if not n:
+        return float("nan")
+    start, end = min(int(n * 0.03), n - 1), min(int(n * 0.83), n - 1)
+    start = max(0, start - 1) if start == end else start
+    end = min(n - 1, end + 1) if start == end else end
+    return float(falling[start:end].sum() / h.tokens)
+
+
+def utilisation(h: Any) -> Any:
+    """Types over the size."""
+    return h.types / h.size if h.size else float("nan")
+
+
+def frequent_utilisation(h: Any) -> Any:
+    """Types that occur 100 times per million tokens, over the size."""
+    return float((h.counts >= h.tokens / 10_000).sum() / h.size) if h.size and h.tokens else float("nan")
+
+
+_KNOWN: dict[str, Metric] = {}
+
+
+@cache
+def _load() -> None:
+    rows = tomllib.loads(Path(__file__).with_name("definitions.toml").read_text(encoding="utf-8"))
+    for name, row in rows.items():
+        each = row.pop("each", {"": []})
+        for suffix, words in each.items():  # perturbations: one row for all, {0} the letter, {1} and {2} what is done
+            key = f"{name}_{suffix}" if suffix else name
+            _KNOWN[key] = _metric(key, row, [suffix, *words])
+
+
+def _metric(name: str, row: Mapping[str, Any], words: list[str]) -> Metric:
+    def filled(text: str) -> str:
+        return text.format(*words) if len(words) > 1 else text
+
+    (number, unit, better), (title, title_ko) = row["about"], row["title"]
+    value, (definition, *korean), on = row["value"], row["definition"], row.get("on", {})
+    return Metric(
+        id=filled(number),
+        name=name,
+        title=filled(title),
+        title_ko=filled(title_ko),
+        unit=unit,
+        better=better,
+        needs=on.get("needs", "text"),
+        table=on.get("table", "text"),
+        optional=on.get("optional", ""),
+        definition=definition,
+        definition_ko="".join(korean),
+        source=row["source"],
+        pitfalls=row["pitfalls"],
+        value=globals()[value[1:]] if value[0] == "@" else Formula(filled(value)),
+    )
 
 
 def metrics() -> dict[str, Metric]:
     """Every metric by name, in the order of their numbers."""
-    from importlib import import_module
-
-    for family in FAMILIES:
-        import_module(f"koktok.metrics.{family}")
-    return dict(sorted(_KNOWN.items(), key=lambda item: (_order(item[1].id), item[0])))
+    _load()
+    return dict(sorted(_KNOWN.items(), key=lambda item: (*_order(item[1].id), item[0])))
 
 
 def _order(number: str) -> tuple[str, int, str]:
@@ -143,17 +174,8 @@ def _order(number: str) -> tuple[str, int, str]:
 
 
 def describe(which: str) -> list[Metric]:
-    """The metrics of a number ("M10", and all below it) or a name.
+    """The metrics of a number ("M10", and all below it) or a name; a UsageError where there is none.
 
-    Raises
-    ------
-    UsageError
-        When there is none.
-
-    Examples
-    --------
-    >>> describe("fertility")[0].definition
-    'all tokens / eojeols (whitespace words) of the NFC text, summed over all lines before dividing.'
     >>> [metric.name for metric in describe("M1")]
     ['fertility']
     """
@@ -165,14 +187,3 @@ def describe(which: str) -> list[Metric]:
     if not found:
         raise UsageError(f"`{which}` is no metric", hint="koktok metrics")
     return found
-
-
-def ratio(above: Any, below: Any) -> Any:
-    """Above / below, and nan where there is nothing below."""
-    above, below = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
-    return np.divide(above, below, out=np.full(np.broadcast(above, below).shape, np.nan), where=below != 0)
-
-
-def f_score(hits: Any, predicted: Any, gold: Any) -> Any:
-    """2·hits / (predicted + gold): the harmonic mean of precision and recall."""
-    return ratio(2 * np.asarray(hits, dtype=np.float64), np.asarray(predicted) + np.asarray(gold))

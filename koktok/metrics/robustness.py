@@ -10,9 +10,8 @@ import numpy as np
 
 from koktok.foreign.base import ForeignTokenizer
 from koktok.hangul import LEADS, VOWELS, compose, is_syllable, letters_of
-from koktok.metrics.registry import f_score, metric, ratio
+from koktok.metrics.page import Page, Text, Tokens
 from koktok.metrics.statistics import Table
-from koktok.metrics.tokens import Page, Text, Tokens
 
 Edit = tuple[str, list[int]]
 """The new line, and for each of its characters the place in the old line that it came unchanged from, or −1."""
@@ -28,29 +27,27 @@ def _no_spaces(line: str, _: np.random.Generator) -> Edit:
     return "".join(line[k] for k in kept), kept
 
 
-def _all_spaces(line: str, _: np.random.Generator) -> Edit:
+def _spaced(line: str, lost: Callable[[int], bool], put: Callable[[int], bool]) -> Edit:
+    """Some spaces lost, and one put between some pairs of syllables."""
     text, where = [], []
     for k, char in enumerate(line):
-        text.append(char)
-        where.append(k)
-        if k + 1 < len(line) and is_syllable(char) and is_syllable(line[k + 1]):
-            text.append(" ")
-            where.append(-1)
-    return "".join(text), where
-
-
-def _some_spaces(line: str, rng: np.random.Generator) -> Edit:
-    text, where = [], []
-    draws = rng.random(len(line))
-    for k, char in enumerate(line):
-        if char == " " and draws[k] < 0.2:
+        if char == " " and lost(k):
             continue
         text.append(char)
         where.append(k)
-        if k + 1 < len(line) and is_syllable(char) and is_syllable(line[k + 1]) and draws[k] < 0.06:
+        if k + 1 < len(line) and is_syllable(char) and is_syllable(line[k + 1]) and put(k):
             text.append(" ")
             where.append(-1)
     return "".join(text), where
+
+
+def _all_spaces(line: str, _: np.random.Generator) -> Edit:
+    return _spaced(line, lambda _: False, lambda _: True)
+
+
+def _some_spaces(line: str, rng: np.random.Generator) -> Edit:
+    draws = rng.random(len(line))
+    return _spaced(line, lambda k: draws[k] < 0.2, lambda k: draws[k] < 0.06)
 
 
 def _per_syllable(change: Callable[[str, np.random.Generator], str], share: float) -> Callable[..., Edit]:
@@ -141,7 +138,7 @@ def noise(tokenizer: ForeignTokenizer, text: Text, *, seed: int = 0) -> Table:
     tokens = Tokens(page, tokenizer.encode(text.lines))
     columns = {
         "tokens": tokens.per_line,
-        "eojeols": np.bincount(page.eojeol_lines, minlength=len(page)).astype(np.int64),
+        "eojeols": page.eojeols,
     }
     for number, (name, edit) in enumerate(PERTURBATIONS.items()):
         rng = np.random.default_rng([seed, number])
@@ -185,72 +182,3 @@ def contexts(tokenizer: ForeignTokenizer, text: Text, *, words: int = 2000, seed
     quoted = np.array([len(set(row)) > 1 for row in zip(*inside[1:], strict=True)], dtype=np.int64)
     size = np.arange(len(forms), dtype=np.int64)
     return Table({"words": np.ones(len(forms), dtype=np.int64), "differ": differ, "differ_inside": quoted}, size)
-
-
-@metric("M25a", ko="문맥에 따라 달라지는 분할", unit="share", better="lower", needs="sample", table="contexts")
-def context_change(s: Any) -> Any:
-    """Words whose cuts depend on the place.
-
-    Definition: distinct eojeols of the sample whose inner cuts differ between the start of a line, behind another word,
-    behind a bracket and behind a quotation mark / all.
-    Source: Sun et al. 2023 (consistency).
-    Pitfalls: pieces with a leading space make the start of a line special; M25b leaves it out.
-    """
-    return ratio(s["differ"], s["words"])
-
-
-@metric("M25b", ko="문맥에 따라 달라지는 분할 (줄 안)", unit="share", better="lower", needs="sample", table="contexts")
-def context_change_inside(s: Any) -> Any:
-    """Words whose cuts depend on the place, the start of a line left out.
-
-    Definition: as M25a without the start of a line.
-    Source: as M25a.
-    Pitfalls: as M25a.
-    """
-    return ratio(s["differ_inside"], s["words"])
-
-
-NAMES: Final = {
-    "all_spaces": ("a", "every pair of syllables parted by a space", "모든 음절을 띄어 쓰기"),
-    "drop": ("b", "a final consonant dropped in a tenth of the syllables", "받침 탈락"),
-    "homophone": ("c", "되/돼, 데/대, 에/의 … exchanged", "동음 철자 혼동"),
-    "laughter": ("d", "ㅋㅋ and ㅠㅠ lengthened, or added", "ㅋㅋ 늘이기"),
-    "nfd": ("e", "NFD", "NFD"),
-    "no_spaces": ("f", "no spaces", "띄어쓰기 없음"),
-    "some_spaces": ("g", "a fifth of the spaces lost, some wrong ones put in", "띄어쓰기 오류"),
-    "typo": ("h", "a neighbouring key in a tenth of the syllables", "자판 오타"),
-}
-
-
-def _register(name: str, letter: str, what: str, ko: str) -> None:
-    def stability(s: Any) -> Any:
-        return f_score(s[f"{name}_both"], s[f"{name}_cuts"], 0)
-
-    def change(s: Any) -> Any:
-        return ratio(s[f"{name}_tokens"] - s["tokens"], s["eojeols"])
-
-    stability.__name__, change.__name__ = f"stability_{name}", f"fertility_change_{name}"
-    stability.__doc__ = f"""Cuts that stay: {what}.
-
-    Definition: F1 of the cuts before against the cuts after, at places between two Hangul syllables that are both
-    unchanged and still neighbours.
-    Source: kiwi-farm and KOMBO for the kinds of noise; the measure is this suite's.
-    Pitfalls: not defined where no two syllables stay neighbours; a tokenizer that never cuts, or always, is stable.
-    """
-    change.__doc__ = f"""Tokens more per eojeol: {what}.
-
-    Definition: (tokens after − tokens before) / eojeols before.
-    Source: as M26 of the same letter.
-    Pitfalls: lines that grow must cost more; compare tokenizers, not perturbations.
-    """
-    if name != "all_spaces":  # no two syllables stay neighbours there
-        metric(f"M26{letter}1", ko=f"{ko}: 분할 유지", unit="share", better="higher", needs="sample", table="noise")(
-            stability
-        )
-    metric(f"M26{letter}2", ko=f"{ko}: 토큰 증가", unit="tokens/eojeol", better="lower", needs="sample", table="noise")(
-        change
-    )
-
-
-for _name, (_letter, _what, _ko) in NAMES.items():
-    _register(_name, _letter, _what, _ko)

@@ -1,8 +1,7 @@
 """Tokens and boundary F1 of any tokenizer on counted text, against the cuts of an analyser: silver, not gold.
 
-This file adds: a yardstick that needs no treebank, so that it stands at the end of every training. People draw borders a
-little otherwise than an analyser, and F1 near 1 says that a vocabulary repeats the analyser, not that it is right.
-Distinct texts are measured once, by what `koktok.metrics` calls a cut.
+It needs no treebank, so it stands at the end of every training. F1 near 1 says that a vocabulary repeats the analyser, not
+that it is right. Distinct texts are measured once.
 """
 
 from __future__ import annotations
@@ -14,26 +13,16 @@ import numpy as np
 
 from koktok.errors import InputError
 from koktok.foreign.base import ForeignTokenizer, Rows
-from koktok.metrics.tokens import Page, Tokens
+from koktok.metrics.page import Page, Tokens
 from koktok.segment.segmented import Kind, SegmentedCounts
 
 
 @dataclass(frozen=True)
 class SilverFigures:
-    """What one tokenizer does with the text.
+    """The figures of one tokenizer.
 
-    Parameters
-    ----------
-    tokens_per_eojeol : float
-        Fertility, micro.
-    precision, recall, f1 : float
-        Of the cuts between two Hangul syllables, micro; 0 where there is nothing to divide by.
-    f1_all : float
-        The same over all gaps inside an eojeol: beside punctuation, digits and letters too.
-    recalls : mapping of str to float
-        By kind of boundary, over all gaps; kinds that the text does not have are left out.
-    unknown, byte_fallback : float
-        Share of the tokens.
+    Fertility; precision, recall and F1 of the cuts between two Hangul syllables (micro; 0 where there is nothing to divide by);
+    F1 over all gaps inside an eojeol; recall by kind of boundary that the text has; shares of the tokens.
     """
 
     tokens_per_eojeol: float
@@ -48,13 +37,7 @@ class SilverFigures:
 
 @dataclass(frozen=True)
 class SilverRow:
-    """A tokenizer in a table.
-
-    Parameters
-    ----------
-    size : int or None
-        Ids in the vocabulary.
-    """
+    """A tokenizer in a table."""
 
     name: str
     size: int | None
@@ -62,25 +45,12 @@ class SilverRow:
 
 
 class Silver:
-    """Distinct texts with counts and an analyser's cuts, prepared once for all tokenizers.
+    """Distinct texts (words or sentences, with their leading spaces) with counts and an analyser's cuts.
 
-    Parameters
-    ----------
-    held : SegmentedCounts
-        Words, pretokens or sentences; leading spaces belong to them.
-    eojeols : float
-        Running whitespace words that they come from; counted here by default.
+    `eojeols` are the running words that they come from, counted here by default. An InputError when there are none.
 
-    Raises
-    ------
-    InputError
-        When there is nothing to measure on.
-
-    Examples
-    --------
     >>> from koktok.foreign import open_spec
-    >>> silver = Silver(SegmentedCounts.from_marked({" 집|에서|.": 3, "에서": 1}))
-    >>> found = silver.figures(open_spec("syllables"))
+    >>> found = Silver(SegmentedCounts.from_marked({" 집|에서|.": 3, "에서": 1})).figures(open_spec("syllables"))
     >>> found.tokens_per_eojeol, found.precision, found.recall, found.f1
     (3.5, 0.42857142857142855, 1.0, 0.6)
     """
@@ -96,11 +66,7 @@ class Silver:
         size = len(page.codes) + 1
         self._kind = np.full(size, -1, dtype=np.int64)
         self._kind[np.repeat(page.line_starts[:-1], np.diff(held.start)) + held.offset] = held.kind
-        self._all = np.zeros(size, dtype=bool)
-        if size > 1:
-            self._all[1:-1] = ~page.space[1:] & ~page.space[:-1]
-            self._all[page.line_starts] = False
-        self._kind[~self._all] = -1
+        self._kind[~page.gaps] = -1
 
     @property
     def borders(self) -> float:
@@ -120,25 +86,23 @@ class Silver:
         self, rows: Rows, *, unknown: frozenset[int] = frozenset(), bytes_: frozenset[int] = frozenset()
     ) -> SilverFigures:
         """The row of whoever made these tokens of `texts`."""
-        cuts = Tokens(self.page, rows).cuts
-        n = np.diff(rows.indptr)
-        tokens = float((n * self.n).sum())
-        of_token = np.repeat(self.n, n)
+        cuts, n = Tokens(self.page, rows).cuts, np.diff(rows.indptr)
+        tokens, of_token = float((n * self.n).sum()), np.repeat(self.n, n)
 
         def share(ids: frozenset[int]) -> float:
             return float(of_token[np.isin(rows.ids, list(ids))].sum()) / max(tokens, 1.0) if ids else 0.0
 
+        def by_kind(there: np.ndarray) -> np.ndarray:
+            return np.bincount(self._kind[there], weights=self._weight[there], minlength=len(Kind))
+
         precision, recall, f1 = self._f1(cuts, self.page.inner)
-        there = self._kind >= 0
-        asked = np.bincount(self._kind[there], weights=self._weight[there], minlength=len(Kind))
-        there &= cuts
-        met = np.bincount(self._kind[there], weights=self._weight[there], minlength=len(Kind))
+        asked, met = by_kind(self._kind >= 0), by_kind((self._kind >= 0) & cuts)
         return SilverFigures(
             tokens_per_eojeol=tokens / self.eojeols,
             precision=precision,
             recall=recall,
             f1=f1,
-            f1_all=self._f1(cuts, self._all)[2],
+            f1_all=self._f1(cuts, self.page.gaps)[2],
             recalls={kind.label: float(met[kind] / asked[kind]) for kind in Kind if asked[kind]},
             unknown=share(unknown),
             byte_fallback=share(bytes_),
@@ -146,6 +110,5 @@ class Silver:
 
     def _f1(self, cuts: np.ndarray, where: np.ndarray) -> tuple[float, float, float]:
         there = where & (self._kind >= 0)
-        made, gold = float(self._weight[cuts & where].sum()), float(self._weight[there].sum())
-        hits = float(self._weight[cuts & there].sum())
+        made, gold, hits = (float(self._weight[mask].sum()) for mask in (cuts & where, there, cuts & there))
         return hits / made if made else 0.0, hits / gold if gold else 0.0, 2 * hits / (made + gold) if hits else 0.0

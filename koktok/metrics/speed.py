@@ -11,25 +11,14 @@ from typing import Any
 import numpy as np
 
 from koktok.foreign.base import ForeignTokenizer
-from koktok.metrics.registry import metric
 
 
 @dataclass(frozen=True)
 class Speed:
-    """What a run took.
+    """How fast one tokenizer is here.
 
-    Parameters
-    ----------
-    encode_mb_s, decode_mb_s : float
-        UTF-8 megabytes a second, in batches; decode is None without a decoder.
-    single_mb_s : float
-        Line by line.
-    p50_ms, p99_ms : float
-        Latency of a line of about a kilobyte.
-    load_ms : float
-        Opening the vocabulary.
-    peak_mb : float
-        Peak memory of the process so far, so measure one tokenizer a process where it matters.
+    UTF-8 megabytes a second in batches and line by line; latency of about a kilobyte; opening the vocabulary; peak memory of
+    the process so far, so measure one tokenizer a process where it matters.
     """
 
     encode_mb_s: float
@@ -46,14 +35,7 @@ class Speed:
 
 
 def speed(open_tokenizer: Callable[[], ForeignTokenizer], lines: Sequence[str], *, repeats: int = 3) -> Speed:
-    """Time a tokenizer; the best of the repeats counts, the first of which warms caches.
-
-    Parameters
-    ----------
-    open_tokenizer : callable
-        Opens it, so that loading is timed too.
-    lines : sequence of str
-    """
+    """Time a tokenizer (and opening it); the best of the repeats counts, the first of which warms caches."""
     clock = time.perf_counter
     began = clock()
     tokenizer = open_tokenizer()
@@ -91,15 +73,3 @@ def _kilobytes(lines: Sequence[str], most: int = 200) -> list[str]:
     """Texts of about 340 characters, which is a kilobyte of Hangul."""
     text = " ".join(lines)[: 340 * most]
     return [text[k : k + 340] for k in range(0, max(len(text) - 339, 1), 340)] or [" "]
-
-
-@metric("M28", ko="처리 속도", unit="MB/s", better="higher", needs="speed", table="speed")
-def throughput(s: Any) -> Any:
-    """Throughput of encoding.
-
-    Definition: UTF-8 megabytes a second in batches through the adapter of this suite, best of three; beside it stand
-    decoding, single lines, latency of a kilobyte (p50, p99), loading and peak memory.
-    Source: common practice.
-    Pitfalls: noisy and of one machine; adapters that derive spans cost a part of it. Never in the signed figures.
-    """
-    return s["encode_mb_s"]

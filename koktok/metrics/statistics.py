@@ -1,11 +1,10 @@
 """Sums per line first, everything else after: values, intervals and paired tests from one table.
 
-A table has a row a line and a column a count. The value of a metric is a function of column sums, so shards add up to
-the whole (law 9), a domain is a selection of rows, and a bootstrap interval is the same function of the sums over
-resampled units. A unit is a document of a gold corpus or a domain of a text, because a claim is about texts that nobody
-has seen, and the lines of one text resemble each other; where there are fewer than five of them, it is a block of 50
-neighbouring lines, and the interval speaks of more of the same texts only. Two tokenizers measured on the same lines are
-resampled together, which makes the interval of their difference a paired one.
+A table has a row per line and a column per count; a metric is a function of column sums, so shards add up (law 9), a domain is
+a selection of rows, and the same function of resampled sums has the standard error of an interval, which is Student's t, because
+units are few (percentiles of nine documents cover 89 %, and not 95). What is resampled is a *unit*: a document
+of a gold corpus or a domain of a text; with fewer than five of them a block of 50 lines, and the interval then speaks of more
+of the same texts only. Two tokenizers on the same lines are resampled together, which makes their interval a paired one.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -22,42 +22,20 @@ from koktok.errors import UsageError
 from koktok.foreign.base import Ints
 from koktok.metrics.registry import Floats
 
-LEAST_SOURCES: Final = 5
-"""Documents or domains from which on they are the units. With fewer, resampling them says nothing."""
-
+LEAST_SOURCES: Final = 5  # with fewer documents or domains, resampling them says nothing
 BLOCK: Final = 50
-"""Neighbouring lines that are one unit where there are too few sources."""
-
-GROUPS: Final = 20
-"""Groups of neighbouring units, each left out once by the jackknife."""
-
-T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-         2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093)  # fmt: skip
-"""Quantiles of Student's t for 1 to 19 degrees of freedom; a table, because importing scipy costs more than scoring."""
-
-CHUNK = 1 << 22
-"""Resampled blocks that are in memory at once."""
+GROUPS: Final = 20  # of the jackknife
+CHUNK: Final = 1 << 22  # resampled blocks in memory at once
 
 
 @dataclass(frozen=True)
 class Units:
-    """What is resampled together.
+    """What is resampled together: the unit of each line, from 0 without gaps, and what units are called.
 
-    Parameters
-    ----------
-    of : ndarray of int64, shape (lines,)
-        The unit of each line, from 0 on without gaps, in the order in which they come.
-    name : str
-        What they are: `documents`, `domains`, or `blocks of 50 lines`.
-
-    Examples
-    --------
     >>> Units.by(np.repeat([3, 1], [60, 70]), "domains", "lines")
     4 blocks of 50 lines
     >>> Units.by(np.repeat(np.arange(8), 90), "documents", "sentences")
     8 documents
-    >>> Units.by(np.zeros(9), "documents", "sentences")
-    1 block of 50 sentences
     """
 
     of: Ints
@@ -65,7 +43,7 @@ class Units:
 
     @classmethod
     def by(cls, sources: npt.ArrayLike, plural: str, lines: str, *, blocks: Ints | None = None) -> Units:
-        """Sources as units where there are five or more of them, else blocks of 50 lines that cross no source."""
+        """Sources as units where there are five or more, else blocks of 50 lines that cross no source."""
         order = _ranked(np.asarray(sources, dtype=np.int64))
         if len(order) and order.max() + 1 >= LEAST_SOURCES:
             return cls(order, plural)
@@ -88,12 +66,12 @@ class Units:
 
     @property
     def groups(self) -> Ints:
-        """The group of each line for the jackknife: neighbouring units, at most twenty groups."""
+        """The jackknife group of each line: neighbouring units, at most twenty groups."""
         return self.of * GROUPS // max(len(self), GROUPS)
 
 
 def _ranked(values: Ints) -> Ints:
-    """Values as numbers from 0 on, in the order of their first occurrence."""
+    """Values numbered in the order of their first occurrence."""
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
@@ -102,19 +80,7 @@ def _ranked(values: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A figure with its 95 % interval.
-
-    Parameters
-    ----------
-    value : float
-        nan where it is not defined.
-    low, high : float or None
-        None where the metric has no interval.
-    n : int
-        How many lines, types or ids stand behind it.
-    units : int
-        How many documents, domains or blocks were resampled; 0 where nothing was.
-    """
+    """A figure (nan where undefined), its 95 % interval, the rows behind it, and how many units were resampled."""
 
     value: float
     low: float | None = None
@@ -123,31 +89,24 @@ class Value:
     units: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; nan becomes None, and the last digits, which depend on the order of sums, are rounded off."""
-
-        def plain(x: float | None) -> float | None:
-            return None if x is None or not math.isfinite(x) else float(f"{x:.10g}")
-
-        bounds = {"value": plain(self.value), "low": plain(self.low), "high": plain(self.high)}
-        return bounds | {"n": self.n, "units": self.units}
+        """For JSON: nan is None, and the last digits, which depend on the order of sums, are rounded off."""
+        bounds = {"value": self.value, "low": self.low, "high": self.high}
+        plain = {k: None if x is None or not math.isfinite(x) else float(f"{x:.10g}") for k, x in bounds.items()}
+        return plain | {"n": self.n, "units": self.units}
 
 
 @dataclass(frozen=True)
 class Table:
-    """Counts per row.
-
-    Parameters
-    ----------
-    columns : dict of str to ndarray, shape (rows,)
-    units : ndarray of int64, shape (rows,)
-        The unit that each row is resampled with.
-    strata : ndarray of int64, optional
-        The corpus that each row is of, where several are in one table; each is resampled by itself.
-    """
+    """Counts per row, the unit of each row, and its corpus (`strata`) where each is resampled by itself."""
 
     columns: dict[str, npt.NDArray[Any]]
     units: Ints
     strata: Ints | None = None
+
+    @classmethod
+    def row(cls, counts: Mapping[str, float]) -> Table:
+        """A table of one row, which has no interval."""
+        return cls({k: np.array([v], dtype=np.float64) for k, v in counts.items()}, np.zeros(1, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.units)
@@ -157,7 +116,7 @@ class Table:
         return {name: np.asarray(column.sum(), dtype=np.float64) for name, column in self.columns.items()}
 
     def by_unit(self) -> dict[str, Floats]:
-        """Column sums of each unit, in the order of their numbers."""
+        """Column sums of each unit."""
         _, compact = np.unique(self.units, return_inverse=True)
         size = int(compact.max()) + 1 if len(compact) else 0
         return {name: np.bincount(compact, column, size).astype(np.float64) for name, column in self.columns.items()}
@@ -166,49 +125,59 @@ class Table:
         """Some rows, with units of their own."""
         return Table({name: column[rows] for name, column in self.columns.items()}, units[rows])
 
-    def draws(self, resamples: int, seed: int) -> dict[str, Floats] | None:
-        """Column sums of so many resamples of the units; None where there is nothing to resample."""
+    def draws(self, resamples: int, seed: int) -> list[Draws]:
+        """Column sums of so many resamples, a corpus at a time; empty where a corpus has fewer than two units."""
         sums = self.by_unit()
-        if resamples < 2 or len(next(iter(sums.values()), ())) < 2:
-            return None
-        strata = None
-        if self.strata is not None:
-            _, first = np.unique(self.units, return_index=True)
-            strata = self.strata[first]
+        first = np.unique(self.units, return_index=True)[1]
+        strata = np.zeros(len(first), dtype=np.int64) if self.strata is None else self.strata[first]
+        if resamples < 2 or not len(first) or np.unique(strata, return_counts=True)[1].min() < 2:
+            return []
         return resample(sums, resamples, seed, strata)
+
+    def measure(self, wanted: Mapping[str, Callable[[Any], Any]], resamples: int, seed: int) -> dict[str, Value]:
+        """Values and intervals."""
+        sums = self.sums()
+        here = {name: float(value(sums)) for name, value in wanted.items()}
+        drawn = self.draws(resamples, seed) if here else []
+        units = len(np.unique(self.units)) if drawn else 0
+        return {
+            name: Value(here[name], *around(here[name], *standard_error(drawn, value)), len(self), units)
+            for name, value in wanted.items()
+        }
 
 
 @dataclass
 class Statistics:
-    """All tables of one tokenizer, and the counts of its ids.
-
-    Parameters
-    ----------
-    tables : dict of str to Table
-    histogram : ndarray of int64, shape (groups, ids), or None
-        Counts of every id, apart for each group of units.
-    """
+    """All tables of one tokenizer, and the counts of its ids, apart for each jackknife group: shape (groups, ids)."""
 
     tables: dict[str, Table]
     histogram: Ints | None = None
 
 
-def resample(
-    sums: Mapping[str, Floats], resamples: int, seed: int, strata: npt.NDArray[np.int64] | None = None
-) -> dict[str, Floats]:
-    """Column sums of so many draws of all units with replacement; the same draws for the same number of units."""
-    units = len(next(iter(sums.values()), ()))
+@dataclass(frozen=True)
+class Draws:
+    """Column sums of the whole in resamples of one corpus, the others as they are, and how many units it has."""
+
+    sums: dict[str, Floats]
+    units: int
+
+
+def resample(sums: Mapping[str, Floats], resamples: int, seed: int, strata: Ints) -> list[Draws]:
+    """So many draws of the units of each corpus with replacement; the same draws for the same numbers of units."""
     rng = np.random.default_rng(seed)
     matrix = np.stack([np.asarray(column, dtype=np.float64) for column in sums.values()], axis=1)
-    corpora = [np.arange(units)] if strata is None else [np.flatnonzero(strata == k) for k in np.unique(strata)]
-    total = sum((_drawn(matrix[here], resamples, rng) for here in corpora), np.zeros((resamples, matrix.shape[1])))
-    return {name: total[:, k] for k, name in enumerate(sums)}
+    whole = matrix.sum(axis=0)
+    found = []
+    for corpus in np.unique(strata):
+        here = matrix[strata == corpus]
+        total = whole - here.sum(axis=0) + _drawn(here, resamples, rng)
+        found.append(Draws({name: total[:, k] for k, name in enumerate(sums)}, len(here)))
+    return found
 
 
 def _drawn(matrix: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     """Sums of the rows of a matrix, drawn as often as it has rows."""
-    units = len(matrix)
-    parts = []
+    units, parts = len(matrix), []
     step = max(1, CHUNK // max(units, 1))
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
@@ -219,33 +188,28 @@ def _drawn(matrix: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     return np.concatenate(parts)
 
 
-def interval(draws: Floats) -> tuple[float | None, float | None]:
-    """The middle 95 % of the draws that are defined."""
-    fine = draws[np.isfinite(draws)]
-    if len(fine) < 2:
-        return None, None
-    low, high = np.percentile(fine, [2.5, 97.5])
-    return float(low), float(high)
+def standard_error(drawn: Sequence[Draws], value: Callable[[Any], Any]) -> tuple[float | None, float]:
+    """The standard error of a value, and its degrees of freedom (Welch 1947, Satterthwaite 1946).
+
+    Resampling n units shrinks the variance by (n - 1) / n, which is given back: with nine documents it matters.
+    """
+    parts = []
+    for one in drawn:
+        draws = np.asarray(value(one.sums), np.float64)
+        fine = draws[np.isfinite(draws)]
+        if len(fine) < 2:
+            return None, 0
+        parts.append((float(fine.var(ddof=1)) * one.units / (one.units - 1), one.units - 1))
+    total = sum(variance for variance, _ in parts)
+    if not total:
+        return (0.0, float(min(n for _, n in parts))) if parts else (None, 0)
+    return math.sqrt(total), total**2 / sum(variance**2 / n for variance, n in parts)
 
 
-def jackknife(groups: Sequence[Any], value: Callable[[Any], float], whole: Any) -> tuple[float, int] | tuple[None, int]:
-    """The standard error from leaving out one group after the other, for what no table of columns can hold.
+def jackknife(groups: Sequence[Any], value: Callable[[Any], float], whole: Any) -> tuple[float | None, int]:
+    """The standard error from leaving out one group after the other, and how many groups hold anything.
 
     Groups may differ in size (Busing, Meijer and van der Leeden 1999); the size is the sum of what a group adds.
-
-    Parameters
-    ----------
-    groups : sequence of ndarray
-        What each group adds to `whole`.
-    whole : ndarray
-        The sum of all groups.
-
-    Returns
-    -------
-    float or None
-        None where fewer than two groups hold anything.
-    int
-        Those groups.
     """
     used = [group for group in groups if np.any(group)]
     n = len(used)
@@ -259,21 +223,33 @@ def jackknife(groups: Sequence[Any], value: Callable[[Any], float], whole: Any) 
     return float(np.sqrt(np.mean((pseudo - middle) ** 2 / (times - 1)))), n
 
 
-def around(middle: float, error: float | None, n: int) -> tuple[float | None, float | None]:
-    """The 95 % interval of a standard error from n groups."""
-    if error is None or not math.isfinite(error):
+def around(middle: float, error: float | None, freedom: float) -> tuple[float | None, float | None]:
+    """The 95 % interval of a standard error with so many degrees of freedom."""
+    if error is None or not math.isfinite(error) or freedom < 1:
         return None, None
-    reach = T_975[min(n - 2, len(T_975) - 1)] * error
+    reach = student_quantile(int(freedom)) * error
     return middle - reach, middle + reach
 
 
-def student_p(t: float, freedom: int) -> float:
-    """How often Student's t is as far from 0 or farther, on either side (Abramowitz and Stegun 26.7.3, 26.7.4).
+@cache
+def student_quantile(freedom: int) -> float:
+    """The quantile .975 of Student's t; by bisection, because importing scipy costs more than scoring.
 
-    Examples
-    --------
-    >>> round(student_p(2.365, 7), 3), round(student_p(0.67, 7), 3), student_p(0.0, 9)
-    (0.05, 0.524, 1.0)
+    >>> round(student_quantile(1), 3), round(student_quantile(8), 3), round(student_quantile(100), 3)
+    (12.706, 2.306, 1.984)
+    """
+    low, high = 0.0, 16.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_p(middle, freedom) > 0.05 else (low, middle)
+    return high
+
+
+def student_p(t: float, freedom: int) -> float:
+    """Two-sided p of Student's t (Abramowitz and Stegun 26.7.3, 26.7.4).
+
+    >>> round(student_p(2.365, 7), 3), student_p(0.0, 9)
+    (0.05, 1.0)
     """
     if freedom > 1000:
         return math.erfc(abs(t) / math.sqrt(2))
@@ -289,10 +265,8 @@ def student_p(t: float, freedom: int) -> float:
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
-    """The p-values of one table, adjusted for their number (Holm 1979); None stays None and does not count.
+    """p-values of one table, adjusted for their number (Holm 1979); None stays None and does not count.
 
-    Examples
-    --------
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
@@ -307,19 +281,10 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference of two tokenizers on the same lines.
+    """First minus second on the same lines, with its 95 % paired interval.
 
-    Parameters
-    ----------
-    value, low, high : float
-        First minus second, with its 95 % paired bootstrap interval.
-    p : float, optional
-        Two-sided, Student's t of the difference over the standard error of its resamples, with one degree of freedom less
-        than there are units, so that eight documents do not prove more than they can. None where nothing was resampled.
-    n : int
-        Units.
-    adjusted : float, optional
-        The p-value adjusted for the number of tests in a table, where it stands in one (`holm`).
+    `p` is two-sided, of Student's t with the degrees of freedom of `standard_error`, so that eight documents do not prove more
+    than they can. `n` are the units. `adjusted` is Holm's in a table.
     """
 
     value: float
@@ -330,44 +295,27 @@ class Difference:
     adjusted: float | None = None
 
     @classmethod
-    def tested(cls, value: float, low: float | None, high: float | None, error: float | None, n: int) -> Difference:
-        """With the p-value of a standard error from n units."""
-        if error is None or n < 2 or not math.isfinite(error):
-            return cls(value, low, high, None, n)
-        p = student_p(value / error, n - 1) if error else float(value == 0)
-        return cls(value, low, high, p, n)
+    def tested(cls, value: float, error: float | None, freedom: float, n: int) -> Difference:
+        """With the interval and the p-value of a standard error."""
+        if error is None or not math.isfinite(error) or freedom < 1:
+            return cls(value, n=n)
+        p = student_p(value / error, int(freedom)) if error else float(value == 0)
+        return cls(value, *around(value, error, freedom), p, n)
 
 
 def paired(
     first: Table, second: Table, value: Callable[[Any], Any], *, resamples: int = 10_000, seed: int = 0
 ) -> Difference:
-    """Compare two tables of the same lines.
-
-    Raises
-    ------
-    UsageError
-        When the tables are of different lines or units.
-
-    Examples
-    --------
-    >>> units = np.arange(50)
-    >>> one = Table({"tokens": np.full(50, 3), "eojeols": np.full(50, 2)}, units)
-    >>> two = Table({"tokens": np.full(50, 4), "eojeols": np.full(50, 2)}, units)
-    >>> paired(one, two, lambda s: s["tokens"] / s["eojeols"], resamples=200).value
-    -0.5
-    """
+    """Compare two tables of the same lines; a UsageError for others."""
     if len(first) != len(second) or not np.array_equal(first.units, second.units):
         raise UsageError(f"tables of {len(first)} and {len(second)} lines are not of the same text")
-    columns = {f"a.{k}": v for k, v in first.columns.items()} | {f"b.{k}": v for k, v in second.columns.items()}
-    joined = Table(columns, first.units, first.strata)
+    sides = {"a.": first, "b.": second}
+    columns = {side + k: v for side, table in sides.items() for k, v in table.columns.items()}
     here = float(value(first.sums())) - float(value(second.sums()))
-    n = len(np.unique(first.units))
-    drawn = joined.draws(resamples, seed)
-    if drawn is None:
-        return Difference(here, n=n)
-    draws = np.asarray(value({k[2:]: v for k, v in drawn.items() if k[0] == "a"})) - np.asarray(
-        value({k[2:]: v for k, v in drawn.items() if k[0] == "b"})
-    )
-    fine = draws[np.isfinite(draws)]
-    error = float(fine.std(ddof=1)) if len(fine) > 1 else None
-    return Difference.tested(here, *interval(draws), error, n)
+    drawn = Table(columns, first.units, first.strata).draws(resamples, seed)
+
+    def difference(sums: Mapping[str, Floats]) -> Any:
+        one, two = ({k[2:]: v for k, v in sums.items() if k[:2] == side} for side in sides)
+        return value(one) - value(two)
+
+    return Difference.tested(here, *standard_error(drawn, difference), len(np.unique(first.units)))

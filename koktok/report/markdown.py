@@ -95,7 +95,7 @@ def to_markdown(report: Report) -> str:
         parts += [
             f"## Paired differences from {plain(report.reference)}",
             table(heads, "rl" + "r" * len(names), rows),
-            f"In brackets: 95 % paired bootstrap intervals over {plain(units_of(report))}. p: Student's t with that many units less one, "
+            f"In brackets: 95 % intervals of the paired difference, Student's t over {plain(units_of(report))}. p: the same t, "
             f"adjusted for the {tests} tests of this table (Holm).",
         ]
     parts += ["## Data", table(["text", "lines", "eojeols", "bytes", "SHA-256"], "lrrrl", _texts(report))]
@@ -130,7 +130,7 @@ def summary(report: Report) -> str:
     first = table(heads, "rlr" + "r" * len(columns), _rows(report, columns, front))
     told = (
         "★ on the Pareto front of tokens per eojeol and boundary F1 (analysers and trivial rows apart). "
-        f"In brackets: 95 % bootstrap intervals over {plain(units_of(report))}."
+        f"In brackets: 95 % intervals, Student's t over {plain(units_of(report))}."
     )
     return f"{first}\n\n{told}" if front else first
 

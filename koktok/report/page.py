@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from koktok.errors import MissingExtraError
-from koktok.metrics import Value
+from koktok.metrics import Value, metrics
 from koktok.report.charts import Bar, Line, Mark, bars, lines, points, stacked, style_of
-from koktok.report.korean import DEFINITIONS, KOREAN, korean_note, korean_units
+from koktok.report.korean import KOREAN, korean_note, korean_units
 from koktok.report.rows import (
     by_kind,
     columns_of,
@@ -180,7 +180,7 @@ def to_html(report: Report, playground: str = "") -> str:
         korean=KOREAN,
         korean_units=korean_units,
         units_ko=korean_units(units_of(report)),
-        definitions=DEFINITIONS,
+        definitions={name: metric.definition_ko for name, metric in metrics().items()},
         domains=_domains(report),
         open_domains=OPEN_DOMAINS,
         open_sentences=max(1, OPEN_LINES // max(1, len(ran))),

@@ -99,26 +99,35 @@ def on_front(rows: Iterable[ReportRow], f1: str = "boundary_f1") -> list[ReportR
 
 
 def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[ReportRow, Value, float]]:
-    """F1 at as many tokens: every other row beside the front of one family, which one dial walks along.
+    """F1 at as many tokens: every other row beside the front of one family.
 
-    Returns
-    -------
-    list of (ReportRow, Value, float)
-        A row of another family, its headline F1, and that of the family's front at the same tokens per eojeol, on the straight
-        line between two of its rows; rows outside the front's range are left out.
+    Like is compared with like: a row whose pieces cross spaces with rows whose pieces do, the others with the others. A row of
+    another family comes with its headline F1 and that of the front at the same tokens per eojeol, on the straight line between
+    two of its rows; rows outside the front's range are left out.
     """
-    front = on_front((row for row in report.rows if row.family == family), HEADLINE)
-    best = [(row.scores["fertility"].value, row.scores[HEADLINE].value) for row in front]
+    fronts = {
+        crosses: [
+            (row.scores["fertility"].value, row.scores[HEADLINE].value)
+            for row in on_front((r for r in report.rows if r.family == family and across(r) == crosses), HEADLINE)
+        ]
+        for crosses in (False, True)
+    }
     found = []
     for row in report.rows:
         x, f1 = row.scores.get("fertility"), row.scores.get(HEADLINE)
         if row.family in (family, "analyser", "trivial") or x is None or f1 is None:
             continue
-        for (a, low), (b, high) in pairwise(best):
+        for (a, low), (b, high) in pairwise(fronts[across(row)]):
             if a <= x.value <= b:
                 found.append((row, f1, low + (high - low) * (x.value - a) / (b - a)))
                 break
     return found
+
+
+def across(row: ReportRow) -> bool:
+    """Whether pieces of this row cross spaces; runs of spaces in a piece are rarer than one token in a thousand."""
+    share = row.scores.get("inner_space_share")
+    return share is not None and share.value > 0.001
 
 
 def by_kind(report: Report) -> list[tuple[GoldInfo, list[ReportRow]]]:

@@ -233,3 +233,14 @@ def test_the_league_counts_borders_as_it_says() -> None:
     found = tally(open_spec("syllables"), [text], [inside_words(gold, text)])
     assert (found.eojeols, found.made, found.wanted, found.met) == (2, 4, 4, 3)
     assert tokens("가 나", open_spec("bytes"))[0] == {0, 1 / 3, 2 / 3, 2, 2 + 1 / 3, 2 + 2 / 3}
+
+
+def test_a_draw_trains_on_other_blocks_and_measures_the_same(tmp_path: Path) -> None:
+    for name, first in (("news.txt", 0), ("news.held-out.txt", 9000)):
+        (tmp_path / name).write_text("".join(f"문장 {first + k}\n" for k in range(4000)), "utf-8")
+    train, held = split(tmp_path, cap=1000)
+    drawn, same = split(tmp_path, cap=1000, draw=1)
+    assert len(drawn) == len(train) == 500
+    assert drawn == split(tmp_path, cap=1000, draw=1)[0] != split(tmp_path, cap=1000, draw=2)[0]
+    assert len({*train} & {*drawn}) < 0.4 * len(drawn)
+    assert same == held

@@ -22,12 +22,23 @@ from koktok import Tokenizer, load
 from koktok.errors import ArtifactError, KoktokError, UsageError
 from koktok.files import write_folder
 from koktok.foreign import PACKAGES, ForeignTokenizer, import_tokenizer, open_spec, package_names, parse_spec
+from koktok.foreign.base import Rows
 from koktok.foreign.rewriting import Adapted, marked_morphemes
 from koktok.foreign.spans import ByteTable, align, rows_by_bytes
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.formats.detect import detect
 from koktok.formats.tiktoken import EXPORT, files, ranks_of
-from koktok.metrics import cuts_of
+from koktok.metrics import Page, Tokens
+
+
+def cuts_of(rows: Rows, lines: list[str]) -> list[list[int]]:
+    """Places inside each line where a token begins or ends, never between two tokens of one character."""
+    page = Page(lines)
+    cuts = Tokens(page, rows).cuts
+    return [
+        [k for k in range(1, len(line)) if cuts[int(at) + k]] for at, line in zip(page.line_starts, lines, strict=False)
+    ]
+
 
 LINES = ["나는  학교에 갔다😀", "ㅋㅋ 漢字 뷁?!", "", " 앞 빈칸", "탭\t글 3,000원"]
 

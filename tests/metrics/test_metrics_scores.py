@@ -25,7 +25,6 @@ from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import GoldCorpus
 from koktok.metrics import (
     GoldPage,
-    Labelled,
     Page,
     Parallel,
     Table,
@@ -40,9 +39,8 @@ from koktok.metrics import (
 from koktok.metrics.fidelity import PROBES
 from koktok.metrics.registry import _KNOWN
 from koktok.metrics.robustness import PERTURBATIONS
-from koktok.metrics.statistics import Units, Value, around, holm, interval, jackknife, paired, resample, student_p
-from koktok.metrics.vocabulary import reachable
-from koktok.metrics.wordlists import ENDINGS, NOUNS, VERBS
+from koktok.metrics.statistics import Units, Value, around, holm, jackknife, paired, standard_error, student_p
+from koktok.metrics.vocabulary import WORD_LISTS, reachable
 
 GOLD = GoldCorpus.of(
     "own",
@@ -120,7 +118,7 @@ def test_blocks_of_shards_stay_apart() -> None:
 
 def test_batches_change_nothing(subject: ForeignTokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = score(subject, text, resamples=50).as_dict()
-    monkeypatch.setattr("koktok.metrics.tokens.BATCH", 300)
+    monkeypatch.setattr("koktok.metrics.page.BATCH", 300)
     assert score(subject, text, resamples=50).as_dict() == whole
 
 
@@ -155,10 +153,54 @@ def test_intervals_hold_the_value_and_shrink_with_the_text(subject: ForeignToken
 def test_the_bootstrap_has_the_known_standard_error() -> None:
     rng = np.random.default_rng(1)
     table = Table({"x": rng.normal(size=400), "n": np.ones(400)}, np.arange(400))
-    drawn = resample(table.by_unit(), 2000, 0)
-    means = drawn["x"] / drawn["n"]
-    assert means.std() == pytest.approx(table.columns["x"].std() / 20, rel=0.1)
-    assert np.array_equal(drawn["n"], np.full(2000, 400.0))
+    (drawn,) = table.draws(2000, 0)
+    error, freedom = standard_error([drawn], lambda s: s["x"] / s["n"])
+    assert error == pytest.approx(table.columns["x"].std(ddof=1) / 20, rel=0.1)
+    assert freedom == pytest.approx(399)
+    assert np.array_equal(drawn.sums["n"], np.full(2000, 400.0))
+
+
+def test_the_interval_of_nine_documents_covers_what_it_says() -> None:
+    """Percentiles of the same resamples cover 89 %."""
+    rng = np.random.default_rng(7)
+    inside = 0
+    for k in range(600):
+        found = Table({"x": rng.normal(size=9), "n": np.ones(9)}, np.arange(9))
+        value = found.measure({"mean": lambda s: s["x"] / s["n"]}, 400, k)["mean"]
+        assert value.low is not None
+        assert value.high is not None
+        inside += value.low <= 0 <= value.high
+    assert 0.93 <= inside / 600 <= 0.97
+
+
+def test_the_corpus_with_few_units_decides_the_degrees_of_freedom() -> None:
+    """Nine documents that differ beside 980 blocks that do not: eight degrees of freedom, and not 988."""
+    rng = np.random.default_rng(8)
+    few, many = rng.normal(0.6, 0.05, size=9), rng.normal(0.6, 0.01, size=980)
+    columns = {"a": np.append(few, np.zeros(980)), "b": np.append(np.zeros(9), many)}
+    columns |= {"n_a": np.repeat([1.0, 0.0], [9, 980]), "n_b": np.repeat([0.0, 1.0], [9, 980])}
+    table = Table(columns, np.arange(989), np.repeat([0, 1], [9, 980]))
+
+    def mean(s: dict[str, np.ndarray]) -> np.ndarray:
+        return np.mean([s["a"] / s["n_a"], s["b"] / s["n_b"]], axis=0)
+
+    error, freedom = standard_error(table.draws(2000, 0), mean)
+    assert error == pytest.approx(few.std(ddof=1) / 3 / 2, rel=0.1)
+    assert 8 <= freedom < 8.5
+    shifted = Table({**columns, "a": columns["a"] + 0.05 * columns["n_a"]}, table.units, table.strata)
+    found = paired(shifted, table, mean)  # type: ignore[arg-type]
+    assert found.value == pytest.approx(0.025)
+
+
+def test_interval_and_p_value_agree() -> None:
+    rng = np.random.default_rng(9)
+    for shift in np.linspace(0, 1.6, 40):
+        first, second = (Table({"x": rng.normal(size=9) + at, "n": np.ones(9)}, np.arange(9)) for at in (shift, 0.0))
+        found = paired(first, second, lambda s: s["x"] / s["n"], resamples=200)
+        assert found.low is not None
+        assert found.high is not None
+        assert found.p is not None
+        assert (found.low > 0 or found.high < 0) == (found.p < 0.05)
 
 
 def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
@@ -166,10 +208,10 @@ def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
     error, n = jackknife(groups, lambda total: float(10 * total[0] / total.sum()), np.sum(groups, axis=0))
     assert n == 20
     assert error == pytest.approx(np.std([g[0] for g in groups], ddof=1) / math.sqrt(20))
-    low, high = around(2.0, error, n)
+    low, high = around(2.0, error, n - 1)
     assert low is not None
     assert high is not None
-    assert (high - low) / 2 == pytest.approx(2.093 * error)
+    assert (high - low) / 2 == pytest.approx(2.09302 * error, rel=1e-5)
     assert jackknife(groups[:1], lambda _: 1.0, groups[0]) == (None, 1)
     assert around(2.0, None, 1) == (None, None)
 
@@ -233,24 +275,21 @@ def test_documents_give_the_width_of_documents() -> None:
     documents = np.repeat(np.arange(8), 200)
     halves = []
     for units in (documents, np.arange(1600)):
-        drawn = Table(columns, units).draws(1000, 0)
-        assert drawn is not None
-        low, high = interval(drawn["tokens"] / drawn["eojeols"])
-        assert low is not None
-        assert high is not None
-        halves.append((high - low) / 2)
-    assert halves[0] == pytest.approx(1.96 * level.std() / math.sqrt(8), rel=0.15)
+        found = Table(columns, units).measure({"mean": lambda s: s["tokens"] / s["eojeols"]}, 1000, 0)["mean"]
+        assert found.low is not None
+        assert found.high is not None
+        halves.append((found.high - found.low) / 2)
+    assert halves[0] == pytest.approx(2.365 * level.std(ddof=1) / math.sqrt(8), rel=0.15)
     assert halves[1] < halves[0] / 5
 
 
 def test_strata_are_resampled_by_themselves() -> None:
     table = Table({"a": np.repeat([1, 0], [30, 10])}, np.arange(40), np.repeat([0, 1], [30, 10]))
     drawn = table.draws(50, 0)
-    assert drawn is not None
-    assert set(drawn["a"]) == {30.0}
-    mixed = Table(table.columns, table.units).draws(50, 0)
-    assert mixed is not None
-    assert len(set(mixed["a"])) > 5
+    assert [one.units for one in drawn] == [30, 10]
+    assert all(set(one.sums["a"]) == {30.0} for one in drawn)
+    (mixed,) = Table(table.columns, table.units).draws(50, 0)
+    assert len(set(mixed.sums["a"])) > 5
     assert joined_tables([table, table]).strata is not None
 
 
@@ -386,16 +425,6 @@ def test_parallel_english_and_code(subject: ForeignTokenizer) -> None:
     assert values["code_tokens_per_byte"].value == 1
 
 
-def test_the_probe_learns_what_is_easy(subject: ForeignTokenizer) -> None:
-    pytest.importorskip("sklearn")
-    texts = [f"정말 {word} 영화였다 {k}" for k in range(60) for word in ("좋은", "나쁜")]
-    labels = ["좋다" if "좋은" in t else "나쁘다" for t in texts]
-    values = score(subject, gold=[GOLD], labelled=Labelled(texts, labels), resamples=50).values
-    assert values["probe_accuracy"].value == 1
-    assert values["probe_macro_f1"].value == 1
-    assert values["probe_typo"].value > 0.5
-
-
 # ── encoding again ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -470,9 +499,9 @@ def test_probes_name_what_is_lost() -> None:
 
 
 def test_word_lists_are_distinct() -> None:
-    for words in (NOUNS, VERBS, ENDINGS):
+    for words in WORD_LISTS.values():
         assert len(words.split()) == len(set(words.split())) >= 40
-    assert all(word.endswith("다") for word in VERBS.split())
+    assert all(word.endswith("다") for word in WORD_LISTS["verbs"].split())
 
 
 def test_speed_is_apart(subject: ForeignTokenizer, text: Text) -> None:
@@ -491,7 +520,7 @@ def test_every_number_of_the_suite_is_there() -> None:
         m.id.split(".")[0].rstrip("abcdefgh0123456789") + "".join(filter(str.isdigit, m.id[:3]))
         for m in metrics().values()
     }
-    assert {f"M{k}" for k in range(1, 31)} | {"X2", "X3"} <= numbers
+    assert {f"M{k}" for k in range(1, 31)} | {"X2"} <= numbers
 
 
 @pytest.mark.parametrize("name", sorted(metrics()))

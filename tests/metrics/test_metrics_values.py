@@ -22,9 +22,9 @@ from koktok.gold import GoldCorpus
 from koktok.metrics import GoldPage, Page, Text, Tokens, score
 from koktok.metrics.boundaries import boundary_table, by_type
 from koktok.metrics.consistency import consistency
-from koktok.metrics.distribution import Histogram, percentile_frequency
+from koktok.metrics.counts import Histogram
 from koktok.metrics.language_model import kneser_ney, lattice_entropy
-from koktok.metrics.registry import metrics
+from koktok.metrics.registry import metrics, percentile_frequency
 
 Span = tuple[int, int]
 
@@ -173,6 +173,9 @@ def test_boundary_scores_by_hand() -> None:
     assert v["boundary_recall"] == pytest.approx(6 / 8)
     assert v["boundary_f1"] == pytest.approx(12 / 15)
     assert v["boundary_f1_full"] == pytest.approx(12 / 17)
+    # and 다|. is a boundary beside punctuation, which is cut
+    assert v["boundary_f1_gaps"] == pytest.approx(14 / 17)
+    assert v["boundary_f1_other"] == 1
     assert v["boundary_recall_full"] == pytest.approx(6 / 10)
     assert v["boundary_ceiling"] == pytest.approx(14 / 15)
     # eojeols scored: 3 + 1 + 2, 틀림 is masked
@@ -442,7 +445,7 @@ def test_consistency_by_listing_pairs() -> None:
 
 
 def test_compressed_sizes_are_those_of_the_library(trained: Callable[..., Path], mini: list[str]) -> None:
-    from koktok.metrics.extended import packed
+    from koktok.metrics.counts import packed
 
     subject: ForeignTokenizer = open_spec(str(trained()))
     table = packed(subject, Text.of({"x": mini[:50]}))

@@ -186,7 +186,7 @@ def test_markdown_says_figures_intervals_and_why() -> None:
     assert "| 1 | ours ★ | 12,345 | 2.250 [2.000, 2.500] | 0.500 |" in text
     assert "| 3 | third | – | not run: `c` is not installed |  |" in text
     assert "| 1 | ours | +0.7500 [+0.5000, +1.0000] p = .040 |" in text
-    assert "intervals over 9 documents (kaist). p: Student's t" in text
+    assert "Student's t over 9 documents (kaist). p: the same t" in text
     assert "adjusted for the 1 tests of this table (Holm)" in text
     assert "| # | tokenizer | N\\|J (4) | V\\|E (2) |" in text
     assert "| 1 | ours | 0.250 | – |" in text
@@ -389,6 +389,12 @@ def test_f1_at_equal_tokens_is_read_off_the_line_between_two_rows() -> None:
     # the fourth row is beaten by the third and is not on the front
     assert [ours for *_, ours in found] == pytest.approx([0.65, 0.7 + 0.2 * 0.5, 0.7])
     assert equal_tokens(example()) == []
+    # pieces across spaces are compared with pieces across spaces
+    for wide in (rows[2], rows[5]):
+        wide.scores["inner_space_share"] = Value(0.1)
+    found = equal_tokens(example().model_copy(update={"rows": rows}))
+    assert [r.number for r, *_ in found] == [1, 5]
+    assert [ours for *_, ours in found] == pytest.approx([0.6 + 0.05 * 0.05 / 0.2, 0.7125])
 
 
 def test_finished_rows_are_kept_and_give_the_same_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

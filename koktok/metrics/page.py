@@ -20,28 +20,14 @@ from koktok.hangul import syllable_mask
 from koktok.metrics.statistics import Units
 
 Mask = npt.NDArray[np.bool_]
-
 SPACES: Final = np.array(sorted(ord(c) for c in map(chr, range(0x3001)) if c.isspace()), dtype=np.uint32)
-"""What `str.split` splits on; the last of them is U+3000."""
-
-BATCH: Final = 1 << 20
-"""Characters that are measured at once."""
+BATCH: Final = 1 << 20  # characters that are measured at once
 
 
 @dataclass(frozen=True)
 class Text:
-    """Lines in NFC, each with its domain and its block of neighbours.
+    """Lines in NFC, each with its domain (a number into `names`) and its block of 50 neighbours.
 
-    Parameters
-    ----------
-    lines : list of str
-    domains, blocks : ndarray of int64, shape (lines,)
-        Numbers into `names`, and of the block of 50 lines.
-    names : tuple of str
-        Of the domains.
-
-    Examples
-    --------
     >>> text = Text.of({"news": ["하늘이 맑다"], "talk": ["응", "그래"]})
     >>> len(text.lines), text.domains.tolist(), text.names
     (3, [0, 1, 1], ('news', 'talk'))
@@ -54,13 +40,7 @@ class Text:
 
     @classmethod
     def of(cls, domains: Mapping[str, Sequence[str]]) -> Text:
-        """Lines by domain; empty lines are left out.
-
-        Raises
-        ------
-        InputError
-            When a bare `str` comes in place of lines.
-        """
+        """Lines by domain; empty lines are left out. An InputError where a bare `str` comes in place of lines."""
         lines: list[str] = []
         where: list[int] = []
         for k, (name, given) in enumerate(domains.items()):
@@ -78,11 +58,10 @@ class Text:
         from koktok.text.sources import Source, read_lines
 
         found: dict[str, list[str]] = {}
-        for path in paths:
-            for file in Source.of(str(path)).paths:
-                stem = Path(file).name.split(".")[0]
-                same = sum(name.split("#")[0] == stem for name in found)
-                found[f"{stem}#{same + 1}" if same else stem] = list(read_lines(Source.of(str(file))))
+        for file in (file for path in paths for file in Source.of(str(path)).paths):
+            stem = Path(file).name.split(".")[0]
+            same = sum(name.split("#")[0] == stem for name in found)
+            found[f"{stem}#{same + 1}" if same else stem] = list(read_lines(Source.of(str(file))))
         return cls.of(found)
 
     def __len__(self) -> int:
@@ -97,11 +76,11 @@ class Text:
 
     @cached_property
     def units(self) -> Units:
-        """What is resampled together: the domains, or the blocks where there are fewer than five domains."""
+        """What is resampled together."""
         return Units.by(self.domains, "domains", "lines", blocks=self.blocks)
 
     def take(self, which: Ints) -> Text:
-        """These lines only, in this order, with their blocks."""
+        """These lines only, in this order."""
         return Text([self.lines[k] for k in which], self.domains[which], self.blocks[which], self.names)
 
     def sample(self, size: int, seed: int = 0) -> Text:
@@ -125,13 +104,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Lines that say the same in two languages.
-
-    Parameters
-    ----------
-    korean, other : list of str
-        Line by line.
-    """
+    """Lines that say the same in Korean and in another language."""
 
     korean: list[str]
     other: list[str]
@@ -142,15 +115,8 @@ class Parallel:
 
 
 class Page:
-    """Lines as one array of code points, with what every metric asks of them.
+    """Lines (NFC) as one array of code points, with what every metric asks of them.
 
-    Parameters
-    ----------
-    lines : sequence of str
-        NFC.
-
-    Examples
-    --------
     >>> page = Page(["하늘이 맑다", "응"])
     >>> page.eojeol_starts.tolist(), page.eojeol_ends.tolist(), page.eojeol_lines.tolist()
     ([0, 4, 6], [3, 6, 7], [0, 0, 1])
@@ -165,12 +131,11 @@ class Page:
         solid = ~self.space
         first = np.zeros(len(self.codes) + 1, dtype=bool)
         first[self.line_starts] = True  # an eojeol ends with its line
-        before = np.concatenate([[False], solid[:-1]]) if len(solid) else solid
-        after = np.concatenate([solid[1:], [False]]) if len(solid) else solid
+        before, after = np.append(False, solid)[:-1], np.append(solid, False)[1:]
         self.eojeol_starts: Ints = np.flatnonzero(solid & (~before | first[:-1]))
         self.eojeol_ends: Ints = np.flatnonzero(solid & (~after | first[1:])) + 1
+        # Of two lines that start at one place (an empty one) the right one is the last.
         self.eojeol_lines: Ints = np.searchsorted(self.line_starts, self.eojeol_starts, side="right") - 1
-        # Two lines may start at one place when a line is empty; the right one is the last of them, as searched above.
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -188,7 +153,7 @@ class Page:
 
     @cached_property
     def hangul_before(self) -> Ints:
-        """How many Hangul syllables stand before each place."""
+        """Hangul syllables before each place."""
         return running(self.hangul.astype(np.int64))
 
     @cached_property
@@ -200,6 +165,15 @@ class Page:
             found[self.line_starts] = False
         return found
 
+    @cached_property
+    def gaps(self) -> Mask:
+        """All places inside eojeols, beside punctuation, digits and letters too, shape (characters + 1,)."""
+        found = np.zeros(len(self.codes) + 1, dtype=bool)
+        if len(self.codes):
+            found[1:-1] = ~self.space[1:] & ~self.space[:-1]
+            found[self.line_starts] = False
+        return found
+
     def per_line(self, mask: npt.NDArray[np.generic]) -> Ints:
         """Sums over the characters (or places) of each line."""
         total = running(mask[: len(self.codes)].astype(np.int64))
@@ -207,14 +181,19 @@ class Page:
 
     def per_eojeol_line(self, mask: npt.NDArray[np.generic]) -> Ints:
         """Sums over the eojeols of each line."""
-        return np.bincount(self.eojeol_lines, weights=mask.astype(np.float64), minlength=len(self)).astype(np.int64)
+        return self.by_line(self.eojeol_lines, mask.astype(np.float64))
+
+    def by_line(self, lines: Ints, weights: npt.ArrayLike | None = None) -> Ints:
+        """Sums over things that stand in these lines."""
+        return np.bincount(lines, weights=weights, minlength=len(self)).astype(np.int64)
 
 
 class Tokens:
-    """The tokens of a page, and where they begin, end and run across."""
+    """The tokens of a page: where they begin, end and run across."""
 
     def __init__(self, page: Page, rows: Rows) -> None:
         self.page, self.rows = page, rows
+        self._solid = rows.ends > rows.starts
 
     @cached_property
     def per_line(self) -> Ints:
@@ -222,42 +201,27 @@ class Tokens:
         return np.diff(self.rows.indptr)
 
     @cached_property
-    def _solid(self) -> Mask:
-        return self.rows.ends > self.rows.starts
-
-    @cached_property
-    def _all(self) -> bool:
-        return bool(self._solid.all())
-
-    @cached_property
     def started(self) -> Ints:
-        """How many tokens start before each place, shape (characters + 1,); tokens without characters apart."""
-        return self._running(self.rows.starts if self._all else self.rows.starts[self._solid], after=True)
+        """Tokens that start before each place, shape (characters + 1,); tokens without characters apart."""
+        counted = np.bincount(self.rows.starts[self._solid], minlength=len(self.page.codes) + 1)
+        return np.cumsum(counted) - counted
 
     @cached_property
     def ended(self) -> Ints:
-        """How many tokens end at or before each place."""
-        return self._running(self.rows.ends if self._all else self.rows.ends[self._solid], after=False)
-
-    def _running(self, places: Ints, *, after: bool) -> Ints:
-        size = len(self.page.codes) + 1
-        counted = np.bincount(places, minlength=size)
-        total = np.cumsum(counted)
-        return total - counted if after else total
+        """Tokens that end at or before each place."""
+        return np.cumsum(np.bincount(self.rows.ends[self._solid], minlength=len(self.page.codes) + 1))
 
     @cached_property
     def crossed(self) -> Mask:
-        """Places that lie strictly inside a token."""
+        """Places strictly inside a token."""
         return self.started > self.ended
 
     @cached_property
     def cuts(self) -> Mask:
         """Places where a token starts or ends and that no token crosses."""
-        size = len(self.page.codes) + 1
-        edge = np.zeros(size, dtype=bool)
-        solid = slice(None) if self._all else self._solid
-        edge[self.rows.starts[solid]] = True
-        edge[self.rows.ends[solid]] = True
+        edge = np.zeros(len(self.page.codes) + 1, dtype=bool)
+        edge[self.rows.starts[self._solid]] = True
+        edge[self.rows.ends[self._solid]] = True
         return edge & ~self.crossed
 
     @cached_property
@@ -274,17 +238,3 @@ class Tokens:
         """Sums over the tokens of each line."""
         total = running(mask.astype(np.int64))
         return total[self.rows.indptr[1:]] - total[self.rows.indptr[:-1]]
-
-
-def cuts_of(rows: Rows, lines: Sequence[str]) -> list[list[int]]:
-    """The places of each line where a token starts or ends and that no token crosses.
-
-    Examples
-    --------
-    >>> from koktok.foreign import open_spec
-    >>> cuts_of(open_spec("eojeols").encode(["하늘이 맑다"]), ["하늘이 맑다"])
-    [[3, 4]]
-    """
-    cuts = Tokens(Page(lines), rows).cuts
-    starts = rows.line_starts
-    return [(np.flatnonzero(cuts[starts[k] + 1 : starts[k + 1]]) + 1).tolist() for k in range(len(lines))]
