@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -31,6 +31,7 @@ from koktok.errors import ArtifactError, KoktokError, RecipeError, did_you_mean
 from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import Published, PublishedPattern
+from koktok.text.prefix import Prefix
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import MOST_WEIGHT
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
@@ -44,7 +45,7 @@ __all__ = [
     "TrainRecipe",
 ]
 
-FORMAT: Literal[1] = 1
+FORMAT: Final = 2
 """Version of the recipe; a folder of a newer version is refused, an older one is read for ever."""
 
 FALLBACK_MODELS = ("unigram", "unigram-em", "bpe", "wordpiece", "syllable")
@@ -296,7 +297,7 @@ class Recipe(_Section):
     hint: did you mean `vocab_size`?
     """
 
-    format: Literal[1] = FORMAT
+    format: Literal[1, 2] = FORMAT
     """Version of this layout."""
     normalize: Folds = Folds()
     pretokenize: PretokenizeRecipe = PretokenizeRecipe()
@@ -471,6 +472,12 @@ class Recipe(_Section):
             return self.normalizer
         whole = vocab.whole_characters if self.jamo == "fallback" else ()
         return JamoNormalizer(self.normalize, whole)
+
+    def prefix_for(self, vocab: Vocab) -> Prefix:
+        """Where the space before the first word stands: see `koktok.text.prefix`."""
+        if not self.pretokenize.prefix_space:
+            return ""
+        return "each" if self.format == 1 or vocab.bytewise or not vocab.n_bytes else "first"
 
     @property
     def pattern(self) -> Pattern:
@@ -673,7 +680,7 @@ def _explained(error: ValidationError) -> RecipeError:
         first = others[0]  # of a number or a mapping, the mapping was meant
     key = ".".join(str(part) for part in first["loc"] if not re.match(r"constrained-|literal\[|dict\[", str(part)))
     if key == "format":
-        message = f"the recipe's `format` is {first['input']!r}, and this koktok reads format {FORMAT}"
+        message = f"the recipe's `format` is {first['input']!r}, and this koktok reads formats 1 and {FORMAT}"
         return RecipeError(message, hint="pip install --upgrade koktok")
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         keys = sorted(_keys())

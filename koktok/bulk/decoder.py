@@ -27,6 +27,7 @@ from koktok import hangul
 from koktok.bulk.arrays import checked_flat
 from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import CODEC
+from koktok.text.prefix import Prefix, without_prefix
 from koktok.tokenizer.decoding import checked_ids
 from koktok.vocab import MARK, Vocab
 
@@ -47,8 +48,8 @@ class Decoder:
     ----------
     letters : bool
         Whether pieces are spelled in conjoining jamo.
-    prefix : bool
-        Whether a space that a text begins with is taken away.
+    prefix : Prefix
+        What was put before a text and is taken away.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class Decoder:
     ['가\ufffd\ufffd\ufffd나']
     """
 
-    def __init__(self, vocab: Vocab, *, letters: bool = False, prefix: bool = False) -> None:
+    def __init__(self, vocab: Vocab, *, letters: bool = False, prefix: Prefix = "") -> None:
         self.size = vocab.size
         self.letters = letters
         self.prefix = prefix
@@ -116,7 +117,7 @@ class Decoder:
             with ThreadPoolExecutor(workers) as pool:
                 parts = list(pool.map(lambda some: self._decode(*some), work))
         texts = [text for part in parts for text in part]
-        return [text.removeprefix(" ") for text in texts] if self.prefix else texts
+        return [without_prefix(text, self.prefix) for text in texts] if self.prefix else texts
 
     def batch(self, rows: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
         """Texts of rows of ids."""

@@ -24,12 +24,13 @@ from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.known_patterns import classes_of, cut_published
 from koktok.bulk.solvers import Solver
 from koktok.bulk.table import TABLE_BYTES, WordTable, count_ids, expand
-from koktok.bulk.texts import CODEC, Texts
+from koktok.bulk.texts import CODEC, MARK_UNIT, Texts
 from koktok.bulk.units import NOT_PLAIN, cut_units, cuts_of, marks_of
 from koktok.errors import UsageError
 from koktok.special import cut_at
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.patterns import PublishedPattern
+from koktok.text.prefix import SPACE_MARK, Prefix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,8 +53,8 @@ class Encoder:
     ----------
     lstrip : collection of str
         Special tokens that take the white space before them.
-    prefix : bool
-        Whether a space stands before every text.
+    prefix : Prefix
+        What stands before a text; see `koktok.text.prefix`.
     table_bytes : int
         Bound of the table of one thread.
     marking : callable, optional
@@ -75,7 +76,7 @@ class Encoder:
         pattern: Pattern,
         *,
         lstrip: Collection[str] = (),
-        prefix: bool = False,
+        prefix: Prefix = "",
         table_bytes: int = TABLE_BYTES,
         marking: Callable[[Solver], Any] | None = None,
     ) -> None:
@@ -174,7 +175,7 @@ class Encoder:
         except IndexError:
             table = WordTable(self.table_bytes)
         if self.prefix:
-            texts = texts.prefixed(self._marks == NOT_PLAIN, self.normalizer)
+            texts = texts.prefixed(self._marks == NOT_PLAIN, self.normalizer, self.prefix)
         found = self._with(table, texts, dtype, before, after)
         self._idle.append(table)  # not one that was left in the midst of a block: its heads wait for their ids
         return found
@@ -226,8 +227,8 @@ class Encoder:
         pretokens: list[str] = []
         upto = [0]
         for k in jobs[~easy]:
-            unit = str(data[begins[k] : ends[k]].data, CODEC)
-            for pretoken in pattern.pretokenize(normalizer(unit)):
+            unit = str(data[begins[k] : ends[k]].data, CODEC, "surrogatepass")
+            for pretoken in pattern.pretokenize(SPACE_MARK.join(map(normalizer, unit.split(chr(MARK_UNIT))))):
                 pretokens += vocab.guarded(pretoken)
             upto.append(len(pretokens))
         spelled = Texts.of(pretokens)

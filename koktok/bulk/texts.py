@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numba import njit
 
 from koktok.errors import InputError
 from koktok.text.normalize import Normalizer
+from koktok.text.prefix import Prefix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +38,10 @@ class Blocks:
     """Documents as `koktok.text.sources.read_blocks` gives them: strings, or bytes where each is a line of UTF-8."""
 
     batches: Iterator[list[str] | bytes | memoryview]
+
+
+MARK_UNIT: Final = 0xDC00
+"""Stands for `SPACE_MARK` before normalization, which would change that: half a surrogate pair, which no text has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,8 +91,8 @@ class Texts:
             return f"{str(whole, CODEC)}\0".encode()
         return "".join(f"{self.text(i)}\0" for i in range(first, last)).encode()
 
-    def prefixed(self, fragile: NDArray[np.bool_], normalizer: Normalizer) -> Texts:
-        r"""The same with a space before each text of which the normalizer leaves something.
+    def prefixed(self, fragile: NDArray[np.bool_], normalizer: Normalizer, prefix: Prefix) -> Texts:
+        r"""The same with what `with_prefix` puts before each text of which the normalizer leaves something.
 
         Parameters
         ----------
@@ -96,19 +101,34 @@ class Texts:
 
         Examples
         --------
-        >>> texts = Texts.of(["가", "", "\u200b"])
-        >>> texts = texts.prefixed(np.arange(0x110000) == 0x200B, Normalizer())
+        >>> texts = Texts.of(["가", "", "\u200b", " 가"])
+        >>> texts = texts.prefixed(np.arange(0x110000) == 0x200B, Normalizer(), "first")
         >>> [texts.text(i) for i in range(3)]
         [' 가', '', '\u200b']
+        >>> texts.data[texts.begins[3] : texts.ends[3]].tolist() == [0x20, MARK_UNIT, 0x20, ord("가")]
+        True
         """
-        blank = self.begins == self.ends
-        doubtful = np.zeros(len(self), np.bool_)
+        blank, full = self.begins == self.ends, self.begins < self.ends
+        marked, doubtful, dropped = (np.zeros(len(self), np.bool_) for _ in range(3))
         _look(self.data, self.begins, self.ends, fragile, doubtful)
+        if prefix == "first":
+            first = self.data[self.begins[full]]
+            marked[full] = first == ord(" ")
+            doubtful[full] |= fragile[first] | (first & 0xF800 == 0xD800)
         for i in np.flatnonzero(doubtful).tolist():
-            blank[i] = not normalizer(self.text(i))
-        data = np.zeros(self.size + len(self) + len(_PADDING), np.uint16)
+            normal = normalizer(self.text(i))
+            blank[i], marked[i] = not normal, prefix == "first" and normal[:1] == " "
+            dropped[i] = next(iter(normalizer.align(self.text(i)).starts), -1) != 0
+        spaced = ~blank & ~dropped if prefix == "first" else ~blank
+        if prefix == "first" and self.closes is not None:
+            # Only the part that a document begins with, and not what is behind a special token.
+            firsts = np.concatenate([np.zeros(1, np.int64), self.closes[:-1]])
+            begun = np.zeros(len(self), np.bool_)
+            begun[firsts[firsts < self.closes]] = True
+            spaced &= begun
+        data = np.zeros(self.size + int(spaced.sum() + marked.sum()) + len(_PADDING), np.uint16)
         begins, ends = np.empty_like(self.begins), np.empty_like(self.ends)
-        _put_spaces(self.data, self.begins, self.ends, blank, data, begins, ends)
+        _put_before(self.data, self.begins, self.ends, spaced, marked, MARK_UNIT, data, begins, ends)
         return Texts(data, begins, ends, self.specials, self.closes)
 
     @property
@@ -308,14 +328,17 @@ def _look(data, begins, ends, fragile, doubtful):  # type: ignore[no-untyped-def
 
 
 @njit(nogil=True, cache=True)
-def _put_spaces(  # type: ignore[no-untyped-def]
-    data, begins, ends, blank, out, new_begins, new_ends
+def _put_before(  # type: ignore[no-untyped-def]
+    data, begins, ends, spaced, marked, mark, out, new_begins, new_ends
 ):  # pragma: no cover - compiled
     used = 0
     for i in range(len(begins)):
         new_begins[i] = used
-        if not blank[i]:
+        if spaced[i]:
             out[used] = 32
+            used += 1
+        if marked[i]:
+            out[used] = mark
             used += 1
         for at in range(begins[i], ends[i]):
             out[used] = data[at]

@@ -161,10 +161,10 @@ def _spm(tokenizer: Tokenizer | ImportedTokenizer, out: Path, user_defined: list
         tokenizer.pattern,
         normalizer=tokenizer.normalizer,
         user_defined=user_defined,
-        prefix=tokenizer.prefix,
+        prefix=bool(tokenizer.prefix),
     )
     write_file(out, data, ours=may_be_ours)
-    said = ["SentencePiece leaves the space before the first word when it decodes"] * tokenizer.prefix
+    said = ["SentencePiece leaves the space before the first word when it decodes"] * bool(tokenizer.prefix)
     return said + [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
 
 
@@ -183,7 +183,9 @@ def _tiktoken(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str) ->
         return []
     ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
     write_folder(out, files(ranks, tokenizer.normalizer.signature(), tokenizer.pattern.javascript), EXPORT)
-    said = ["tiktoken puts no space before the first word: give it ' ' + text, and take that away"] * tokenizer.prefix
+    said = ["tiktoken puts no space before the first word: give it ' ' + text, and take that away"] * bool(
+        tokenizer.prefix
+    )
     return [*said, "tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
 
 
@@ -195,7 +197,7 @@ def _gguf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, into: 
         table, chat_template = gguf_table(tokenizer), ""
         said = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
     else:
-        table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=tokenizer.prefix)
+        table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
         chat_template = tokenizer.style.chat_template
         said = [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
     if into is None:

@@ -15,9 +15,10 @@ from typing import Any, Final, Literal, get_args
 
 from koktok.errors import KoktokError
 from koktok.formats import hf, sentencepiece
-from koktok.recipe import Recipe
+from koktok.recipe import FORMAT, Recipe
 from koktok.special import STYLES, StyleName, style_for
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
+from koktok.text.prefix import GUARD, Prefix
 from koktok.text.pretokenize import Digits, Pattern, Split
 from koktok.tokenizer import Tokenizer
 from koktok.vocab import BYTE_PIECES, ModelKind, Vocab
@@ -41,7 +42,8 @@ def own_json(text: str, content: Mapping[str, Any]) -> Tokenizer | None:
     """The tokenizer of a tokenizer.json that koktok wrote, or None."""
     kinds = hf.KINDS.get(content["model"].get("type"), ())
     apart = any(node.get("type") == "Precompiled" for node in _steps(content))
-    prefix = any(node.get("type") == "Prepend" for node in _steps(content))
+    prepended = [node.get("prepend") for node in _steps(content) if node.get("type") == "Prepend"]
+    prefix: Prefix = "first" if GUARD in prepended else "each" if prepended else ""
     trim = any(node.get("trim_offsets") for node in _parts(content.get("post_processor"), "processors"))
     folds = _folds(content)
     for kind in kinds:
@@ -78,7 +80,7 @@ def own_model(proto: Any, data: bytes) -> Tokenizer | None:
     if any(row.type == kinds.USER_DEFINED for row in proto.pieces):
         return None
     joins = proto.denormalizer_spec.name == "koktok_jamo"
-    prefix = proto.normalizer_spec.add_dummy_prefix
+    prefix: Prefix = "first" if proto.normalizer_spec.add_dummy_prefix else ""
     try:
         vocab = Vocab(
             model,
@@ -92,7 +94,7 @@ def own_model(proto: Any, data: bytes) -> Tokenizer | None:
     pattern = next((pattern for pattern in _patterns() if not sentencepiece.why_not(vocab, pattern)), None)
     for jamo in IN_JAMO if joins else (False,):
         normalizer = _normalizer(vocab, Folds(), jamo)
-        if pattern and sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, prefix=prefix) == data:
+        if pattern and sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, prefix=bool(prefix)) == data:
             return _made(vocab, pattern, Folds(), "plain", jamo=jamo, prefix=prefix)
     return None
 
@@ -110,7 +112,7 @@ def _normalizer(vocab: Vocab, folds: Folds, jamo: Jamo) -> Normalizer:
 
 
 def _written(
-    vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: bool, trim: bool = False
+    vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: Prefix, trim: bool = False
 ) -> dict[str, Any] | None:
     """What koktok would write, or None where the style wants tokens that are not there."""
     look = style_for(style, vocab.specials, trim_offsets=trim)
@@ -122,11 +124,11 @@ def _written(
 
 
 def _made(
-    vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: bool, trim: bool = False
+    vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: Prefix, trim: bool = False
 ) -> Tokenizer:
     recipe = Recipe().changed(
         normalize={field.name: getattr(folds, field.name) for field in fields(folds)},
-        pretokenize={"split": pattern.split, "digits": pattern.digits, "prefix_space": prefix},
+        pretokenize={"split": pattern.split, "digits": pattern.digits, "prefix_space": bool(prefix)},
         train={
             "model": vocab.kind,
             "vocab_size": vocab.size,
@@ -135,6 +137,7 @@ def _made(
         },
         special={"style": style, "trim_offsets": trim},
         jamo=jamo,
+        format=1 if prefix == "each" else FORMAT,
     )
     return Tokenizer(recipe, vocab, {"source": "import"})
 

@@ -60,7 +60,7 @@ def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict
     ['koktok.toml', 'special_tokens_map.json', 'tokenizer.json', 'tokenizer.model', 'tokenizer_config.json']
     """
     normalizer, pattern = recipe.normalizer_for(vocab), recipe.pattern
-    prefix = recipe.pretokenize.prefix_space
+    prefix = recipe.prefix_for(vocab)
     signature = {**signature, "kind": vocab.kind, "vocab": vocab.digest()}
     files: dict[str, str | bytes] = {MARK: ""}
     if hf.why_not(vocab):
@@ -71,7 +71,7 @@ def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict
         signature["seal"] = seal_of(files["tokenizer.json"])
         files |= hf_config.config_files(vocab, style)
     if not sentencepiece.why_not(vocab, pattern):
-        files["tokenizer.model"] = sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, prefix=prefix)
+        files["tokenizer.model"] = sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, prefix=bool(prefix))
     files[MARK] = recipe.to_toml(signature)
     return files
 
@@ -132,7 +132,7 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
         text = data.decode("utf-8")
         tables = tomllib.loads(toml)
         signature, written = tables.get("signature", {}), tables.get("recipe", {})
-        newer = isinstance(written, dict) and written.get("format", FORMAT) != FORMAT
+        newer = isinstance(written, dict) and written.get("format", FORMAT) not in range(1, FORMAT + 1)
         recipe = Recipe() if newer else Recipe.from_toml(toml, stored=True)
     except (OSError, ValueError, RecursionError) as error:  # RecipeError and decoding errors are ValueErrors
         raise ArtifactError(
@@ -140,7 +140,7 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
         ) from error
     if newer:
         raise ArtifactError(
-            f"`{folder}` has format {written['format']!r}, and this koktok reads format {FORMAT}",
+            f"`{folder}` has format {written['format']!r}, and this koktok reads formats 1 and {FORMAT}",
             hint="pip install -U koktok",
         )
     if not isinstance(signature, dict):

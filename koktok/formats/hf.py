@@ -25,6 +25,7 @@ from koktok.errors import ArtifactError
 from koktok.files import typed
 from koktok.special import Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
+from koktok.text.prefix import GUARD, SPACE_MARK, Prefix
 from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, check_sparse, splits
 from koktok.vocab import KINDS as ROWS
 
@@ -40,7 +41,7 @@ KINDS = {
 
 
 def tokenizer_json(
-    vocab: Vocab, normalizer: Normalizer, pattern: Pattern, *, style: Style | None = None, prefix: bool = False
+    vocab: Vocab, normalizer: Normalizer, pattern: Pattern, *, style: Style | None = None, prefix: Prefix = ""
 ) -> str:
     """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer.
 
@@ -52,8 +53,8 @@ def tokenizer_json(
     pattern : Pattern
     style : Style, optional
         What stands around a text; nothing where it is left out.
-    prefix : bool
-        A space goes before every text (before every part, where special tokens stand inside), and off again.
+    prefix : Prefix
+        Where a space goes before the first word, and off again.
 
     Raises
     ------
@@ -66,21 +67,36 @@ def tokenizer_json(
     style = style or style_for("plain", vocab.specials)
     step = normalizer.to_hf()
     nodes = step["normalizers"] if step["type"] == "Sequence" else [step]
-    nodes = nodes + [{"type": "Prepend", "prepend": " "}] * prefix
+    nodes = nodes + _before(prefix)
     decoders = _decoders(vocab) + (jamo_decoders() if isinstance(normalizer, JamoNormalizer) else [])
-    decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * prefix
+    decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * bool(prefix)
+    decoders += [_replace(SPACE_MARK, "")] * (prefix == "first")
     content = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [{"id": i, **token} for i, token in added_tokens(vocab, style).items()],
         "normalizer": {"type": "Sequence", "normalizers": nodes},
-        "pre_tokenizer": _pre_tokenizer(vocab, pattern),
-        "post_processor": _post_processor(vocab, style, prefix=prefix),
+        "pre_tokenizer": _pre_tokenizer(vocab, pattern, prefix),
+        "post_processor": _post_processor(vocab, style, prefix=bool(prefix)),
         "decoder": {"type": "Sequence", "decoders": decoders},
         "model": _model(vocab),
     }
     return json.dumps(content, ensure_ascii=False, indent=2)
+
+
+def _replace(old: str, new: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {"String": old}, "content": new}
+
+
+def _before(prefix: Prefix) -> list[dict[str, Any]]:
+    """What marks a space at the beginning of a part; the space before the first word is Metaspace's, which knows where a text begins.
+
+    No `Regex`: `^` is the beginning of a line for one engine and of the text for another.
+    """
+    if prefix == "first":
+        return [{"type": "Prepend", "prepend": GUARD}, _replace(f"{GUARD} ", f"{SPACE_MARK} "), _replace(GUARD, "")]
+    return [{"type": "Prepend", "prepend": " "}] * bool(prefix)
 
 
 def added_tokens(vocab: Vocab, style: Style) -> dict[int, dict[str, Any]]:
@@ -127,7 +143,7 @@ def why_not(vocab: Vocab) -> str:
     return ""
 
 
-def _pre_tokenizer(vocab: Vocab, pattern: Pattern) -> dict[str, Any]:
+def _pre_tokenizer(vocab: Vocab, pattern: Pattern, prefix: Prefix) -> dict[str, Any]:
     """Our pattern, and behind it what the model wants to be done with a pretoken."""
     steps = [pattern.to_hf()]
     if steps[0]["type"] == "ByteLevel":  # which does both
@@ -140,6 +156,9 @@ def _pre_tokenizer(vocab: Vocab, pattern: Pattern) -> dict[str, Any]:
         # Spaces stand at the head of a pretoken only, and WordPiece drops them. A Regex, because the engines in
         # JavaScript do not remove a String.
         steps.append({"type": "Split", "pattern": {"Regex": " "}, "behavior": "Removed", "invert": False})
+    if prefix == "first":
+        space = {"type": "Metaspace", "replacement": " ", "prepend_scheme": "first", "split": False}
+        steps.insert(0, space)
     return {"type": "Sequence", "pretokenizers": steps} if steps[1:] else steps[0]
 
 

@@ -4,6 +4,7 @@
 // the text that was passed, half-open, as in Python; strings are cut into arrays of code points where that matters.
 
 const SYLLABLES = 0xac00;
+const SPACE_MARK = "\u2000"; // before a space that a part begins with, where there is a space before the first word
 const MARK = "##"; // before a WordPiece piece that continues a word
 const MAX_CHARS = 100; // a longer word is unknown to WordPiece
 const STEPS = 256; // scores are multiples of 1/256; costs here are whole numbers of such steps, so that sums are exact
@@ -516,10 +517,13 @@ class Tokenizer {
 
   encodePart(text, base, found) {
     const { chars, starts, ends } = this.normalizer.align(text);
-    if (this.made.prefix && chars.length) { // the space has the place of what is behind it
-      chars.unshift(" ");
-      starts.unshift(starts[0]);
-      ends.unshift(ends[0]);
+    if (this.made.prefix && chars.length) { // what is put before has the place of what is behind it
+      const each = this.made.prefix === "each";
+      const before = [...(each || !(base + starts[0]) ? [" "] : []), ...(!each && chars[0] === " " ? [SPACE_MARK] : [])];
+      const [start, end] = [starts[0], ends[0]];
+      chars.unshift(...before);
+      starts.unshift(...before.map(() => start));
+      ends.unshift(...before.map(() => end));
     }
     let at = 0;
     for (const end of this.pattern.ends(chars)) {
@@ -597,11 +601,12 @@ class Stream {
     return last;
   }
 
-  /** Without the space that the whole begins with, where there is one too many. */
+  /** Without what was put before the text and before spaces. */
   inner(text) {
-    if (!this.first || !text) return text;
+    if (!text) return text;
+    if (this.first && text.startsWith(" ")) text = text.slice(1);
     this.first = false;
-    return text.startsWith(" ") ? text.slice(1) : text;
+    return this.tokenizer.made.prefix === "first" ? text.replaceAll(SPACE_MARK, "") : text;
   }
 
   text(id) {

@@ -25,6 +25,7 @@ from typing import Any
 
 from koktok import hangul
 from koktok.errors import InputError
+from koktok.text.prefix import Prefix, without_prefix
 from koktok.vocab import MARK, Vocab
 
 
@@ -225,8 +226,8 @@ class Stream:
     ----------
     letters : bool
         Whether pieces are spelled in conjoining jamo.
-    prefix : bool
-        Whether a space that the text begins with is taken away.
+    prefix : Prefix
+        What was put before the text and is taken away.
     skip_special_tokens : bool
         Leave special tokens out, as `decode` does.
     early : bool
@@ -250,14 +251,14 @@ class Stream:
         vocab: Vocab,
         *,
         letters: bool = False,
-        prefix: bool = False,
+        prefix: Prefix = "",
         skip_special_tokens: bool = False,
         early: bool = False,
     ) -> None:
         self._size = vocab.size
         self._end = vocab.first_special if skip_special_tokens else vocab.size
         self._letters = letters
-        self._prefix = self._first = prefix
+        self._prefix, self._first = prefix, bool(prefix)
         self._decoder = decoder_for(vocab, early=early)
         self._open = ""  # jamo mode: a lead or an open syllable at the end of the text so far
 
@@ -277,7 +278,7 @@ class Stream:
         text = self._open + self._decoder.finish()
         self._open = ""
         text = self._begun(hangul.join(text) if self._letters else text)
-        self._first = self._prefix
+        self._first = bool(self._prefix)
         return text
 
     @property
@@ -286,11 +287,11 @@ class Stream:
         return bool(self._open) or self._decoder.waiting
 
     def _begun(self, text: str) -> str:
-        """`text`, without the space that the whole begins with where there is one too many."""
-        if not self._first or not text:
+        """`text`, without what was put before it."""
+        if not self._prefix or not text:
             return text
-        self._first = False
-        return text.removeprefix(" ")
+        begun, self._first = not self._first, False
+        return without_prefix(f" {text}" if begun else text, self._prefix)
 
     def _settled(self, text: str) -> str:
         """`text` behind what was open, without what is open now."""

@@ -11,6 +11,7 @@ from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
 from koktok.special import WHITE_SPACE
+from koktok.text.prefix import Prefix, with_prefix
 
 if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
@@ -138,12 +139,16 @@ class NormalText:
     ends: Sequence[int]
 
     @classmethod
-    def of(cls, text: str, normalizer: Normalizer, pattern: Pattern, *, prefix: bool = False) -> NormalText:
-        """The reading of one text; a space before it has the place of its first character, as in Hugging Face."""
+    def of(
+        cls, text: str, normalizer: Normalizer, pattern: Pattern, *, prefix: Prefix = "", first: bool = True
+    ) -> NormalText:
+        """The reading of one part of a text; what is put before it has the place of its first character."""
         aligned = normalizer.align(text)
         normal, starts, ends = aligned.normal, aligned.starts, aligned.ends
-        if prefix and normal:
-            normal, starts, ends = f" {normal}", [starts[0], *starts], [ends[0], *ends]
+        # A text whose first character is dropped begins behind its beginning, where Hugging Face puts no space.
+        read = with_prefix(normal, prefix, first=first and next(iter(starts), -1) == 0)
+        if extra := len(read) - len(normal):
+            normal, starts, ends = read, [starts[0]] * extra + [*starts], [ends[0]] * extra + [*ends]
         pretokens, at = [], 0
         for pretoken in pattern.pretokenize(normal):
             pretokens.append((at, pretoken))

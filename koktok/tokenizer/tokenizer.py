@@ -25,6 +25,7 @@ from koktok.files import path_of, read_settled, write_folder
 from koktok.formats.folder import TOKENIZER, files_of, read_folder, with_extra
 from koktok.recipe import Recipe
 from koktok.special import Style, cut_at, special_tokens
+from koktok.text.prefix import with_prefix, without_prefix
 from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
 from koktok.tokenizer.decoding import Stream, checked_ids, decoder_for
 from koktok.tokenizer.encoding import Encoding, NormalText, blanks_of, trimmed
@@ -91,7 +92,7 @@ class Tokenizer(AnyTokenizer):
         self.normalizer = recipe.normalizer_for(vocab)
         self.pattern = recipe.pattern
         self.words = self.pattern.within_words
-        self.prefix = recipe.pretokenize.prefix_space
+        self.prefix = recipe.prefix_for(vocab)
         self.model = model_for(vocab)
         self._cache: dict[str, Encoded] = {}
 
@@ -121,7 +122,9 @@ class Tokenizer(AnyTokenizer):
     def _digest(self) -> str:
         parts = [self.vocab.digest(), self.normalizer.signature(), asdict(self.pattern), self.recipe.jamo]
         parts.append({name: value for name, value in asdict(self.style).items() if name != "trim_offsets"})
-        parts += ["prefix space"] * self.prefix + ["trimmed offsets"] * self.style.trim_offsets
+        parts += {"": [], "each": ["prefix space"], "first": ["prefix space first"]}[self.prefix] + [
+            "trimmed offsets"
+        ] * self.style.trim_offsets
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -263,7 +266,7 @@ class Tokenizer(AnyTokenizer):
             kept = [i for i in kept if i < self.vocab.first_special]
         text = decoder_for(self.vocab).decode(kept)
         text = hangul.join(text) if self.recipe.jamo else text
-        return text.removeprefix(" ") if self.prefix else text
+        return without_prefix(text, self.prefix)
 
     def stream(self, *, skip_special_tokens: bool = False, early: bool = False) -> Stream:
         """A decoder for ids that come one by one, as a model gives them: `push` each, then `finish`.
@@ -445,22 +448,23 @@ class Tokenizer(AnyTokenizer):
             part = text[start:end]
             if self.normalizer(part) == part:
                 # What most texts are: normal already. Places in what the model reads are places in the text.
-                at, first = start, len(offsets)
-                if self.prefix and part:
-                    at, part = at - 1, f" {part}"  # the space has the place of what is behind it
-                for pretoken in (self.pattern if superwords else self.words).pretokenize(part):
+                first, read = len(offsets), with_prefix(part, self.prefix, first=not start)
+                at = start - (len(read) - len(part))
+                for pretoken in (self.pattern if superwords else self.words).pretokenize(read):
                     found, spans = solve(pretoken)
                     ids += found
                     offsets += [(at + a, at + b) for a, b in spans]
                     at += len(pretoken)
-                if first < len(offsets) and offsets[first][0] < start:
-                    offsets[first] = (start, max(offsets[first][1], start + 1))
+                while first < len(offsets) and offsets[first][0] < start:  # the place of what is behind it
+                    a, b = offsets[first]
+                    offsets[first] = (start, max(b, start + (a < b)))  # trimmed ones may be empty
+                    first += 1
                 continue
-            read = self._read(part, superwords=superwords)
-            for at, pretoken in read.pretokens:
+            normal = self._read(part, superwords=superwords, first=not start)
+            for at, pretoken in normal.pretokens:
                 found, spans = solve(pretoken)
                 ids += found
-                offsets += read.offsets(at, spans, start)
+                offsets += normal.offsets(at, spans, start)
         return self._encoding(ids, offsets)
 
     def _shown(self, encoded: Encoded) -> Encoded:
@@ -472,8 +476,9 @@ class Tokenizer(AnyTokenizer):
     def _blanks(self) -> dict[int, tuple[int, int]]:
         return blanks_of(self.vocab.tokens)
 
-    def _read(self, text: str, *, superwords: bool = True) -> NormalText:
-        return NormalText.of(text, self.normalizer, self.pattern if superwords else self.words, prefix=self.prefix)
+    def _read(self, text: str, *, superwords: bool = True, first: bool = True) -> NormalText:
+        pattern = self.pattern if superwords else self.words
+        return NormalText.of(text, self.normalizer, pattern, prefix=self.prefix, first=first)
 
     def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
         tokens = self.vocab.tokens

@@ -14,6 +14,7 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from koktok.errors import ArtifactError, MissingExtraError
+from koktok.text.prefix import without_prefix
 from koktok.tokenizer.encoding import BLANK
 from koktok.verify.finding import Tally, shown
 from koktok.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
@@ -71,10 +72,14 @@ class Ids:
     def rows(self, lines: list[str], normal: list[str]) -> list[list[int] | None]:
         """Ids of the lines as the format gives them; None where it cannot read one."""
         given = normal if self.reader.normalized else lines
-        read = [text for text in given if self.reader.reads(text)]
-        given_so = self.reader.with_space(read, prefix=self._tokenizer.prefix)
-        found = iter(self.reader.encode(given_so) if read else ())  # transformers fails over no texts at all
-        return [next(found) if self.reader.reads(text) else None for text in given]
+        prefix = self._tokenizer.prefix
+        reads = [self.reader.reads(text, prefix=prefix) for text in given]
+        if self.reader.normalized and prefix == "first":  # the space is not put before a raw line whose first character is dropped
+            normalize = self._tokenizer.normalizer
+            reads = [can and bool(normalize(line[:1])) for can, line in zip(reads, lines, strict=True)]
+        read = self.reader.with_space([text for text, can in zip(given, reads, strict=True) if can], prefix=prefix)
+        found = iter(self.reader.encode(read) if read else ())  # transformers fails over no texts at all
+        return [next(found) if can else None for can in reads]
 
     def look(self, batch: Batch, rows: Sequence[list[int] | None]) -> None:
         """Compare."""
@@ -92,7 +97,7 @@ class Ids:
         known = known[: max(0, self._to_decode - self.text.looked)]
         found = self.reader.decode(known)
         if found and self._tokenizer.prefix and not self.reader.takes_space:
-            found = [text.removeprefix(" ") for text in found]
+            found = [without_prefix(text, self._tokenizer.prefix) for text in found]
         for ids, expected, text in zip(known, texts, found or (), strict=False):
             self.text.see(text == expected, "{}: {} in place of {}", ids, text, expected)
 
@@ -316,7 +321,7 @@ def pieces_of_gguf(tokenizer: Tokenizer, name: str, file: Path) -> Tally:
     tally = Tally(f"pieces: {name}", "the table that koktok writes; no ids, llama.cpp runs outside Python")
     try:
         theirs = gguf.read(file)
-        ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=tokenizer.prefix)
+        ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
     except MissingExtraError as error:
         tally.hindered = str(error).replace("\nhint", "")
         return tally

@@ -47,7 +47,11 @@ def specials(tokenizer: Tokenizer) -> Tally:
 def specials_of_format(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally:
     """Check: in a format, too, such text is text when asked for, and the token when not."""
     tally = Tally(f"special tokens: {name}", "text that spells one is text")
-    texts = [text for text in map(tokenizer.normalize, around_specials(tokenizer.vocab.specials)) if reader.reads(text)]
+    texts = [
+        text
+        for text in map(tokenizer.normalize, around_specials(tokenizer.vocab.specials))
+        if reader.reads(text, prefix=tokenizer.prefix)
+    ]
     plain = reader.encode(reader.with_space(texts, prefix=tokenizer.prefix))
     # A space before each part of a text between special tokens is put by nobody but a format's own normalizer.
     allowed = None if tokenizer.prefix and not reader.puts_space else reader.encode_specials(texts)

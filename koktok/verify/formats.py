@@ -19,6 +19,7 @@ from koktok.errors import UsageError
 from koktok.foreign.huggingface_adapter import open_hf
 from koktok.foreign.sentencepiece_adapter import SentencePiece, open_sp
 from koktok.foreign.tiktoken_adapter import open_tiktoken
+from koktok.text.prefix import Prefix, with_prefix
 
 if TYPE_CHECKING:
     from koktok.foreign.base import ForeignTokenizer
@@ -77,17 +78,23 @@ class Reader:
         """Ids of each text, special tokens that it spells read as such; None where the format cannot."""
         return self.adapter.ids_with_specials(texts)
 
-    def with_space(self, texts: list[str], *, prefix: bool) -> list[str]:
+    def with_space(self, texts: list[str], *, prefix: Prefix) -> list[str]:
         """What the format must be given where the tokenizer begins with a `prefix` space and the format does not put it."""
-        return [text and f" {text}" for text in texts] if prefix and not self.puts_space else texts
+        return texts if self.puts_space else [with_prefix(text, prefix) for text in texts]
 
     def decode(self, rows: list[list[int]]) -> list[str] | None:
         """The text of each row of ids; None where the format has no decoder of ours."""
         return self.adapter.decode_batch(rows)
 
-    def reads(self, text: str) -> bool:
-        """False for a text that the library cannot take: SentencePiece's strings of rules end at a NUL."""
-        return self.adapter.library != SentencePiece.library or "\0" not in text
+    def reads(self, text: str, *, prefix: Prefix = "") -> bool:
+        """False for a text that the library reads in another way by design.
+
+        SentencePiece's strings of rules end at a NUL, and its space before the first word is no `SPACE_MARK` where the text
+        begins with a space.
+        """
+        if self.adapter.library != SentencePiece.library:
+            return True
+        return "\0" not in text and not (prefix == "first" and text.startswith(" "))
 
     def pieces(self) -> Iterable[tuple[int, str]]:
         """Ids and their pieces, as `Vocab.tokens` spells them."""
@@ -128,7 +135,7 @@ class TransformersFolder(Reader):
         """The text of each row."""
         return [self.library.decode(row) for row in rows]
 
-    def reads(self, text: str) -> bool:  # noqa: ARG002
+    def reads(self, text: str, *, prefix: Prefix = "") -> bool:  # noqa: ARG002
         """Every text."""
         return True
 

@@ -76,7 +76,8 @@ def test_other_libraries_give_the_same_ids(tokenizer: Tokenizer, library: Librar
     if (folder / "tokenizer.model").exists():
         processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
         normal = tokenizer.normalizer(text)
-        assert processor.encode(normal) == tokenizer.encode(normal).ids
+        if tokenizer.prefix == "each" or not normal.startswith(" "):  # which SentencePiece has no mark for
+            assert processor.encode(normal) == tokenizer.encode(normal).ids
 
 
 @given(text=TEXT)
@@ -93,13 +94,49 @@ def test_offsets_are_places_of_the_raw_text(tokenizer: Tokenizer, text: str) -> 
             assert known[0][0] == " " + known[0][1]
 
 
+@pytest.mark.parametrize("style", ["plain", "bert", "llama"])
+def test_texts_with_special_and_added_tokens_in_their_midst_stay_exact(
+    trained: Callable[..., Path], style: str
+) -> None:
+    """No space is put behind a special token or one that a user adds, and every text comes back."""
+    changes = {"special": {"style": style, "trim_offsets": False}, "pretokenize": {"prefix_space": True}}
+    folder = trained(train={"vocab_size": 2300}, **changes)
+    tokenizer, auto = Tokenizer.load(folder), AutoTokenizer.from_pretrained(str(folder))
+    special = tokenizer.style.specials[-1]
+    for text in (f"앞{special}뒤", f"앞 {special} 뒤", f"{special}앞", f"{special} 앞", f" {special}", f"  앞\n {special}\n 뒤"):
+        ids = auto(text, add_special_tokens=False)["input_ids"]
+        assert ids == tokenizer.encode(text, allowed_special="all").ids
+        assert ids == tokenizer.encode_ids([text], allowed_special="all")[0].tolist()
+        assert auto.decode(ids) == tokenizer.decode(ids) == text
+    auto.add_tokens(["<new>"])
+    for text in ("앞<new>뒤", "앞 <new> 뒤", "<new>앞", " <new> 앞<new>"):
+        ids = auto(text, add_special_tokens=False)["input_ids"]
+        assert ids.count(len(auto) - 1) == text.count("<new>")
+        assert auto.decode(ids) == text
+        assert "".join(auto.decode([i]) if i == len(auto) - 1 else "" for i in ids) == "<new>" * text.count("<new>")
+
+
+def test_folders_of_format_1_have_a_space_before_every_part(trained: Callable[..., Path], tmp_path: Path) -> None:
+    folder = trained(train={"vocab_size": 2300}, pretokenize={"prefix_space": True})
+    now = Tokenizer.load(folder)
+    before = Tokenizer(now.recipe.changed(format=1), now.vocab)
+    library = Library.from_file(str(before.save(tmp_path / "before") / "tokenizer.json"))
+    again = Tokenizer.load(tmp_path / "before")
+    assert (now.prefix, before.prefix, again.prefix) == ("first", "each", "each")
+    for text in ("집", " 집", "집<mask>에", "<s> 집"):
+        ids = again.encode(text, allowed_special="all").ids
+        assert ids == library.encode(text, add_special_tokens=False).ids
+        assert again.encode_ids([text], allowed_special="all")[0].tolist() == ids
+    assert now.encode("집<mask>에", allowed_special="all").ids != before.encode("집<mask>에", allowed_special="all").ids
+
+
 @given(
     words=st.lists(korean_text().flatmap(lambda text: st.sampled_from(text.split() or ["가"])), min_size=1, max_size=8)
 )
 def test_words_given_apart_get_the_ids_of_the_running_text(
     folder: Path, tokenizer: Tokenizer, words: list[str]
 ) -> None:
-    words = [word for word in words if tokenizer.normalize(word)] or ["가"]
+    words = [word for word in words if tokenizer.normalize(word[:1])] or ["가"]
     if tokenizer.normalize(" ".join(words)) != " ".join(map(tokenizer.normalize, words)):
         return  # what stands beside a word decides what becomes of it (joiners of emoji)
     auto = _auto(folder)
@@ -179,7 +216,7 @@ def test_another_style_changes_no_ids(trained: Callable[..., Path]) -> None:
     bert = restyle(plain, "bert")
     assert not bert.prefix
     assert bert.encode("집에 간다.").ids == plain.encode("집에 간다.").ids
-    assert restyle(bert, "gpt").prefix is False
+    assert restyle(bert, "gpt").prefix == ""
 
 
 def test_first_words_are_counted_like_any_other() -> None:

@@ -1,0 +1,44 @@
+"""The space before the first word of a text, which decoding takes away again.
+
+With it the first word is spelled like any other. It stands before the text only, and not behind a special token in its midst.
+Hugging Face puts no space before a text that begins with one (`Metaspace`), so such a text, and such a part behind a special
+token, gets `SPACE_MARK` first: then nothing is lost. (Where
+the first character of a text is one that normalization drops, there is no space before what follows, likewise.) Folders of format 1, and byte-level vocabularies, for which `Metaspace` cannot
+be, have the space before every part that special tokens leave.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+Prefix = Literal["", "first", "each"]
+
+SPACE_MARK: Final = "\u2000"
+"""EN QUAD, which NFC writes as EN SPACE: no normal text has it, so it can stand for something else."""
+
+GUARD: Final = "\u2001"
+"""EM QUAD, likewise free; tokenizer.json puts it at the beginning of a part for a moment, to find a space there."""
+
+
+def with_prefix(normal: str, prefix: Prefix, *, first: bool = True) -> str:
+    """A part of a normal text as the model reads it.
+
+    >>> with_prefix("가", "first"), with_prefix("가", "first", first=False), with_prefix("가", "each", first=False)
+    (' 가', '가', ' 가')
+    >>> with_prefix(" 가", "first"), with_prefix(" 가", "each"), with_prefix("", "first")
+    (' \u2000 가', '  가', '')
+    """
+    if not prefix or not normal:
+        return normal
+    if prefix == "each":
+        return f" {normal}"
+    marked = SPACE_MARK + normal if normal[0] == " " else normal
+    return f" {marked}" if first else marked
+
+
+def without_prefix(text: str, prefix: Prefix) -> str:
+    """What was put there is taken away."""
+    if not prefix:
+        return text
+    text = text.removeprefix(" ")
+    return text.replace(SPACE_MARK, "") if prefix == "first" else text
