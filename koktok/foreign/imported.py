@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.files import path_of, read_settled, typed, write_folder
+from koktok.files import path_of, read_whole, typed, write_folder
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.sentencepiece_adapter import SentencePiece
@@ -362,7 +362,7 @@ def load_folder(path: str | Path) -> Tokenizer | ImportedTokenizer:
     def read() -> Tokenizer | ImportedTokenizer:
         return load_imported(folder) if is_imported(folder) else Tokenizer(*read_folder(folder))
 
-    return read_settled(folder, TOKENIZER, read)
+    return read_whole(folder, TOKENIZER, read)
 
 
 def load_imported(folder: str | Path) -> ImportedTokenizer:

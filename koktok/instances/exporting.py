@@ -87,7 +87,7 @@ def to_hdf5(folder: str | Path, out: str | Path) -> dict[str, Any]:
             notes.add({"name": shard["name"], "instances": shard["instances"]}, [name])
         return {"n_instances": sum(part["instances"] for part in notes.parts)}
 
-    return resumable(out, run, make, again=True)
+    return resumable(out, run, make)
 
 
 def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False) -> 
             notes.add({"name": told["name"], "sequences": len(tokens)}, names)
         return {"n_sequences": sum(part["sequences"] for part in notes.parts)}
 
-    return resumable(out, run, make, again=True)
+    return resumable(out, run, make)
 
 
 def _digest(manifest: dict[str, Any]) -> str:

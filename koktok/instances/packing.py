@@ -253,7 +253,7 @@ def write_packed(
         counts = {f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")}
         return {**counts, "cleaned": clean.told() if clean else {}}
 
-    return Packed(Path(out), resumable(out, run, make, again=True))
+    return Packed(Path(out), resumable(out, run, make))
 
 
 def _bytes(source: Source) -> int | None:

@@ -134,7 +134,7 @@ def write_instances(
         text = {key: packed.manifest[key] for key in ("n_documents", "n_tokens", "sources", "cleaning", "cleaned")}
         return {"n_instances": counts, "text": text}
 
-    return resumable(out, run, make, again=True)
+    return resumable(out, run, make)
 
 
 def manifest_of(folder: str | Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
 from koktok.errors import UsageError
-from koktok.files import path_of, read_settled, write_folder
+from koktok.files import path_of, read_whole, write_folder
 from koktok.formats.folder import TOKENIZER, files_of, read_folder, with_extra
 from koktok.recipe import Recipe
 from koktok.special import Style, cut_at, special_tokens
@@ -420,7 +420,7 @@ class Tokenizer(AnyTokenizer):
             When the folder is missing, damaged, changed by hand, written by a newer koktok, or somebody else's.
         """
         folder = folder_of(path_of(path))
-        return read_settled(folder, TOKENIZER, lambda: cls(*read_folder(folder)))
+        return read_whole(folder, TOKENIZER, lambda: cls(*read_folder(folder)))
 
     from_pretrained = load  # as users of transformers type it; nothing is fetched
     from_file = load  # as users of tokenizers do
