@@ -104,7 +104,9 @@ def runs_file(file: Path) -> Path:
     return file.with_name(f"{file.stem}.runs{file.suffix}")
 
 
-def write_counts(file: Path, parts: Iterable[pl.DataFrame], said: About, *, min_count: int = 1) -> Dropped:
+def write_counts(
+    file: Path, parts: Iterable[pl.DataFrame], said: About, *, min_count: int = 1, force: bool = True
+) -> Dropped:
     """Write tables that come in order, part by part; words below `min_count` are left out, and the file says how many.
 
     Returns
@@ -148,7 +150,7 @@ def write_counts(file: Path, parts: Iterable[pl.DataFrame], said: About, *, min_
         table = register_io_source(kept, schema=schema, validate_schema=True)
         table.sink_parquet(fresh, compression="zstd", row_group_size=_GROUP, metadata=metadata)
 
-    write_file(file, write, ours=is_count_file)
+    write_file(file, write, ours=is_count_file, force=force, what="count")
     return Dropped(words, gone, of)
 
 

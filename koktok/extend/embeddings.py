@@ -223,6 +223,7 @@ def apply_extension(
     *,
     method: str = "mean",
     pad_to: int = 1,
+    force: bool = True,
     tell: Tell = lambda _stage, _done, _total: None,
 ) -> list[str]:
     """Write a model that has rows for the new ids; returns what was done, in sentences.
@@ -239,6 +240,8 @@ def apply_extension(
         One of `METHODS`.
     pad_to : int
         Where the matrices grow, to a multiple of this.
+    force : bool
+        Whether another model that koktok wrote at `out` may be replaced.
     tell : callable
         Progress, in bytes.
 
@@ -300,7 +303,7 @@ def apply_extension(
                 (staged / "generation_config.json").write_text(_shown(_moved(ids, table)), encoding="utf-8")
         (staged / "config.json").write_text(_shown(changed), encoding="utf-8")
 
-    write_folder(out, write, MODEL)
+    write_folder(out, write, MODEL, force=force)
     notes = [*plan.notes]
     if skipped:
         notes.append(f"folders inside the model were not copied: {', '.join(skipped)}")

@@ -39,7 +39,7 @@ def batches_of(folder: str | Path, shard: dict[str, Any]) -> Iterator[Any]:
         yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
-def to_hdf5(folder: str | Path, out: str | Path) -> dict[str, Any]:
+def to_hdf5(folder: str | Path, out: str | Path, *, force: bool = False) -> dict[str, Any]:
     """Write instances as NVIDIA's hdf5 files, one a shard; returns the manifest.
 
     Parameters
@@ -48,6 +48,8 @@ def to_hdf5(folder: str | Path, out: str | Path) -> dict[str, Any]:
         Of `write_instances`, of kind `bert` or `mlm`, with masks.
     out : str or Path
         A folder that is not there yet, or empty.
+    force : bool
+        Whether other files that koktok wrote there may be replaced.
 
     Raises
     ------
@@ -87,10 +89,10 @@ def to_hdf5(folder: str | Path, out: str | Path) -> dict[str, Any]:
             notes.add({"name": shard["name"], "instances": shard["instances"]}, [name])
         return {"n_instances": sum(part["instances"] for part in notes.parts)}
 
-    return resumable(out, run, make)
+    return resumable(out, run, make, force=force)
 
 
-def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False) -> dict[str, Any]:
+def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False, force: bool = False) -> dict[str, Any]:
     """Write a packed folder as Megatron's files, one pair a shard; returns the manifest.
 
     Parameters
@@ -100,6 +102,8 @@ def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False) -> 
         A folder that is not there yet, or empty.
     documents : bool
         A sequence is a document with the end token behind it, not a sentence.
+    force : bool
+        Whether other files that koktok wrote there may be replaced.
 
     Raises
     ------
@@ -132,7 +136,7 @@ def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False) -> 
             notes.add({"name": told["name"], "sequences": len(tokens)}, names)
         return {"n_sequences": sum(part["sequences"] for part in notes.parts)}
 
-    return resumable(out, run, make)
+    return resumable(out, run, make, force=force)
 
 
 def _digest(manifest: dict[str, Any]) -> str:

@@ -54,6 +54,7 @@ def write_instances(
     shard_instances: int = SHARD_INSTANCES,
     workers: int | None = None,
     tell: Tell | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Write the instances of all epochs into a folder; goes on where a run that was stopped has left off.
 
@@ -73,6 +74,8 @@ def write_instances(
         The default is one for each core; the files are the same for any number.
     tell : callable, optional
         Called with ("instances", done, all).
+    force : bool
+        Whether another folder of this kind that koktok wrote there may be replaced.
 
     Returns
     -------
@@ -134,7 +137,7 @@ def write_instances(
         text = {key: packed.manifest[key] for key in ("n_documents", "n_tokens", "sources", "cleaning", "cleaned")}
         return {"n_instances": counts, "text": text}
 
-    return resumable(out, run, make)
+    return resumable(out, run, make, force=force)
 
 
 def manifest_of(folder: str | Path) -> dict[str, Any]:

@@ -381,7 +381,7 @@ class Tokenizer(AnyTokenizer):
 
     # --- Saving and loading -------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
+    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
         """Write the folder that transformers, tokenizers and sentencepiece load.
 
         Kinds that Hugging Face has no model for (`ngram`, `morpheme`) get a vocab.json of ours in place of
@@ -394,6 +394,8 @@ class Tokenizer(AnyTokenizer):
             A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
         extra : mapping, optional
             More files for the folder, for instance a model card.
+        force : bool
+            False refuses to replace another tokenizer that koktok wrote there.
 
         Raises
         ------
@@ -403,7 +405,9 @@ class Tokenizer(AnyTokenizer):
         InputError
             When the disk says no; nothing half-written is left.
         """
-        return write_folder(path, with_extra(files_of(self.recipe, self.vocab, self.signature), extra), TOKENIZER)
+        return write_folder(
+            path, with_extra(files_of(self.recipe, self.vocab, self.signature), extra), TOKENIZER, force=force
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:

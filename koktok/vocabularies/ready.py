@@ -90,9 +90,9 @@ class ReadyVocabulary:
     def _pack(self) -> Path:
         return HERE / f"{self.name}.xz"
 
-    def write(self, folder: str | Path) -> Path:
+    def write(self, folder: str | Path, *, force: bool = True) -> Path:
         """Write its folder, which `AutoTokenizer.from_pretrained` opens; see `Tokenizer.save`."""
-        return write_folder(folder, self.files, TOKENIZER)
+        return write_folder(folder, self.files, TOKENIZER, force=force)
 
     def folder(self) -> Path:
         """Its folder in the cache, written on first use.
