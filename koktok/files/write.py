@@ -253,20 +253,32 @@ def _sign(staged: Path, product: Product, stays: Mapping[str, str]) -> dict[str,
     return {**files, product.manifest: sha256_of(staged / product.manifest)}
 
 
-def _own(folder: Path, product: Product) -> dict[str, str] | None:
-    """The files of a product that stand there as koktok wrote them, by SHA-256; None where it has written none."""
+def _listed(folder: Path, product: Product) -> dict[str, str] | None:
+    """What the manifest of a folder lists, by SHA-256; None without one, and nothing where it was changed."""
     manifest = folder / product.manifest
     small = manifest.is_file() and not manifest.is_symlink() and manifest.stat().st_size <= _MOST_LISTED
-    data = manifest.read_bytes() if small else b""
-    head, _, lines = data.partition(b"\n")
+    head, _, lines = (manifest.read_bytes() if small else b"").partition(b"\n")
     if not head.startswith(_HEAD.encode()):
+        return None
+    if head != f"{_HEAD}{hashlib.sha256(lines).hexdigest()}".encode():
+        return {}
+    rows = [line.partition("  ") for line in lines.decode("utf-8", "replace").splitlines()]
+    return {name: sha for sha, _, name in rows if is_plain(name) and sha} | {manifest.name: sha256_of(manifest)}
+
+
+def is_intact(folder: Path, product: Product) -> bool:
+    """Whether every file that koktok wrote into a folder is as it was written."""
+    listed = _listed(folder, product)
+    return bool(listed) and all(sha256_of(folder / name) == sha for name, sha in (listed or {}).items())
+
+
+def _own(folder: Path, product: Product) -> dict[str, str] | None:
+    """The files of a product that stand there as koktok wrote them, by SHA-256; None where it has written none."""
+    listed = _listed(folder, product)
+    if listed is None:
         names = product.earlier(folder) if folder.is_dir() else ()
         return {name: sha for name in names if is_plain(name) and (sha := sha256_of(folder / name))} or None
-    if head != f"{_HEAD}{hashlib.sha256(lines).hexdigest()}".encode():
-        return {}  # it was changed, and what it claims is worth nothing
-    rows = [line.partition("  ") for line in lines.decode("utf-8", "replace").splitlines()]
-    own = {name: sha for sha, _, name in rows if is_plain(name) and sha and sha == sha256_of(folder / name)}
-    return {**own, manifest.name: sha256_of(manifest)}
+    return {name: sha for name, sha in listed.items() if sha256_of(folder / name) == sha}
 
 
 def _refuse_others(target: Path, product: Product, names: Collection[str], own: Mapping[str, str] | None) -> None:

@@ -152,7 +152,12 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
         )
     kind = signature.pop("kind", None)
     digest, sealed = signature.pop("vocab", None), signature.pop("seal", None) == seal_of(data)
-    vocab = plain.vocab_from_json(text) if own else hf.vocab_from_json(text, kind, sealed=sealed)
+    try:
+        vocab = plain.vocab_from_json(text) if own else hf.vocab_from_json(text, kind, sealed=sealed)
+    except ArtifactError as error:
+        raise ArtifactError(
+            f"`{file}`: {error.message}", hint=error.hint or "copy the folder again, or train again"
+        ) from error
     if not sealed and vocab.digest() != digest:
         raise ArtifactError(
             f"the vocabulary in `{file}` is not the one that {MARK} was written with",
