@@ -61,7 +61,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def plant(work: Path, home: Path) -> None:
+def plant(work: Path, home: Path, *, hostile: bool = False) -> None:
     """A workplace that somebody else prepared: the journal of an older koktok, and the decision of this one."""
     sha = hashlib.sha256(b"k").hexdigest()
     work.mkdir(parents=True)
@@ -70,7 +70,7 @@ def plant(work: Path, home: Path) -> None:
     (work / "journal.json").write_text(json.dumps({"staged": str(home), "last": "x", "new": {}, "old": old}))
     (work / "ready").mkdir()
     (work / "ready" / "a").write_text("1")
-    decision = {"last": "a", "new": {"a": hashlib.sha256(b"1").hexdigest()}, "old": old}
+    decision = {"last": "a", "new": {"a": hashlib.sha256(b"1").hexdigest()}, "old": old if hostile else {}}
     (work / "ready" / ".decision").write_text(json.dumps(decision))
 
 
@@ -100,7 +100,7 @@ def test_writing_beside_what_others_prepared_moves_nothing_of_the_users(
         "koktok": ("import", trained() / "tokenizer.json", "-q"),
     }.items():
         (tmp_path / suffix).mkdir()
-        plant(tmp_path / suffix / f".out.{suffix}", home)
+        plant(tmp_path / suffix / f".out.{suffix}", home, hostile=True)
         run(*words, "--out", tmp_path / suffix / "out")
         assert snapshot(home) == before
 
@@ -156,7 +156,9 @@ digests = st.sampled_from([hashlib.sha256(b"k").hexdigest(), "0" * 64, ""]) | st
 tables = st.dictionaries(names, digests, max_size=3)
 decisions = st.fixed_dictionaries({"last": names, "new": tables, "old": tables}, optional={"staged": names})
 contents = (
-    decisions.map(lambda table: json.dumps(table).encode())
+    st.just(b"1")
+    | st.just(json.dumps({"last": "a", "new": {"a": hashlib.sha256(b"1").hexdigest()}, "old": {}}).encode())
+    | decisions.map(lambda table: json.dumps(table).encode())
     | st.binary(max_size=20)
     | st.sampled_from([b"", b"{}", b"[]", b"\xff\xfe", b"[" * 100_000, b"1e999"])
 )
@@ -164,21 +166,26 @@ files = st.tuples(st.sampled_from(PLACES), st.sampled_from(NAMES), contents)
 links = st.tuples(
     st.sampled_from(PLACES), st.sampled_from(NAMES), st.sampled_from(["keep", "d", "tok", "gone", "/etc"])
 )
+works = st.tuples(st.sampled_from([".tok.koktok", "tok/.koktok.koktok"]), st.just(""), st.booleans())
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(planted=st.lists(files | links, max_size=6))
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(planted=st.lists(files | links | works, max_size=6))
 def test_opening_changes_nothing(
-    planted: list[tuple[str, str, bytes | str]], trained: Trained, tmp_path_factory: pytest.TempPathFactory
+    planted: list[Any], trained: Trained, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     base = tmp_path_factory.mktemp("around")
     shutil.copytree(trained(), base / "tok")
     (base / "keep").write_text("k")
     (base / "d").mkdir()
     for place, name, what in planted:
+        if isinstance(what, bool):
+            with suppress(OSError):
+                plant(base / place, base / "d", hostile=what)
+            continue
         folder, file = base / place, base / place / name
-        if not folder.exists() and not folder.is_symlink() and folder.parent.is_dir():
-            folder.mkdir()
+        with suppress(OSError):
+            folder.mkdir(parents=True)
         if folder.is_symlink() or not folder.is_dir() or file.is_dir() or file.is_symlink():
             continue
         file.unlink(missing_ok=True)
