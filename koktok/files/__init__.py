@@ -4,6 +4,7 @@ In: a path, and contents or a function that writes them. Out: a file or a folder
 nothing is deleted or replaced that koktok did not write (law 12). Reading changes nothing.
 """
 
+from koktok.files.checked import checked, read_bounded
 from koktok.files.paths import (
     LOCK,
     cache_dir,
@@ -40,6 +41,7 @@ __all__ = [
     "cache_dir",
     "check_file",
     "check_folder",
+    "checked",
     "is_intact",
     "is_plain",
     "noted_files",
@@ -47,6 +49,7 @@ __all__ = [
     "place_of",
     "probe",
     "publish",
+    "read_bounded",
     "read_manifest",
     "read_whole",
     "refuse_another",

@@ -22,7 +22,7 @@ import numpy as np
 
 from koktok.bulk.arrays import TokenArray
 from koktok.bulk.shards import write_megatron
-from koktok.errors import MissingExtraError, UsageError
+from koktok.errors import ArtifactError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, resumable
 from koktok.instances.masking import IGNORED
 from koktok.instances.packing import Packed, arrow
@@ -34,9 +34,14 @@ _CHUNK = 1 << 12  # rows of a chunk that is compressed as one
 def batches_of(folder: str | Path, shard: dict[str, Any]) -> Iterator[Any]:
     """The record batches of a shard of instances, mapped."""
     pa = arrow()
-    with pa.memory_map(str(Path(folder) / f"{shard['name']}.arrow")) as file:
-        reader = pa.ipc.open_file(file)
-        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+    path = Path(folder) / f"{shard['name']}.arrow"
+    try:
+        with pa.memory_map(str(path)) as file:
+            reader = pa.ipc.open_file(file)
+            for i in range(reader.num_record_batches):
+                yield reader.get_batch(i)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ArtifactError(f"`{path}` is damaged: {error}", hint="koktok instances TOKENIZER TEXT ...") from error
 
 
 def to_hdf5(folder: str | Path, out: str | Path, *, force: bool = False) -> dict[str, Any]:
