@@ -15,11 +15,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from koktok.errors import InputError, UsageError
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.files import read_bounded
 from koktok.hangul import SYLLABLE
 
 __all__ = ["JUNK", "PERSONAL", "PERSONAL_DEFAULT", "Blocklist"]
 
+_MOST_LIST: Final = 1 << 24  # bytes of a list
+_MOST_LINE: Final = 1000  # characters of an entry
 _DAY: Final = r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
 _NAMES: Final = "김이박최정강조윤장임한오서신권황안송류홍"
 PERSONAL: Final[dict[str, str]] = {
@@ -125,12 +128,18 @@ class Blocklist:
             When the file cannot be read as UTF-8 text.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+            text = read_bounded(Path(path), _MOST_LIST, "a blocklist").decode("utf-8-sig")
+        except (ArtifactError, UnicodeDecodeError) as error:
             raise InputError(
                 f"the blocklist `{path}` cannot be read as UTF-8 text: {error}", hint="a word a line, # for comments"
             ) from error
-        return cls(text.splitlines(), personal)
+        lines = text.splitlines()
+        if long := [number for number, line in enumerate(lines, start=1) if len(line) > _MOST_LINE]:
+            raise InputError(
+                f"line {long[0]} of the blocklist `{path}` has {len(lines[long[0] - 1]):,} characters; expected at most {_MOST_LINE:,}",
+                hint="a word a line, # for comments",
+            )
+        return cls(lines, personal)
 
     def refuses(self, piece: str) -> str | None:
         """Why this piece is refused, or None where it may stand.

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import random
-import shutil
 import signal
 import sys
 import tempfile
@@ -41,18 +40,10 @@ runner = CliRunner()
 
 def run(*words: object) -> None:
     """A verb, which must succeed."""
-    done = runner.invoke(app, list(map(str, words)))
+    force = [] if words[:2] == ("corpus", "fetch") else ["--force"]  # where that is another thing
+    done = runner.invoke(app, [*map(str, words), *force])
     if done.exit_code:
         raise RuntimeError(f"koktok {' '.join(map(str, words))}: {done.output}") from done.exception
-
-
-def anew(out: Path) -> Path:
-    """Token files and instances are written where nothing is, so that the last ones go first, as a user would do it."""
-    old = out.with_name(f"{out.name}.old")
-    if (out / "manifest.json").exists():
-        out.rename(old)
-    shutil.rmtree(old, ignore_errors=True)
-    return out
 
 
 def model_for(tokenizer: Path, out: Path) -> None:
@@ -102,7 +93,7 @@ def verbs(base: Path, turn: int) -> dict[str, Callable[[], None]]:
             base / "report",
         ),
         "encode": lambda: run(
-            "encode", kept / "uni", TEXT, "--format", "npy", "--shard-tokens", 2000, "--out", anew(base / "ids")
+            "encode", kept / "uni", TEXT, "--format", "npy", "--shard-tokens", 2000, "--out", base / "ids"
         ),
         "count": lambda: run("count", TEXT, "--runs", "--min-count", turn + 1, "-q", "-o", base / "c.parquet"),
         "extend": lambda: run("extend", kept / "bytes", TEXT, "--add", 40 + turn, "-q", "-o", base / "extended"),
@@ -129,9 +120,9 @@ def verbs(base: Path, turn: int) -> dict[str, Callable[[], None]]:
             20,
             "-q",
             "--packed",
-            anew(base / "packed"),
+            base / "packed",
             "-o",
-            anew(base / "instances"),
+            base / "instances",
         ),
         "playground": lambda: run("playground", kept / "uni", "--words", turn, "-q", "-o", base / "page.html"),
         "export gguf": lambda: run(
@@ -232,7 +223,7 @@ def main() -> None:
             os.kill(pid, signal.SIGKILL)
             assert os.WIFSIGNALED(os.waitpid(pid, 0)[1]), f"{name} failed by itself"
             left = [
-                path.name for path in base.rglob("*") if path.name in ("koktok.lock", "journal.json", "progress.jsonl")
+                path.name for path in base.rglob("*") if path.name in ("koktok.lock", ".decision", "progress.jsonl")
             ]
             hit[", ".join(sorted(left)) or "nothing"] += 1
             check(base, chosen)

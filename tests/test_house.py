@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -106,19 +105,6 @@ def test_no_circle_of_imports() -> None:
 
 def test_no_drawer_for_odds_and_ends() -> None:
     assert not {path.stem for path in MODULES} & {"utils", "util", "common", "helpers", "misc"}
-
-
-def test_no_name_is_given_twice() -> None:
-    """A file and a class are found by their names."""
-    files = Counter(path.name for path in MODULES)
-    assert not [name for name, n in files.items() if n > 1]
-    classes = Counter(
-        node.name
-        for path in FILES.values()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    )
-    assert not {name for name, n in classes.items() if n > 1}
 
 
 def test_only_rooms_list_their_names() -> None:

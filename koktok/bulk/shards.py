@@ -128,6 +128,7 @@ def write_token_files(
     threads: int | None = None,
     report: ReadReport | None = None,
     tell: Tell | None = None,
+    force: bool = False,
 ) -> TokenFiles:
     """Encode sources into a folder; goes on where a run that was stopped has left off.
 
@@ -151,6 +152,8 @@ def write_token_files(
         Filled in while reading.
     tell : callable, optional
         Called with ("encode", bytes read, all bytes or None).
+    force : bool
+        Whether another folder of this kind that koktok wrote there may be replaced.
 
     Raises
     ------
@@ -192,7 +195,12 @@ def write_token_files(
             "bad_lines": report.bad_lines,
         }
 
-    manifest = resumable(out, run, make)
+    def same(there: dict[str, Any]) -> bool:
+        for _ in _batches(sources, documents, report, tell):
+            pass
+        return bool(report.digests == there.get("text_sha256"))
+
+    manifest = resumable(out, run, make, same=same, force=force)
     return TokenFiles(Path(out), manifest)
 
 

@@ -6,9 +6,10 @@ This folder adds nothing but the surface: whatever a verb does can be done from 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -95,15 +96,25 @@ def _root(
         raise typer.Exit
 
 
+def _end_without_reader() -> NoReturn:
+    """The reader (head, less) has gone: no failure of ours, and nothing more can be said on that pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
+    sys.exit(0)
+
+
 def main() -> None:
     """Run the command line; every error that koktok knows becomes one message and an exit code."""
     # Typer 0.16 took click inside; where the class lives depends on the version, its name does not.
+    if sys.stdout is None:  # `>&-`
+        print("error: standard output is closed, and data goes there\nhint: > FILE", file=sys.stderr)
+        sys.exit(1)
     write_utf8()
     logging.getLogger("koktok").addHandler(logging.NullHandler())  # the verbs say by themselves what the library logs
     wrong_words: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
         with interruptible():
             code = app(standalone_mode=False) or 0
+        sys.stdout.flush()
         if code == INTERRUPTED:  # newer Typers return this where older ones raise
             raise KeyboardInterrupt
         sys.exit(code)
@@ -117,9 +128,11 @@ def main() -> None:
         print("\nstopped; the words analysed and the files finished so far are kept", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        # The reader (head, less) has gone: not our failure, and nothing more can be said on that pipe.
-        sys.stderr.close()
-        sys.exit(0)
+        _end_without_reader()
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, BrokenPipeError):
+            raise
+        _end_without_reader()  # click has made exit code 1 of it
     except OSError as error:  # a full disk, a folder without rights
         print(f"error: {visible(str(error))}", file=sys.stderr)
         sys.exit(1)

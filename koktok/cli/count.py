@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from koktok.cli.options import MOST_THREADS, Field, Quiet, sources_of
+from koktok.cli.options import MOST_THREADS, Field, Force, Quiet, sources_of
 from koktok.errors import InputError, UsageError
 from koktok.files import typed
 
@@ -42,6 +42,7 @@ def count(
     engine: Annotated[str, typer.Option(help="polars | spark: one machine, or many.")] = "polars",
     master: Annotated[str | None, typer.Option(help="Spark's master, e.g. local[8]. [that of spark-submit]")] = None,
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads that count. [all]")] = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Count the words of text into a Parquet file that `koktok train` takes in place of the text.
@@ -72,16 +73,16 @@ def count(
 
             talk("spark", 0, None)
             text = read_text(session(master, name="koktok count"), paths, field=field)
-            told = count_to_files(text, out, holdout=holdout, field=field, runs=runs, min_count=min_count)
+            told = count_to_files(text, out, holdout=holdout, field=field, runs=runs, min_count=min_count, force=force)
             _tell_bad(told, talk)
             print(out)
             if runs:
                 print(runs_file(out))
         elif paths[0] == "merge":
-            _merge(paths[1:], out, min_count=min_count, talk=talk)
+            _merge(paths[1:], out, min_count=min_count, force=force, talk=talk)
         else:
             sources = sources_of(paths, field, [], quiet=quiet)
-            _count(sources, out, runs, min_count, holdout, holdout_by or "blocks", threads, talk)
+            _count(sources, out, runs, min_count, holdout, holdout_by or "blocks", threads, talk, force=force)
 
 
 def _count(
@@ -93,16 +94,22 @@ def _count(
     by: Any,
     threads: int | None,
     talk: Any,
+    *,
+    force: bool,
 ) -> None:
-    from koktok.count.count_files import About, Counted, is_count_file, runs_file
+    from koktok.count.count_files import About, Counted, about, is_count_file, runs_file
     from koktok.count.counting import counting, forget
-    from koktok.files import check_file, workplace
+    from koktok.files import check_file, refuse_another, workplace
     from koktok.progress import counted
 
     place = check_file(out, is_count_file)
     if runs:
         check_file(runs_file(out), is_count_file)
     place.parent.mkdir(parents=True, exist_ok=True)
+    if not force and (there := about(place)) is not None:
+        counted_there = {(one.name, one.holdout) for one in there.sources}
+        if counted_there != {(source.name, holdout) for source in sources} or there.min_count != min_count:
+            raise refuse_another(place, "count")  # else the end will tell
     with (
         workplace(place.with_name(f"{place.name}.parts"), wait=1) as kept,
         counting(sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=kept, tell=talk) as found,
@@ -118,7 +125,7 @@ def _count(
         tables: list[tuple[Path, list[Shard], About]] = [(out, found.words, About("words", covered))]
         if runs:
             tables.append((runs_file(out), found.runs, About("runs", covered)))
-        _write(tables, min_count, talk)
+        _write(tables, min_count, talk, force=force)
         forget(kept)
 
 
@@ -129,7 +136,7 @@ def _tell_bad(told: ReadReport, talk: Any) -> None:
         talk.note(f"{counted(told.bad_lines, 'undecodable line')} left out: {', '.join(told.bad_places)}")
 
 
-def _merge(files: list[str], out: Path, *, min_count: int, talk: Any) -> None:
+def _merge(files: list[str], out: Path, *, min_count: int, force: bool, talk: Any) -> None:
     from koktok.count.count_files import about, runs_file
     from koktok.count.counting import shard_of
 
@@ -153,16 +160,16 @@ def _merge(files: list[str], out: Path, *, min_count: int, talk: Any) -> None:
                 whole = whole + said
             assert whole is not None
             tables.append((target, [shard_of(file) for file in parts], whole))
-    _write(tables, min_count, talk)
+    _write(tables, min_count, talk, force=force)
 
 
-def _write(tables: Any, min_count: int, talk: Any) -> None:
+def _write(tables: Any, min_count: int, talk: Any, *, force: bool) -> None:
     from koktok.count.count_files import write_counts
     from koktok.count.counting import parts
 
     for file, shards, said in tables:
         talk("sum", 0, None)
-        dropped = write_counts(file, parts(shards), said, min_count=min_count)
+        dropped = write_counts(file, parts(shards), said, min_count=min_count, force=force)
         if min_count > 1:
             talk.note(f"{file.name}: left out for occurring less than {min_count} times: {dropped}")
         print(file)

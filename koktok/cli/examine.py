@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from koktok.cli.options import Field, Quiet, lines_of_paths, tell_skipped
+from koktok.cli.options import Field, Force, Quiet, lines_of_paths, tell_skipped
 from koktok.errors import InputError, KoktokError, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
@@ -310,6 +310,7 @@ def report(
         ),
     ] = None,
     field: Field = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure tokenizers on Korean text and gold morphemes: JSON, Markdown and one HTML page with plots.
@@ -331,7 +332,7 @@ def report(
                 "--submit measures on the benchmark's own text and gold, and writes one file",
                 hint="koktok report TOKENIZER --submit FILE.json",
             )
-        _submit(specs, submit, quiet=quiet)
+        _submit(specs, submit, force=force, quiet=quiet)
         return
     if out is None:
         raise UsageError("a folder to write was wanted", hint="koktok report TOKENIZER --text FILE -o FOLDER")
@@ -369,15 +370,15 @@ def report(
     if page:
         engine = _engine(specs, found, korean.lines if korean else [], quiet=quiet) if playground else ""
         rendered["report.html"] = to_html(found, engine)
-    write_folder(out, rendered, FOLDER)
+    write_folder(out, rendered, FOLDER, force=force)
     if speed:
         with Talk(quiet=quiet) as talk:
             timed = measure_speed(entries_of(specs), korean.lines if korean else [], tell=talk)
-        write_folder(out, {"speed.json": timed.to_json()}, FOLDER)
+        write_folder(out, {"speed.json": timed.to_json()}, FOLDER, force=force)
     _tell_report(found, out / [*rendered][-1])
 
 
-def _submit(specs: list[str], file: Path, *, quiet: bool) -> None:
+def _submit(specs: list[str], file: Path, *, force: bool, quiet: bool) -> None:
     """Rows for the leaderboard: measured as `docs/benchmark.md` says."""
     from koktok.files import write_file
     from koktok.progress import Talk
@@ -394,7 +395,7 @@ def _submit(specs: list[str], file: Path, *, quiet: bool) -> None:
             sample=SAMPLE,
             tell=talk,
         )
-    _tell_report(found, write_file(file, found.to_json().encode(), ours=is_report))
+    _tell_report(found, write_file(file, found.to_json().encode(), ours=is_report, force=force, what="report"))
 
 
 def _tell_report(found: Report, place: Path) -> None:

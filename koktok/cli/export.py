@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from koktok.cli.options import Folder, Quiet, pairs, whole_number
+from koktok.cli.options import Folder, Force, Quiet, pairs, whole_number
 from koktok.errors import UsageError
 from koktok.files import typed
 
@@ -53,6 +53,7 @@ def export(
         Path | None, typer.Option(help="gguf: a model's file, which --out becomes with this tokenizer in it.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="tiktoken, gguf: what it is called. [name of the folder]")] = None,
+    force: Force = False,
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
@@ -83,21 +84,21 @@ def export(
     called = name or tokenizer.resolve().name
     match to:
         case Target.hf:
-            said = _hf(loaded, out, dials)
+            said = _hf(loaded, out, dials, force=force)
         case Target.hf_kiwi:
-            said = _hf_kiwi(loaded, out, dials)
+            said = _hf_kiwi(loaded, out, dials, force=force)
         case Target.spm:
-            said = _spm(loaded, out, user_defined or [])
+            said = _spm(loaded, out, user_defined or [], force=force)
         case Target.tiktoken:
-            said = _tiktoken(loaded, out, called)
+            said = _tiktoken(loaded, out, called, force=force)
         case Target.gguf:
-            said = _gguf(loaded, out, called, into)
+            said = _gguf(loaded, out, called, into, force=force)
     for line in () if quiet else said:
         print(f"note: {line}", file=sys.stderr)
     print(out)
 
 
-def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
+def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:
     from koktok.files import write_folder
     from koktok.foreign import ImportedTokenizer, hf_files
     from koktok.foreign.conversion import agreement
@@ -110,7 +111,7 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
             raise UsageError("styles are for koktok's own tokenizers; an imported one keeps its special tokens")
         files = hf_files(tokenizer)
         different = agreement(tokenizer, files)
-        write_folder(out, files, TOKENIZER)
+        write_folder(out, files, TOKENIZER, force=force)
         same = f"{len(PROBES) - len(different)} of {len(PROBES)} hard texts get the same ids as from the source"
         return [same, *(f"other ids for {probe!r}" for probe in different[:5])]
     if looks:
@@ -120,11 +121,11 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
     reason = hf.why_not(tokenizer.vocab)
     if reason:
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
-    tokenizer.save(out)
+    tokenizer.save(out, force=force)
     return []
 
 
-def _hf_kiwi(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, Any]) -> list[str]:
+def _hf_kiwi(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:
     from koktok.foreign import ImportedTokenizer
     from koktok.formats.styles import restyle
     from koktok.integrations.runtime import save_with_kiwi
@@ -133,14 +134,14 @@ def _hf_kiwi(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[st
         raise UsageError("an imported tokenizer was trained without an analyser", hint="koktok train TEXT --out FOLDER")
     if looks:
         tokenizer = restyle(tokenizer, **looks)
-    save_with_kiwi(tokenizer, out)
+    save_with_kiwi(tokenizer, out, force=force)
     return [
         "where it is loaded it asks Kiwi: pip install 'koktok[transformers]'",
         "load: `import koktok.integrations.transformers`, then AutoTokenizer; or AutoTokenizer with trust_remote_code=True",
     ]
 
 
-def _spm(tokenizer: Tokenizer | ImportedTokenizer, out: Path, user_defined: list[str]) -> list[str]:
+def _spm(tokenizer: Tokenizer | ImportedTokenizer, out: Path, user_defined: list[str], *, force: bool) -> list[str]:
     from koktok.files import write_file
     from koktok.foreign import ImportedTokenizer
     from koktok.foreign.sentencepiece_adapter import SentencePiece
@@ -154,7 +155,9 @@ def _spm(tokenizer: Tokenizer | ImportedTokenizer, out: Path, user_defined: list
         if user_defined:
             raise UsageError("`--user-defined` is for koktok's own tokenizers")
         whole = tokenizer.adapter.data
-        write_file(out, whole, ours=lambda file: may_be_ours(file) or file.read_bytes() == whole)
+        write_file(
+            out, whole, ours=lambda file: may_be_ours(file) or file.read_bytes() == whole, force=force, what="model"
+        )
         return []
     data = model_proto(
         tokenizer.vocab,
@@ -163,12 +166,12 @@ def _spm(tokenizer: Tokenizer | ImportedTokenizer, out: Path, user_defined: list
         user_defined=user_defined,
         prefix=bool(tokenizer.prefix),
     )
-    write_file(out, data, ours=may_be_ours)
+    write_file(out, data, ours=may_be_ours, force=force, what="model")
     said = ["SentencePiece leaves the space before the first word when it decodes"] * bool(tokenizer.prefix)
     return said + [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
 
 
-def _tiktoken(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str) -> list[str]:
+def _tiktoken(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, *, force: bool) -> list[str]:
     from dataclasses import replace
 
     from koktok.files import write_folder
@@ -179,17 +182,19 @@ def _tiktoken(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str) ->
     if isinstance(tokenizer, ImportedTokenizer):
         if not isinstance(tokenizer.adapter, Tiktoken):
             raise UsageError(f"this was imported from what {tokenizer.adapter.library} runs, and has no ranks")
-        write_folder(out, files(replace(tokenizer.adapter.ranks, name=name)), EXPORT)
+        write_folder(out, files(replace(tokenizer.adapter.ranks, name=name)), EXPORT, force=force)
         return []
     ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
-    write_folder(out, files(ranks, tokenizer.normalizer.signature(), tokenizer.pattern.javascript), EXPORT)
+    write_folder(out, files(ranks, tokenizer.normalizer.signature(), tokenizer.pattern.javascript), EXPORT, force=force)
     said = ["tiktoken puts no space before the first word: give it ' ' + text, and take that away"] * bool(
         tokenizer.prefix
     )
     return [*said, "tiktoken has no normalizer: give it text that is normalized already (koktok normalize)"]
 
 
-def _gguf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, into: Path | None) -> list[str]:
+def _gguf(
+    tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, into: Path | None, *, force: bool
+) -> list[str]:
     from koktok.foreign import ImportedTokenizer, gguf_table
     from koktok.formats import gguf
 
@@ -201,7 +206,7 @@ def _gguf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, into: 
         chat_template = tokenizer.style.chat_template
         said = [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
     if into is None:
-        gguf.write(table, out, name=name)
+        gguf.write(table, out, name=name, force=force)
         return [gguf.ALONE, *said]
     gguf.write_into(table, into, out, chat_template=chat_template)
     more = len(gguf.fitted(table, into).tokens) - len(table.tokens)
@@ -222,6 +227,7 @@ def import_(
     ] = None,
     special: Annotated[list[str] | None, typer.Option(help="Ranks: TOKEN=ID, a special token.")] = None,
     lowercase: Annotated[bool | None, typer.Option(help="vocab.txt: fold case and strip accents.")] = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Read a foreign tokenizer into a folder that every verb takes; its ids stay its library's."""
@@ -234,7 +240,7 @@ def import_(
         raise UsageError("`--out` is the folder that is read", hint=f"--out {typed(f'{out}-koktok')}")
     specials = pairs("--special", special, whole_number, wanted="TOKEN=ID", example="'<|endoftext|>=100257'")
     tokenizer = import_tokenizer(file, pattern=pattern, specials=specials or None, lowercase=lowercase)
-    tokenizer.save(out)
+    tokenizer.save(out, force=force)
     if quiet:
         pass
     elif isinstance(tokenizer, ImportedTokenizer):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from koktok.cli.dials import option_of
-from koktok.cli.options import MOST_THREADS, Field, Quiet, sources_of
+from koktok.cli.options import MOST_THREADS, Field, Force, Quiet, sources_of
 from koktok.errors import UsageError
 
 BASE = "tokenizer.json or its folder, SentencePiece model, tiktoken ranks, package:NAME; with --apply the folder of an extension."
@@ -43,6 +43,7 @@ def extend(
     ] = None,
     field: Field = None,
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of the analyser. [all]")] = None,
+    force: Force = False,
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
@@ -57,7 +58,13 @@ def extend(
 
         with Talk(quiet=quiet) as talk:
             notes = apply_extension(
-                base, apply, out, method=dials.get("init", "mean"), pad_to=dials.get("pad_to", 1), tell=talk
+                base,
+                apply,
+                out,
+                method=dials.get("init", "mean"),
+                pad_to=dials.get("pad_to", 1),
+                force=force,
+                tell=talk,
             )
         _tell(notes, quiet=quiet)
         print(out)
@@ -72,7 +79,7 @@ def extend(
         chosen = {name: dials[name] for name in ("drop", "keep_scripts") if name in dials}
         read = sources_of(paths, field, [], quiet=quiet)
         with Talk(quiet=quiet) as talk:
-            pruned = prune_tokenizer(base, read, out, **chosen, **ranks, tell=talk)
+            pruned = prune_tokenizer(base, read, out, **chosen, **ranks, force=force, tell=talk)
         _tell(pruned.notes, quiet=quiet)
         print(out)
         return
@@ -102,6 +109,7 @@ def extend(
             blocklist=Blocklist(recipe.train.blocklist, personal),
             holdout=recipe.holdout,
             threads=threads,
+            force=force,
             tell=talk,
         )
     if not quiet:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from koktok.cli.options import MOST_THREADS, Field, Quiet, sources_of, tell_bad_lines
+from koktok.cli.options import MOST_THREADS, Field, Force, Quiet, sources_of, tell_bad_lines
 from koktok.errors import UsageError
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def instances(
     to: Annotated[
         ExportTo | None, typer.Option(help="export: for NVIDIA's BERT, or Megatron.", show_default=False)
     ] = None,
+    force: Force = False,
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
@@ -96,12 +97,12 @@ def instances(
             _show(folder, n)
         return
     if tokenizer == "stats":
-        _stats(text[0], out)
+        _stats(text[0], out, force=force)
         return
     if out is None:
         raise UsageError("instances want a folder", hint="--out FOLDER")
     if tokenizer == "export":
-        _export(text[0], to, out, documents=kind == InstanceKind.lm, quiet=quiet)
+        _export(text[0], to, out, documents=kind == InstanceKind.lm, force=force, quiet=quiet)
         return
     from koktok.instances import Cleaning, Masking, Packed, Plan, write_instances
     from koktok.progress import Talk, counted
@@ -126,7 +127,7 @@ def instances(
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
                 tokenizer, sources_of(text, field, weights, quiet=quiet), place, workers, talk, cleaning,
-                **taken(f"{DIALS['Text']} shard_tokens"), quiet=quiet,
+                **taken(f"{DIALS['Text']} shard_tokens"), force=force, quiet=quiet,
             )  # fmt: skip
         if plan is None:
             done = f"{counted(made.manifest['n_tokens'], 'token')}, {counted(made.manifest['n_documents'], 'document')}"
@@ -139,6 +140,7 @@ def instances(
                 **taken("epochs shard_instances"),
                 workers=workers,
                 tell=talk,
+                force=force,
             )
             done = counted(sum(manifest["n_instances"]), "instance")
     if not quiet:
@@ -166,6 +168,7 @@ def _packed(
     *,
     segmenter: str | None = None,
     policy: str | None = None,
+    force: bool,
     quiet: bool,
     **dials: Any,
 ) -> Packed:
@@ -192,6 +195,7 @@ def _packed(
             threads=workers,
             report=report,
             tell=talk,
+            force=force,
             **dials,
         )
     finally:
@@ -221,15 +225,16 @@ def _show(folder: str, n: int) -> None:
         stdout().print(line)
 
 
-def _stats(folder: str, out: Path | None) -> None:
+def _stats(folder: str, out: Path | None, *, force: bool) -> None:
     from koktok.files import write_file
     from koktok.instances.instance_statistics import statistics_of
     from koktok.progress import print_line, table
-    from koktok.report.instance_page import sheets_of, statistics_page
+    from koktok.report.instance_page import is_statistics_page, sheets_of, statistics_page
 
     found = statistics_of(folder)
     if out is not None:
-        write_file(out, statistics_page(found, Path(folder).name).encode())
+        page = statistics_page(found, Path(folder).name).encode()
+        write_file(out, page, ours=is_statistics_page, force=force, what="page")
     for i, sheet in enumerate(sheets_of(found)):
         if i:
             print_line()
@@ -239,7 +244,7 @@ def _stats(folder: str, out: Path | None) -> None:
             print_line(f"{step}, for instance: {texts[0][:50]}")
 
 
-def _export(folder: str, to: ExportTo | None, out: Path, *, documents: bool, quiet: bool) -> None:
+def _export(folder: str, to: ExportTo | None, out: Path, *, documents: bool, force: bool, quiet: bool) -> None:
     from koktok.instances import Packed
     from koktok.instances.exporting import to_hdf5, to_megatron
     from koktok.progress import counted
@@ -247,8 +252,10 @@ def _export(folder: str, to: ExportTo | None, out: Path, *, documents: bool, qui
     if to is None:
         raise UsageError("the layout is missing", hint="--to hdf5 | megatron")
     if to == ExportTo.hdf5:
-        done = counted(to_hdf5(folder, out)["n_instances"], "instance")
+        done = counted(to_hdf5(folder, out, force=force)["n_instances"], "instance")
     else:
-        done = counted(to_megatron(Packed.open(folder), out, documents=documents)["n_sequences"], "sequence")
+        done = counted(
+            to_megatron(Packed.open(folder), out, documents=documents, force=force)["n_sequences"], "sequence"
+        )
     if not quiet:
         print(f"{done} in {out}", file=sys.stderr)

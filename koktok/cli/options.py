@@ -45,6 +45,7 @@ Folders = Annotated[
     list[Path] | None, typer.Argument(help="More tokenizers, to compare with.", show_default=False, callback=_folder_of)
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what koktok wrote there before.")]
 RecipeFile = Annotated[Path | None, typer.Option(help="koktok.toml, or a trained folder, to start from.")]
 
 MOST_THREADS = 1024

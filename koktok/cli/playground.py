@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from koktok.cli.options import Field, Folder, Folders, Quiet, lines_of_paths
+from koktok.cli.options import Field, Folder, Folders, Force, Quiet, lines_of_paths
 
 if TYPE_CHECKING:
     from koktok.foreign.imported import ImportedTokenizer
@@ -34,6 +34,7 @@ def playground(
     ] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "koktok playground",
     field: Field = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a page that runs tokenizers in the browser: type, see the tokens, compare. It needs no server and no network.
@@ -58,7 +59,7 @@ def playground(
         quiet=quiet,
         against=names[-1] if against else "",
     )
-    write_file(out, page.encode(), ours=is_page)
+    write_file(out, page.encode(), ours=is_page, force=force, what="page")
     print(out)
 
 

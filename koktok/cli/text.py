@@ -14,6 +14,7 @@ from koktok.cli.options import (
     MOST_THREADS,
     Field,
     Folder,
+    Force,
     Quiet,
     RecipeFile,
     batches,
@@ -70,6 +71,7 @@ def encode(
     sample_alpha: Annotated[float | None, typer.Option(help="Sample (unigram): larger is nearer to the best.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Sample (BPE, WordPiece): share of joins passed over.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the samples. [0]")] = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Encode line by line: ids, pieces (spaces shown as ▁), or JSON with offsets. With --format, into token files.
@@ -101,6 +103,7 @@ def encode(
             bos=bos,
             eos=eos,
             threads=threads,
+            force=force,
             quiet=quiet,
         )
         return
@@ -141,6 +144,7 @@ def _write_token_files(
     bos: bool,
     eos: bool,
     threads: int | None,
+    force: bool,
     quiet: bool,
 ) -> None:
     from koktok.bulk.shards import SHARD_TOKENS, write_token_files
@@ -169,6 +173,7 @@ def _write_token_files(
             threads=threads,
             report=report,
             tell=talk,
+            force=force,
         )
     told = files.manifest
     n = sum(shard["documents"] for shard in told["shards"])
@@ -250,6 +255,7 @@ def segment(
         ),
     ] = None,
     field: Field = None,
+    force: Force = False,
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
@@ -265,7 +271,14 @@ def segment(
     recipe = Recipe().changed(**(dials | {"user_dictionary": None}))
     if learn is not None:
         _learn_segmenter(
-            paths or ["-"], field, learn, dials.get("segmenter", ""), dials.get("user_dictionary"), tsv=tsv, quiet=quiet
+            paths or ["-"],
+            field,
+            learn,
+            dials.get("segmenter", ""),
+            dials.get("user_dictionary"),
+            tsv=tsv,
+            force=force,
+            quiet=quiet,
         )
         return
     chosen = Policy.parse(recipe.segment.policy)
@@ -293,6 +306,7 @@ def _learn_segmenter(
     user_dictionary: str | None,
     *,
     tsv: bool,
+    force: bool,
     quiet: bool,
 ) -> None:
     from collections import Counter
@@ -322,7 +336,7 @@ def _learn_segmenter(
         del words[""]
         talk("learn", 0, None)
         made = learn_cuts(words, analyser, name=name, on_progress=lambda done, total: talk("learn", done, total))
-        made.save(out)
+        made.save(out, force=force)
     told = f"{counted(made.about['words'], 'word')}, {counted(len(made.pieces), 'piece')}, {made.about['nats'][-1]:.3f} nats a word"
     if not quiet:
         print(f"{told}; koktok train --segmenter dpe:{out}", file=sys.stderr)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from koktok.cli.options import MOST_THREADS, Field, Paths, Quiet, RecipeFile, size_of, sources_of
+from koktok.cli.options import MOST_THREADS, Field, Force, Paths, Quiet, RecipeFile, size_of, sources_of
 from koktok.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def train(
     sizes: Annotated[str | None, Headed(help="Sizes for --frontier, separated by commas. [--vocab-size]")] = None,
     dry_run: Annotated[bool, Headed("--dry-run", help="Say what would be done and cost.")] = False,
     log: Annotated[str | None, Headed(help="File for the trainer's log (JSON); `json` for stderr.")] = None,
+    force: Force = False,
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
@@ -88,8 +89,8 @@ def train(
         dials["jamo"] = "fallback"
     chosen = base.changed(**dials, **without, sources=())
     from koktok.cli import training_shown as shown
-    from koktok.files import check_file, check_folder
-    from koktok.formats.folder import CARD, TOKENIZER
+    from koktok.files import check_file, check_folder, refuse_another
+    from koktok.formats.folder import CARD, MARK, TOKENIZER
     from koktok.pipeline import road
     from koktok.pipeline.baseline import compare as compare_with_peers
     from koktok.pipeline.road import Options
@@ -103,21 +104,32 @@ def train(
     if dry_run:
         shown.print_estimate(sources, chosen, threads)
         return
+    again = force or ((out / MARK).is_file() and (bool(like) or _trained_so(out, chosen, sources)))
+    check_folder(out, TOKENIZER, same=lambda _: again)
     options = Options(dictionary, like, None if cache else False, lexicon, threads, measured=True)
     if frontier:
-        _draw(sources, chosen, out, _sizes(sizes) if sizes else [chosen.train.vocab_size], options, quiet=quiet)
+        _draw(
+            sources,
+            chosen,
+            out,
+            _sizes(sizes) if sizes else [chosen.train.vocab_size],
+            options,
+            force=force,
+            quiet=quiet,
+        )
         return
     if log is not None and log != "json":  # what is wrong with its place is better told now than behind the training
         if not Path(log).absolute().parent.is_dir():
             raise InputError(f"there is no folder for the log `{log}`", hint="--log json")
-        check_file(log, shown.is_log)
+        if check_file(log, shown.is_log).is_file() and Path(log).stat().st_size and not again:
+            raise refuse_another(Path(log), "log")
     with Talk(quiet=quiet) as talk:
         made = road.train(sources, chosen, **vars(replace(options, tell=shown.announced(talk, chosen))))
         talk("measure", 0, None)
         if compare and not made.reading.pruned:
             shown.tell_of_peer(made, talk)
         compared = compare_with_peers(made, peer=compare)
-        made.save(out, compared.rows)
+        made.save(out, compared.rows, force=force)
     shown.print_training(made, compared, out)
     for line in summary(made.log):
         talk.note(line)
@@ -125,8 +137,42 @@ def train(
         shown.write_log(log, {**made.log, "stages_seconds": made.seconds, "digest": made.tokenizer.vocab.digest()})
 
 
+def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool:
+    """Whether a folder came of this recipe and this text, as far as that can be told before the training."""
+    from koktok.count.count_files import about
+    from koktok.errors import ArtifactError
+    from koktok.formats.folder import MARK, read_folder
+    from koktok.recipe import Recipe
+    from koktok.text.records import STDIN, ReadReport
+    from koktok.text.sources import read_blocks
+
+    if (folder / "frontier.json").is_file():
+        return Recipe.load(folder / MARK) == recipe
+    try:
+        there = read_folder(folder)[0]
+    except ArtifactError:
+        return False
+    if there.sources and any(path == STDIN or about(path) for source in sources for path in source.paths):
+        digests = {source.name: source.digest for source in there.sources}  # the end will tell
+    else:
+        report = ReadReport()
+        for _ in read_blocks(sources, report=report):
+            pass
+        digests = report.digests
+    ours = [(source.name, source.weight, digests.get(source.name)) for source in sources]
+    theirs = [(source.name, source.weight, source.digest) for source in there.sources]
+    return ours == theirs and there.model_copy(update={"sources": (), "holdout": recipe.holdout}) == recipe
+
+
 def _draw(
-    sources: Sequence[Source], recipe: Recipe, out: Path, sizes: list[int], options: Options, *, quiet: bool
+    sources: Sequence[Source],
+    recipe: Recipe,
+    out: Path,
+    sizes: list[int],
+    options: Options,
+    *,
+    force: bool,
+    quiet: bool,
 ) -> None:
     """The curve: a table and a plot on stdout; the same, a drawing and the recipe in the folder."""
     import json
@@ -145,7 +191,7 @@ def _draw(
         "frontier.svg": draw(rows, against),
         MARK: recipe.to_toml(),
     }
-    write_folder(out, files, TOKENIZER)
+    write_folder(out, files, TOKENIZER, force=force)
     if sys.stdout.isatty():
         table(TITLE, COLUMNS, cells(rows, against))
         print("★ no other point has both fewer tokens and a higher F1\n")

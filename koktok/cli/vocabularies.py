@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from koktok.cli.options import Quiet, sources_of
+from koktok.cli.options import Force, Quiet, sources_of
 
 vocabulary_app = typer.Typer(
     help="Ready vocabularies, which travel with koktok: wherever a tokenizer may stand, `koktok:NAME`.",
@@ -53,18 +53,20 @@ def vocabulary_show(name: Name) -> None:
 def vocabulary_get(
     name: Name,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write. [NAME]", show_default=False)] = None,
+    force: Force = False,
 ) -> None:
     """Write the folder of a vocabulary, which transformers, tokenizers and sentencepiece open; print its name."""
     from koktok.vocabularies import find
 
     ready = find(name)
-    print(ready.write(out or Path(ready.name)))
+    print(ready.write(out or Path(ready.name), force=force))
 
 
 @vocabulary_app.command("build")
 def vocabulary_build(
     name: Name,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write. [NAME]", show_default=False)] = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a vocabulary again by its recipe, and say whether its folder is that which travels with koktok, bit for bit.
@@ -80,12 +82,14 @@ def vocabulary_build(
     from koktok.vocabularies import find
 
     ready = find(name)
-    folder = check_folder(out or Path(ready.name), TOKENIZER, (CARD,))
+    folder = check_folder(
+        out or Path(ready.name), TOKENIZER, (CARD,), same=lambda there: force or not ready.differences(there)
+    )
     sources = sources_of([*ready.text], None, [], quiet=quiet)
     with Talk(quiet=quiet) as talk:
         made = road.train(sources, ready.recipe, tell=announced(talk, ready.recipe), measured=True)
         talk("measure", 0, None)
-        made.save(folder, compare(made).rows)
+        made.save(folder, compare(made).rows, force=force)
         differs = ready.differences(folder)
         if differs:
             talk.note(f"not as they travel with koktok: {', '.join(differs)}")

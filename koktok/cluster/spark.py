@@ -322,6 +322,7 @@ def count_to_files(
     field: str | None = None,
     runs: bool = False,
     min_count: int = 1,
+    force: bool = True,
 ) -> ReadReport:
     """Count documents into the files that `koktok count --holdout-by documents` writes, byte for byte.
 
@@ -338,6 +339,8 @@ def count_to_files(
         Count runs of words too.
     min_count : int
         Words that come less often are left out.
+    force : bool
+        Whether another count may be replaced.
 
     Returns
     -------
@@ -367,9 +370,11 @@ def count_to_files(
         left = dict(files)
         for kind, found in tables:
             said = About("runs" if kind == RUNS else "words", covered)
-            write_counts(left.pop(kind), (part for _, part in found), said, min_count=min_count)
+            write_counts(left.pop(kind), (part for _, part in found), said, min_count=min_count, force=force)
         for kind, file in left.items():  # no text, no words
-            write_counts(file, (), About("runs" if kind == RUNS else "words", covered), min_count=min_count)
+            write_counts(
+                file, (), About("runs" if kind == RUNS else "words", covered), min_count=min_count, force=force
+            )
     return report
 
 

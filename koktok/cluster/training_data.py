@@ -183,4 +183,4 @@ def write_to_folder(
         counts = [sum(some) for some in zip(*(one["n_instances"] for one in manifests), strict=True)]
         return {**same, "packed": [one["packed"] for one in manifests], "n_instances": counts}
 
-    return resumable(out, run, make)
+    return resumable(out, run, make, same=lambda _: False)

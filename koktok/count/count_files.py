@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from koktok.count.counts import Dropped
 from koktok.errors import InputError
-from koktok.files import write_file
+from koktok.files import checked, write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,8 +26,18 @@ FORMAT = 2
 """Version of the file; a newer one is refused, an older one is read for ever. Files of words of format 1 had `documents`."""
 
 _KEY = "koktok.counts"
+_AGAIN = "koktok count TEXT ... -o counts.parquet"
 _GROUP = 1 << 20  # rows that are written and read at once
+_MOST = 1 << 53
+"""Words of a count; above it sums would be no whole numbers any more."""
 _NOTHING = Dropped()
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The version of a file."""
+
+    format: int
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,9 @@ def runs_file(file: Path) -> Path:
     return file.with_name(f"{file.stem}.runs{file.suffix}")
 
 
-def write_counts(file: Path, parts: Iterable[pl.DataFrame], said: About, *, min_count: int = 1) -> Dropped:
+def write_counts(
+    file: Path, parts: Iterable[pl.DataFrame], said: About, *, min_count: int = 1, force: bool = True
+) -> Dropped:
     """Write tables that come in order, part by part; words below `min_count` are left out, and the file says how many.
 
     Returns
@@ -148,7 +160,7 @@ def write_counts(file: Path, parts: Iterable[pl.DataFrame], said: About, *, min_
         table = register_io_source(kept, schema=schema, validate_schema=True)
         table.sink_parquet(fresh, compression="zstd", row_group_size=_GROUP, metadata=metadata)
 
-    write_file(file, write, ours=is_count_file)
+    write_file(file, write, ours=is_count_file, force=force, what="count")
     return Dropped(words, gone, of)
 
 
@@ -184,14 +196,11 @@ def about(file: Path) -> About | None:
         return None
     if found is None:
         return None
-    values: dict[str, Any] = json.loads(found)
-    if values["format"] > FORMAT:
-        raise InputError(
-            f"the count file `{file}` has format {values['format']}; this koktok reads up to {FORMAT}",
-            hint="pip install -U koktok",
-        )
-    sources = tuple(Counted(**source) for source in values["sources"])
-    return About(values["kind"], sources, values["min_count"], Dropped(**values["dropped"]))
+    what = f"the count file `{file}`"
+    written = checked(_Written, found, what, hint=_AGAIN).format
+    if written > FORMAT:
+        raise InputError(f"{what} has format {written}; this koktok reads up to {FORMAT}", hint="pip install -U koktok")
+    return checked(About, found, what, hint=_AGAIN)
 
 
 def read_counts(file: Path) -> pl.LazyFrame:
@@ -206,5 +215,19 @@ def read_counts(file: Path) -> pl.LazyFrame:
 
     said = about(file)
     if said is None:
-        raise InputError(f"`{file}` is no count file, or damaged", hint="koktok count TEXT ... -o counts.parquet")
-    return pl.scan_parquet(file, glob=False).select(_columns(said.kind))
+        raise InputError(f"`{file}` is no count file, or damaged", hint=_AGAIN)
+    table, columns = pl.scan_parquet(file, glob=False), _columns(said.kind)
+    try:
+        types = table.collect_schema()
+        wanted = {name: pl.String if name == "word" else pl.UInt64 for name in columns}
+        if wrong := [name for name in columns if types.get(name) != wanted[name]]:
+            got = types.get(wrong[0], "no such column")
+            raise InputError(
+                f"the column `{wrong[0]}` of the count file `{file}`: expected {wanted[wrong[0]]}, got {got}",
+                hint=_AGAIN,
+            )
+        if int(table.select(pl.max_horizontal(pl.col(columns[1:]).cast(pl.Float64).sum())).collect().item()) > _MOST:
+            raise InputError(f"the count file `{file}` counts more than {_MOST:,} words; expected less", hint=_AGAIN)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"the count file `{file}` is damaged: {error}", hint=_AGAIN) from error
+    return table.select(columns)

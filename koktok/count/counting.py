@@ -703,4 +703,9 @@ def shard_of(file: Path) -> Shard:
         words = frame.select("word").collect()["word"]
     except pl.exceptions.PolarsError as error:
         raise InputError(f"the count file `{file}` is damaged: {error}") from error
+    if words.null_count() or not (words[1:] > words[:-1]).all():
+        raise InputError(
+            f"the words of the count file `{file}` stand twice, or in no order; expected each once, by code point",
+            hint="koktok count TEXT ... -o counts.parquet",
+        )
     return Shard(frame, len(words), words.gather_every(_STEP))

@@ -138,7 +138,7 @@ class Dpe:
             for word, at in zip(some, tree.word.tolist(), strict=True)
         }
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, *, force: bool = True) -> Path:
         """Write the folder: `dpe.safetensors`, `dpe.json`, and a list with their digests.
 
         Raises
@@ -148,7 +148,7 @@ class Dpe:
         """
         content = {"format": FORMAT, **self.about, **json.loads(_listed(self))}
         shown = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-        return write_folder(folder, {"dpe.json": shown, "dpe.safetensors": _packed(self.weights)}, FOLDER)
+        return write_folder(folder, {"dpe.json": shown, "dpe.safetensors": _packed(self.weights)}, FOLDER, force=force)
 
     @classmethod
     def load(cls, folder: str | Path) -> Dpe:

@@ -20,7 +20,7 @@ import numpy as np
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extend.extension_files import FOLDER, read_extension
 from koktok.extend.fewer import is_pruned, read_pruned
-from koktok.files import Product, check_folder, write_folder
+from koktok.files import Product, check_folder, typed, write_folder
 from koktok.progress import Tell
 
 if TYPE_CHECKING:
@@ -223,6 +223,7 @@ def apply_extension(
     *,
     method: str = "mean",
     pad_to: int = 1,
+    force: bool = True,
     tell: Tell = lambda _stage, _done, _total: None,
 ) -> list[str]:
     """Write a model that has rows for the new ids; returns what was done, in sentences.
@@ -239,6 +240,8 @@ def apply_extension(
         One of `METHODS`.
     pad_to : int
         Where the matrices grow, to a multiple of this.
+    force : bool
+        Whether another model that koktok wrote at `out` may be replaced.
     tell : callable
         Progress, in bytes.
 
@@ -264,6 +267,11 @@ def apply_extension(
     else:
         plan = _gathered(table, shards, pad_to, source)
     skipped = [entry.name for entry in sorted(source.iterdir()) if entry.is_dir()]
+    leave = [entry for folder in (source, place) for entry in folder.iterdir() if _leads_out(entry)]
+    if needed := [entry for entry in leave if entry.name in {"config.json", *(shard.file.name for shard in shards)}]:
+        raise ArtifactError(
+            f"`{needed[0]}` is a link that leads out of the folder", hint=f"cp -rL {typed(source)} A-COPY"
+        )
     replaced = {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "config.json"}
     replaced |= {
         "added_tokens.json",
@@ -278,10 +286,10 @@ def apply_extension(
 
     def write(staged: Path) -> None:
         for entry in sorted(source.iterdir()):
-            if entry.is_file() and entry.name not in replaced and not entry.name.startswith("."):
+            if entry.is_file() and entry.name not in replaced and not entry.name.startswith(".") and entry not in leave:
                 shutil.copyfile(entry, staged / entry.name)
         for entry in sorted(place.iterdir()):
-            if entry.is_file() and entry.name not in (FOLDER.manifest, "README.md", "init.npz"):
+            if entry.is_file() and entry.name not in (FOLDER.manifest, "README.md", "init.npz") and entry not in leave:
                 shutil.copyfile(entry, staged / entry.name)
         done = 0
         for shard in shards:
@@ -300,11 +308,20 @@ def apply_extension(
                 (staged / "generation_config.json").write_text(_shown(_moved(ids, table)), encoding="utf-8")
         (staged / "config.json").write_text(_shown(changed), encoding="utf-8")
 
-    write_folder(out, write, MODEL)
+    write_folder(out, write, MODEL, force=force)
     notes = [*plan.notes]
     if skipped:
         notes.append(f"folders inside the model were not copied: {', '.join(skipped)}")
+    if leave:
+        notes.append(f"links that lead elsewhere were not followed: {', '.join(entry.name for entry in leave)}")
     return notes
+
+
+def _leads_out(file: Path) -> bool:
+    """Whether a link in a folder leads out of it; the Hub's cache keeps a model's files beside its folder."""
+    home = file.parent.resolve()
+    homes = [home, home.parent.parent / "blobs"] if home.parent.name == "snapshots" else [home]
+    return file.is_symlink() and not any(file.resolve().is_relative_to(one) for one in homes)
 
 
 def _config(model: Path) -> dict[str, Any]:

@@ -80,6 +80,7 @@ def prune(
     keep_scripts: Sequence[str] = (),
     pattern: str | None = None,
     specials: Mapping[str, int] | None = None,
+    force: bool = True,
     tell: Tell = silent,
 ) -> Pruned:
     """Take pieces that the text never uses out of a vocabulary, prove that the text keeps its pieces, and write its folder.
@@ -97,6 +98,8 @@ def prune(
         A piece with a letter of one of these Unicode scripts stays (Latin,Han,Hangul).
     pattern, specials
         For tiktoken ranks.
+    force : bool
+        Whether another tokenizer that koktok wrote at `out` may be replaced.
     tell : callable
         Progress.
 
@@ -140,7 +143,7 @@ def prune(
         looked += len(lines)
         tell("verify", looked, n)
     notes = (*base.notes, f"{looked:,} lines of the text have the pieces they had")
-    return Pruned(tuple(removed), int(kept.sum()), looked, notes, write_folder(out, files, FOLDER))
+    return Pruned(tuple(removed), int(kept.sum()), looked, notes, write_folder(out, files, FOLDER, force=force))
 
 
 def _batches(given: Any) -> Iterator[list[str]]:

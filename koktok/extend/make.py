@@ -72,6 +72,7 @@ def extend(
     specials: Mapping[str, int] | None = None,
     threads: int | None = None,
     cache: Path | bool | None = None,
+    force: bool = True,
     tell: Tell = silent,
 ) -> Made:
     """Learn Korean pieces for a tokenizer, prove the extension, and write its folder.
@@ -108,6 +109,8 @@ def extend(
         For tiktoken ranks: the name of a pattern, or a regular expression.
     specials : mapping of str to int, optional
         For tiktoken ranks: special tokens with their ids.
+    force : bool
+        Whether another extension that koktok wrote at `out` may be replaced.
     tell : callable
         Progress.
 
@@ -135,6 +138,8 @@ def extend(
     check_folder(out, FOLDER)
     base = reference if isinstance(reference, Base) else open_base(str(reference), pattern=pattern, specials=specials)
     reading = read(text_of(text), holdout=holdout, threads=threads, tell=tell)
+    if not force:
+        check_folder(out, FOLDER, same=lambda folder: _learnt_in(folder) == (reading.train.digest(), add))
     workers = supervised(segmenter, user_dictionary=user_dictionary, processes=threads)
     asked = (
         workers
@@ -169,8 +174,17 @@ def extend(
     files["README.md"] = card(
         extension, learnt.points, held=held, model=CostModel(*model) if model else None, notes=notes
     ).encode()
-    folder = write_folder(out, files, FOLDER)
+    folder = write_folder(out, files, FOLDER, force=force)
     return Made(extension, learnt.points, looked, tuple(notes), folder)
+
+
+def _learnt_in(folder: Path) -> tuple[str, int]:
+    """Digest of the words that the extension in a folder was learnt from, and how many pieces it has."""
+    try:
+        told = json.loads((folder / EXTENSION).read_text(encoding="utf-8"))
+        return told["counts"], len(told["pieces"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return "", 0
 
 
 def _proven(base: Base, new: Base, told: Mapping[str, Any]) -> int:

@@ -1,24 +1,37 @@
-"""Whole-or-nothing writing, the cache folder, digests.
+"""Whole-or-nothing writing, runs that resume, the cache folder.
 
 In: a path, and contents or a function that writes them. Out: a file or a folder that is there whole or not at all, in which
-nothing is deleted or replaced that koktok did not write.
+nothing is deleted or replaced that koktok did not write (law 12). Reading changes nothing.
 """
 
-from koktok.files.checkpoint import Checkpoint, noted_files, whole
-from koktok.files.file import check_file, write_file
-from koktok.files.product import Product, check_folder, publish, read_settled, scratch, settle, sweep, write_folder
-from koktok.files.run import read_manifest, resumable, writing
-from koktok.files.workplace import (
+from koktok.files.checked import checked, read_bounded
+from koktok.files.paths import (
     LOCK,
     cache_dir,
+    is_plain,
     path_of,
     place_of,
     probe,
+    scratch,
     sha256_of,
     sync,
     typed,
     workplace,
     workplace_of,
+)
+from koktok.files.resume import Checkpoint, noted_files, read_manifest, resumable, whole, writing
+from koktok.files.write import (
+    Product,
+    check_file,
+    check_folder,
+    is_intact,
+    publish,
+    read_whole,
+    refuse_another,
+    settle,
+    sweep,
+    write_file,
+    write_folder,
 )
 
 __all__ = [
@@ -28,13 +41,18 @@ __all__ = [
     "cache_dir",
     "check_file",
     "check_folder",
+    "checked",
+    "is_intact",
+    "is_plain",
     "noted_files",
     "path_of",
     "place_of",
     "probe",
     "publish",
+    "read_bounded",
     "read_manifest",
-    "read_settled",
+    "read_whole",
+    "refuse_another",
     "resumable",
     "scratch",
     "settle",

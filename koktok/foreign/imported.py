@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.files import path_of, read_settled, typed, write_folder
+from koktok.files import path_of, read_whole, typed, write_folder
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.sentencepiece_adapter import SentencePiece
@@ -297,15 +297,15 @@ class ImportedTokenizer(AnyTokenizer):
             raise UsageError(f"what runs `{self.adapter.spec}` has no decoder")
         return text
 
-    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
+    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
         """Write a folder that `koktok.load` reads: the definition as it came, and koktok.toml.
 
         Parameters
         ----------
         path : str or Path
             A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
-        extra : mapping, optional
-            More files for the folder.
+        extra, force
+            As `Tokenizer.save`.
 
         Raises
         ------
@@ -327,7 +327,7 @@ class ImportedTokenizer(AnyTokenizer):
             "exact": self.exact,
         }
         mark = tomli_w.dumps({"imported": table, "signature": self.signature})
-        return write_folder(path, with_extra({MARK: mark, **files}, extra), TOKENIZER)
+        return write_folder(path, with_extra({MARK: mark, **files}, extra), TOKENIZER, force=force)
 
     def _encoding(self, ids: list[int], offsets: list[tuple[int, int]]) -> Encoding:
         tokens = self.vocab.tokens
@@ -362,7 +362,7 @@ def load_folder(path: str | Path) -> Tokenizer | ImportedTokenizer:
     def read() -> Tokenizer | ImportedTokenizer:
         return load_imported(folder) if is_imported(folder) else Tokenizer(*read_folder(folder))
 
-    return read_settled(folder, TOKENIZER, read)
+    return read_whole(folder, TOKENIZER, read)
 
 
 def load_imported(folder: str | Path) -> ImportedTokenizer:

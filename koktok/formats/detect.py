@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from koktok.errors import ArtifactError
-from koktok.files import typed
+from koktok.files import read_bounded, typed
 from koktok.formats.folder import MARK
 from koktok.formats.tiktoken import SPEC, ranks_from_text
 from koktok.vocab import UNKNOWN
@@ -31,6 +31,9 @@ NAMES: Final[dict[str, str]] = {
     "plain": "a list of pieces",
 }
 """Each kind in words."""
+
+_MOST = 1 << 28
+"""Bytes of a file; the largest tokenizers that there are have less than a fifth of that."""
 
 IN_A_FOLDER = (
     *("tokenizer.json", "tokenizer.model", SPEC, "vocab.txt", "*.model"),
@@ -100,10 +103,7 @@ def _merges(vocab: Path) -> bool:
 
 
 def _kind(path: Path) -> DetectedKind:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ArtifactError(f"`{path}` cannot be read: {error}", hint="koktok import FILE --out FOLDER") from error
+    data = read_bounded(path, _MOST, "the file of a tokenizer", "koktok import FILE --out FOLDER")
     if not data.strip():
         raise ArtifactError(f"`{path}` is empty", hint="fetch it again")
     if data[:4] == b"GGUF":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.files import Product
+from koktok.files import Product, read_bounded
 from koktok.formats import hf, hf_config, plain, sentencepiece
 from koktok.recipe import FORMAT, Recipe
 from koktok.vocab import Vocab
@@ -22,6 +22,9 @@ MARK = "koktok.toml"
 """The file by which koktok knows a folder as its own."""
 
 CARD = "README.md"
+
+_MOST = 1 << 28
+"""Bytes of a file; the largest tokenizers that there are have less than a fifth of that."""
 
 _READ = ("special_tokens_map.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json")
 """What libraries look for in the folder of a tokenizer."""
@@ -128,7 +131,7 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
     file = folder / ("vocab.json" if own else "tokenizer.json")
     try:
         toml = (folder / MARK).read_text(encoding="utf-8")
-        data = file.read_bytes()
+        data = read_bounded(file, _MOST, "the file of a tokenizer")
         text = data.decode("utf-8")
         tables = tomllib.loads(toml)
         signature, written = tables.get("signature", {}), tables.get("recipe", {})
@@ -152,7 +155,12 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
         )
     kind = signature.pop("kind", None)
     digest, sealed = signature.pop("vocab", None), signature.pop("seal", None) == seal_of(data)
-    vocab = plain.vocab_from_json(text) if own else hf.vocab_from_json(text, kind, sealed=sealed)
+    try:
+        vocab = plain.vocab_from_json(text) if own else hf.vocab_from_json(text, kind, sealed=sealed)
+    except ArtifactError as error:
+        raise ArtifactError(
+            f"`{file}`: {error.message}", hint=error.hint or "copy the folder again, or train again"
+        ) from error
     if not sealed and vocab.digest() != digest:
         raise ArtifactError(
             f"the vocabulary in `{file}` is not the one that {MARK} was written with",

@@ -214,7 +214,7 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
     return found
 
 
-def write(table: GgufVocab, path: str | Path, *, name: str = "koktok") -> Path:
+def write(table: GgufVocab, path: str | Path, *, name: str = "koktok", force: bool = True) -> Path:
     """Write the file, or nothing.
 
     Parameters
@@ -222,6 +222,8 @@ def write(table: GgufVocab, path: str | Path, *, name: str = "koktok") -> Path:
     path : str or Path
     name : str
         What the file calls itself (general.name).
+    force : bool
+        Whether another vocabulary that koktok wrote there may be replaced.
 
     Raises
     ------
@@ -230,7 +232,7 @@ def write(table: GgufVocab, path: str | Path, *, name: str = "koktok") -> Path:
     UsageError, InputError
         When the place is a folder or a file that koktok did not write, or cannot be written to.
     """
-    return write_file(path, lambda fresh: _write(table, fresh, name), ours=may_be_ours)
+    return write_file(path, lambda fresh: _write(table, fresh, name), ours=may_be_ours, force=force, what="vocabulary")
 
 
 BY_ID = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight")

@@ -35,6 +35,10 @@ LEAST_COVERAGE: Final = 0.8
 """A gold that can score fewer of its words is none: UD_Korean-PUD has 17 %, its words are stems and particles, not morphemes."""
 
 
+MOST = 1000
+"""Characters and morphemes of a word of gold; laying morphemes on a word takes the product of both."""
+
+
 def read_gold(
     path: str | Path, *, name: str | None = None, kind: str | None = None, human: bool | None = None
 ) -> GoldCorpus:
@@ -70,6 +74,14 @@ def read_gold(
         read = [*_READERS[kind](lines)]
     except (IndexError, ValueError) as error:
         raise InputError(f"the gold file `{path}` is no {kind}: {error}") from error
+    long = (
+        form for words, _ in read for form, parts, *_ in words if max(len(form), *map(len, parts), len(parts)) > MOST
+    )
+    if (form := next(long, None)) is not None:
+        raise InputError(
+            f"a word of the gold file `{path}`, {form[:20]!r} …, has {len(form):,} characters or more morphemes; expected at most {MOST:,}",
+            hint="a word is what stands between spaces",
+        )
     if not read:
         raise InputError(
             f"the gold file `{path}` holds no sentence",

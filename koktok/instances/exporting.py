@@ -22,7 +22,7 @@ import numpy as np
 
 from koktok.bulk.arrays import TokenArray
 from koktok.bulk.shards import write_megatron
-from koktok.errors import MissingExtraError, UsageError
+from koktok.errors import ArtifactError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, resumable
 from koktok.instances.masking import IGNORED
 from koktok.instances.packing import Packed, arrow
@@ -34,12 +34,17 @@ _CHUNK = 1 << 12  # rows of a chunk that is compressed as one
 def batches_of(folder: str | Path, shard: dict[str, Any]) -> Iterator[Any]:
     """The record batches of a shard of instances, mapped."""
     pa = arrow()
-    with pa.memory_map(str(Path(folder) / f"{shard['name']}.arrow")) as file:
-        reader = pa.ipc.open_file(file)
-        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+    path = Path(folder) / f"{shard['name']}.arrow"
+    try:
+        with pa.memory_map(str(path)) as file:
+            reader = pa.ipc.open_file(file)
+            for i in range(reader.num_record_batches):
+                yield reader.get_batch(i)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ArtifactError(f"`{path}` is damaged: {error}", hint="koktok instances TOKENIZER TEXT ...") from error
 
 
-def to_hdf5(folder: str | Path, out: str | Path) -> dict[str, Any]:
+def to_hdf5(folder: str | Path, out: str | Path, *, force: bool = False) -> dict[str, Any]:
     """Write instances as NVIDIA's hdf5 files, one a shard; returns the manifest.
 
     Parameters
@@ -48,6 +53,8 @@ def to_hdf5(folder: str | Path, out: str | Path) -> dict[str, Any]:
         Of `write_instances`, of kind `bert` or `mlm`, with masks.
     out : str or Path
         A folder that is not there yet, or empty.
+    force : bool
+        Whether other files that koktok wrote there may be replaced.
 
     Raises
     ------
@@ -87,10 +94,10 @@ def to_hdf5(folder: str | Path, out: str | Path) -> dict[str, Any]:
             notes.add({"name": shard["name"], "instances": shard["instances"]}, [name])
         return {"n_instances": sum(part["instances"] for part in notes.parts)}
 
-    return resumable(out, run, make, again=True)
+    return resumable(out, run, make, force=force)
 
 
-def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False) -> dict[str, Any]:
+def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False, force: bool = False) -> dict[str, Any]:
     """Write a packed folder as Megatron's files, one pair a shard; returns the manifest.
 
     Parameters
@@ -100,6 +107,8 @@ def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False) -> 
         A folder that is not there yet, or empty.
     documents : bool
         A sequence is a document with the end token behind it, not a sentence.
+    force : bool
+        Whether other files that koktok wrote there may be replaced.
 
     Raises
     ------
@@ -132,7 +141,7 @@ def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False) -> 
             notes.add({"name": told["name"], "sequences": len(tokens)}, names)
         return {"n_sequences": sum(part["sequences"] for part in notes.parts)}
 
-    return resumable(out, run, make, again=True)
+    return resumable(out, run, make, force=force)
 
 
 def _digest(manifest: dict[str, Any]) -> str:

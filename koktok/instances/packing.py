@@ -169,6 +169,7 @@ def write_packed(
     threads: int | None = None,
     report: ReadReport | None = None,
     tell: Tell | None = None,
+    force: bool = False,
 ) -> Packed:
     """Encode the documents of sources into a folder; goes on where a run that was stopped has left off.
 
@@ -196,6 +197,8 @@ def write_packed(
         Filled in while reading.
     tell : callable, optional
         Called with ("pack", bytes read, all bytes or None).
+    force : bool
+        Whether another folder of this kind that koktok wrote there may be replaced.
 
     Raises
     ------
@@ -253,7 +256,7 @@ def write_packed(
         counts = {f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")}
         return {**counts, "cleaned": clean.told() if clean else {}}
 
-    return Packed(Path(out), resumable(out, run, make, again=True))
+    return Packed(Path(out), resumable(out, run, make, force=force))
 
 
 def _bytes(source: Source) -> int | None:

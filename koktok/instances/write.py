@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from koktok.bulk.encoder import workers_of
-from koktok.errors import InputError, UsageError
-from koktok.files import Checkpoint, read_manifest, resumable
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.files import Checkpoint, checked, read_manifest, resumable
 from koktok.instances.packing import Packed, arrow
 from koktok.instances.plan import InstanceBatch, Instances, Plan
 from koktok.progress import Tell
@@ -54,6 +55,7 @@ def write_instances(
     shard_instances: int = SHARD_INSTANCES,
     workers: int | None = None,
     tell: Tell | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Write the instances of all epochs into a folder; goes on where a run that was stopped has left off.
 
@@ -73,6 +75,8 @@ def write_instances(
         The default is one for each core; the files are the same for any number.
     tell : callable, optional
         Called with ("instances", done, all).
+    force : bool
+        Whether another folder of this kind that koktok wrote there may be replaced.
 
     Returns
     -------
@@ -134,7 +138,38 @@ def write_instances(
         text = {key: packed.manifest[key] for key in ("n_documents", "n_tokens", "sources", "cleaning", "cleaned")}
         return {"n_instances": counts, "text": text}
 
-    return resumable(out, run, make, again=True)
+    return resumable(out, run, make, force=force)
+
+
+_MOST_IDS = 1 << 24
+"""More than any vocabulary has."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    kind: str
+    length: int
+
+
+@dataclass(frozen=True)
+class _Shard:
+    epoch: int
+    instances: int
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    """What readers of a manifest rely on."""
+
+    plan: _Plan
+    epochs: int
+    masked: bool
+    vocab_size: int
+    roles: dict[str, int]
+    specials: list[int]
+    excluded: list[tuple[int, int]]
+    n_instances: list[int]
+    shards: list[_Shard]
 
 
 def manifest_of(folder: str | Path) -> dict[str, Any]:
@@ -146,7 +181,22 @@ def manifest_of(folder: str | Path) -> dict[str, Any]:
         When it is none, or one of a newer koktok.
     """
     hint = "koktok instances TOKENIZER TEXT --out FOLDER"
-    return read_manifest(folder, "instances", LAYOUT, wrong="holds no instances", hint=hint)
+    manifest = read_manifest(folder, "instances", LAYOUT, wrong="holds no instances", hint=hint)
+    found = checked(_Manifest, json.dumps(manifest), f"the manifest of `{folder}`", hint)
+    size, ids = (
+        found.vocab_size,
+        [*found.roles.values(), *found.specials, *(i for span in found.excluded for i in span)],
+    )
+    if not 0 < size <= _MOST_IDS or not all(0 <= i <= size for i in ids) or found.plan.length < 1:
+        raise ArtifactError(
+            f"the manifest of `{folder}` has {size:,} ids; expected at most {_MOST_IDS:,}, and its own ids below",
+            hint=hint,
+        )
+    if not all(0 <= shard.epoch < found.epochs <= len(found.n_instances) for shard in found.shards):
+        raise ArtifactError(
+            f"the manifest of `{folder}` has a shard of another epoch than its {found.epochs}", hint=hint
+        )
+    return manifest
 
 
 def _write_shard(path: Path, made: Instances, first: int, last: int) -> None:

@@ -88,6 +88,7 @@ def save_with_kiwi(
     *,
     user_dictionary: str | Path | None = None,
     extra: Mapping[str, str | bytes] | None = None,
+    force: bool = True,
 ) -> Path:
     """Write a folder whose `AutoTokenizer` asks Kiwi while it reads.
 
@@ -101,8 +102,8 @@ def save_with_kiwi(
         A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
     user_dictionary : str or Path, optional
         Dictionary for Kiwi; a copy goes into the folder.
-    extra : mapping, optional
-        More files for the folder.
+    extra, force
+        As `Tokenizer.save`.
 
     Raises
     ------
@@ -122,7 +123,7 @@ def save_with_kiwi(
             files[DICTIONARY] = Path(user_dictionary).read_bytes()
         except OSError as error:
             raise InputError(f"the user dictionary `{user_dictionary}` cannot be read: {error}") from error
-    return write_folder(path, with_extra(files, extra), TOKENIZER)
+    return write_folder(path, with_extra(files, extra), TOKENIZER, force=force)
 
 
 def with_class(config: str, settings: Mapping[str, Any]) -> str:

@@ -132,7 +132,7 @@ class Training:
     analyser_peak: int = 0
     silver: SegmentedCounts | None = None
 
-    def save(self, folder: str | Path, figures: Sequence[SilverRow] = ()) -> Path:
+    def save(self, folder: str | Path, figures: Sequence[SilverRow] = (), *, force: bool = True) -> Path:
         """Write the tokenizer with its model card, which shows these figures; see `Tokenizer.save`."""
         held = self.reading.held.total
         corpora = _corpora(self.tokenizer.recipe.sources)
@@ -151,7 +151,7 @@ class Training:
             ],
             languages=[*dict.fromkeys(("ko", *(code for corpus in corpora.values() for code in corpus.languages)))],
         )
-        return self.tokenizer.save(folder, extra={CARD: card})
+        return self.tokenizer.save(folder, extra={CARD: card}, force=force)
 
 
 @dataclass(frozen=True)

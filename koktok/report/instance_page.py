@@ -145,6 +145,12 @@ def _masking(found: InstanceStatistics) -> list[Sheet]:
     ]
 
 
+def is_statistics_page(path: Path) -> bool:
+    """Whether a file is one that `statistics_page` made."""
+    with path.open("rb") as file:
+        return b'<meta name="generator" content="koktok instances">' in file.read(512)
+
+
 def statistics_page(found: InstanceStatistics, name: str) -> str:
     """The page, in one file.
 

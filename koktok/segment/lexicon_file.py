@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from koktok.errors import AnalyserError, InputError
-from koktok.files import write_file
+from koktok.files import checked, write_file
 from koktok.segment import Segmenter
 from koktok.segment.packed import packed_rows, unpack
 from koktok.segment.policy import Morpheme
@@ -29,8 +29,18 @@ FORMAT = 1
 """Version of the file; a newer one is refused, an older one is read for ever."""
 
 _KEY = "koktok.lexicon"
+_AGAIN = "koktok.cluster.segment.segment_to_file"
 _GROUP = 1 << 17  # rows that are written and read at once
 _PART = 1 << 16  # words that are analysed at once
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a lexicon says of itself."""
+
+    format: int
+    signature: str
+    quarantined: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -58,15 +68,24 @@ class Lexicon:
         InputError
             When it is none, or of a newer koktok.
         """
-        found = _metadata(Path(file))
-        if found is None:
-            raise InputError(f"`{file}` is no lexicon, or damaged", hint="koktok.cluster.segment.segment_to_file")
-        if found["format"] > FORMAT:
+        import polars as pl
+
+        metadata = _metadata(Path(file))
+        if metadata is None:
+            raise InputError(f"`{file}` is no lexicon, or damaged", hint=_AGAIN)
+        found = checked(_Said, metadata, f"the lexicon `{file}`", hint=_AGAIN)
+        if found.format > FORMAT:
             raise InputError(
-                f"the lexicon `{file}` has format {found['format']}; this koktok reads up to {FORMAT}",
+                f"the lexicon `{file}` has format {found.format}; this koktok reads up to {FORMAT}",
                 hint="pip install -U koktok",
             )
-        return cls(Path(file), found["signature"], found["quarantined"])
+        types = pl.read_parquet_schema(file)
+        if wrong := [name for name in ("word", "row") if types.get(name) != pl.String]:
+            got = types.get(wrong[0], "no such column")
+            raise InputError(
+                f"the column `{wrong[0]}` of the lexicon `{file}`: expected String, got {got}", hint=_AGAIN
+            )
+        return cls(Path(file), found.signature, found.quarantined)
 
     @property
     def frame(self) -> pl.LazyFrame:
@@ -76,14 +95,13 @@ class Lexicon:
         return pl.scan_parquet(self.file, glob=False).select("word", "row")
 
 
-def _metadata(file: Path) -> dict[str, Any] | None:
+def _metadata(file: Path) -> str | None:
     import polars as pl
 
     try:
-        found = pl.read_parquet_metadata(file).get(_KEY)
+        return pl.read_parquet_metadata(file).get(_KEY)
     except (OSError, pl.exceptions.PolarsError):  # no Parquet
         return None
-    return None if found is None else dict(json.loads(found))
 
 
 def write_lexicon(file: Path, parts: Iterable[pl.DataFrame], signature: str, quarantined: Mapping[str, str]) -> Lexicon:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
 from koktok.errors import UsageError
-from koktok.files import path_of, read_settled, write_folder
+from koktok.files import path_of, read_whole, write_folder
 from koktok.formats.folder import TOKENIZER, files_of, read_folder, with_extra
 from koktok.recipe import Recipe
 from koktok.special import Style, cut_at, special_tokens
@@ -384,7 +384,7 @@ class Tokenizer(AnyTokenizer):
 
     # --- Saving and loading -------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
+    def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
         """Write the folder that transformers, tokenizers and sentencepiece load.
 
         Kinds that Hugging Face has no model for (`ngram`, `morpheme`) get a vocab.json of ours in place of
@@ -397,6 +397,8 @@ class Tokenizer(AnyTokenizer):
             A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
         extra : mapping, optional
             More files for the folder, for instance a model card.
+        force : bool
+            False refuses to replace another tokenizer that koktok wrote there.
 
         Raises
         ------
@@ -406,7 +408,9 @@ class Tokenizer(AnyTokenizer):
         InputError
             When the disk says no; nothing half-written is left.
         """
-        return write_folder(path, with_extra(files_of(self.recipe, self.vocab, self.signature), extra), TOKENIZER)
+        return write_folder(
+            path, with_extra(files_of(self.recipe, self.vocab, self.signature), extra), TOKENIZER, force=force
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
@@ -423,7 +427,7 @@ class Tokenizer(AnyTokenizer):
             When the folder is missing, damaged, changed by hand, written by a newer koktok, or somebody else's.
         """
         folder = folder_of(path_of(path))
-        return read_settled(folder, TOKENIZER, lambda: cls(*read_folder(folder)))
+        return read_whole(folder, TOKENIZER, lambda: cls(*read_folder(folder)))
 
     from_pretrained = load  # as users of transformers type it; nothing is fetched
     from_file = load  # as users of tokenizers do

@@ -74,7 +74,9 @@ class Ids:
         given = normal if self.reader.normalized else lines
         prefix = self._tokenizer.prefix
         reads = [self.reader.reads(text, prefix=prefix) for text in given]
-        if self.reader.normalized and prefix == "first":  # the space is not put before a raw line whose first character is dropped
+        if (
+            self.reader.normalized and prefix == "first"
+        ):  # the space is not put before a raw line whose first character is dropped
             normalize = self._tokenizer.normalizer
             reads = [can and bool(normalize(line[:1])) for can, line in zip(reads, lines, strict=True)]
         read = self.reader.with_space([text for text, can in zip(given, reads, strict=True) if can], prefix=prefix)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError, UsageError, did_you_mean
-from koktok.files import cache_dir, write_folder
+from koktok.files import cache_dir, is_intact, write_folder
 from koktok.formats.folder import CARD, MARK, TOKENIZER, files_of, read_folder
 from koktok.recipe import Recipe
 from koktok.vocab import SCORE_STEP, Vocab
@@ -90,12 +90,12 @@ class ReadyVocabulary:
     def _pack(self) -> Path:
         return HERE / f"{self.name}.xz"
 
-    def write(self, folder: str | Path) -> Path:
+    def write(self, folder: str | Path, *, force: bool = True) -> Path:
         """Write its folder, which `AutoTokenizer.from_pretrained` opens; see `Tokenizer.save`."""
-        return write_folder(folder, self.files, TOKENIZER)
+        return write_folder(folder, self.files, TOKENIZER, force=force)
 
     def folder(self) -> Path:
-        """Its folder in the cache, written on first use.
+        """Its folder in the cache, written on first use, and again where a file of it was changed.
 
         Raises
         ------
@@ -104,7 +104,11 @@ class ReadyVocabulary:
         """
         digest = hashlib.sha256(self._pack.read_bytes()).hexdigest()[:16]
         place = cache_dir() / "vocabularies" / digest / self.name
-        return place if (place / TOKENIZER.manifest).is_file() else self.write(place)
+        if not is_intact(place, TOKENIZER):
+            for name in (*self.files, TOKENIZER.manifest):  # the cache is koktok's alone
+                (place / name).unlink(missing_ok=True)
+            self.write(place)
+        return place
 
 
 def ready_vocabularies() -> list[ReadyVocabulary]:

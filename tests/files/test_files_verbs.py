@@ -27,9 +27,7 @@ from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.cli import app
 from koktok.count import count_files, counting
 from koktok.errors import InputError, UsageError
-from koktok.files import workplace
-from koktok.files.checkpoint import Checkpoint
-from koktok.files.run import resumable
+from koktok.files import Checkpoint, resumable, workplace
 from koktok.pipeline import curve, road
 from koktok.text.sources import Source
 

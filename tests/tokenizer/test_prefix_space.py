@@ -103,7 +103,14 @@ def test_texts_with_special_and_added_tokens_in_their_midst_stay_exact(
     folder = trained(train={"vocab_size": 2300}, **changes)
     tokenizer, auto = Tokenizer.load(folder), AutoTokenizer.from_pretrained(str(folder))
     special = tokenizer.style.specials[-1]
-    for text in (f"앞{special}뒤", f"앞 {special} 뒤", f"{special}앞", f"{special} 앞", f" {special}", f"  앞\n {special}\n 뒤"):
+    for text in (
+        f"앞{special}뒤",
+        f"앞 {special} 뒤",
+        f"{special}앞",
+        f"{special} 앞",
+        f" {special}",
+        f"  앞\n {special}\n 뒤",
+    ):
         ids = auto(text, add_special_tokens=False)["input_ids"]
         assert ids == tokenizer.encode(text, allowed_special="all").ids
         assert ids == tokenizer.encode_ids([text], allowed_special="all")[0].tolist()

@@ -1,0 +1,246 @@
+"""Where things are written: the user's paths, the cache, and the locked workplace beside a target.
+
+Whoever writes `NAME` works in `.NAME.koktok/` beside it, under a lock that the system frees when the process ends. So what a
+killed writer left is known as koktok's (it holds the lock file) and as nobody's (the lock is free), and the next writer of
+that name takes it over. A workplace may have come with a downloaded folder: one with a link in it, or with anything of
+another user, is refused.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import shlex
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from koktok.errors import InputError, KoktokError, UsageError
+
+LOCK = "koktok.lock"
+
+PATIENCE = 60.0
+"""Seconds that a writer waits for another one of the same name; most writing takes milliseconds."""
+
+TICK = 0.01
+"""Seconds between two looks; longer than the clock of a file system takes to show that something has changed."""
+
+
+def cache_dir() -> Path:
+    """`$KOKTOK_CACHE`, or the user's cache folder for koktok; made when first written to."""
+    if chosen := os.environ.get("KOKTOK_CACHE"):
+        return Path(chosen)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("koktok", appauthor=False))
+
+
+def sha256_of(file: Path) -> str:
+    """SHA-256 of a regular file; '' for anything else: nothing, a folder, a link, a device."""
+    if file.is_symlink() or not file.is_file():
+        return ""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def sync(file: Path) -> None:
+    """Wait until the disk has the file, so that what is noted of it later is never there without it."""
+    with file.open("rb+") as content:
+        os.fsync(content.fileno())
+
+
+def typed(path: str | Path) -> str:
+    """A path, or another word, as it is typed into a shell."""
+    return shlex.quote(str(path))
+
+
+def is_plain(name: object) -> bool:
+    """Whether a name is that of a file right in a folder, on every system, and fits on a line of its own."""
+    return isinstance(name, str) and name not in ("", ".", "..") and name.isprintable() and not set(name) & {"/", "\\"}
+
+
+def path_of(path: str | os.PathLike[str], what: str = "a folder") -> Path:
+    """`path` as a Path; UsageError for anything that is none."""
+    try:
+        valid = isinstance(path, str | os.PathLike) and b"\0" not in os.fsencode(path) and str(path)
+    except UnicodeEncodeError:
+        valid = False
+    if not valid:
+        raise UsageError(f"{path!r} came where the path of {what} was wanted")
+    return Path(path)
+
+
+def place_of(path: str | os.PathLike[str]) -> Path:
+    """The real path that writing goes to. UsageError for a dangling link, InputError for an impossible path."""
+    given = path_of(path)
+    try:
+        with suppress(FileNotFoundError):
+            given.lstat()
+        if given.is_symlink() and not given.exists():
+            raise UsageError(
+                f"`{given}` is a link to `{given.readlink()}`, which is not there", hint=f"rm {typed(given)}"
+            )
+        return Path(os.path.realpath(given))
+    except OSError as error:
+        raise InputError(f"`{given}` cannot be written to: {error}", hint="--out NAME-OF-YOURS") from error
+
+
+def names_in(folder: Path) -> set[str]:
+    """The names of what lies right in a folder."""
+    return {entry.name for entry in folder.iterdir()}
+
+
+def beside(target: Path, suffix: str = ".koktok") -> Path:
+    """The usual workplace of a target; the hidden name of a very long one is a digest."""
+    name = target.name
+    if len(os.fsencode(name)) + len(suffix) + 1 > 255:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    return target.with_name(f".{name}{suffix}")
+
+
+def inside(target: Path, suffix: str = ".koktok") -> Path:
+    """The workplace within a folder, for one that nothing beside it can be renamed into."""
+    return target / f".koktok{suffix}"
+
+
+def workplace_of(target: Path, suffix: str = ".koktok") -> Path:
+    """Where what will be `target` is made: beside it, or within it where it is a mount or its parent is not ours."""
+    if target.is_dir() and (os.path.ismount(target) or not os.access(target.parent, os.W_OK)):
+        return inside(target, suffix)
+    return beside(target, suffix)
+
+
+@contextmanager
+def workplace(place: Path, *, wait: float = PATIENCE) -> Iterator[Path]:
+    """A locked folder to work in; what is left in it stays there for the next writer, and an empty one goes.
+
+    UsageError where others made that folder, InputError where another process holds it for longer than `wait` seconds.
+    """
+    handle = _lock(place, wait)
+    try:
+        if names_in(place) != {LOCK} and (strange := _strange(place)):
+            raise UsageError(
+                f"`{strange}` is a link, or another user's, and koktok works in that folder", hint=_away(place)
+            )
+        with suppress(OSError):  # who it is, is only told
+            os.ftruncate(handle, 0)
+            os.write(handle, f"koktok, process {os.getpid()}\n".encode())
+        yield place
+    finally:
+        if sys.platform == "win32":  # removes no file that is open
+            os.close(handle)
+        with suppress(OSError):
+            if names_in(place) == {LOCK}:
+                (place / LOCK).unlink()
+                place.rmdir()
+        if sys.platform != "win32":
+            os.close(handle)
+
+
+def _away(place: Path) -> str:
+    return f"mv {typed(place)} ELSEWHERE"
+
+
+def _lock(place: Path, wait: float) -> int:
+    """The open and locked lock file of a workplace, which is made where it is not there."""
+    until = time.monotonic() + wait
+    while True:
+        with suppress(FileExistsError):
+            place.mkdir()
+        try:
+            if place.is_symlink() or ((there := names_in(place)) and LOCK not in there):
+                raise NotADirectoryError
+            if there and not _is_single((place / LOCK).lstat()):
+                raise NotADirectoryError
+            handle = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        except FileNotFoundError:  # its last owner has just taken it away
+            continue
+        except OSError as error:
+            if not isinstance(error, NotADirectoryError) and error.errno != errno.ELOOP:
+                raise
+            raise UsageError(
+                f"`{place}` is not koktok's, and koktok works under that name", hint=_away(place)
+            ) from None
+        with suppress(FileNotFoundError):
+            # The lock of a file that its owner has taken away is worth nothing.
+            if _locked(handle) and os.path.samestat(os.fstat(handle), (place / LOCK).lstat()):
+                return handle
+        os.close(handle)
+        if time.monotonic() >= until:
+            who = "koktok"
+            with suppress(OSError):
+                who = (place / LOCK).read_text(encoding="utf-8", errors="replace").strip() or who
+            raise InputError(f"`{place}` is in use by another process ({who})", hint="wait for it, or --out OTHER-NAME")
+        time.sleep(TICK)
+
+
+def _locked(handle: int) -> bool:
+    """True when the lock is ours now, or where there are no locks."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+    return True
+
+
+def _strange(place: Path) -> Path | None:
+    """The first thing in a workplace that this user's koktok cannot have left there; never what a link leads to."""
+    mine = getattr(os, "geteuid", int)()
+    for folder, folders, files in os.walk(place):
+        for name in (".", *folders, *files):
+            state = Path(folder, name).lstat()
+            if state.st_uid != mine or not (stat.S_ISDIR(state.st_mode) or _is_single(state)):
+                return Path(folder, name)
+    return None
+
+
+def _is_single(state: os.stat_result) -> bool:
+    """Whether it is a regular file that has no other name, through which something else would be written."""
+    return stat.S_ISREG(state.st_mode) and state.st_nlink == 1
+
+
+def probe(target: Path) -> None:
+    """InputError where nothing can be written at `target`, before any work is done for it."""
+    missing = [folder for folder in target.parents if not folder.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir() and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+        with workplace(workplace_of(target)):
+            pass
+    except OSError as error:
+        raise InputError(f"`{target}` cannot be written to: {error}", hint="--out PLACE-OF-YOURS") from error
+    finally:
+        for folder in missing:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+@contextmanager
+def scratch(name: str) -> Iterator[Path]:
+    """An empty folder for what nobody keeps, in the system's place for such; what killed processes left of that name goes."""
+    base = Path(tempfile.gettempdir())
+    for left in base.glob(f".{name}-*.koktok"):
+        if (left / LOCK).exists():
+            with suppress(OSError, KoktokError), workplace(left, wait=0):
+                shutil.rmtree(left / "new")
+    with workplace(base / f".{name}-{secrets.token_hex(8)}.koktok") as work:
+        try:
+            (work / "new").mkdir(mode=0o700)
+            yield work / "new"
+        finally:
+            shutil.rmtree(work / "new")

@@ -1,0 +1,446 @@
+"""Files and folders that are there whole or not at all, in which nothing of others is deleted or replaced (law 12).
+
+A folder of koktok's carries a manifest that `sha256sum -c` reads; only files that are still as koktok wrote them are ever
+replaced, and without `force` only by the same content. A folder is staged in `new/` and flushed; renaming that to `ready/`
+is the decision. Its files are then moved one by one, the manifest last (`_move`, which may be run any number of times), and a
+writer that was killed in between leaves that to the next writer of the same name. A reader changes nothing: it waits for a
+writer, and says what to type where none comes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
+from koktok.files.paths import (
+    LOCK,
+    TICK,
+    beside,
+    inside,
+    is_plain,
+    names_in,
+    place_of,
+    probe,
+    sha256_of,
+    sync,
+    typed,
+    workplace,
+    workplace_of,
+)
+
+Read = TypeVar("Read")
+Ours = Callable[[Path], bool]
+
+NEW, READY = "new", "ready"
+_DECISION = ".decision"
+_HEAD = "# Written by koktok, which replaces nothing here but these files, and them as they were. This list: "
+_MOVING = 5.0
+"""Seconds that a reader waits for a writer that has begun to move files."""
+_MOST_LISTED = 1 << 24
+"""Bytes of a manifest; a folder of a hundred thousand files has less."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """A kind of folder that koktok writes.
+
+    Parameters
+    ----------
+    manifest : str
+        The file that lists what koktok wrote, with its digests.
+    what : str
+        What it is called in messages.
+    names : frozenset of str
+        No file of others may bear one of these names in such a folder, because it would be read as a part of it.
+    guest : bool
+        Whether it may be written into a folder that holds other things. What it wrote there before and does not write now
+        stays.
+    earlier : callable
+        The names that a koktok without manifests has written into a folder, or none where it has not.
+    """
+
+    manifest: str
+    what: str
+    names: frozenset[str] = frozenset()
+    guest: bool = False
+    earlier: Callable[[Path], Collection[str]] = lambda _: ()
+
+
+def refuse_another(target: Path, what: str) -> UsageError:
+    """The error for a place that holds another result, of every verb that writes."""
+    kind = "folder" if target.is_dir() else "file"
+    return UsageError(
+        f"output {kind} `{target}` already exists and holds another {what}", hint="choose another --out, or --force"
+    )
+
+
+# --- Files ------------------------------------------------------------------------------------------------------------
+
+
+def check_file(path: str | os.PathLike[str], ours: Ours | None = None) -> Path:
+    """The place of a file that is to be written; errors as `write_file`, before any work is done for it."""
+    target = place_of(path)
+    _refuse_file(target, ours)
+    if target.is_file() or not target.exists():
+        probe(target)
+    return target
+
+
+def write_file(
+    path: str | os.PathLike[str],
+    content: bytes | Callable[[Path], None],
+    *,
+    ours: Ours | None = None,
+    force: bool = True,
+    what: str = "result",
+) -> Path:
+    """Write a file, or nothing; a link is followed, and a device or a pipe takes bytes as they come.
+
+    `ours` says of a file that stands there whether koktok wrote it; any other is a UsageError, and so is one with other
+    content without `force`. Places that are koktok's alone want neither. InputError when the disk says no.
+    """
+    target = place_of(path)
+    _refuse_file(target, ours)
+    try:
+        if target.exists() and not target.is_file():
+            if not isinstance(content, bytes):
+                raise UsageError(f"`{target}` is no file", hint="--out NAME-OF-A-FILE")
+            with target.open("wb") as device:
+                device.write(content)
+            return Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with workplace(workplace_of(target)) as work:
+            fresh = work / "new.file"
+            try:
+                fresh.unlink(missing_ok=True)
+                if isinstance(content, bytes):
+                    fresh.write_bytes(content)
+                else:
+                    content(fresh)
+                sync(fresh)
+                _refuse_file(target, ours)
+                if target.exists():
+                    if not force and target.stat().st_size and sha256_of(target) != sha256_of(fresh):
+                        raise refuse_another(target, what)
+                    shutil.copymode(target, fresh)
+                fresh.replace(target)
+            finally:
+                fresh.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"`{target}` cannot be written: {error}", hint="free some space, or --out another file"
+        ) from error
+    return Path(path)
+
+
+def _refuse_file(target: Path, ours: Ours | None) -> None:
+    if target.is_dir():
+        raise UsageError(f"`{target}` is a folder; the name of a file is wanted", hint=f"--out {target}/NAME")
+    if ours is not None and target.is_file() and target.stat().st_size and not ours(target):
+        raise UsageError(
+            f"the file `{target}` was not written by koktok; it is left as it is",
+            hint=f"mv {typed(target)} ELSEWHERE, or --out ANOTHER-NAME",
+        )
+
+
+# --- Folders ----------------------------------------------------------------------------------------------------------
+
+
+def check_folder(
+    path: str | os.PathLike[str],
+    product: Product,
+    names: Collection[str] = (),
+    *,
+    same: Callable[[Path], bool] = lambda _: True,
+) -> Path:
+    """The place of a folder that is to be written with files of these names; errors as `write_folder`, before any work.
+
+    `same` says of a folder that koktok wrote whether the work about to be done may give it again; where it does not, that
+    is told now.
+    """
+    target = _folder_at(path)
+    probe(target)
+    own = _own(target, product)
+    _refuse_others(target, product, names, own)
+    if own and not same(target):
+        raise refuse_another(target, product.what)
+    return target
+
+
+def write_folder(
+    path: str | os.PathLike[str],
+    content: Mapping[str, str | bytes] | Callable[[Path], None],
+    product: Product,
+    *,
+    force: bool = True,
+) -> Path:
+    r"""Write all files of a folder, or none; what koktok wrote there before goes, all else stays. A link is followed.
+
+    `content` is text (written as UTF-8 with `\n`) or bytes by name, or a function that writes into the empty folder that it
+    is given. UsageError when files of others are in the way, a name is not plain, or, without `force`, when koktok wrote
+    other files there. InputError when the disk says no; what was there before is untouched.
+    """
+    target = _folder_at(path)
+    if not callable(content) and (strange := [name for name in content if not is_plain(name)]):
+        raise UsageError(f"{strange[0]!r} is no plain name of a file for `{target}`", hint="README.md")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with workplace(workplace_of(target)) as work:
+            settle(work, target)
+            staged = work / NEW
+            try:
+                staged.mkdir()
+                if callable(content):
+                    content(staged)
+                else:
+                    for name, data in content.items():
+                        (staged / name).write_bytes(data.encode() if isinstance(data, str) else data)
+                own = _own(target, product)
+                names = names_in(staged)
+                _refuse_others(target, product, names, own)
+                stays = {name: sha for name, sha in (own or {}).items() if product.guest and name not in names}
+                stays.pop(product.manifest, None)
+                new = _sign(staged, product, stays)
+                old = {name: sha for name, sha in (own or {}).items() if name not in stays}
+                if not force and any(new.get(n) != sha for n, sha in old.items() if n != product.manifest):
+                    raise refuse_another(target, product.what)
+                for name in new:
+                    sync(staged / name)
+                    if name in old:
+                        shutil.copymode(target / name, staged / name)
+                if target.is_dir():
+                    shutil.copymode(target, staged)
+                publish(staged, target, new, old, last=product.manifest)
+            finally:
+                discard(staged)
+    except OSError as error:
+        raise InputError(
+            f"`{target}` cannot be written: {error}", hint="free some space, or --out another folder"
+        ) from error
+    return Path(path)
+
+
+def discard(staged: Path) -> None:
+    """Remove what was made and never decided on."""
+    if staged.is_dir():
+        shutil.rmtree(staged)
+
+
+def _folder_at(path: str | os.PathLike[str]) -> Path:
+    target = place_of(path)
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"`{target}` is a file; a folder is wanted", hint=f"--out {target}.koktok")
+    return target
+
+
+def _sign(staged: Path, product: Product, stays: Mapping[str, str]) -> dict[str, str]:
+    """Write the manifest of a staged folder, which lists what stays, too; the staged files by SHA-256."""
+    files = {file.name: sha256_of(file) for file in staged.iterdir()}
+    if odd := [name for name, sha in files.items() if not sha]:
+        raise UsageError(f"`{odd[0]}` is no file, and a {product.what} is made of files")
+    lines = "".join(f"{sha}  {name}\n" for name, sha in sorted({**stays, **files}.items())).encode()
+    (staged / product.manifest).write_bytes(f"{_HEAD}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines)
+    return {**files, product.manifest: sha256_of(staged / product.manifest)}
+
+
+def _listed(folder: Path, product: Product) -> dict[str, str] | None:
+    """What the manifest of a folder lists, by SHA-256; None without one, and nothing where it was changed."""
+    manifest = folder / product.manifest
+    small = manifest.is_file() and not manifest.is_symlink() and manifest.stat().st_size <= _MOST_LISTED
+    head, _, lines = (manifest.read_bytes() if small else b"").partition(b"\n")
+    if not head.startswith(_HEAD.encode()):
+        return None
+    if head != f"{_HEAD}{hashlib.sha256(lines).hexdigest()}".encode():
+        return {}
+    rows = [line.partition("  ") for line in lines.decode("utf-8", "replace").splitlines()]
+    return {name: sha for sha, _, name in rows if is_plain(name) and sha} | {manifest.name: sha256_of(manifest)}
+
+
+def is_intact(folder: Path, product: Product) -> bool:
+    """Whether every file that koktok wrote into a folder is as it was written."""
+    listed = _listed(folder, product)
+    return bool(listed) and all(sha256_of(folder / name) == sha for name, sha in (listed or {}).items())
+
+
+def _own(folder: Path, product: Product) -> dict[str, str] | None:
+    """The files of a product that stand there as koktok wrote them, by SHA-256; None where it has written none."""
+    listed = _listed(folder, product)
+    if listed is None:
+        names = product.earlier(folder) if folder.is_dir() else ()
+        return {name: sha for name in names if is_plain(name) and (sha := sha256_of(folder / name))} or None
+    return {name: sha for name, sha in listed.items() if sha256_of(folder / name) == sha}
+
+
+def _refuse_others(target: Path, product: Product, names: Collection[str], own: Mapping[str, str] | None) -> None:
+    there = [file for file in target.iterdir() if not (file / LOCK).exists()] if target.is_dir() else []
+    if own is None and not product.guest and there:
+        raise UsageError(
+            f"the folder `{target}` is not empty and holds no koktok {product.what}", hint="--out NEW-FOLDER"
+        )
+    for name in [product.manifest, *sorted({*product.names, *names} - {product.manifest})]:
+        if os.path.lexists(target / name) and name not in (own or {}):
+            raise UsageError(
+                f"`{target / name}` was not written by koktok, or was changed since; it is left as it is",
+                hint=f"mv {typed(target / name)} ELSEWHERE, or --out NEW-FOLDER",
+            )
+
+
+# --- Publishing -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """What a writer has decided on: the files of `ready/`, and those that they replace, by SHA-256."""
+
+    last: str
+    new: dict[str, str]
+    old: dict[str, str]
+
+
+def publish(staged: Path, target: Path, new: Mapping[str, str], old: Mapping[str, str], *, last: str) -> None:
+    """Let a folder that was made in a workplace take its place: in one step where nothing is, else file by file.
+
+    `staged` lies right in the workplace. `new` and `old` are files by SHA-256: what is staged, and what of koktok's stands at
+    the target; `last` is put in its place behind all others. OSError when the system refuses; nothing has happened then, or
+    the next writer goes on.
+    """
+    if not target.exists():
+        staged.rename(target)
+        return
+    ready = staged.parent / READY
+    (staged / _DECISION).write_text(json.dumps(asdict(_Decision(last, dict(new), dict(old)))), encoding="utf-8")
+    sync(staged / _DECISION)
+    staged.rename(ready)
+    try:
+        _move(ready, target)
+    except OSError:
+        with suppress(OSError):
+            if names_in(ready) == {*new, _DECISION}:  # nothing has happened yet
+                ready.rename(staged)
+        raise
+
+
+def _decision_of(ready: Path) -> _Decision | None:
+    """The decision in a folder `ready/`; None where there is none that koktok can have written."""
+    place = ready / _DECISION
+    try:
+        if ready.is_symlink() or not stat.S_ISREG(place.lstat().st_mode) or place.lstat().st_size > 2 * _MOST_LISTED:
+            return None
+        found = _Decision(**json.loads(place.read_bytes()))
+        names = [found.last, *found.new, *found.old]
+        digests = [*found.new.values(), *found.old.values()]
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    return found if all(map(is_plain, names)) and all(isinstance(sha, str) for sha in digests) else None
+
+
+def _move(ready: Path, target: Path) -> None:
+    """Do what was decided, from wherever it stopped; what unexpectedly stands in the way keeps to another name."""
+    decision = _decision_of(ready)
+    if decision is None:
+        if names_in(ready):
+            raise UsageError(
+                f"`{ready}` holds files, and no record that koktok wrote them", hint=f"mv {typed(ready)} ELSEWHERE"
+            )
+        ready.rmdir()  # all but this was done
+        return
+    old = decision.old
+    for name in old.keys() - decision.new.keys():
+        if sha256_of(target / name) == old[name]:
+            (target / name).unlink()
+    for name in sorted(names_in(ready) & decision.new.keys(), key=lambda name: name == decision.last):
+        place, sha = target / name, sha256_of(ready / name)
+        if sha != decision.new[name]:
+            raise UsageError(f"`{ready / name}` is not as koktok wrote it", hint=f"mv {typed(ready)} ELSEWHERE")
+        if os.path.lexists(place) and sha256_of(place) not in (old.get(name), sha):
+            place.rename(_free(place))
+        (ready / name).replace(place)
+    (ready / _DECISION).unlink()
+    ready.rmdir()
+
+
+def _free(place: Path) -> Path:
+    """A name like this one that nothing bears."""
+    n = 1
+    while os.path.lexists(found := place.with_name(f"{place.name}.{n}")):
+        n += 1
+    return found
+
+
+def settle(work: Path, target: Path) -> bool:
+    """Finish what a killed writer had decided on, and remove what it had only made; True for the first.
+
+    For writers, which hold the lock of the workplace. UsageError when what is there was not written by koktok.
+    """
+    decided = (work / READY).is_dir()
+    if decided:
+        target.mkdir(exist_ok=True)
+        _move(work / READY, target)
+    discard(work / NEW)
+    return decided
+
+
+def sweep(folder: Path) -> None:
+    """Settle what killed writers left in a folder that is koktok's alone; what is in use stays."""
+    for work in sorted(folder.glob(".*.koktok")):
+        if (work / LOCK).exists():
+            with suppress(OSError, KoktokError), workplace(work, wait=0):
+                settle(work, folder / work.name[1:].removesuffix(".koktok"))
+
+
+def read_whole(folder: Path, product: Product, read: Callable[[], Read]) -> Read:
+    """What `read` makes of a folder that others may be writing to: of the old one or of the new one, never of both.
+
+    Nothing is changed on the disk. What a writer that was killed while it moved files has left is an ArtifactError.
+    """
+    target = Path(os.path.realpath(folder))
+    until = time.monotonic() + _MOVING
+    while True:
+        before, wrong = _seen(target, product), None
+        try:
+            found = read()
+        except ArtifactError as error:
+            wrong = error
+        if not (half := _is_half_moved(target)) and before == _seen(target, product):
+            break
+        if time.monotonic() > until:
+            if half:
+                raise ArtifactError(
+                    f"`{folder}` is half written: whoever wrote it was stopped", hint="give that command again"
+                ) from wrong
+            break
+        time.sleep(TICK)
+    if wrong:
+        raise wrong
+    return found
+
+
+def _is_half_moved(target: Path) -> bool:
+    """Whether some files of a decision, and not all of them, have taken their place."""
+    for work in (beside(target), inside(target)):
+        if (decision := _decision_of(work / READY)) is not None:
+            waiting = [os.path.lexists(work / READY / name) for name in decision.new]
+            gone = [not os.path.lexists(target / name) for name in decision.old]
+            if any(waiting) and (any(gone) or not all(waiting)):
+                return True
+    return False
+
+
+def _seen(target: Path, product: Product) -> list[tuple[int, int]]:
+    """By what it is known that a folder has been written to."""
+    found = []
+    for path in (target, target / product.manifest):
+        with suppress(OSError):
+            state = path.stat()
+            found.append((state.st_ino, state.st_mtime_ns))
+    return found

@@ -1,0 +1,306 @@
+"""Whoever opens a folder changes nothing on the disk, whatever lies in it and around it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import MINI, ROOT
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import koktok
+from koktok import Tokenizer
+from koktok.cli import app
+from koktok.errors import ArtifactError, KoktokError, UsageError
+from koktok.files import Product, is_intact, write_file, write_folder
+
+Trained = Callable[..., Path]
+NEWS = MINI / "news.txt"
+THING = Product("thing.sha256", "thing")
+
+
+def snapshot(base: Path) -> dict[str, tuple[object, ...]]:
+    """All that lies below a folder, with content, kind, mode and times."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in sorted(base.rglob("*")):
+        about = path.lstat()
+        content: object = "folder"
+        if path.is_symlink():
+            content = path.readlink()
+        elif path.is_file():
+            content = path.read_bytes()
+        found[str(path.relative_to(base))] = (content, about.st_mode, about.st_mtime_ns, about.st_ino, about.st_nlink)
+    return found
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(app, list(map(str, words)))
+
+
+# --- What was seen (a journal that came with a folder was carried out) ------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """What a user has elsewhere."""
+    (tmp_path / "home" / "d").mkdir(parents=True)
+    (tmp_path / "home" / "d" / "secret").write_text("s")
+    (tmp_path / "home" / "keep").write_text("k")
+    return tmp_path / "home"
+
+
+def plant(work: Path, home: Path, *, hostile: bool = False) -> None:
+    """A workplace that somebody else prepared: the journal of an older koktok, and the decision of this one."""
+    sha = hashlib.sha256(b"k").hexdigest()
+    work.mkdir(parents=True)
+    (work / "koktok.lock").touch()
+    old = {str(home / "keep"): sha, "../home/keep": sha}
+    (work / "journal.json").write_text(json.dumps({"staged": str(home), "last": "x", "new": {}, "old": old}))
+    (work / "ready").mkdir()
+    (work / "ready" / "a").write_text("1")
+    decision = {"last": "a", "new": {"a": hashlib.sha256(b"1").hexdigest()}, "old": old if hostile else {}}
+    (work / "ready" / ".decision").write_text(json.dumps(decision))
+
+
+@pytest.mark.parametrize("place", ["dl/.koktok.koktok", ".dl.koktok"])
+def test_a_folder_from_elsewhere_moves_nothing(place: str, home: Path, trained: Trained, tmp_path: Path) -> None:
+    shutil.copytree(trained(), tmp_path / "dl")
+    plant(tmp_path / place, home)
+    before = snapshot(tmp_path)
+    assert run("encode", tmp_path / "dl", NEWS).exit_code == 0
+    assert koktok.load(tmp_path / "dl").encode("나는 집에").ids == Tokenizer.load(trained()).encode("나는 집에").ids
+    assert snapshot(tmp_path) == before
+
+
+def test_a_folder_that_is_not_there_is_not_made(home: Path, tmp_path: Path) -> None:
+    plant(tmp_path / "dl" / ".tok.koktok", home)
+    before = snapshot(tmp_path)
+    assert isinstance(run("encode", tmp_path / "dl" / "tok", NEWS).exception, ArtifactError)
+    assert snapshot(tmp_path) == before
+
+
+def test_writing_beside_what_others_prepared_moves_nothing_of_the_users(
+    home: Path, trained: Trained, tmp_path: Path
+) -> None:
+    before = snapshot(home)
+    for suffix, words in {
+        "partial": ("encode", trained(), NEWS, "--format", "npy", "-q"),
+        "koktok": ("import", trained() / "tokenizer.json", "-q"),
+    }.items():
+        (tmp_path / suffix).mkdir()
+        plant(tmp_path / suffix / f".out.{suffix}", home, hostile=True)
+        run(*words, "--out", tmp_path / suffix / "out")
+        assert snapshot(home) == before
+
+
+@pytest.mark.parametrize("kind", ["lock", "hard", "file", "new", "ready", "decision", "below"])
+def test_a_writer_follows_no_link_in_a_workplace(kind: str, home: Path, tmp_path: Path) -> None:
+    """Not to write through it, nor to move or delete what it leads to."""
+    for out in ("folder", "file"):
+        work = tmp_path / f".{out}.koktok"
+        work.mkdir()
+        if kind == "lock":
+            (work / "koktok.lock").symlink_to(home / "keep")
+        elif kind == "hard":
+            os.link(home / "keep", work / "koktok.lock")
+        else:
+            (work / "koktok.lock").touch()
+            if kind == "below":
+                (work / "new").mkdir()
+                (work / "new" / "a").symlink_to(home / "keep")
+            elif kind == "decision":
+                (work / "ready").mkdir()
+                (work / "ready" / ".decision").symlink_to(home / "keep")
+            else:
+                (work / {"file": "new.file"}.get(kind, kind)).symlink_to(home / ("keep" if kind == "file" else "d"))
+        before = snapshot(home)
+        write = write_file if out == "file" else partial(write_folder, product=THING)
+        with pytest.raises(UsageError, match=r"is not koktok's|is a link, or another user's") as caught:
+            write(tmp_path / out, {"a": "1"} if out == "folder" else b"1")  # type: ignore[operator]
+        assert caught.value.hint == f"mv {work} ELSEWHERE"
+        assert snapshot(home) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_a_writer_takes_over_nothing_of_another_user(tmp_path: Path) -> None:
+    work = tmp_path / ".out.koktok"
+    (work / "new").mkdir(parents=True)
+    (work / "koktok.lock").touch()
+    os.chown(work / "new", 65534, 65534)
+    before = snapshot(tmp_path)
+    with pytest.raises(UsageError, match="is a link, or another user's"):
+        write_folder(tmp_path / "out", {"a": "1"}, THING)
+    assert snapshot(tmp_path).keys() == before.keys()
+
+
+# --- The law ----------------------------------------------------------------------------------------------------------
+
+PLACES = ["", "tok", ".tok.koktok", "tok/.koktok.koktok", ".tok.koktok/ready", ".tok.koktok/new", "tok/.koktok.koktok/ready",
+          "tok/ready", "tok/new", ".tok.partial", ".tok.partial/shards"]  # fmt: skip
+NAMES = ["koktok.lock", "journal.json", "journal.draft", ".decision", "koktok.sha256", "manifest.json", "progress.jsonl",
+         "new.file", "a", "tokenizer.json", "README.md", "ready", "new", "..a", "shard-00000.npy", "koktok.toml"]  # fmt: skip
+names = st.sampled_from([*NAMES, "..", "../keep", "/etc/passwd", "{base}/keep", "a/b", "\0", "\n"])
+digests = st.sampled_from([hashlib.sha256(b"k").hexdigest(), "0" * 64, ""]) | st.integers()
+tables = st.dictionaries(names, digests, max_size=3)
+decisions = st.fixed_dictionaries({"last": names, "new": tables, "old": tables}, optional={"staged": names})
+contents = (
+    st.just(b"1")
+    | st.just(json.dumps({"last": "a", "new": {"a": hashlib.sha256(b"1").hexdigest()}, "old": {}}).encode())
+    | decisions.map(lambda table: json.dumps(table).encode())
+    | st.binary(max_size=20)
+    | st.sampled_from([b"", b"{}", b"[]", b"\xff\xfe", b"[" * 100_000, b"1e999"])
+)
+files = st.tuples(st.sampled_from(PLACES), st.sampled_from(NAMES), contents)
+links = st.tuples(
+    st.sampled_from(PLACES), st.sampled_from(NAMES), st.sampled_from(["keep", "d", "tok", "gone", "/etc"])
+)
+works = st.tuples(st.sampled_from([".tok.koktok", "tok/.koktok.koktok"]), st.just(""), st.booleans())
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(planted=st.lists(files | links | works, max_size=6))
+def test_opening_changes_nothing(
+    planted: list[Any], trained: Trained, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    base = tmp_path_factory.mktemp("around")
+    shutil.copytree(trained(), base / "tok")
+    (base / "keep").write_text("k")
+    (base / "d").mkdir()
+    for place, name, what in planted:
+        if isinstance(what, bool):
+            with suppress(OSError):
+                plant(base / place, base / "d", hostile=what)
+            continue
+        folder, file = base / place, base / place / name
+        with suppress(OSError):
+            folder.mkdir(parents=True)
+        if folder.is_symlink() or not folder.is_dir() or file.is_dir() or file.is_symlink():
+            continue
+        file.unlink(missing_ok=True)
+        if isinstance(what, str):
+            file.symlink_to(base / what)
+        else:
+            file.write_bytes(what.replace(b"{base}", str(base).encode()))
+    before = snapshot(base)
+    for opened in (Tokenizer.load, koktok.load):
+        with suppress(KoktokError):
+            opened(base / "tok").encode("나는 집에")
+    with suppress(KoktokError):
+        koktok.load(base / "tok" / "tokenizer.json")
+    assert snapshot(base) == before
+    shutil.rmtree(base)
+
+
+# --- Every verb that reads --------------------------------------------------------------------------------------------
+
+WATCHED = """
+import json, os, sys
+seen = []
+WRITES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.chmod", "os.chown", "os.utime", "os.truncate"}
+
+def hook(event, args):
+    if event == "open" and isinstance(args[0], str | bytes) and (
+        args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
+        or isinstance(args[1], str) and set(args[1]) & set("wax+")
+    ):
+        seen.append([event, os.path.abspath(os.fsdecode(args[0]))])
+    elif event in WRITES or event.startswith("shutil."):
+        seen.append([event, *(os.path.abspath(os.fsdecode(a)) for a in args if isinstance(a, str | bytes))])
+    elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
+        seen.append(["process", os.fsdecode(args[0])])
+
+sys.addaudithook(hook)
+from koktok.cli import app
+log, *words = sys.argv[1:]
+try:
+    app(words, standalone_mode=False)
+except SystemExit:
+    pass
+finally:
+    with open(log, "w") as out:
+        json.dump(seen, out)
+"""
+
+READING = {
+    "encode": ("encode", "{tok}", NEWS),
+    "encode to files": ("encode", "{tok}", NEWS, "--format", "npy", "-o", "{out}"),
+    "decode": ("decode", "{tok}", "{ids}"),
+    "verify": ("verify", "{tok}", NEWS),
+    "report": ("report", "ours={tok}", "hf:{tok}", "--text", NEWS, "--resamples", 0, "-q", "-o", "{out}"),
+    "diff": ("diff", "{tok}", "hf:{tok}", "--text", NEWS),
+    "doctor": ("doctor", "{tok}", "--text", NEWS),
+    "playground": ("playground", "{tok}", "--words", 0, "-q", "-o", "{out}"),
+    "export": ("export", "{tok}", "--to", "spm", "-o", "{out}"),
+    "extend": ("extend", "{tok}", NEWS, "--add", 2, "-q", "-o", "{out}"),
+    "import": ("import", "{tok}/tokenizer.json", "-o", "{out}"),
+    "import a folder": ("import", "{tok}", "-o", "{out}"),
+    "train --recipe": ("train", NEWS, "--recipe", "{tok}", "--model", "ngram", "--vocab-size", 2000, "--no-compare", "--dry-run"),
+    "instances show": ("instances", "show", "{instances}"),
+    "instances stats": ("instances", "stats", "{instances}"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def instances(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("instances") / "made"
+    done = run("instances", trained(), NEWS, "--segmenter", "whitespace", "-q", "--out", out)
+    assert done.exit_code == 0, done.output
+    return out
+
+
+@pytest.mark.parametrize("verb", READING)
+def test_a_verb_writes_nothing_where_it_reads(
+    verb: str, trained: Trained, instances: Path, home: Path, tmp_path: Path
+) -> None:
+    source, elsewhere = tmp_path / "source", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copytree(trained(), source / "tok")
+    shutil.copytree(instances, source / "instances")
+    (source / "ids").write_text("259 260\n")
+    for name in ("tok", "instances"):
+        plant(source / f".{name}.koktok", home)
+        plant(source / name / ".koktok.koktok", home)
+        plant(source / f".{name}.partial", home)
+    places = {"tok": source / "tok", "instances": source / "instances", "ids": source / "ids", "out": elsewhere / "out"}
+    words = [str(word).format(**places) for word in READING[verb]]
+    before = snapshot(source), snapshot(home)
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, str(tmp_path / "log.json"), *words],
+        cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert (snapshot(source), snapshot(home)) == before
+    seen = json.loads((tmp_path / "log.json").read_text())
+    touched = [event for event in seen if any(path.startswith((str(source), str(home))) for path in event[1:])]
+    assert touched == [], done.stderr
+    assert {event[1] for event in seen if event[0] == "process"} <= {sys.executable}
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+
+
+# --- The cache --------------------------------------------------------------------------------------------------------
+
+
+def test_a_ready_vocabulary_that_was_changed_in_the_cache_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path))
+    wanted = Tokenizer.load("koktok:ko-16k").encode("나는 집에").ids
+    (manifest,) = tmp_path.rglob("koktok.sha256")
+    folder = manifest.parent
+    for name in ("tokenizer.json", "koktok.toml", "koktok.sha256"):
+        (folder / name).write_bytes((folder / name).read_bytes().replace(b"e", b"f"))
+        assert Tokenizer.load("koktok:ko-16k").encode("나는 집에").ids == wanted
+    (folder / "tokenizer.json").unlink()
+    assert Tokenizer.load("koktok:ko-16k").encode("나는 집에").ids == wanted
+    assert is_intact(folder, koktok.formats.folder.TOKENIZER)  # type: ignore[attr-defined]
