@@ -2,9 +2,9 @@
 
 With it the first word is spelled like any other. It stands before the text only, and not behind a special token in its midst.
 Hugging Face puts no space before a text that begins with one (`Metaspace`), so such a text, and such a part behind a special
-token, gets `SPACE_MARK` first: then nothing is lost. (Where
-the first character of a text is one that normalization drops, there is no space before what follows, likewise.) Folders of format 1, and byte-level vocabularies, for which `Metaspace` cannot
-be, have the space before every part that special tokens leave.
+token, gets `SPACE_MARK` first: then nothing is lost. (Where the first character of a text is one that normalization drops,
+there is no space before what follows, likewise.) Folders of format 1, and byte-level vocabularies, for which `Metaspace`
+cannot be, have the space before every part that special tokens leave.
 """
 
 from __future__ import annotations
