@@ -351,7 +351,7 @@ def test_a_second_run_at_the_same_place_is_refused(trained: Trained, tmp_path: P
 
 
 def test_two_encodes_into_one_folder(trained: Trained, tmp_path: Path) -> None:
-    """The one that is second says so, or finds the folder there; nothing is left beside it."""
+    """The one that is second says so, or finds there what it was to write; nothing is left beside it."""
     words = [
         sys.executable,
         "-m",
@@ -371,8 +371,7 @@ def test_two_encodes_into_one_folder(trained: Trained, tmp_path: Path) -> None:
     told = [process.communicate(timeout=120)[1] for process in both]
     codes = sorted(process.returncode for process in both)
     assert codes[0] == 0, told
-    assert codes[1] in (1, 2), told
-    assert any("is in use by another process" in text or "there is something at" in text for text in told), told
+    assert codes[1] == 0 or any("is in use by another process" in text for text in told), told
     assert names(tmp_path) == ["ids"]
     works(*words[3:], "--out", tmp_path / "again")
     assert state(tmp_path / "again") == state(tmp_path / "ids")
