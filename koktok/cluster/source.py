@@ -38,7 +38,19 @@ from koktok.bulk.shards import Batch, Format, TokenFiles, described, write_shard
 from koktok.bulk.texts import Blocks
 from koktok.cluster.spark import fingerprint, read_text, told_plainly
 from koktok.cluster.task import TEXT, documents_of
-from koktok.files import LOCK, noted_files, place_of, publish, settle, sha256_of, sync, whole, workplace, workplace_of
+from koktok.files import (
+    LOCK,
+    READY,
+    noted_files,
+    place_of,
+    publish,
+    settle,
+    sha256_of,
+    sync,
+    whole,
+    workplace,
+    workplace_of,
+)
 from koktok.text.records import ReadReport
 from koktok.tokenizer import Tokenizer
 
@@ -594,9 +606,9 @@ def _finished_in(work: Path) -> set[str]:
 
 
 def _tidy(work: Path, keep: Collection[str]) -> None:
-    """Take everything out of a workplace but its lock and what is to be kept; without that also the turn of the job."""
+    """Take everything out of a workplace but its lock, what is decided on and what is to be kept; without that also the job's turn."""
     for entry in work.iterdir():
-        if entry.name in keep or entry.name == LOCK or (keep and entry.name == _JOB):
+        if entry.name in keep or entry.name in (LOCK, READY) or (keep and entry.name == _JOB):
             continue
         if entry.is_dir():
             shutil.rmtree(entry)

@@ -21,6 +21,7 @@ from koktok.files.paths import (
 )
 from koktok.files.resume import Checkpoint, noted_files, read_manifest, resumable, whole, writing
 from koktok.files.write import (
+    READY,
     Product,
     check_file,
     check_folder,
@@ -36,6 +37,7 @@ from koktok.files.write import (
 
 __all__ = [
     "LOCK",
+    "READY",
     "Checkpoint",
     "Product",
     "cache_dir",

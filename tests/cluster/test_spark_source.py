@@ -232,7 +232,7 @@ def test_a_killed_driver_and_a_failed_job_go_on_where_they_were(
     later = Job(folder, target)
     message = later.task(0, ["하나 더"], monkeypatch)
     monkeypatch.setattr("koktok.files.write._move", lambda *_: os._exit)
-    later.writer.commit([message])  # the journal is written; what it says is not done yet
+    later.writer.commit([message])  # it is decided on, and not done yet
     monkeypatch.undo()
     again = Job(folder, target)  # and is done now
     assert TokenFiles.open(target).manifest["shards"][0]["documents"] == 1

@@ -61,5 +61,5 @@ def test_every_partition_gives_what_one_machine_gives(
     listed = {f"{shard['name']}.arrow" for shard in made["shards"]}
     assert {file.name for file in out.iterdir()} == listed | {"manifest.json", "README.md", "tokens.json"}
     assert [entry.name for entry in out.parent.iterdir()] == ["made"]
-    with pytest.raises(UsageError, match="there is something at"):
+    with pytest.raises(UsageError, match="already exists and holds another"):
         write_to_folder(failing, bert, plan, out, segmenter="whitespace")

@@ -107,7 +107,7 @@ def test_others_files_survive(verb: str, trained: Trained, tmp_path: Path, monke
 def test_another_kind_takes_old_files_away_and_no_others(trained: Trained, tmp_path: Path) -> None:
     out = Tokenizer.load(trained()).save(tmp_path / "out", extra={"README.md": "card"})
     others = fill_with_others(out)
-    works("train", MINI, *QUICK, "--model", "ngram", "--out", out)
+    works("train", MINI, *QUICK, "--model", "ngram", "--force", "--out", out)
     ours = {"README.md", "koktok.sha256", "koktok.toml", "vocab.json"}
     assert state(out).keys() == ours | others.keys()
     works("report", "syllables", "--text", NEWS, "--resamples", 0, "-q", "-o", out)  # a guest, also here
@@ -351,7 +351,7 @@ def test_a_second_run_at_the_same_place_is_refused(trained: Trained, tmp_path: P
 
 
 def test_two_encodes_into_one_folder(trained: Trained, tmp_path: Path) -> None:
-    """The one that is second says so, or finds the folder there; nothing is left beside it."""
+    """The one that is second says so, or finds there what it was to write; nothing is left beside it."""
     words = [
         sys.executable,
         "-m",
@@ -371,8 +371,7 @@ def test_two_encodes_into_one_folder(trained: Trained, tmp_path: Path) -> None:
     told = [process.communicate(timeout=120)[1] for process in both]
     codes = sorted(process.returncode for process in both)
     assert codes[0] == 0, told
-    assert codes[1] in (1, 2), told
-    assert any("is in use by another process" in text or "there is something at" in text for text in told), told
+    assert codes[1] == 0 or any("is in use by another process" in text for text in told), told
     assert names(tmp_path) == ["ids"]
     works(*words[3:], "--out", tmp_path / "again")
     assert state(tmp_path / "again") == state(tmp_path / "ids")
@@ -449,7 +448,7 @@ def test_a_link_stays_and_its_target_is_written(trained: Trained, tmp_path: Path
     (tmp_path / "disk").mkdir()
     Tokenizer.load(trained(train={"model": "bpe"})).save(tmp_path / "disk" / "ko")
     (tmp_path / "link").symlink_to("disk/ko")
-    works("export", trained(), "--to", "hf", "--style", "bert", "--out", tmp_path / "link")
+    works("export", trained(), "--to", "hf", "--style", "bert", "--force", "--out", tmp_path / "link")
     assert (tmp_path / "link").readlink() == Path("disk/ko")
     assert Tokenizer.load(tmp_path / "disk" / "ko").vocab.kind == "unigram"
     (tmp_path / "disk" / "c.parquet").touch()

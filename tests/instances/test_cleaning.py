@@ -162,7 +162,7 @@ def test_what_was_dropped_stands_in_the_manifest(tmp_path: Path) -> None:
     text.write_text("mail@example.com\n", encoding="utf-8")
     with pytest.raises(InputError, match="holds no document"):
         write_packed(styled("unigram"), Source.of(text), tmp_path / "q", lexicon=lexicon(), cleaning=cleaning)
-    with pytest.raises(UsageError, match="there is something at"):  # other steps, another folder
+    with pytest.raises(UsageError, match="already exists and holds another"):  # other steps, another folder
         write_packed(styled("unigram"), Source.of(text), tmp_path / "p", lexicon=lexicon())
 
 

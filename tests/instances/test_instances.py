@@ -263,7 +263,7 @@ def test_what_is_there_is_taken_or_refused(packed: Packed, bert: Tokenizer, tmp_
     mini = Source.of(MINI, name="mini")
     again = write_packed(bert, mini, packed.folder, lexicon=lexicon(), shard_tokens=4500)
     assert again.manifest == packed.manifest
-    with pytest.raises(UsageError, match="there is something at"):
+    with pytest.raises(UsageError, match="already exists and holds another"):
         write_packed(bert, mini, packed.folder, lexicon=lexicon(Whitespace()), shard_tokens=4500)
     with pytest.raises(ArtifactError, match="is no packed folder"):
         Packed.open(tmp_path)
