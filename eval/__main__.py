@@ -29,7 +29,6 @@ from koktok.metrics import Text
 from koktok.progress import Talk
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.benchmark import SAMPLE
-from koktok.report.markdown import summary
 from koktok.report.measure import Entry, Material, measure, measure_speed
 
 HERE = Path(__file__).resolve().parent
@@ -49,7 +48,6 @@ def main() -> None:
     parser.add_argument("--speed", action="store_true", help="also time every row")
     parser.add_argument("--out", type=Path, default=HERE / "reports")
     parser.add_argument("--date", default=datetime.date.today().isoformat(), help="in the names of the files")
-    parser.add_argument("--readme", action="store_true", help="also put the first table into eval/README.md")
     parser.add_argument("-q", "--quiet", action="store_true")
     given = parser.parse_args()
     if (given.suite == "full") != (given.data is not None):
@@ -66,8 +64,6 @@ def main() -> None:
         with Talk(quiet=given.quiet) as talk:
             timed = measure_speed(entries, Text.of(suite.held).sample(given.sample, 0).lines, tell=talk)
         write_file(given.out / f"{stem}.speed.json", timed.to_json().encode())
-    if given.readme:
-        into_readme(HERE / "README.md", report, stem)
     idle = [row for row in report.rows if not row.ran]
     print(
         f"{len(report.rows) - len(idle)} rows, {len(idle)} not run, {time.perf_counter() - clock:.0f} s; {machine()}",
@@ -127,16 +123,6 @@ def run(suite: Suite, entries: Sequence[Entry], work: Path, *, quiet: bool = Fal
             kept=work / "rows",
             tell=talk,
         )
-
-
-def into_readme(path: Path, report: Report, stem: str) -> None:
-    """Put the first table between the marks of the README."""
-    text = path.read_text(encoding="utf-8")
-    table = f"<!-- table -->\nFrom [reports/{stem}.md](reports/{stem}.md):\n\n{summary(report)}\n<!-- end of table -->"
-    fresh, times = re.subn(r"<!-- table -->.*?<!-- end of table -->", lambda _: table, text, count=1, flags=re.DOTALL)
-    if times != 1:
-        sys.exit(f"eval: `{path}` has no line `<!-- table -->` with `<!-- end of table -->` below it")
-    write_file(path, fresh.encode())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Spark beside one machine, on the same cores: counting, analysing, encoding, and what a second run costs.
 
-    python -m eval.cluster TEXT [--mb 1000] [--cores 2] [--tokenizer FOLDER] [--work FOLDER] [--report FILE]
+    python -m eval.cluster TEXT [--cores 2] [--tokenizer FOLDER] [--work FOLDER] [--report FILE]
 
-TEXT is plain text of some size, or with --mb a folder with text/ of which `eval.heaps` makes so much. Each row is a process of its
+TEXT is plain text of some size. Each row is a process of its
 own that is measured from outside: wall time, processor time of it and of all that it starts (JVM, Python workers, Kiwi), the
 JVM's share of that, and the most memory that these have at once (sums of resident memory, so pages that they share count for each).
 `start` is a session that does nothing. The last column is the processor time without that of the start, as a multiple of what one
@@ -33,7 +33,7 @@ INCREMENT = 0.05
 """Share of the words that are new in the row of the increment."""
 
 HEAPS = 0.754
-"""Exponent of distinct words in running ones, as `python -m eval.heaps` fits it; it falls with size, so that a terabyte has fewer."""
+"""Exponent of distinct words in running ones, fitted from 77 MB to 1 GB; it falls with size, so that a terabyte has fewer."""
 
 CLUSTER = 200
 """Cores of the cluster on paper: 50 executors of 4."""
@@ -210,7 +210,6 @@ def content(work: Path, stage: str) -> object:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("text", type=Path)
-    parser.add_argument("--mb", type=float, help="make so much text of TEXT, a folder with text/")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--tokenizer", type=Path, help="a folder; without it there are no rows of encoding")
     parser.add_argument("--work", type=Path, help="where the stages write; a temporary folder by default")
@@ -227,12 +226,6 @@ def main() -> None:
         work = given.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
         text = given.text
-        if given.mb:
-            from eval.heaps import base_lines, write_sized
-
-            text = work / f"text-{given.mb:g}mb.txt"
-            if not text.exists():
-                write_sized(base_lines(given.text), int(given.mb * 1e6), text)
         size = text.stat().st_size / 1e6
         tell(f"{machine()}\n{size:.0f} MB, {given.cores} cores\n")
         tell("| stage | s | processor s | of it Java | MB/s | GB of memory | beside one machine |\n" + "|---" * 7 + "|")

@@ -3,7 +3,7 @@
     python -m eval.dpe DATA FOLDER [--size 32000] [--rows sp,none,soynlp,kiwi,dpe,dpe+kiwi] [--words 0] [--epochs 5] [--pieces 8000]
         [--power 0] [--cap 110000] [--report FILE]
 
-DATA is a folder with `text/` and `gold/`, or corpus:bench-ko; at most `--cap` eojeols of each text are read, as in `eval.trainers`.
+DATA is a folder with `text/` and `gold/`, or corpus:bench-ko; at most `--cap` eojeols of each text are read.
 Every vocabulary is trained on the same lines; koktok's have the tokens of the SentencePiece model on them as their target, so
 that F1 is compared at equal tokens; they have SentencePiece's terms, digits free, a space before the first word, no required
 syllables. FOLDER keeps the SentencePiece model and what was learnt, for the next run.

@@ -1,11 +1,10 @@
 """How training time and peak memory grow with the text: koktok and its peers from the same raw file.
 
-    python -m eval.growth DATA [--size 32000] [--mb 5,10,20] [--times 1,2,4] [--rows koktok,spm,hf,kiwi] [--mass 1]
+    python -m eval.growth DATA [--size 32000] [--mb 5,10,20] [--rows koktok,spm,hf,kiwi] [--mass 1]
         [--min-count 1] [--runs 1]
 
-DATA is a folder with `text/`. Sizes in MB below that of DATA/text are parts of it (blocks of 50 lines in an order chosen
-by hash, so each is a part of the next); `--times` are multiples of all of DATA/text, those above 1 resampled so that Heaps'
-law of new words holds (eval/heaps.py says how). Every training is a process of its own, which reads a file and writes a
+DATA is a folder with `text/`. Sizes in MB are parts of DATA/text (blocks of 50 lines in an order chosen by hash, so each is a
+part of the next). Every training is a process of its own, which reads a file and writes a
 vocabulary; time is that of the whole process, its imports among it; memory is the most that it and its children had at one
 time, looked at every 50 ms. koktok begins with an empty cache of analyses; its compiled code is on disk (the first
 training after an installation takes 20 s more). The row `warm` finds the analyses of the row above. Rows are told as they
@@ -19,6 +18,8 @@ DATA/gold, and processor seconds, which a busy machine changes less. A trainer t
 from __future__ import annotations
 
 import argparse
+import bisect
+import itertools
 import os
 import resource
 import subprocess
@@ -29,9 +30,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.heaps import base_lines, write_sized
 from eval.machine import Told, machine
-from eval.texts import GOLDS, data_of
+from eval.texts import GOLDS, base_lines, data_of
 
 if TYPE_CHECKING:
     from koktok.metrics import GoldPage
@@ -236,7 +236,6 @@ def table_of(
 
 
 def common_options(parser: argparse.ArgumentParser) -> None:
-    """Those of `eval.big` too."""
     parser.add_argument("--size", type=int, default=32_000)
     parser.add_argument("--mass", type=float, default=1.0, help="koktok's --segment-mass")
     parser.add_argument("--min-count", type=int, default=0, help="koktok's --min-count; 0 for what it does by default")
@@ -250,7 +249,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=data_of, help="folder with text/ and gold/, or corpus:bench-ko")
     parser.add_argument("--mb", default="5,10,20", help="sizes in MB")
-    parser.add_argument("--times", default="1,2,4", help="multiples of DATA/text; empty for none")
     parser.add_argument("--rows", default="koktok,spm,hf,kiwi", help="koktok, spm, spm-sampled, hf, kiwi")
     common_options(parser)
     parser.add_argument("--child", nargs=3, metavar=("ROW", "OUT", "CACHE"), help=argparse.SUPPRESS)
@@ -261,20 +259,15 @@ def main() -> None:
         return
     wanted = [row for row, kind in ROWS.items() if kind in given.rows.split(",")]
     lines = base_lines(given.data)
-    whole = sum(len(line.encode()) + 1 for line in lines)
-    sizes = [(f"{mb} MB", int(float(mb) * 1e6)) for mb in given.mb.split(",") if mb]
-    sizes += [
-        (f"{times}x, {whole * float(times) / 1e6:.0f} MB", int(whole * float(times)))
-        for times in given.times.split(",")
-        if times
-    ]
+    ends = list(itertools.accumulate(len(line.encode()) + 1 for line in lines))
     tell, golds = Told(given.report), golds_of(given.data, given.gold)
     tell(f"{machine()}\nvocabulary {given.size:,}\n\n{head(golds)}")
     with tempfile.TemporaryDirectory() as folder:
-        for i, (label, size) in enumerate(sizes):
-            file = Path(folder) / f"{i}.txt"
-            write_sized(lines, size, file)
-            table_of(file, label, wanted, given, folder, golds, tell)
+        for mb in filter(None, given.mb.split(",")):
+            file = Path(folder) / f"{mb}.txt"
+            until = bisect.bisect(ends, float(mb) * 1e6)
+            file.write_text("".join(f"{line}\n" for line in lines[:until]), encoding="utf-8")
+            table_of(file, f"{mb} MB", wanted, given, folder, golds, tell)
             file.unlink()
 
 

@@ -99,3 +99,18 @@ def drawn(lines: Iterable[str], name: str, draw: int) -> Iterable[tuple[int, str
     starts = range(0, len(whole), BLOCK)
     order = sorted(starts, key=lambda at: hashlib.sha256(f"{draw}:{name}:{at}".encode()).digest())
     return (line for at in order for line in whole[at : at + BLOCK])
+
+
+def base_lines(folder: Path) -> list[str]:
+    """All lines of DATA/text but those held out, blocks of 50 in an order chosen by hash: every part is like the whole."""
+    blocks: list[tuple[bytes, list[str]]] = []
+    paths = [path for path in sorted((folder / "text").glob("*.txt*")) if ".held-out." not in path.name]
+    if not paths:
+        sys.exit(f"eval: `{folder / 'text'}` holds no text; give the folder that holds text/ and gold/")
+    for path in paths:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="\n") as file:
+            lines = [line.rstrip("\n") for line in file if line.strip()]
+        blocks += [
+            (hashlib.sha256(f"{path.name}:{i}".encode()).digest(), lines[i : i + 50]) for i in range(0, len(lines), 50)
+        ]
+    return [line for _, block in sorted(blocks, key=lambda pair: pair[0]) for line in block]

@@ -23,7 +23,6 @@ from koktok.cli.extend import DIALS as EXTEND_DIALS
 from koktok.cli.extend import extend
 from koktok.cli.instances import DIALS as INSTANCES_DIALS
 from koktok.cli.instances import instances
-from koktok.cli.interrupt import interruptible
 from koktok.cli.metrics import metrics
 from koktok.cli.options import Grouped
 from koktok.cli.playground import playground
@@ -112,8 +111,7 @@ def main() -> None:
     logging.getLogger("koktok").addHandler(logging.NullHandler())  # the verbs say by themselves what the library logs
     wrong_words: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        with interruptible():
-            code = app(standalone_mode=False) or 0
+        code = app(standalone_mode=False) or 0
         sys.stdout.flush()
         if code == INTERRUPTED:  # newer Typers return this where older ones raise
             raise KeyboardInterrupt

@@ -157,7 +157,18 @@ def test_samples_are_seeded_and_decode_to_the_text(trained: Trained) -> None:
 
 def test_a_model_for_koktok_alone_and_its_log(tmp_path: Path) -> None:
     out, log = tmp_path / "out", tmp_path / "log.json"
-    words = ("train", "corpus:mini", "--segmenter", "whitespace", "--vocab-size", 2300, "--no-compare", "--force", "--out", out)
+    words = (
+        "train",
+        "corpus:mini",
+        "--segmenter",
+        "whitespace",
+        "--vocab-size",
+        2300,
+        "--no-compare",
+        "--force",
+        "--out",
+        out,
+    )
     done = koktok(*words, "--model", "ngram", "--log", log)
     assert done.returncode == 0, done.stderr
     assert "pieces by length: 1: " in done.stderr

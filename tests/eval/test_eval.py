@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,18 +11,14 @@ import pytest
 from conftest import MINI, ROOT
 
 from eval import __main__ as runner
-from eval import trainers
 from eval.bits import HALVES, PEER, compared
 from eval.bits import Material as BitsMaterial
-from eval.heaps import base_lines
 from eval.peers import PEERS, Peer, train_peer
 from eval.picture import draw
 from eval.suites.full import suite as full
 from eval.suites.quick import suite as quick
-from eval.texts import split
+from eval.texts import base_lines, split
 from koktok.foreign import open_spec
-from koktok.gold import GoldCorpus
-from koktok.metrics import GoldPage, Text, score
 from koktok.metrics.language_model import kneser_ney
 from koktok.report import Report, SpeedReport
 
@@ -65,7 +60,7 @@ def test_every_peer_of_the_issue_is_there() -> None:
         assert any(wanted in name for name in names)
 
 
-def test_growth_and_big_read_what_a_corpus_does_not_hold_out(tmp_path: Path) -> None:
+def test_growth_reads_what_a_corpus_does_not_hold_out(tmp_path: Path) -> None:
     (tmp_path / "text").mkdir()
     with pytest.raises(SystemExit, match="holds no text"):
         base_lines(tmp_path)
@@ -97,20 +92,6 @@ def test_bits_are_of_each_half_and_compared_at_equal_tokens(tmp_path: Path) -> N
     shown = [(half, name, cell) for half, name, *_, cell in compared(rows, 5, [1])]
     assert shown[2:5] == [("A", "a", "+0.00 %"), ("A", "b", "+10.00 %"), ("A", "c", "")]
     assert [half for half, _, _ in shown] == ["A"] * 5 + ["B"] * 5
-
-
-def test_the_cutters_of_trainers_are_measured_as_tokenizers_are() -> None:
-    words = [("집에서", ["집", "에서"], ["NNG", "JKB"], False), ("갔다", ["가", "았", "다"], ["VV", "EP", "EF"], True)]
-    gold = GoldPage(GoldCorpus.of("tiny", [words], human=True))
-    data = trainers.Data([], Text.of({"a": LINES[:20], "b": LINES[20:50]}), [gold])
-    ours = trainers.measured("x", trainers._syllables, data).values
-    theirs = score(open_spec("syllables"), data.held, gold=[gold]).values
-    for name in ("fertility", "boundary_f1", "hidden_gaps", "recall_noun_particle", "boundary_f1_macro"):
-        assert ours[name] == theirs[name]
-    assert ours["nsl"].value == 1
-    # A space in front and taken off again: the same cuts, and one token more a line where that space is one.
-    assert trainers.behind_space(trainers._syllables)("집에 갔다") == trainers._syllables("집에 갔다")
-    assert trainers.behind_space(lambda line: [(0, 2), (2, len(line))])("집에") == [(0, 1), (1, 2)]
 
 
 def test_a_trained_peer_is_kept_and_a_failed_one_leaves_nothing(tmp_path: Path) -> None:
@@ -179,19 +160,6 @@ def test_the_verb_writes_its_files_and_the_same_json_again(tmp_path: Path) -> No
     assert {sentence.text for sentence in report.sentences} <= set(LINES)
     assert evaluate("full").returncode == 2
     assert "wants the folder DATA" in evaluate("full").stderr
-
-
-def test_the_readme_takes_the_table(tmp_path: Path) -> None:
-    path = tmp_path / "README.md"
-    path.write_text("before\n<!-- table -->\nold\n<!-- end of table -->\nafter\n", encoding="utf-8")
-    report = Report(title="t", seed=0, resamples=0, libraries={}, measures=[], texts=[], golds=[], rows=[])
-    runner.into_readme(path, report, "2031-01-01-full")
-    text = path.read_text(encoding="utf-8")
-    assert "old" not in text
-    assert re.search(
-        r"before\n<!-- table -->\nFrom \[reports/2031-01-01-full.md\].*<!-- end of table -->\nafter\n", text, re.S
-    )
-    assert "<!-- table -->" in (ROOT / "eval" / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_picture_is_drawn_from_the_report(tmp_path: Path) -> None:
