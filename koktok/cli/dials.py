@@ -33,7 +33,6 @@ HOMES = {
     "prune": "koktok.extend.fewer",
     "Plan": "koktok.instances.plan",
     "Masking": "koktok.instances.masking",
-    "Cleaning": "koktok.instances.cleaning",
     "write_packed": "koktok.instances.packing",
     "write_instances": "koktok.instances.write",
 }

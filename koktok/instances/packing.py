@@ -27,7 +27,6 @@ from koktok.bulk.shards import behind
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable
 from koktok.instances.borders import MarkedTexts, is_imported
-from koktok.instances.cleaning import Cleaner, Cleaning
 from koktok.instances.reading import By, Sentences, running
 from koktok.instances.word_cuts import WordCuts
 from koktok.progress import Tell
@@ -164,7 +163,6 @@ def write_packed(
     lexicon: WordCuts | None = None,
     documents: By = "auto",
     sentences: Sentences = "newline",
-    cleaning: Cleaning | None = None,
     shard_tokens: int = SHARD_TOKENS,
     threads: int | None = None,
     report: ReadReport | None = None,
@@ -185,8 +183,6 @@ def write_packed(
         Where a document ends.
     sentences : {"newline", "kiwi"}
         What a sentence is.
-    cleaning : Cleaning, optional
-        Steps that drop lines and documents; what they dropped stands in the manifest.
     shard_tokens : int
         Tokens of a packed file. It ends with the document that brings it to so many. A document that is longer than two shards
         is cut between sentences, and its parts count as documents.
@@ -220,7 +216,6 @@ def write_packed(
         "cuts": cuts.signature(),
         "documents": documents,
         "sentences": sentences,
-        "cleaning": cleaning.signature() if cleaning else {},
         "shard_tokens": shard_tokens,
         "sources": [{"name": source.name, "bytes": _bytes(source)} for source in sources],
         "koktok": version("koktok"),
@@ -232,12 +227,11 @@ def write_packed(
             tell("pack", done, total)
 
     def make(notes: Checkpoint) -> dict[str, Any]:
-        clean = Cleaner(cleaning) if cleaning else None
         # A tokenizer of the style bert puts a space before every text by itself.
         between = "" if isinstance(tokenizer, Tokenizer) and tokenizer.prefix else " "
         found = running(
-            sources, by=documents, sentences=sentences, clean=clean, between=between, report=report, on_progress=on_progress
-        )  # fmt: skip
+            sources, by=documents, sentences=sentences, between=between, report=report, on_progress=on_progress
+        )
         owners = array("H")
         batches = behind(_texts(found, owners), notes, "texts")
         done = sum(shard["documents"] - shard["goes_on"] for shard in notes.parts)
@@ -250,8 +244,10 @@ def write_packed(
             raise InputError("the text holds no document", hint="wc FILES")
         tokens = json.dumps(list(tokenizer.vocab.tokens), ensure_ascii=False)
         (notes.folder / "tokens.json").write_text(tokens, encoding="utf-8")
-        counts = {f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")}
-        return {**counts, "cleaned": clean.told() if clean else {}}
+        counts: dict[str, Any] = {
+            f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")
+        }
+        return counts
 
     return Packed(Path(out), resumable(out, run, make, again=True))
 

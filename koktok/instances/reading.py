@@ -1,4 +1,4 @@
-"""Raw text to documents of sentences: where a document ends, cleaning, and where a sentence ends.
+"""Raw text to documents of sentences: where a document ends, and where a sentence ends.
 
 This file adds: the document. For a model that reads more than a sentence, text is not a run of lines: what stands before a
 sentence is its context, and what stands in another document is not.
@@ -48,7 +48,6 @@ def read(
     *,
     by: By = "auto",
     sentences: Sentences = "newline",
-    clean: Callable[[list[str]], list[str]] | None = None,
     report: ReadReport | None = None,
     on_progress: Done | None = None,
 ) -> Iterator[SplitDocument]:
@@ -59,8 +58,6 @@ def read(
     sources : sequence of Source
     by, sentences
         Where a document ends, and what a sentence is, as in `koktok.instances.packing.write_packed`.
-    clean : callable, optional
-        The lines of a document to what is left of them, see `koktok.instances.cleaning`.
     report : ReadReport, optional
         Filled in while reading.
     on_progress : callable, optional
@@ -87,7 +84,7 @@ def read(
     split = _splitter(sentences)
     for number, source, path, records in _files(sources, report or ReadReport(), on_progress):
         for lines in _documents(chain.from_iterable(records), _way(by, source, path.name)):
-            if found := split(clean(lines) if clean else lines):
+            if found := split(lines):
                 yield SplitDocument(number, found)
 
 
@@ -96,7 +93,6 @@ def running(
     *,
     by: By = "auto",
     sentences: Sentences = "newline",
-    clean: Callable[[list[str]], list[str]] | None = None,
     between: str = " ",
     report: ReadReport | None = None,
     on_progress: Done | None = None,
@@ -114,12 +110,10 @@ def running(
     >>> list(running([Source.of(path)]))
     [(0, ['하나.', ' 둘.', '', '셋.', ''])]
     """
-    if sentences != "newline" or clean:
+    if sentences != "newline":
         batch: list[str] = []
         last = size = 0
-        for number, found in read(
-            sources, by=by, sentences=sentences, clean=clean, report=report, on_progress=on_progress
-        ):
+        for number, found in read(sources, by=by, sentences=sentences, report=report, on_progress=on_progress):
             if batch and (number != last or len(batch) >= _BATCH or size >= _LETTERS):
                 yield last, batch
                 batch, size = [], 0

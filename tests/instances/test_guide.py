@@ -40,7 +40,7 @@ def pages(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
-    for name in ("torch", "transformers", "datasets", "h5py", "datasketch"):
+    for name in ("torch", "transformers", "datasets", "h5py"):
         pytest.importorskip(name)
     pages(tmp_path)
     shutil.copytree(unpacked("unigram"), tmp_path / "my-tokenizer")
@@ -57,7 +57,6 @@ def test_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
     losses = re.findall(r"^(.*): ([\d.]+) to ([\d.]+)$", told, re.M)
     assert [name for name, _, _ in losses] == ["Arrow", "hdf5", "PyTorch data set", "masked while reading"]
     assert len({(first, last) for _, first, last in losses}) == 1
-    assert "What cleaning took away" in told
     assert (tmp_path / "statistics.html").is_file()
 
 
