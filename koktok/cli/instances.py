@@ -34,7 +34,7 @@ class ExportTo(StrEnum):
     megatron = "megatron"
 
 
-PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short Plan.pack Plan.weights"
+PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short Plan.pack"
 MASKING = "Masking.unit Masking.rate Masking.masks Masking.randoms Masking.most"
 DIALS = {
     "Instances": PLAN,
@@ -107,10 +107,9 @@ def instances(
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             made = Packed.open(text[0])
         else:
-            weights = [f"{name}={weight}" for name, weight in dials.get("weights", ())]
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
-                tokenizer, sources_of(text, field, weights, quiet=quiet), place, workers, talk,
+                tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, talk,
                 **taken(f"{DIALS['Text']} shard_tokens"), quiet=quiet,
             )  # fmt: skip
         if plan is None:

@@ -232,7 +232,9 @@ def _choose(  # type: ignore[no-untyped-def]
         # The rate is of all tokens, also where only stems are open. Of 15 % of 50 units are 7 drawn, or 8: either as often as
         # makes 7.5 on average.
         left, room = np.int64(min(1.0, rate * total / open_tokens) * n_open + _chance(state)), most
-        for i in range(int(min(left, n_open))):
+        for i in range(n_open):
+            if i >= left:
+                break
             other = i + below(state, n_open - i)
             order[i], order[other] = order[other], order[i]
             if lengths[order[i]] <= room:

@@ -77,8 +77,6 @@ class PackedShard:
     sentences : ndarray of int64, shape (documents + 1,)
         The sentences of document i are those from `sentences[i]` to `sentences[i + 1]`.
     sources : ndarray of uint16, shape (documents,)
-    taken : ndarray of bool, shape (documents,), optional
-        The documents that an epoch reads, where sources have weights; all of them without.
     """
 
     ids: NDArray[Any]
@@ -87,12 +85,6 @@ class PackedShard:
     ends: NDArray[np.int64]
     sentences: NDArray[np.int64]
     sources: NDArray[np.uint16]
-    taken: NDArray[np.bool_] | None = None
-
-    @property
-    def read(self) -> NDArray[np.bool_]:
-        """Of every document, whether it is read."""
-        return np.ones(len(self.documents) - 1, np.bool_) if self.taken is None else self.taken
 
 
 @dataclass(frozen=True)
@@ -236,10 +228,7 @@ def write_packed(
         batches = behind(_texts(found, owners), notes, "texts")
         done = sum(shard["documents"] - shard["goes_on"] for shard in notes.parts)
         marked = MarkedTexts(tokenizer, cuts)(batches, threads=threads)
-        try:
-            _write_shards(marked, notes, dtype, shard_tokens, owners, done)
-        finally:
-            cuts.save()
+        _write_shards(marked, notes, dtype, shard_tokens, owners, done)
         if not notes.parts:
             raise InputError("the text holds no document", hint="wc FILES")
         tokens = json.dumps(list(tokenizer.vocab.tokens), ensure_ascii=False)

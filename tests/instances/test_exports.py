@@ -1,4 +1,4 @@
-"""Instances for other trainers, read back by their libraries; weights of sources; statistics."""
+"""Instances for other trainers, read back by their libraries; statistics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import MINI
@@ -17,7 +16,7 @@ from typer.testing import CliRunner
 
 from koktok.cli import app
 from koktok.errors import UsageError
-from koktok.instances import Instances, Masking, Packed, Plan, write_instances, write_packed
+from koktok.instances import Masking, Packed, Plan, write_instances, write_packed
 from koktok.instances.exporting import to_megatron
 from koktok.instances.instance_statistics import statistics_of, tables_of
 from koktok.instances.masking import IGNORED
@@ -102,44 +101,6 @@ def test_megatron_wants_an_end_for_documents(packed: Packed, tmp_path: Path) -> 
     assert {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()} == {
         path.name: path.read_bytes() for path in (tmp_path / "two").iterdir()
     }
-
-
-@pytest.mark.parametrize("kind", ["mlm", "bert", "lm"])
-def test_sources_are_read_as_their_weights_say(kind: str, tmp_path: Path) -> None:
-    lines = [line for line in MINI.rglob("*.txt") for line in line.read_text(encoding="utf-8").split("\n") if line][
-        :600
-    ]
-    sources = []
-    for name, part in (("a", lines[::2]), ("b", lines[1::2])):
-        path = tmp_path / f"{name}.txt"
-        path.write_text("\n\n".join("\n".join(part[i : i + 2]) for i in range(0, len(part), 2)), encoding="utf-8")
-        sources.append(Source.of(path, name=name))
-    style = "gpt" if kind == "lm" else "bert"
-    made = write_packed(styled("unigram", style), sources, tmp_path / "p", lexicon=lexicon())
-    weights = (("a", 3.0), ("b", 1.0))
-    plan = Plan(kind, 64, 1, Masking("token"), weights=weights)  # type: ignore[arg-type]
-    shard = made.shard(0)
-    whole = Instances(made, plan)
-    seen: Counter[int] = Counter()
-    for epoch in range(3):
-        whole.set_epoch(epoch)
-        taken = whole._shard(0).read
-        assert taken[shard.sources == 0].all()
-        share = taken[shard.sources == 1].mean()
-        assert abs(share - 1 / 3) < 0.2
-        seen.update(np.flatnonzero(taken & (shard.sources == 1)).tolist())
-        layout = whole._layouts[0]
-        inside = {int(np.searchsorted(shard.documents, begin, side="right")) - 1 for begin, end in
-                  zip(layout.begins, layout.ends, strict=True) if end > begin}  # fmt: skip
-        assert inside <= set(np.flatnonzero(taken).tolist())
-    assert set(seen) == set(np.flatnonzero(shard.sources == 1).tolist())  # in three epochs every one of them, once
-    assert set(seen.values()) == {1}
-    again = Instances(made, plan)
-    again.set_epoch(2)
-    assert [row["input_ids"].tolist() for row in again] == [row["input_ids"].tolist() for row in whole]
-    assert Plan.of(plan.values()) == plan
-    with pytest.raises(UsageError, match=r"(?s)weight 2.0 of `c`.*--weight a=2"):
-        Instances(made, Plan(kind, weights=(("c", 2.0),)))  # type: ignore[arg-type]
 
 
 def test_statistics(pairs: Path, packed: Packed) -> None:
