@@ -107,10 +107,11 @@ def instances(
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             made = Packed.open(text[0])
         else:
+            without = {} if plan is None or plan.wants_morphemes else {"segmenter": "whitespace"}
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
                 tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, talk,
-                **taken(f"{DIALS['Text']} shard_tokens"), quiet=quiet,
+                **without | taken(f"{DIALS['Text']} shard_tokens"), quiet=quiet,
             )  # fmt: skip
         if plan is None:
             done = f"{counted(made.manifest['n_tokens'], 'token')}, {counted(made.manifest['n_documents'], 'document')}"
@@ -142,7 +143,7 @@ def _packed(
     **dials: Any,
 ) -> Packed:
     from koktok.foreign import load
-    from koktok.instances.packing import write_packed
+    from koktok.instances.packing import LONG_DOCUMENT, write_packed
     from koktok.instances.word_cuts import WordCuts
     from koktok.recipe import Recipe
     from koktok.segment import Policy
@@ -170,6 +171,8 @@ def _packed(
             analyser.close()
     if report.bad_lines and not quiet:
         tell_bad_lines(report, "left out")
+    if (longest := made.manifest["longest_document"]) > LONG_DOCUMENT and not quiet:
+        print(f"warning: a document has {longest:,} bytes; --documents says what a document is", file=sys.stderr)
     return made
 
 

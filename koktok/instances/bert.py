@@ -63,7 +63,7 @@ def check_pairs(shards: Iterable[PackedShard], *, order: bool, full: int) -> Non
     if not order and longest >= full:
         raise InputError(
             f"a document of {longest:,} tokens fills a shard, and the next sentence of another has none to come from",
-            hint=f"--documents record | file, --shard-tokens {8 * longest}, or --pairs order",
+            hint=f"--documents lines | blank, --shard-tokens {8 * longest}, or --pairs order",
         )
 
 

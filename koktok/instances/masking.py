@@ -29,6 +29,7 @@ from numba import njit
 from koktok.errors import UsageError
 from koktok.instances.borders import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL
 from koktok.instances.philox import STATE, below, digest_of, next_64, set_stream
+from koktok.segment import Whitespace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,6 +106,24 @@ class Masking:
             )
         if self.most is not None and self.most < 1:
             raise UsageError(f"at most {self.most} predictions is none", hint="--most 20")
+
+    def check_cuts(self, cuts: str) -> None:
+        """Refuse units of morphemes for marks that were made without an analyser.
+
+        Raises
+        ------
+        UsageError
+        """
+        if self.of_morphemes and cuts.startswith(Whitespace().signature()):
+            raise UsageError(
+                f"masks of the unit {self.unit} want morphemes, and the text was packed without",
+                hint="koktok instances TOKENIZER TEXT --mask morpheme --out FOLDER; or --mask eojeol",
+            )
+
+    @property
+    def of_morphemes(self) -> bool:
+        """Whether a unit is made of morphemes."""
+        return self.unit in ("morpheme", "stem", "span")
 
     def rate_of(self, epoch: int) -> float:
         """The rate of an epoch, from 0; behind the last one it stays."""

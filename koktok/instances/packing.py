@@ -11,6 +11,7 @@ The sentences of a document are joined by a space: their ids are those of the ru
 from __future__ import annotations
 
 import json
+import logging
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,8 +41,13 @@ if TYPE_CHECKING:
     from koktok.foreign import ImportedTokenizer
 
 
+log = logging.getLogger(__name__)
+
 LAYOUT = 1
 """Version of the folder."""
+
+LONG_DOCUMENT = 1_000_000
+"""Bytes; a longer document is likelier a file whose documents were not told apart."""
 
 SHARD_TOKENS = 1 << 24
 """With its marks a shard takes some 50 MB, which is also what a run holds in memory."""
@@ -171,8 +177,8 @@ def write_packed(
         A folder that is not there yet, or empty.
     lexicon : WordCuts, optional
         Where morphemes begin; the default asks Kiwi, and keeps what it said in the cache.
-    documents : {"auto", "blank", "file", "record"}
-        Where a document ends.
+    documents : {"auto", "lines", "blank", "field", "file"}
+        What a document is, `auto` for a field of JSON and tables, and in text what empty lines part, else a line.
     sentences : {"newline", "kiwi"}
         What a sentence is.
     shard_tokens : int
@@ -221,11 +227,12 @@ def write_packed(
     def make(notes: Checkpoint) -> dict[str, Any]:
         # A tokenizer of the style bert puts a space before every text by itself.
         between = "" if isinstance(tokenizer, Tokenizer) and tokenizer.prefix else " "
+        longest = [0]
         found = running(
             sources, by=documents, sentences=sentences, between=between, report=report, on_progress=on_progress
         )
         owners = array("H")
-        batches = behind(_texts(found, owners), notes, "texts")
+        batches = behind(_texts(found, owners, longest), notes, "texts")
         done = sum(shard["documents"] - shard["goes_on"] for shard in notes.parts)
         marked = MarkedTexts(tokenizer, cuts)(batches, threads=threads)
         _write_shards(marked, notes, dtype, shard_tokens, owners, done)
@@ -236,7 +243,9 @@ def write_packed(
         counts: dict[str, Any] = {
             f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")
         }
-        return counts
+        if longest[0] > LONG_DOCUMENT:
+            log.warning("a document has %s bytes", f"{longest[0]:,}")
+        return {**counts, "longest_document": longest[0]}
 
     return Packed(Path(out), resumable(out, run, make, again=True))
 
@@ -302,13 +311,17 @@ def _ranges(ids: Sequence[int]) -> list[list[int]]:
     return found
 
 
-def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int]) -> Iterator[list[str]]:
-    """The texts alone; notes the source of each document that begins. Behind each stands nothing."""
+def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: list[int]) -> Iterator[list[str]]:
+    """The texts alone; notes the source of each document that begins, and the bytes of the longest one."""
     begun = False  # in the batch before
+    size = 0
     for source, texts in found:
         goes_on = texts[-1] != ""
         owners.extend([source] * (texts.count("") + goes_on - begun))
         begun = goes_on
+        for text in texts:
+            size = size + len(text.encode("utf-8", "surrogatepass")) if text else 0
+            longest[0] = max(longest[0], size)
         yield texts
 
 

@@ -94,6 +94,11 @@ class Plan:
         if not 0 <= self.seed < 1 << 64:
             raise UsageError(f"seed = {self.seed}; wanted a number from 0, below 2**64", hint="--seed 0")
 
+    @property
+    def wants_morphemes(self) -> bool:
+        """Whether masks follow the borders of morphemes."""
+        return self.kind != "lm" and self.masking.of_morphemes
+
     def values(self) -> dict[str, Any]:
         """The plan in plain values."""
         return asdict(self)
@@ -164,6 +169,8 @@ class Instances(Sequence[dict[str, Any]]):
                 f"instances of kind {plan.kind} want {'an' if missing[0] == 'eos_token' else 'a'} {missing[0]}, and the tokenizer has none",
                 hint=STYLE.format({"lm": "gpt", "t5": "t5"}.get(plan.kind, "bert")),
             )
+        if plan.kind != "lm":
+            plan.masking.check_cuts(packed.manifest["cuts"])
         if plan.kind == "t5" and not packed.manifest["sentinels"]:
             raise UsageError("span corruption wants sentinels (<extra_id_0> ...)", hint=STYLE.format("t5"))
         if plan.kind == "t5" and not masked:

@@ -16,9 +16,13 @@ from koktok.progress import Done
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source, read_batches
 
-By = Literal["auto", "blank", "file", "record"]
-"""Where a document ends: at an empty line, with its file, with its record (a line of text, of JSON, of a table), or, for
-`auto`, with a record where records have fields, else at an empty line."""
+By = Literal["auto", "lines", "blank", "field", "file"]
+"""What a document is: a line, what stands between empty lines, the text field of a record (of JSON, of a table), a file; or, for
+`auto`, a field where records have fields, and in plain text what stands between empty lines where there are any in the
+first megabyte, else a line."""
+
+_SNIFFED = 1 << 20
+"""Characters of a plain text that are looked at for an empty line."""
 
 Sentences = Literal["newline", "kiwi"]
 """What a sentence is: a line, or what Kiwi's splitter finds in one."""
@@ -82,8 +86,9 @@ def read(
         if value not in get_args(kind):
             raise UsageError(f"`{value}` is no way to end {option}", hint=f"--{option} {' | '.join(get_args(kind))}")
     split = _splitter(sentences)
-    for number, source, path, records in _files(sources, report or ReadReport(), on_progress):
-        for lines in _documents(chain.from_iterable(records), _way(by, source, path.name)):
+    for number, source, path, batches in _files(sources, report or ReadReport(), on_progress):
+        way, records = _way(by, source, path.name, batches)
+        for lines in _documents(chain.from_iterable(records), way):
             if found := split(lines):
                 yield SplitDocument(number, found)
 
@@ -126,8 +131,8 @@ def running(
             yield last, batch
         return
     # What most texts are, a line a sentence, is read without an object for each document.
-    for number, source, path, records in _files(sources, report or ReadReport(), on_progress):
-        way = _way(by, source, path.name)
+    for number, source, path, batches in _files(sources, report or ReadReport(), on_progress):
+        way, records = _way(by, source, path.name, batches)
         texts: list[str] = []
         before, begun, size = "", False, 0
         for lines in records:
@@ -137,10 +142,10 @@ def running(
                     if text := line.strip():
                         texts.append(before + text)
                         before, begun = between, True
-                    elif way == "blank" and begun:
+                    if begun and (way == "lines" or (way == "blank" and not text)):
                         texts.append("")
                         before, begun = "", False
-                if way == "record" and begun:
+                if way == "field" and begun:
                     texts.append("")
                     before, begun = "", False
             if len(texts) >= _BATCH or size >= _LETTERS:
@@ -176,23 +181,40 @@ def _files(
             report.bad_places += one.bad_places
 
 
-def _way(by: By, source: Source, name: str) -> By:
+def _way(by: By, source: Source, name: str, records: Iterator[list[str]]) -> tuple[By, Iterator[list[str]]]:
+    """What ends a document of a file, and the same records again."""
     if by != "auto":
-        return by
+        return by, records
     plain = name.lower()
     for suffix in _PACKED:
         plain = plain.removesuffix(suffix)
-    return "record" if source.field or plain.endswith(_RECORDS) else "blank"
+    if source.field or plain.endswith(_RECORDS):
+        return "field", records
+    seen: list[list[str]] = []
+    size, begun, gap, parted = 0, False, False, False
+    for batch in records:
+        seen.append(batch)
+        for line in batch:
+            size += len(line)
+            if line.strip():
+                begun, parted = True, parted or gap
+            else:
+                gap = begun  # at the end of a file it parts nothing
+        if parted or size >= _SNIFFED:
+            break
+    return "blank" if parted else "lines", chain(seen, records)
 
 
 def _documents(records: Iterable[str], by: By) -> Iterator[list[str]]:
-    if by == "record":
+    if by == "field":
         yield from (record.split("\n") for record in records)
         return
     lines: list[str] = []
     for record in records:
         for line in record.split("\n"):
-            if line.strip() or by == "file":
+            if by == "lines":
+                yield [line]
+            elif line.strip() or by == "file":
                 lines.append(line)
             elif lines:
                 yield lines

@@ -98,7 +98,10 @@ def write_instances(
         "masked": masked,
         "shard_instances": shard_instances,
         "packed": packed.digest(),
-        **{key: packed.manifest[key] for key in ("tokenizer", "kind", "vocab_size", "roles", "specials", "excluded")},
+        **{
+            key: packed.manifest[key]
+            for key in ("tokenizer", "kind", "vocab_size", "roles", "specials", "excluded", "cuts")
+        },
         "koktok": version("koktok"),
     }
     made = Instances(packed, plan, masked=masked)

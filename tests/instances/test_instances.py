@@ -155,10 +155,13 @@ def test_where_documents_end(tmp_path: Path) -> None:
     assert sizes() == [(0, 2), (0, 2), (1, 2), (1, 1)]
     assert sizes(by="blank") == [(0, 2), (0, 2), (1, 1), (1, 1), (1, 1)]
     assert sizes(by="file") == [(0, 4), (1, 3)]
-    assert sizes(by="record") == [(0, 1), (0, 1), (0, 1), (0, 1), (1, 2), (1, 1)]
+    assert sizes(by="field") == [(0, 1), (0, 1), (0, 1), (0, 1), (1, 2), (1, 1)]
+    assert sizes(by="lines") == [(0, 1), (0, 1), (0, 1), (0, 1), (1, 1), (1, 1), (1, 1)]
     assert sizes(sentences="kiwi")[0] == (0, 3)
     with pytest.raises(UsageError, match="no way to end sentences"):
         next(read(source, sentences="dot"))  # type: ignore[arg-type]
+    (tmp_path / "a.txt").write_text("\n하나\n둘\n셋\n\n\n", encoding="utf-8")  # empty lines part nothing here
+    assert sizes()[:3] == [(0, 1), (0, 1), (0, 1)]
 
 
 @pytest.fixture(scope="module")
@@ -170,11 +173,11 @@ def bert(folders: dict[str, Path]) -> Tokenizer:
 def packed(bert: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Packed:
     """Mini, with a cut behind every second syllable, in several shards."""
     out = tmp_path_factory.mktemp("packed") / "packed"
-    return write_packed(bert, Source.of(MINI, name="mini"), out, lexicon=lexicon(), shard_tokens=4500)
+    return write_packed(bert, Source.of(MINI, name="mini"), out, lexicon=lexicon(), documents="file", shard_tokens=4500)
 
 
 def test_the_packed_layer_is_the_text(packed: Packed, bert: Tokenizer) -> None:
-    documents = list(read([Source.of(MINI)]))
+    documents = list(read([Source.of(MINI)], by="file"))
     assert len(packed) > 3
     found = []
     for i in range(len(packed)):
@@ -198,7 +201,13 @@ def files_of(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_threads_change_no_byte_of_it(packed: Packed, bert: Tokenizer, tmp_path: Path, threads: int) -> None:
     again = write_packed(
-        bert, Source.of(MINI, name="mini"), tmp_path / "p", lexicon=lexicon(), shard_tokens=4500, threads=threads
+        bert,
+        Source.of(MINI, name="mini"),
+        tmp_path / "p",
+        lexicon=lexicon(),
+        documents="file",
+        shard_tokens=4500,
+        threads=threads,
     )
     assert files_of(again.folder) == files_of(packed.folder)
 
@@ -220,7 +229,7 @@ def slow(self, part, names, real=Checkpoint.add):
 Checkpoint.add = slow
 bert = restyle(Tokenizer.load(folder), "bert")
 if packed == "-":
-    write_packed(bert, Source.of(MINI, name="mini"), out, lexicon=lexicon(), shard_tokens=4500)
+    write_packed(bert, Source.of(MINI, name="mini"), out, lexicon=lexicon(), documents="file", shard_tokens=4500)
 else:
     write_instances(Packed.open(packed), Plan(length=64, seed=3), out, epochs=2, shard_instances=100)
 """
@@ -249,6 +258,7 @@ def test_after_kills_it_is_the_same(
             Source.of(MINI, name="mini"),
             out,
             lexicon=lexicon(),
+            documents="file",
             shard_tokens=4500,
         )
         assert files_of(out) == files_of(packed.folder)
@@ -261,10 +271,10 @@ def test_after_kills_it_is_the_same(
 
 def test_what_is_there_is_taken_or_refused(packed: Packed, bert: Tokenizer, tmp_path: Path) -> None:
     mini = Source.of(MINI, name="mini")
-    again = write_packed(bert, mini, packed.folder, lexicon=lexicon(), shard_tokens=4500)
+    again = write_packed(bert, mini, packed.folder, lexicon=lexicon(), documents="file", shard_tokens=4500)
     assert again.manifest == packed.manifest
     with pytest.raises(UsageError, match="there is something at"):
-        write_packed(bert, mini, packed.folder, lexicon=lexicon(Whitespace()), shard_tokens=4500)
+        write_packed(bert, mini, packed.folder, lexicon=lexicon(Whitespace()), documents="file", shard_tokens=4500)
     with pytest.raises(ArtifactError, match="is no packed folder"):
         Packed.open(tmp_path)
     empty = tmp_path / "empty.txt"
@@ -333,7 +343,7 @@ def test_no_document_has_to_lie_in_memory(folders: dict[str, Path], tmp_path: Pa
     for name, text in (("a", DOCUMENT), ("b", f"가\n\n{DOCUMENT}\n\n나\n\n다")):
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     sources = [Source.of(tmp_path / f"{name}.txt") for name in "ab"]
-    options: dict[str, Any] = {"lexicon": lexicon(), "shard_tokens": 300, "threads": threads}
+    options: dict[str, Any] = {"lexicon": lexicon(), "documents": "blank", "shard_tokens": 300, "threads": threads}
     packed = write_packed(tokenizer, sources, tmp_path / "packed", **options)
     whole = [tokenizer.encode(text.replace("\n", " ")).ids for text in (DOCUMENT, "가", DOCUMENT, "나", "다")]
     assert ids_of(packed) == [*chain(*whole)]
@@ -789,6 +799,50 @@ def test_the_verb(folders: dict[str, Path], tmp_path: Path) -> None:
     assert other.exit_code == 0, other.output
     for wrong in (["--rate", "x"], ["--mask", "word"], ["--length", "3"]):
         assert runner.invoke(app, [*words, *wrong, "-o", str(tmp_path / "three")]).exit_code
+
+
+def test_only_morphemes_ask_the_analyser(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bert = restyle(Tokenizer.load(folders["unigram"]), "bert").save(tmp_path / "bert")
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
+    asked: list[str] = []
+
+    def packed(self: KiwiSegmenter, words: Iterable[str], real: Any = KiwiSegmenter.packed) -> Any:
+        return real(self, (asked.append(word) or word for word in words))  # type: ignore[func-returns-value]
+
+    def made(*more: str) -> Any:
+        out = tmp_path / str(len([*tmp_path.iterdir()]))
+        return runner.invoke(
+            app, ["instances", str(bert), str(tmp_path / "a.txt"), "-o", str(out), "--length", "32", *more]
+        )
+
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(KiwiSegmenter, "packed", packed)
+    here = {"kiwi": KiwiSegmenter(threads=1), "whitespace": Whitespace()}
+    monkeypatch.setattr("koktok.segment.workers.supervised", lambda name, **_: here[name])
+    for options in (["--mask", "token"], ["--mask", "eojeol"], []):
+        assert made(*options).exit_code == 0
+    assert asked == []
+    assert made("--mask", "morpheme").exit_code == 0
+    assert asked
+    assert made("--dynamic").exit_code == 0
+    with pytest.raises(UsageError, match="want morphemes"):
+        KoktokCollator(max(tmp_path.glob("*[0-9]"), key=lambda path: int(path.name)), Masking("morpheme"))
+    wrong = made("--mask", "stem", "--segmenter", "whitespace")
+    assert wrong.exit_code
+    assert "want morphemes" in str(wrong.output) + str(wrong.exception)
+
+
+def test_a_very_long_document_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
+    bert = restyle(Tokenizer.load(folders["unigram"]), "bert").save(tmp_path / "bert")
+    (tmp_path / "a.txt").write_text("국수 한 그릇이 식었다.\n" * 40_000, encoding="utf-8")
+    words = ["instances", str(bert), str(tmp_path / "a.txt"), "--kind", "packed", "--segmenter", "whitespace", "-o"]
+    assert "warning" not in runner.invoke(app, [*words, str(tmp_path / "lines")]).stderr
+    told = runner.invoke(app, [*words, str(tmp_path / "file"), "--documents", "file"])
+    assert "warning: a document has 1,2" in told.stderr
+    assert "--documents says" in told.stderr
+    assert Packed.open(tmp_path / "lines").manifest["n_documents"] == 40_000
 
 
 # --- Pairs and streams ------------------------------------------------------------------------------------------------
