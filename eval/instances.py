@@ -6,7 +6,7 @@ TOKENIZER is a folder with a mask token (`koktok export TOKENIZER --to hf --styl
 a document. Speed is megabytes of UTF-8 a second of processor time, so that other programs on the machine change little:
 *first* asks Kiwi about every distinct word, *again* finds their cuts in the table, *eojeols* packs without morphemes. With
 `--known` the user's own cache is taken, so that a text whose words were analysed before is not analysed again. `--memory` runs the verb itself,
-with one worker, on the text, on ten times the text as one document, and on the text with all cleaning, and takes
+with one worker, on the text, and on ten times the text as one document, and takes
 what all its processes hold together.
 χ² is that of "units of every length are chosen alike", a degree of freedom; 1 is what chance gives. "BERT's rule" is a
 re-implementation of what create_pretraining_data.py does (words in random order, one that no longer fits is passed over).
@@ -116,7 +116,7 @@ def main() -> None:
                 Source.of(given.text, name="text"),
                 base / out,
                 lexicon=cuts,
-                documents="record",
+                documents="lines",
                 threads=threads,
             )
 
@@ -160,9 +160,8 @@ def main() -> None:
             ten.write_bytes(given.text.read_bytes().replace(b"\n\n", b"\n") * 10)
             print("\n| one worker, Python and compiled code among it | MiB | seconds |\n|---|---|---|")
             for what, words in (
-                ("the text, a line a document", [str(given.text), "--documents", "record"]),
+                ("the text, a line a document", [str(given.text), "--documents", "lines"]),
                 ("ten times the text, one document", [str(ten), "--documents", "file"]),
-                ("the text, `--clean all`", [str(given.text), "--documents", "record", "--clean", "all"]),
             ):
                 out = base / f"memory-{len(words)}-{Path(words[0]).stem}"
                 words = ["instances", given.tokenizer, *words, "--workers", "1", "-q", "-o", str(out)]

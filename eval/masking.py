@@ -356,7 +356,7 @@ def main() -> None:
     given = parser.parse_args()
     tokenizer = load(given.tokenizer)
     sources = [Source.of(path, name=path.name) for path in given.text]
-    packed = write_packed(tokenizer, sources, given.work / "packed", documents="record", threads=1)
+    packed = write_packed(tokenizer, sources, given.work / "packed", documents="lines", threads=1)
     probes = Probes(tokenizer, packed, given)
     options = {key: value for key, value in vars(given).items() if isinstance(value, int | float)}
     options |= {"packed": packed.digest(), "probes": [len(probes.josa), len(probes.sentiment[1]), len(probes.ner)]}

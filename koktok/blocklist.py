@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from typing import Final
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files import read_bounded
 from koktok.hangul import SYLLABLE
+from koktok.text.normalize import normalized
 
 __all__ = ["JUNK", "PERSONAL", "PERSONAL_DEFAULT", "Blocklist"]
 
@@ -26,7 +26,7 @@ _MOST_LINE: Final = 1000  # characters of an entry
 _DAY: Final = r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
 _NAMES: Final = "김이박최정강조윤장임한오서신권황안송류홍"
 PERSONAL: Final[dict[str, str]] = {
-    "email": r"[A-Za-z0-9._%+-]{2,}@[A-Za-z0-9-]{2,}",
+    "email": r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{2,}@[A-Za-z0-9-]{2,}",
     # Mobile numbers from the eighth digit on, also without separators; others only with separators and an area code,
     # because bare runs of nine digits are more often amounts.
     "telephone": r"(?<!\d)(?:(?:\+82[-. ]?|0)1[016789][-. )]?\d{3,4}[-. ]?\d{1,4}"
@@ -160,7 +160,7 @@ class Blocklist:
                 if pattern.search(rest):
                     return f"blocked pattern /{text}/"
         if self._personal and not _SYLLABLES.fullmatch(piece):
-            wide = unicodedata.normalize("NFKC", piece)
+            wide = normalized("NFKC", piece)
             for name, pattern in self._personal:
                 if pattern.search(wide):
                     return f"personal data: {name}"
@@ -174,11 +174,11 @@ class Blocklist:
 
 
 def _fold(text: str) -> str:
-    return unicodedata.normalize("NFC", text).casefold()
+    return normalized("NFC", text).casefold()
 
 
 def _tidy(line: str) -> str:
-    line = unicodedata.normalize("NFC", line).strip()
+    line = normalized("NFC", line).strip()
     return line if _is_pattern(line) else line.casefold()  # folding `\S` would make it `\s`
 
 

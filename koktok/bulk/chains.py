@@ -330,30 +330,19 @@ def _shorten(texts, offsets, cells, ids, first_id, shorter):  # type: ignore[no-
 def _characters_of(  # type: ignore[no-untyped-def]
     texts, offsets, piece_ids, lefts, rights, joins, whole, spaced, doubtful
 ):  # pragma: no cover - compiled
-    """With what a character of the first plane begins, where that depends on a few neighbours at most.
+    """Find the piece that the bytes of each character of the first plane are joined to, whatever stands beside it.
 
-    Its bytes are joined to one piece in a text of their own; they are in every text, if no join that takes some of them away
-    to a neighbour has a lower rank. Where there are such joins, with whole characters, they are entered in `doubtful`, and
-    `_DOUBT` is a bit of the piece. A space does take bytes, as the commonest beginning of words: so it stands in a table of
-    its own what a character behind a space begins with: one piece of both, or `_APART`; -1: nobody knows.
+    A neighbour may take some of the bytes first, by a join of a lower rank: such pairs of characters are entered in
+    `doubtful`, and the piece has the bit `_DOUBT`. A space often takes the first bytes, so `spaced` has the piece of a space
+    and the character behind it, or `_APART`; its neighbour is then the character before the space. -1: unknown.
     """
-    # The joins of the last one or two bytes of a character with what follows, and of the first ones with what stands before:
-    # by these bytes the last one, and behind each the one before. A symbol is a byte and one.
-    takers, more = np.full((4, 1 << 16), -1, np.int32), np.full((2, len(lefts)), -1, np.int32)
+    # The joins that take a piece at the end of a character to the right, and one at its beginning to the left, as linked lists.
+    takers, more = np.full((2, len(lefts)), -1, np.int32), np.full((2, len(lefts)), -1, np.int32)
     space = np.int64(piece_ids[33])
     for i in range(len(lefts)):
-        if lefts[i] < 0:
-            continue
-        a, b = offsets[lefts[i]], offsets[rights[i]]
-        a_end, b_end = offsets[lefts[i] + 1], offsets[rights[i] + 1]
-        if (texts[b] - 1) & 0xC0 == 0x80:  # inside a character
-            continue
-        if a_end - a <= 2 and (texts[a] - 1) & 0xC0 == 0x80:
-            bytes_ = texts[a] - 1 if a_end - a == 1 else ((texts[a] - 1) << 8) | (texts[a + 1] - 1)
-            more[0, i], takers[a_end - a - 1, bytes_] = takers[a_end - a - 1, bytes_], i
-        if b_end - b <= 2 and texts[b] - 1 >= 0xC0 and lefts[i] != space:
-            bytes_ = texts[b] - 1 if b_end - b == 1 else ((texts[b] - 1) << 8) | (texts[b + 1] - 1)
-            more[1, i], takers[b_end - b + 1, bytes_] = takers[b_end - b + 1, bytes_], i
+        if lefts[i] >= 0 and (texts[offsets[rights[i]]] - 1) & 0xC0 != 0x80:  # not inside a character
+            more[0, i], takers[0, lefts[i]] = takers[0, lefts[i]], i
+            more[1, i], takers[1, rights[i]] = takers[1, rights[i]], i
     tables = (texts, offsets, lefts, rights, joins, takers, more, doubtful)
     parts, ranks, data = np.empty(4, np.int32), np.empty(4, np.int64), np.empty(3, np.int64)
     for char in range(1 << 16):
@@ -369,7 +358,7 @@ def _characters_of(  # type: ignore[no-untyped-def]
         _put_bytes_of(data, 0, size, space, piece_ids, parts)
         if _by_scan(parts, size, 1, ranks, joins) == 1:
             _put_bytes_of(data, 0, size, space, piece_ids, parts)
-            left, doubt = _joined_first(parts, 0, size, data, char, *tables)
+            left, doubt = _joined_first(parts, 0, size, char, space, *tables)
             if left == 1:
                 piece, whole[char] = np.int64(parts[0]), parts[0] | doubt
         if char == 32:
@@ -380,7 +369,7 @@ def _characters_of(  # type: ignore[no-untyped-def]
         if left == 1 and not (lefts[parts[0]] == space and rights[parts[0]] == piece):
             # The space took some bytes, so that the character never was a piece.
             _put_bytes_of(data, 1, size, space, piece_ids, parts)
-            left, doubt = _joined_first(parts, 1, size, data, char, *tables)
+            left, doubt = _joined_first(parts, 1, size, char, space, *tables)
             spaced[char] = parts[0] | doubt if size > 1 and left == 1 else -1
         elif piece >= 0 and (left == 1 or (left == 2 and parts[1] == piece)):
             spaced[char] = _APART
@@ -395,14 +384,14 @@ def _put_bytes_of(data, before, size, space, piece_ids, parts):  # type: ignore[
 
 @njit(nogil=True, cache=True)
 def _joined_first(  # type: ignore[no-untyped-def]
-    parts, before, size, data, char, texts, offsets, lefts, rights, joins, takers, more, doubtful
+    parts, before, size, char, space, texts, offsets, lefts, rights, joins, takers, more, doubtful
 ):  # pragma: no cover - compiled
     """Join the bytes of a character, and the space `before` it, in place; returns how many parts are left, and `_DOUBT` or 0.
 
     Where a neighbour may take a part at an end away before it is joined here, by a join of a lower rank, the two characters
     are entered in `doubtful`; -1 where the neighbour that does it is less than a character.
     """
-    widths, n, doubt = np.ones(4, np.int64), before + size, np.int64(0)
+    n, doubt = before + size, np.int64(0)
     while True:
         low, at = np.int64(_NONE), -1
         for i in range(n - 1):
@@ -412,13 +401,10 @@ def _joined_first(  # type: ignore[no-untyped-def]
         if at < 0:
             return n, doubt
         for side in range(2):
-            width = widths[before if side else n - 1]
-            if width >= size or width > 2 or (side and before and widths[0] > 1):
-                continue
-            byte = data[0] if side else data[size - width]
-            taker = takers[2 * side + width - 1, byte if width == 1 else (byte << 8) | data[1 if side else size - 1]]
+            taker = takers[side, parts[0 if side else n - 1]]
             while taker >= 0:
-                if taker < low:
+                # What a space takes of the character behind it is asked by `spaced`.
+                if taker < low and not (side and not before and lefts[taker] == space):
                     neighbour = _end_character(texts, offsets, lefts[taker] if side else rights[taker], side)
                     if neighbour < 0:
                         return np.int64(-1), doubt
@@ -426,10 +412,9 @@ def _joined_first(  # type: ignore[no-untyped-def]
                     doubt = np.int64(_DOUBT)
                 taker = more[side, taker]
         parts[at] = low
-        widths[at] += widths[at + 1]
         n -= 1
         for i in range(at + 1, n):
-            parts[i], widths[i] = parts[i + 1], widths[i + 1]
+            parts[i] = parts[i + 1]
 
 
 @njit(nogil=True, cache=True)
@@ -542,7 +527,7 @@ def _by_characters(  # type: ignore[no-untyped-def]
     """Fill `parts` with what the characters begin with; returns how many, or -1 where that is not certain of one."""
     size, at = 0, begin
     while at < end:
-        char = np.int64(data[np.uint64(at)])
+        char, before = np.int64(data[np.uint64(at)]), at - 1
         at += 1
         piece = whole[char]
         if char == 32 and at < end:
@@ -553,7 +538,7 @@ def _by_characters(  # type: ignore[no-untyped-def]
         if piece >= _DOUBT:
             if at < end and doubtful[_pair(char, data[np.uint64(at)])]:
                 return -1
-            if at - 1 > begin and doubtful[_pair(data[np.uint64(at - 2)], char)]:
+            if before >= begin and doubtful[_pair(data[np.uint64(before)], char)]:
                 return -1
             piece ^= _DOUBT
         if piece < 0:

@@ -66,6 +66,7 @@ _INERT = (
 _LARGE = ((0x3400, 0x4DB5), (0x4E00, 0x9FD5), (0xAC00, 0xD7A3))
 
 
+@lru_cache(maxsize=8)  # a megabyte each, and a twentieth of a second
 def marks_of(normalizer: Normalizer) -> NDArray[np.uint8]:
     """For every code point its class (its place among the classes of the pattern), or `NOT_PLAIN`.
 

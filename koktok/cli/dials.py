@@ -33,7 +33,6 @@ HOMES = {
     "prune": "koktok.extend.fewer",
     "Plan": "koktok.instances.plan",
     "Masking": "koktok.instances.masking",
-    "Cleaning": "koktok.instances.cleaning",
     "write_packed": "koktok.instances.packing",
     "write_instances": "koktok.instances.write",
 }
@@ -47,7 +46,6 @@ OPTIONS = {
     "extend.sizes": "frontier",
     "extend.specials": "special",
     "prune.drop": "prune",
-    "Plan.weights": "weight",
     "Masking.unit": "mask",
 }
 """Dials whose option has another name."""
@@ -107,11 +105,6 @@ def _special_ids(items: list[str]) -> dict[str, int]:
     return pairs("--special", items, whole_number, wanted="TOKEN=ID", example="'<|a|>=7'")
 
 
-def _weights(items: list[str]) -> tuple[tuple[str, float], ...]:
-    wanted = "NAME=W with a number above 0"
-    return tuple(pairs("--weight", items, float, wanted=wanted, example="news=2").items())
-
-
 def _rate(given: str) -> float | tuple[float, ...]:
     try:
         first, *more = (float(part) for part in given.split(":"))
@@ -134,7 +127,6 @@ TYPED: Mapping[str, Typed] = {
     "extend.specials": Typed("TOKEN=ID", _special_ids, several=True),
     "prune.drop": Typed("N|8k", size_of),
     "prune.keep_scripts": Typed("A,B,...", lambda given: [word.strip() for word in given.split(",")]),
-    "Plan.weights": Typed("NAME=W", _weights, several=True),
     "Masking.rate": Typed("0.15|0.3:0.15", _rate),
 }
 

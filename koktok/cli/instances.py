@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,7 @@ from koktok.cli.options import MOST_THREADS, Field, Force, Quiet, sources_of, te
 from koktok.errors import UsageError
 
 if TYPE_CHECKING:
-    from koktok.instances import Cleaning, Packed
+    from koktok.instances import Packed
     from koktok.progress import Talk
     from koktok.text.sources import Source
 
@@ -32,23 +31,18 @@ class InstanceKind(StrEnum):
 class ExportTo(StrEnum):
     """What `--to` takes."""
 
-    hdf5 = "hdf5"
     megatron = "megatron"
 
 
-PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short Plan.pack Plan.weights"
-MASKING = "Masking.unit Masking.rate Masking.masks Masking.randoms Masking.most Masking.content Masking.exact"
+PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short Plan.pack"
+MASKING = "Masking.unit Masking.rate Masking.masks Masking.randoms Masking.most"
 DIALS = {
     "Instances": PLAN,
     "Masking": MASKING,
-    "Cleaning": "Cleaning.hangul Cleaning.alike",
     "Text": "write_packed.documents write_packed.sentences segmenter policy",
     "Files": "write_instances.epochs write_packed.shard_tokens write_instances.shard_instances",
 }
 """Parameters of the classes and functions of `koktok.instances`, and fields of the Recipe that mean the same here."""
-
-STEPS = "html, control, personal, boilerplate, short, repeats, language; or all, none."
-Headed = partial(typer.Option, rich_help_panel="Cleaning")
 
 
 def instances(
@@ -67,8 +61,6 @@ def instances(
         InstanceKind, typer.Option(help="What is made; `packed` stops at ids and borders.")
     ] = InstanceKind.mlm,
     *,
-    clean: Annotated[str, Headed(help=STEPS)] = "none",
-    shortest: Annotated[str | None, Headed(help="clean: fewest characters of a line and of a document. [6:30]")] = None,
     dynamic: Annotated[
         bool,
         typer.Option("--dynamic", help="Write no masks: KoktokCollator masks.", rich_help_panel="Masking"),
@@ -77,17 +69,15 @@ def instances(
     workers: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="[one for each core]")] = None,
     field: Field = None,
     n: Annotated[int, typer.Option("--n", help="show: how many instances.")] = 3,
-    to: Annotated[
-        ExportTo | None, typer.Option(help="export: for NVIDIA's BERT, or Megatron.", show_default=False)
-    ] = None,
+    to: Annotated[ExportTo | None, typer.Option(help="export: for Megatron.", show_default=False)] = None,
     force: Force = False,
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
     """Make training instances of text.
 
-    `koktok instances show FOLDER` looks at them, `koktok instances stats FOLDER [-o PAGE.html]` counts them, and
-    `koktok instances export FOLDER --to hdf5 | megatron -o OUT` writes them for other trainers (for Megatron the packed folder).
+    `koktok instances show FOLDER` looks at them, `koktok instances stats FOLDER` counts them, and
+    `koktok instances export FOLDER --to megatron -o OUT` writes a packed folder for Megatron.
 
     Ids and the borders of sentences, eojeols and morphemes are packed once; instances are made of that, each a function of
     seed, epoch and document. A run that was stopped goes on when the same command is given again.
@@ -97,14 +87,14 @@ def instances(
             _show(folder, n)
         return
     if tokenizer == "stats":
-        _stats(text[0], out, force=force)
+        _stats(text[0])
         return
     if out is None:
         raise UsageError("instances want a folder", hint="--out FOLDER")
     if tokenizer == "export":
         _export(text[0], to, out, documents=kind == InstanceKind.lm, force=force, quiet=quiet)
         return
-    from koktok.instances import Cleaning, Masking, Packed, Plan, write_instances
+    from koktok.instances import Masking, Packed, Plan, write_instances
     from koktok.progress import Talk, counted
 
     def taken(names: str) -> dict[str, Any]:
@@ -113,21 +103,16 @@ def instances(
         return {name: dials[name] for name in bare if name in dials}
 
     masking = Masking(**taken(MASKING), epochs=dials.get("epochs", 1))
-    cleaning = Cleaning.parse(clean, **_shortest(shortest), **taken(DIALS["Cleaning"]))
     plan = None if kind == InstanceKind.packed else Plan(kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
     with Talk(quiet=quiet) as talk:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             made = Packed.open(text[0])
-            if cleaning:
-                raise UsageError(
-                    f"`{text[0]}` is packed, and cleaning goes before", hint="--clean none, or the text itself"
-                )
         else:
-            weights = [f"{name}={weight}" for name, weight in dials.get("weights", ())]
+            without = {} if plan is None or plan.wants_morphemes else {"segmenter": "whitespace"}
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
-                tokenizer, sources_of(text, field, weights, quiet=quiet), place, workers, talk, cleaning,
-                **taken(f"{DIALS['Text']} shard_tokens"), force=force, quiet=quiet,
+                tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, talk,
+                **without | taken(f"{DIALS['Text']} shard_tokens"), force=force, quiet=quiet,
             )  # fmt: skip
         if plan is None:
             done = f"{counted(made.manifest['n_tokens'], 'token')}, {counted(made.manifest['n_documents'], 'document')}"
@@ -147,24 +132,12 @@ def instances(
         print(f"{done} in {out}", file=sys.stderr)
 
 
-def _shortest(given: str | None) -> dict[str, int]:
-    """The bounds of `--shortest LINE:DOCUMENT`."""
-    if given is None:
-        return {}
-    try:
-        line, document = (int(part) for part in given.split(":"))
-    except ValueError:
-        raise UsageError(f"`{given}`; wanted two whole numbers", hint="--shortest 6:30") from None
-    return {"line": line, "document": document}
-
-
 def _packed(
     tokenizer: str,
     sources: list[Source],
     place: Path,
     workers: int | None,
     talk: Talk,
-    cleaning: Cleaning | None,
     *,
     segmenter: str | None = None,
     policy: str | None = None,
@@ -173,7 +146,7 @@ def _packed(
     **dials: Any,
 ) -> Packed:
     from koktok.foreign import load
-    from koktok.instances.packing import write_packed
+    from koktok.instances.packing import LONG_DOCUMENT, write_packed
     from koktok.instances.word_cuts import WordCuts
     from koktok.recipe import Recipe
     from koktok.segment import Policy
@@ -191,7 +164,6 @@ def _packed(
             sources,
             place,
             lexicon=WordCuts(asked, Policy.parse(chosen.policy)),
-            cleaning=cleaning,
             threads=workers,
             report=report,
             tell=talk,
@@ -203,6 +175,8 @@ def _packed(
             analyser.close()
     if report.bad_lines and not quiet:
         tell_bad_lines(report, "left out")
+    if (longest := made.manifest["longest_document"]) > LONG_DOCUMENT and not quiet:
+        print(f"warning: a document has {longest:,} bytes; --documents says what a document is", file=sys.stderr)
     return made
 
 
@@ -225,37 +199,23 @@ def _show(folder: str, n: int) -> None:
         stdout().print(line)
 
 
-def _stats(folder: str, out: Path | None, *, force: bool) -> None:
-    from koktok.files import write_file
-    from koktok.instances.instance_statistics import statistics_of
+def _stats(folder: str) -> None:
+    from koktok.instances.instance_statistics import statistics_of, tables_of
     from koktok.progress import print_line, table
-    from koktok.report.instance_page import is_statistics_page, sheets_of, statistics_page
 
-    found = statistics_of(folder)
-    if out is not None:
-        page = statistics_page(found, Path(folder).name).encode()
-        write_file(out, page, ours=is_statistics_page, force=force, what="page")
-    for i, sheet in enumerate(sheets_of(found)):
+    for i, (title, columns, rows) in enumerate(tables_of(statistics_of(folder))):
         if i:
             print_line()
-        columns = [english for english, _ in sheet.columns]
-        table(sheet.title[0], columns, [[row[0].split("|")[0], *row[1:]] for row in sheet.rows])
-        for step, texts in sheet.examples.items():
-            print_line(f"{step}, for instance: {texts[0][:50]}")
+        table(title, columns, rows)
 
 
 def _export(folder: str, to: ExportTo | None, out: Path, *, documents: bool, force: bool, quiet: bool) -> None:
     from koktok.instances import Packed
-    from koktok.instances.exporting import to_hdf5, to_megatron
+    from koktok.instances.exporting import to_megatron
     from koktok.progress import counted
 
     if to is None:
-        raise UsageError("the layout is missing", hint="--to hdf5 | megatron")
-    if to == ExportTo.hdf5:
-        done = counted(to_hdf5(folder, out, force=force)["n_instances"], "instance")
-    else:
-        done = counted(
-            to_megatron(Packed.open(folder), out, documents=documents, force=force)["n_sequences"], "sequence"
-        )
+        raise UsageError("the layout is missing", hint="--to megatron")
+    done = counted(to_megatron(Packed.open(folder), out, documents=documents, force=force)["n_sequences"], "sequence")
     if not quiet:
         print(f"{done} in {out}", file=sys.stderr)

@@ -75,6 +75,7 @@ def write_part(
         file = work / "documents.jsonl"
         with file.open("w", encoding="utf-8") as spooled:
             spooled.writelines(json.dumps({"text": text}) + "\n" for text in chain([first], filled))
+        segmenter = segmenter if plan.wants_morphemes else "whitespace"
         analyser = supervised(segmenter, processes=1)
         try:
             cuts = WordCuts(analyser if segmenter == "whitespace" else CachedSegmenter(analyser), Policy.parse(policy))
@@ -83,7 +84,7 @@ def write_part(
                 Source.of(file, name="documents"),
                 work / "packed",
                 lexicon=cuts,
-                documents="record",
+                documents="field",
                 sentences=sentences,
                 threads=1,
             )

@@ -7,7 +7,6 @@ number of tokens that no extension changes.
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from koktok.hangul import syllable_mask
 from koktok.progress import Tell, silent
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.text.normalize import normalized
 from koktok.train.lattice import TRUST
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def prepare(
     least = min_count or 1
     for counts, into in ((train, n), (reading.held, held)):
         for word, times in zip(counts.words, counts.n.tolist(), strict=True):
-            into[unicodedata.normalize("NFC", word)] += times
+            into[normalized("NFC", word)] += times
     size = sum(len(word.encode()) * times for word, times in n.items())
     words = sorted(word for word in {*n, *held} if n[word] >= least or held[word])
     marked = [i for i, word in enumerate(words) if HANGUL.search(word)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from koktok.foreign.base import ForeignTokenizer, Ints, Rows
 from koktok.foreign.spans import remap
+from koktok.text.normalize import normalized
 
 Rewrite = Callable[[str], tuple[str, Ints, Ints]]
 """A line to its rewritten form, and where each new character started and ended in the line."""
@@ -97,7 +97,7 @@ class Adapted(ForeignTokenizer):
         """As `ForeignTokenizer.decode`."""
         text = self.inner.decode(ids, skip_special_tokens=skip_special_tokens)
         if text is None or self._undo is None:
-            return text if text is None else unicodedata.normalize("NFC", text)
+            return text if text is None else normalized("NFC", text)
         return self._undo(text)
 
     def token_bytes(self, i: int) -> bytes | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 from koktok.errors import InputError, UsageError
 from koktok.gold.deal import deal
 from koktok.gold.sentences import GoldCorpus, Word
+from koktok.text.normalize import normalized
 
 HUMAN: Final = {
     # UD_Korean-Kaist, every release from 2.2 to 2.16: dev, test, train
@@ -64,7 +64,7 @@ def read_gold(
     path = Path(path)
     try:
         raw = path.read_bytes()
-        lines = unicodedata.normalize("NFC", raw.decode("utf-8-sig")).splitlines()
+        lines = normalized("NFC", raw.decode("utf-8-sig")).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the gold file `{path}` cannot be read: {error}") from error
     kind = kind or _guess(lines)
@@ -143,7 +143,7 @@ def _conllu(lines: list[str]) -> Read:
             if key.strip() == "newdoc id":
                 document, named = value.strip(), True
             elif key.strip() == "sent_id" and not named:
-                document = re.sub(r"[-_.:/]?s?\d+$", "", value.strip())
+                document = re.sub(r"[-_.:/]?s?(?<!\d)\d+$", "", value.strip())
         else:
             row = line.split("\t")
             if not row[0].isdigit():  # 3-4 and 5.1: multiword tokens and empty nodes
@@ -173,7 +173,7 @@ def _klue(lines: list[str]) -> Read:
             words.append((row[1], row[2].split(" "), row[3].split("+"), True))
 
 
-_TAG: Final = r"[A-Z]+[A-Z_-]*"
+_TAG: Final = r"[A-Z][A-Z_-]*"
 _TAGGED: Final = re.compile(rf"((?:(?!/{_TAG}\+).)+?)(?:__\d+)?/({_TAG})")
 """One morpheme, the number of its sense (갈퀴밥__1) where there is one, and its tag."""
 
@@ -193,12 +193,21 @@ def _sejong(lines: list[str]) -> Read:
         if "BOS" in row[1:-1] and words:
             yield words, ""
             words = []
-        pairs = re.findall(rf"(?:^|\+)(.+?)/({_TAG})(?=\+|$)", row[-1])
+        pairs = list(_pairs(row[-1]))
         forms = [re.sub(r"__\d+$", "", form) for form, _ in pairs]
         words.append((row[0], forms, [tag for _, tag in pairs], True))
         if "EOS" in row[1:-1]:
             yield words, ""
             words = []
+
+
+def _pairs(joined: str) -> Iterator[tuple[str, str]]:
+    """`morpheme/TAG` joined by `+`; a morpheme may hold both signs."""
+    at = 0
+    for tag in re.finditer(rf"/({_TAG})(?=\+|$)", joined):
+        if tag.start() > at:
+            yield joined[at : tag.start()], tag[1]
+            at = tag.end() + 1
 
 
 def _kiwi(lines: list[str]) -> Read:

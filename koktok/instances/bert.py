@@ -63,7 +63,7 @@ def check_pairs(shards: Iterable[PackedShard], *, order: bool, full: int) -> Non
     if not order and longest >= full:
         raise InputError(
             f"a document of {longest:,} tokens fills a shard, and the next sentence of another has none to come from",
-            hint=f"--documents record | file, --shard-tokens {8 * longest}, or --pairs order",
+            hint=f"--documents lines | blank, --shard-tokens {8 * longest}, or --pairs order",
         )
 
 
@@ -85,7 +85,7 @@ def pairs_layout(shard: PackedShard, room: int, *, seed: int, epoch: int, order:
     begins, ends = np.empty(2 * most, np.int32), np.empty(2 * most, np.int32)
     labels = np.empty(most, np.int8)
     n = _pairs(
-        shard.ids, shard.documents, shard.ends, shard.sentences, shard.read, room, np.uint64(seed), np.uint64(epoch), order, short,
+        shard.ids, shard.documents, shard.ends, shard.sentences, room, np.uint64(seed), np.uint64(epoch), order, short,
         begins, ends, labels,
     )  # fmt: skip
     return Layout(2 * np.arange(n + 1), begins[: 2 * n].copy(), ends[: 2 * n].copy(), labels[:n].copy())
@@ -103,13 +103,13 @@ def _aim(state, room, short):  # type: ignore[no-untyped-def]  # pragma: no cove
 
 @njit(nogil=True, cache=True)
 def _pairs(  # type: ignore[no-untyped-def]
-    ids, documents, sentence_ends, sentences, taken, room, seed, epoch, order, short, begins, ends, labels
+    ids, documents, sentence_ends, sentences, room, seed, epoch, order, short, begins, ends, labels
 ):  # pragma: no cover - compiled
     state = np.zeros(STATE, np.uint64)
     n, total = 0, len(documents) - 1
     for document in range(total):
         first, last = sentences[document], sentences[document + 1]
-        if first == last or not taken[document]:
+        if first == last:
             continue
         own = digest_of(ids[documents[document] : documents[document + 1]])
         set_stream(state, seed, epoch, own, _USE)
@@ -133,7 +133,7 @@ def _pairs(  # type: ignore[no-untyped-def]
                 for _ in range(_TRIES):
                     drawn = below(state, total)
                     there = ids[documents[drawn] : documents[drawn + 1]]
-                    if drawn != document and taken[drawn] and len(there) and digest_of(there) != own:
+                    if drawn != document and len(there) and digest_of(there) != own:
                         other = drawn
                         break
                 random = other >= 0  # else nothing but this document and its copies were met

@@ -79,6 +79,7 @@ class KoktokCollator:
 
             masking = Plan.of(plan).masking
         self.masking = masking or Masking()
+        self.masking.check_cuts(facts.get("cuts", ""))
         self.seed = plan.get("seed", 0) if seed is None else seed
         self.epoch = epoch
         self.multiple, self.length = pad_to_multiple_of, length

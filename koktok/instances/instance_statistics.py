@@ -6,14 +6,15 @@ This file adds: counts over all shards, a batch at a time, so that memory does n
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from koktok.instances.exporting import batches_of
 from koktok.instances.masking import IGNORED
+from koktok.instances.packing import arrow
 from koktok.instances.write import manifest_of
 
 BINS = 8
@@ -112,9 +113,17 @@ def statistics_of(folder: str | Path) -> InstanceStatistics:
     found.uses = np.zeros(manifest["vocab_size"], np.int64)
     found.ordinary = int(tables.ordinary.sum())
     for shard in manifest["shards"]:
-        for batch in batches_of(folder, shard):
+        for batch in _batches(folder, shard):
             _count(batch, tables, found, found.epochs[shard["epoch"]])
     return found
+
+
+def _batches(folder: str | Path, shard: dict[str, Any]) -> Iterator[Any]:
+    """The record batches of a shard of instances, mapped."""
+    pa = arrow()
+    with pa.memory_map(str(Path(folder) / f"{shard['name']}.arrow")) as file:
+        reader = pa.ipc.open_file(file)
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
 class _Tables:
@@ -175,3 +184,76 @@ def _count(batch: Any, tables: _Tables, found: InstanceStatistics, epoch: Epoch)
     row = np.minimum(tokens, LONG) - 1
     found.by_tokens[:, 0] += np.bincount(row, minlength=LONG)
     found.by_tokens[:, 1] += np.bincount(row[chosen == tokens], minlength=LONG)
+
+
+Table = tuple[str, list[str], list[list[str]]]
+"""Title, columns and rows, as they are printed."""
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.2f} %" if whole else "–"
+
+
+def tables_of(found: InstanceStatistics) -> list[Table]:
+    """The figures as tables."""
+    plan, text = found.manifest["plan"], found.manifest.get("text", {})
+    total = sum(epoch.instances for epoch in found.epochs)
+    tokens = sum(epoch.tokens for epoch in found.epochs)
+    rows = [
+        ["kind", plan["kind"]],
+        ["instances", f"{total:,}"],
+        ["epochs", f"{len(found.epochs):,}"],
+        ["documents of the text", f"{text.get('n_documents', 0):,}"],
+        ["tokens of the text", f"{text.get('n_tokens', 0):,}"],
+        ["tokens of an instance, mean", f"{tokens / max(1, total):.1f}"],
+        ["longest allowed", f"{plan['length']:,}"],
+        ["padding, to that length", f"{100 * found.padding:.1f} %"],
+    ]
+    tables: list[Table] = [("Instances", ["", "figure"], rows)]
+    if any(epoch.masked for epoch in found.epochs):
+        tables += _masking(found)
+    if plan["kind"] == "bert":
+        rows = [[str(i), _share(epoch.unlike, epoch.instances)] for i, epoch in enumerate(found.epochs)]
+        name = "exchanged" if plan["pairs"] == "order" else "second text of another document"
+        tables.append(("Pairs", ["epoch", name], rows))
+    if plan["kind"] == "t5":
+        rows = [[str(i), f"{e.targets / max(1, e.instances):.1f}"] for i, e in enumerate(found.epochs)]
+        tables.append(("Targets", ["epoch", "tokens, mean"], rows))
+    step = plan["length"] / len(found.lengths)
+    rows = [
+        [f"{round(i * step) + 1}–{round((i + 1) * step)}", f"{n:,}", _share(n, total)]
+        for i, n in enumerate(found.lengths.tolist())
+    ]
+    tables.append(("Lengths", ["tokens", "instances", "share"], rows))
+    rows = [
+        ["ordinary pieces that the text uses", f"{100 * found.used:.1f} %"],
+        ["ordinary pieces", f"{found.ordinary:,}"],
+        *([f"tokens of the {n:,} most frequent", f"{100 * found.share_of_most(n):.1f} %"] for n in (10, 100, 1000)),
+    ]
+    tables.append(("Vocabulary", ["", "figure"], rows))
+    return tables
+
+
+def _masking(found: InstanceStatistics) -> list[Table]:
+    columns = ["epoch", "masked", "as mask", "random", "kept", "whole words", "in part", "words each"]
+    rows = [
+        [
+            str(i),
+            _share(e.masked, e.tokens - e.specials),
+            _share(e.as_mask, e.masked),
+            _share(e.as_random, e.masked),
+            _share(e.masked - e.as_mask - e.as_random, e.masked),
+            _share(e.whole, e.words),
+            _share(e.partly, e.words),
+            f"{(e.whole + e.partly) / max(1, e.instances):.1f}",
+        ]
+        for i, e in enumerate(found.epochs)
+    ]
+    words = [
+        [f"{n + 1}{'+' if n + 1 == len(found.by_tokens) else ''}", f"{all_:,}", _share(whole, all_)]
+        for n, (all_, whole) in enumerate(found.by_tokens.tolist())
+    ]
+    return [
+        ("Masking", columns, rows),
+        ("Whitespace words by their tokens", ["tokens", "words", "masked whole"], words),
+    ]

@@ -130,19 +130,17 @@ def sentences_layout(shard: PackedShard, room: int, *, across: bool, between: in
     starts = np.zeros(most + 1, np.int64)
     begins, ends = np.empty(most, np.int32), np.empty(most, np.int32)
     n, segments = _sentences(
-        shard.documents, shard.ends, shard.sentences, shard.read, room, across, between, starts, begins, ends
+        shard.documents, shard.ends, shard.sentences, room, across, between, starts, begins, ends
     )  # fmt: skip
     return Layout(starts[: n + 1].copy(), begins[:segments].copy(), ends[:segments].copy())
 
 
 @njit(nogil=True, cache=True)
 def _sentences(  # type: ignore[no-untyped-def]
-    documents, sentence_ends, sentences, taken, room, across, between, starts, begins, ends
+    documents, sentence_ends, sentences, room, across, between, starts, begins, ends
 ):  # pragma: no cover - compiled
     n, used, size = 0, 0, 0  # instances; segments; tokens of the open instance
     for document in range(len(documents) - 1):
-        if not taken[document]:
-            continue
         at = documents[document]
         fresh = True  # the document has no segment in the open instance
         if size and not across:

@@ -39,16 +39,16 @@ def chunks_layout(shard: PackedShard, length: int) -> Layout:
     most = len(shard.documents) + (len(shard.ids) + len(shard.documents)) // length + 2
     starts, begins, ends = np.zeros(most + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.int32)
     closed = np.zeros(most, np.bool_)
-    n, used = _chunks(shard.documents, shard.read, length, starts, begins, ends, closed)
+    n, used = _chunks(shard.documents, length, starts, begins, ends, closed)
     return Layout(starts[: n + 1].copy(), begins[:used].copy(), ends[:used].copy(), closed=closed[:used].copy())
 
 
 @njit(nogil=True, cache=True)
-def _chunks(documents, taken, length, starts, begins, ends, closed):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _chunks(documents, length, starts, begins, ends, closed):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     n, used, left = 0, 0, length
     for document in range(len(documents) - 1):
         at, end = documents[document], documents[document + 1]
-        if at == end or not taken[document]:
+        if at == end:
             continue
         while True:
             take = min(end - at, left)
@@ -84,7 +84,7 @@ def best_fit_layout(shard: PackedShard, length: int) -> Layout:
     >>> layout.starts.tolist(), layout.begins.tolist(), layout.ends.tolist()
     ([0, 1, 2, 4, 5], [6, 0, 3, 5, 11], [11, 3, 5, 6, 12])
     """
-    sizes = np.diff(shard.documents) * shard.read
+    sizes = np.diff(shard.documents)
     pieces = -(-(sizes + 1) // length) * (sizes > 0)
     firsts = np.repeat(np.cumsum(pieces) - pieces, pieces)
     begins = np.repeat(shard.documents[:-1], pieces) + (np.arange(pieces.sum()) - firsts) * length

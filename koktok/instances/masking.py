@@ -1,15 +1,8 @@
 """Masking: which units of an instance a model has to guess, and what stands in their place.
 
-This file adds: a budget that is met without a preference. BERT takes words in random order and passes over those that no
-longer fit, so that long words are masked less often than short ones. Here units are chosen by the cube method (Deville and
-Tillé 2004), with the number of tokens as its one constraint: every unit is chosen with the same probability, whatever its
-length, and the tokens chosen are together the budget, or miss it by less than the one unit that is decided last, upwards and
-downwards alike. Probabilities are whole numbers of parts, so no rounding counts.
-
-Whole units alone cannot do better. Of units of 1, 1 and 3 tokens and a budget of 3 tokens only the long one meets it, and of
-units of 2 and 2 none does: exact, whole and without a preference are two out of three. With `exact` the unit that is decided
-last is masked in part where the budget ends inside it (so many of its tokens in a row, beginning at any of them, round its end):
-the budget is then met to the token, and every token is chosen with the same probability.
+Every unit of an instance is chosen with the same probability, whatever its length: so many units are drawn without replacement as
+the rate says, rounded up or down by chance so that the mean is right. BERT's own code takes words in random order and passes
+over those that no longer fit, so that it masks long words less often than short ones.
 
 The chance of an instance is that of (seed, epoch, the instance's own ids): the same instance is masked alike wherever it
 is met, on a disk or while reading, and another way in every epoch.
@@ -36,6 +29,7 @@ from numba import njit
 from koktok.errors import UsageError
 from koktok.instances.borders import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL
 from koktok.instances.philox import STATE, below, digest_of, next_64, set_stream
+from koktok.segment import Whitespace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,10 +69,6 @@ class Masking:
         Share of the chosen units that become ordinary pieces by chance; the rest stays.
     most : int, optional
         Most tokens that are chosen of one instance.
-    content : float
-        How many times likelier a stem is chosen than a particle, ending or copula.
-    exact : bool
-        Meet the budget to the token: one unit of an instance may be masked in part.
 
     Raises
     ------
@@ -102,8 +92,6 @@ class Masking:
     masks: float = 0.8
     randoms: float = 0.1
     most: int | None = None
-    content: float = 1.0
-    exact: bool = False
 
     def __post_init__(self) -> None:
         if self.unit not in get_args(Unit):
@@ -118,8 +106,24 @@ class Masking:
             )
         if self.most is not None and self.most < 1:
             raise UsageError(f"at most {self.most} predictions is none", hint="--most 20")
-        if not 0 < self.content < 1000:
-            raise UsageError(f"content = {self.content}; wanted a number above 0, below 1000", hint="--content 2")
+
+    def check_cuts(self, cuts: str) -> None:
+        """Refuse units of morphemes for marks that were made without an analyser.
+
+        Raises
+        ------
+        UsageError
+        """
+        if self.of_morphemes and cuts.startswith(Whitespace().signature()):
+            raise UsageError(
+                f"masks of the unit {self.unit} want morphemes, and the text was packed without",
+                hint="koktok instances TOKENIZER TEXT --mask morpheme --out FOLDER; or --mask eojeol",
+            )
+
+    @property
+    def of_morphemes(self) -> bool:
+        """Whether a unit is made of morphemes."""
+        return self.unit in ("morpheme", "stem", "span")
 
     def rate_of(self, epoch: int) -> float:
         """The rate of an epoch, from 0; behind the last one it stays."""
@@ -144,12 +148,12 @@ class Masking:
         --------
         >>> ids, marks = np.arange(8), np.array([3, 0, 3, 4, 3, 0, 3, 0], np.uint8)
         >>> Masking(rate=0.5).choose(ids, marks, np.array([0, 8]), seed=0, epoch=0).tolist()
-        [1, 1, 0, 0, 2, 2, 0, 0]
+        [1, 1, 2, 2, 0, 0, 0, 0]
         """
         chosen = np.zeros(len(ids), np.int32)
         _choose(
             ids, marks, offsets, get_args(Unit).index(self.unit), self.rate_of(epoch), self.most or (1 << 40),
-            self.content, self.exact, np.uint64(seed), np.uint64(epoch), chosen,
+            np.uint64(seed), np.uint64(epoch), chosen,
         )  # fmt: skip
         return chosen
 
@@ -190,7 +194,7 @@ def _chance(state):  # type: ignore[no-untyped-def]  # pragma: no cover - compil
 
 @njit(nogil=True, cache=True)
 def _units(marks, begin, end, unit, state, firsts, lengths, kinds):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """The units of an instance: where each begins, its tokens, and its kind (0 content, 1 ending, 2 symbol)."""
+    """The units of an instance: where each begins, its tokens, and its kind (0 stem, 1 ending, 2 symbol)."""
     n, left, apart, symbol = 0, 0, True, False
     for i in range(begin, end):
         mark = marks[i]
@@ -221,142 +225,49 @@ def _units(marks, begin, end, unit, state, firsts, lengths, kinds):  # type: ign
 
 
 @njit(nogil=True, cache=True)
-def _masses(n, lengths, kinds, unit, content, budget, total, masses):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """How many parts of its tokens each unit is worth, of `total` parts a token; returns the budget that can be met.
-
-    The sum is budget · total. A unit's share is its mass by its length: the same for all, or as their weights are.
-    """
-    weights = np.empty(n, np.float64)
-    open_tokens, heavy = 0, 0.0
-    for u in range(n):
-        weights[u] = 1.0
-        if unit == _STEM:
-            weights[u] = 1.0 if kinds[u] == 0 else 0.0
-        elif unit != _SPAN and content != 1.0:
-            weights[u] = content if kinds[u] == 0 else 1.0
-        open_tokens += lengths[u] if weights[u] > 0 else 0
-    budget = min(budget, open_tokens)
-    if unit != _STEM and (content == 1.0 or unit == _SPAN):
-        for u in range(n):
-            masses[u] = lengths[u] * budget
-        return budget
-    full = np.zeros(n, np.bool_)
-    rest, changed = np.float64(budget), True
-    while changed:
-        heavy = 0.0
-        for u in range(n):
-            if not full[u]:
-                heavy += weights[u] * lengths[u]
-        changed = False
-        for u in range(n):
-            if not full[u] and heavy > 0 and weights[u] * rest >= heavy:
-                full[u], changed = True, True
-        if changed:
-            rest = np.float64(budget)
-            for u in range(n):
-                if full[u]:
-                    rest -= lengths[u]
-    spread = np.int64(0)
-    for u in range(n):
-        masses[u] = lengths[u] * total
-        if not full[u]:
-            masses[u] = min(masses[u], np.int64(weights[u] * rest / heavy * lengths[u] * total)) if heavy > 0 else 0
-        spread += masses[u]
-    missing = budget * total - spread  # what was rounded off: less than a part a unit
-    for u in range(n):
-        room = lengths[u] * total - masses[u] if weights[u] > 0 else 0
-        more = min(missing, room)
-        masses[u] += more
-        missing -= more
-    return budget
-
-
-@njit(nogil=True, cache=True)
-def _cube(n, lengths, masses, total, order, state, taken):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Decide every unit: mass flows between two undecided ones until one is full or empty, with chances that keep both means.
-
-    Long units come first, so that what is left undecided at the end is short. Gives that unit, or -1, and the tokens that
-    the budget still has for it.
-    """
-    current = -1
-    for k in range(n):
-        u = order[k]
-        room = lengths[u] * total
-        taken[u] = masses[u] == room and room > 0
-        if masses[u] == 0 or taken[u]:
-            continue
-        if current < 0:
-            current = u
-            continue
-        full = lengths[current] * total
-        up, down = min(full - masses[current], masses[u]), min(masses[current], room - masses[u])
-        if below(state, up + down) < down:
-            masses[current] += up
-            masses[u] -= up
-        else:
-            masses[current] -= down
-            masses[u] += down
-        for v, whole in ((current, full), (u, room)):
-            taken[v] = masses[v] == whole
-        open_current, open_u = 0 < masses[current] < full, 0 < masses[u] < room
-        current = current if open_current else u if open_u else -1
-    return (current, masses[current] // total) if current >= 0 else (-1, np.int64(0))
-
-
-@njit(nogil=True, cache=True)
 def _choose(  # type: ignore[no-untyped-def]
-    ids, marks, offsets, unit, rate, most, content, exact, seed, epoch, chosen
+    ids, marks, offsets, unit, rate, most, seed, epoch, chosen
 ):  # pragma: no cover - compiled
     longest = 1
     for k in range(len(offsets) - 1):
         longest = max(longest, offsets[k + 1] - offsets[k])
     state = np.zeros(STATE, np.uint64)
     firsts, lengths, kinds = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
-    masses, order, sorted_ = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
-    taken = np.empty(longest, np.bool_)
-    sizes = np.zeros(longest + 2, np.int64)
+    order, taken = np.empty(longest, np.int64), np.empty(longest, np.bool_)
     for k in range(len(offsets) - 1):
         begin, end = offsets[k], offsets[k + 1]
         set_stream(state, seed, epoch, digest_of(ids[begin:end]), np.uint64(USE))
         n = _units(marks, begin, end, unit, state, firsts, lengths, kinds)
-        total, top = 0, 0
+        total, open_tokens, n_open = 0, 0, 0
         for u in range(n):
+            taken[u] = False
             total += lengths[u]
-            top = max(top, lengths[u])
-        # A rate of 15 % of 50 tokens is 7 of them, or 8: either as often as makes 7.5 on average.
-        budget = min(np.int64(rate * total + _chance(state)), most)
-        if budget < 1:
+            if unit != _STEM or kinds[u] == 0:
+                order[n_open] = u
+                open_tokens += lengths[u]
+                n_open += 1
+        if n_open == 0:
             continue
-        _masses(n, lengths, kinds, unit, content, budget, total, masses)
-        for u in range(n):  # in random order
-            other = below(state, u + 1)
-            order[u] = order[other]
-            order[other] = u
-        sizes[: top + 2] = 0
-        for u in range(n):
-            sizes[top - lengths[u] + 1] += 1
-        for size in range(top + 1):
-            sizes[size + 1] += sizes[size]
-        for i in range(n):
-            u = order[i]
-            sorted_[sizes[top - lengths[u]]] = u
-            sizes[top - lengths[u]] += 1
-        last, rest = _cube(n, lengths, masses, total, sorted_, state, taken)
-        if last >= 0:
-            taken[last] = exact or (below(state, lengths[last]) < rest and budget - rest + lengths[last] <= most)
+        # The rate is of all tokens, also where only stems are open. Of 15 % of 50 units are 7 drawn, or 8: either as often as
+        # makes 7.5 on average.
+        left, room = np.int64(min(1.0, rate * total / open_tokens) * n_open + _chance(state)), most
+        for i in range(n_open):
+            if i >= left:
+                break
+            other = i + below(state, n_open - i)
+            order[i], order[other] = order[other], order[i]
+            if lengths[order[i]] <= room:
+                taken[order[i]] = True
+                room -= lengths[order[i]]
         number = 0
         for u in range(n):
             if taken[u]:
                 number += 1
-                i, left = firsts[u], lengths[u]
-                while left:
+                i, size = firsts[u], lengths[u]
+                while size:
                     chosen[i] = number
                     i += 1
-                    left -= 1
-        if exact and last >= 0:
-            first = below(state, lengths[last])
-            for j in range(rest, lengths[last]):
-                chosen[firsts[last] + (first + j) % lengths[last]] = 0
+                    size -= 1
 
 
 @njit(nogil=True, cache=True)

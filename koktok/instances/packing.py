@@ -11,6 +11,7 @@ The sentences of a document are joined by a space: their ids are those of the ru
 from __future__ import annotations
 
 import json
+import logging
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,6 @@ from koktok.bulk.shards import behind
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable
 from koktok.instances.borders import MarkedTexts, is_imported
-from koktok.instances.cleaning import Cleaner, Cleaning
 from koktok.instances.reading import By, Sentences, running
 from koktok.instances.word_cuts import WordCuts
 from koktok.progress import Tell
@@ -41,8 +41,13 @@ if TYPE_CHECKING:
     from koktok.foreign import ImportedTokenizer
 
 
+log = logging.getLogger(__name__)
+
 LAYOUT = 1
 """Version of the folder."""
+
+LONG_DOCUMENT = 1_000_000
+"""Bytes; a longer document is likelier a file whose documents were not told apart."""
 
 SHARD_TOKENS = 1 << 24
 """With its marks a shard takes some 50 MB, which is also what a run holds in memory."""
@@ -78,8 +83,6 @@ class PackedShard:
     sentences : ndarray of int64, shape (documents + 1,)
         The sentences of document i are those from `sentences[i]` to `sentences[i + 1]`.
     sources : ndarray of uint16, shape (documents,)
-    taken : ndarray of bool, shape (documents,), optional
-        The documents that an epoch reads, where sources have weights; all of them without.
     """
 
     ids: NDArray[Any]
@@ -88,12 +91,6 @@ class PackedShard:
     ends: NDArray[np.int64]
     sentences: NDArray[np.int64]
     sources: NDArray[np.uint16]
-    taken: NDArray[np.bool_] | None = None
-
-    @property
-    def read(self) -> NDArray[np.bool_]:
-        """Of every document, whether it is read."""
-        return np.ones(len(self.documents) - 1, np.bool_) if self.taken is None else self.taken
 
 
 @dataclass(frozen=True)
@@ -164,7 +161,6 @@ def write_packed(
     lexicon: WordCuts | None = None,
     documents: By = "auto",
     sentences: Sentences = "newline",
-    cleaning: Cleaning | None = None,
     shard_tokens: int = SHARD_TOKENS,
     threads: int | None = None,
     report: ReadReport | None = None,
@@ -182,12 +178,10 @@ def write_packed(
         A folder that is not there yet, or empty.
     lexicon : WordCuts, optional
         Where morphemes begin; the default asks Kiwi, and keeps what it said in the cache.
-    documents : {"auto", "blank", "file", "record"}
-        Where a document ends.
+    documents : {"auto", "lines", "blank", "field", "file"}
+        What a document is, `auto` for a field of JSON and tables, and in text what empty lines part, else a line.
     sentences : {"newline", "kiwi"}
         What a sentence is.
-    cleaning : Cleaning, optional
-        Steps that drop lines and documents; what they dropped stands in the manifest.
     shard_tokens : int
         Tokens of a packed file. It ends with the document that brings it to so many. A document that is longer than two shards
         is cut between sentences, and its parts count as documents.
@@ -223,7 +217,6 @@ def write_packed(
         "cuts": cuts.signature(),
         "documents": documents,
         "sentences": sentences,
-        "cleaning": cleaning.signature() if cleaning else {},
         "shard_tokens": shard_tokens,
         "sources": [{"name": source.name, "bytes": _bytes(source)} for source in sources],
         "koktok": version("koktok"),
@@ -235,26 +228,27 @@ def write_packed(
             tell("pack", done, total)
 
     def make(notes: Checkpoint) -> dict[str, Any]:
-        clean = Cleaner(cleaning) if cleaning else None
         # A tokenizer of the style bert puts a space before every text by itself.
         between = "" if isinstance(tokenizer, Tokenizer) and tokenizer.prefix else " "
+        longest = [0]
         found = running(
-            sources, by=documents, sentences=sentences, clean=clean, between=between, report=report, on_progress=on_progress
-        )  # fmt: skip
+            sources, by=documents, sentences=sentences, between=between, report=report, on_progress=on_progress
+        )
         owners = array("H")
-        batches = behind(_texts(found, owners), notes, "texts")
+        batches = behind(_texts(found, owners, longest), notes, "texts")
         done = sum(shard["documents"] - shard["goes_on"] for shard in notes.parts)
         marked = MarkedTexts(tokenizer, cuts)(batches, threads=threads)
-        try:
-            _write_shards(marked, notes, dtype, shard_tokens, owners, done)
-        finally:
-            cuts.save()
+        _write_shards(marked, notes, dtype, shard_tokens, owners, done)
         if not notes.parts:
             raise InputError("the text holds no document", hint="wc FILES")
         tokens = json.dumps(list(tokenizer.vocab.tokens), ensure_ascii=False)
         (notes.folder / "tokens.json").write_text(tokens, encoding="utf-8")
-        counts = {f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")}
-        return {**counts, "cleaned": clean.told() if clean else {}}
+        counts: dict[str, Any] = {
+            f"n_{key}": sum(shard[key] for shard in notes.parts) for key in ("tokens", "documents")
+        }
+        if longest[0] > LONG_DOCUMENT:
+            log.warning("a document has %s bytes", f"{longest[0]:,}")
+        return {**counts, "longest_document": longest[0]}
 
     return Packed(Path(out), resumable(out, run, make, force=force))
 
@@ -320,13 +314,17 @@ def _ranges(ids: Sequence[int]) -> list[list[int]]:
     return found
 
 
-def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int]) -> Iterator[list[str]]:
-    """The texts alone; notes the source of each document that begins. Behind each stands nothing."""
+def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: list[int]) -> Iterator[list[str]]:
+    """The texts alone; notes the source of each document that begins, and the bytes of the longest one."""
     begun = False  # in the batch before
+    size = 0
     for source, texts in found:
         goes_on = texts[-1] != ""
         owners.extend([source] * (texts.count("") + goes_on - begun))
         begun = goes_on
+        for text in texts:
+            size = size + len(text.encode("utf-8", "surrogatepass")) if text else 0
+            longest[0] = max(longest[0], size)
         yield texts
 
 

@@ -12,14 +12,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numba import njit
 
 from koktok.errors import UsageError
 from koktok.instances.bert import check_pairs, pairs_layout
 from koktok.instances.layout import Frame, Gathered, Layout, gather, sentences_layout
 from koktok.instances.lm import best_fit_layout, chunks_layout
 from koktok.instances.masking import IGNORED, Masking
-from koktok.instances.philox import STATE, digest_of, moved, next_64, set_stream
+from koktok.instances.philox import moved
 from koktok.instances.t5 import corrupt
 
 if TYPE_CHECKING:
@@ -66,9 +65,6 @@ class Plan:
         bert: share of the pairs that are aimed shorter.
     pack : {"chunks", "best-fit"}
         lm: the stream of documents cut at every length, or documents where they leave the least room.
-    weights : tuple of (str, float)
-        How often a source is read beside others, whose weight is 1. The source of the largest weight is read once in an epoch,
-        of the others so large a part, another one in every epoch.
 
     Raises
     ------
@@ -84,7 +80,6 @@ class Plan:
     pairs: Pairs = "next"
     short: float = 0.1
     pack: Pack = "chunks"
-    weights: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -99,6 +94,11 @@ class Plan:
         if not 0 <= self.seed < 1 << 64:
             raise UsageError(f"seed = {self.seed}; wanted a number from 0, below 2**64", hint="--seed 0")
 
+    @property
+    def wants_morphemes(self) -> bool:
+        """Whether masks follow the borders of morphemes."""
+        return self.kind != "lm" and self.masking.of_morphemes
+
     def values(self) -> dict[str, Any]:
         """The plan in plain values."""
         return asdict(self)
@@ -109,8 +109,7 @@ class Plan:
         masking = dict(values["masking"])
         if isinstance(masking["rate"], list):
             masking["rate"] = tuple(masking["rate"])
-        weights = tuple((name, weight) for name, weight in values.get("weights", ()))
-        return cls(**{**values, "masking": Masking(**masking), "weights": weights})
+        return cls(**{**values, "masking": Masking(**masking)})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,6 +169,8 @@ class Instances(Sequence[dict[str, Any]]):
                 f"instances of kind {plan.kind} want {'an' if missing[0] == 'eos_token' else 'a'} {missing[0]}, and the tokenizer has none",
                 hint=STYLE.format({"lm": "gpt", "t5": "t5"}.get(plan.kind, "bert")),
             )
+        if plan.kind != "lm":
+            plan.masking.check_cuts(packed.manifest["cuts"])
         if plan.kind == "t5" and not packed.manifest["sentinels"]:
             raise UsageError("span corruption wants sentinels (<extra_id_0> ...)", hint=STYLE.format("t5"))
         if plan.kind == "t5" and not masked:
@@ -182,7 +183,6 @@ class Instances(Sequence[dict[str, Any]]):
         elif not self.frame.between and "sep_token" in self.roles:
             self.frame = replace(self.frame, between=(self.roles["sep_token"],))
         self._shards: dict[int, PackedShard] = {}
-        self._shares = self._shares_of(plan.weights)
         if plan.kind == "bert":
             shards = map(packed.shard, range(len(packed)))
             check_pairs(shards, order=plan.pairs == "order", full=packed.manifest["shard_tokens"])
@@ -191,8 +191,6 @@ class Instances(Sequence[dict[str, Any]]):
     def set_epoch(self, epoch: int) -> None:
         """Go to another epoch, from 0; transformers' Trainer and accelerate call it by themselves."""
         self.epoch = epoch
-        if self._shares is not None:
-            self._shards = {}
         self._layouts = [self._layout(self._shard(i)) for i in range(len(self.packed))]
         self._ends = np.cumsum([len(layout) for layout in self._layouts])
 
@@ -241,35 +239,8 @@ class Instances(Sequence[dict[str, Any]]):
 
     def _shard(self, i: int) -> PackedShard:
         if i not in self._shards:
-            shard = self.packed.shard(i)
-            if self._shares is not None:
-                taken = np.zeros(len(shard.documents) - 1, np.bool_)
-                _take(
-                    shard.ids,
-                    shard.documents,
-                    self._shares[shard.sources],
-                    np.uint64(self.plan.seed),
-                    self.epoch,
-                    taken,
-                )
-                shard = replace(shard, taken=taken)
-            self._shards[i] = shard
+            self._shards[i] = self.packed.shard(i)
         return self._shards[i]
-
-    def _shares_of(self, weights: Sequence[tuple[str, float]]) -> NDArray[np.float64] | None:
-        """By source, the share of its documents that an epoch reads."""
-        if not weights:
-            return None
-        names = [source["name"] for source in self.packed.manifest["sources"]]
-        given = dict(weights)
-        if wrong := [name for name, weight in weights if name not in names or not weight > 0]:
-            raise UsageError(
-                f"the weight {given[wrong[0]]} of `{wrong[0]}`; wanted a number above 0 of one of {', '.join(names)}",
-                hint=f"--weight {names[0]}=2",
-            )
-        found: NDArray[np.float64] = np.array([given.get(name, 1.0) for name in names])
-        found /= found.max()
-        return found
 
     def _layout(self, shard: PackedShard) -> Layout:
         plan = self.plan
@@ -308,17 +279,6 @@ class Instances(Sequence[dict[str, Any]]):
             epoch=self.epoch,
         )
         return {"input_ids": read, **types, "labels": labels}
-
-
-@njit(nogil=True, cache=True)
-def _take(ids, documents, shares, seed, epoch, taken):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Documents that an epoch reads: the place of each on a ring is its own, and the epoch's arc moves on by its length."""
-    state = np.zeros(STATE, np.uint64)
-    for document in range(len(taken)):
-        own = digest_of(ids[documents[document] : documents[document + 1]])
-        set_stream(state, seed, np.uint64(0), own, _USE)
-        place = np.float64(next_64(state) >> np.uint64(11)) / (1 << 53)
-        taken[document] = (place + epoch * shares[document]) % 1.0 < shares[document]
 
 
 def _lm_lists(found: Gathered) -> dict[str, NDArray[Any]]:

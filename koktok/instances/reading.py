@@ -1,4 +1,4 @@
-"""Raw text to documents of sentences: where a document ends, cleaning, and where a sentence ends.
+"""Raw text to documents of sentences: where a document ends, and where a sentence ends.
 
 This file adds: the document. For a model that reads more than a sentence, text is not a run of lines: what stands before a
 sentence is its context, and what stands in another document is not.
@@ -16,9 +16,13 @@ from koktok.progress import Done
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source, read_batches
 
-By = Literal["auto", "blank", "file", "record"]
-"""Where a document ends: at an empty line, with its file, with its record (a line of text, of JSON, of a table), or, for
-`auto`, with a record where records have fields, else at an empty line."""
+By = Literal["auto", "lines", "blank", "field", "file"]
+"""What a document is: a line, what stands between empty lines, the text field of a record (of JSON, of a table), a file; or, for
+`auto`, a field where records have fields, and in plain text what stands between empty lines where there are any in the
+first megabyte, else a line."""
+
+_SNIFFED = 1 << 20
+"""Characters of a plain text that are looked at for an empty line."""
 
 Sentences = Literal["newline", "kiwi"]
 """What a sentence is: a line, or what Kiwi's splitter finds in one."""
@@ -48,7 +52,6 @@ def read(
     *,
     by: By = "auto",
     sentences: Sentences = "newline",
-    clean: Callable[[list[str]], list[str]] | None = None,
     report: ReadReport | None = None,
     on_progress: Done | None = None,
 ) -> Iterator[SplitDocument]:
@@ -59,8 +62,6 @@ def read(
     sources : sequence of Source
     by, sentences
         Where a document ends, and what a sentence is, as in `koktok.instances.packing.write_packed`.
-    clean : callable, optional
-        The lines of a document to what is left of them, see `koktok.instances.cleaning`.
     report : ReadReport, optional
         Filled in while reading.
     on_progress : callable, optional
@@ -85,9 +86,10 @@ def read(
         if value not in get_args(kind):
             raise UsageError(f"`{value}` is no way to end {option}", hint=f"--{option} {' | '.join(get_args(kind))}")
     split = _splitter(sentences)
-    for number, source, path, records in _files(sources, report or ReadReport(), on_progress):
-        for lines in _documents(chain.from_iterable(records), _way(by, source, path.name)):
-            if found := split(clean(lines) if clean else lines):
+    for number, source, path, batches in _files(sources, report or ReadReport(), on_progress):
+        way, records = _way(by, source, path.name, batches)
+        for lines in _documents(chain.from_iterable(records), way):
+            if found := split(lines):
                 yield SplitDocument(number, found)
 
 
@@ -96,7 +98,6 @@ def running(
     *,
     by: By = "auto",
     sentences: Sentences = "newline",
-    clean: Callable[[list[str]], list[str]] | None = None,
     between: str = " ",
     report: ReadReport | None = None,
     on_progress: Done | None = None,
@@ -114,12 +115,10 @@ def running(
     >>> list(running([Source.of(path)]))
     [(0, ['하나.', ' 둘.', '', '셋.', ''])]
     """
-    if sentences != "newline" or clean:
+    if sentences != "newline":
         batch: list[str] = []
         last = size = 0
-        for number, found in read(
-            sources, by=by, sentences=sentences, clean=clean, report=report, on_progress=on_progress
-        ):
+        for number, found in read(sources, by=by, sentences=sentences, report=report, on_progress=on_progress):
             if batch and (number != last or len(batch) >= _BATCH or size >= _LETTERS):
                 yield last, batch
                 batch, size = [], 0
@@ -132,8 +131,8 @@ def running(
             yield last, batch
         return
     # What most texts are, a line a sentence, is read without an object for each document.
-    for number, source, path, records in _files(sources, report or ReadReport(), on_progress):
-        way = _way(by, source, path.name)
+    for number, source, path, batches in _files(sources, report or ReadReport(), on_progress):
+        way, records = _way(by, source, path.name, batches)
         texts: list[str] = []
         before, begun, size = "", False, 0
         for lines in records:
@@ -143,10 +142,10 @@ def running(
                     if text := line.strip():
                         texts.append(before + text)
                         before, begun = between, True
-                    elif way == "blank" and begun:
+                    if begun and (way == "lines" or (way == "blank" and not text)):
                         texts.append("")
                         before, begun = "", False
-                if way == "record" and begun:
+                if way == "field" and begun:
                     texts.append("")
                     before, begun = "", False
             if len(texts) >= _BATCH or size >= _LETTERS:
@@ -182,23 +181,40 @@ def _files(
             report.bad_places += one.bad_places
 
 
-def _way(by: By, source: Source, name: str) -> By:
+def _way(by: By, source: Source, name: str, records: Iterator[list[str]]) -> tuple[By, Iterator[list[str]]]:
+    """What ends a document of a file, and the same records again."""
     if by != "auto":
-        return by
+        return by, records
     plain = name.lower()
     for suffix in _PACKED:
         plain = plain.removesuffix(suffix)
-    return "record" if source.field or plain.endswith(_RECORDS) else "blank"
+    if source.field or plain.endswith(_RECORDS):
+        return "field", records
+    seen: list[list[str]] = []
+    size, begun, gap, parted = 0, False, False, False
+    for batch in records:
+        seen.append(batch)
+        for line in batch:
+            size += len(line)
+            if line.strip():
+                begun, parted = True, parted or gap
+            else:
+                gap = begun  # at the end of a file it parts nothing
+        if parted or size >= _SNIFFED:
+            break
+    return "blank" if parted else "lines", chain(seen, records)
 
 
 def _documents(records: Iterable[str], by: By) -> Iterator[list[str]]:
-    if by == "record":
+    if by == "field":
         yield from (record.split("\n") for record in records)
         return
     lines: list[str] = []
     for record in records:
         for line in record.split("\n"):
-            if line.strip() or by == "file":
+            if by == "lines":
+                yield [line]
+            elif line.strip() or by == "file":
                 lines.append(line)
             elif lines:
                 yield lines

@@ -23,7 +23,7 @@ from koktok.instances.packing import Packed, arrow
 from koktok.instances.plan import InstanceBatch, Instances, Plan
 from koktok.progress import Tell
 
-LAYOUT = 1
+LAYOUT = 2
 """Version of the folder."""
 
 SHARD_INSTANCES = 1 << 16
@@ -102,7 +102,10 @@ def write_instances(
         "masked": masked,
         "shard_instances": shard_instances,
         "packed": packed.digest(),
-        **{key: packed.manifest[key] for key in ("tokenizer", "kind", "vocab_size", "roles", "specials", "excluded")},
+        **{
+            key: packed.manifest[key]
+            for key in ("tokenizer", "kind", "vocab_size", "roles", "specials", "excluded", "cuts")
+        },
         "koktok": version("koktok"),
     }
     made = Instances(packed, plan, masked=masked)
@@ -130,12 +133,10 @@ def write_instances(
                     if tell:
                         tell("instances", sum(counts[:-1]) + told["first"] + told["instances"], n * epochs)
         if not notes.parts:
-            raise InputError(
-                "nothing of the text is left to make an instance of", hint="koktok instances ... --clean none"
-            )
+            raise InputError("the text holds nothing to make an instance of", hint="wc FILES")
         (notes.folder / "tokens.json").write_bytes((packed.folder / "tokens.json").read_bytes())
         (notes.folder / "README.md").write_text(_CARD, encoding="utf-8")
-        text = {key: packed.manifest[key] for key in ("n_documents", "n_tokens", "sources", "cleaning", "cleaned")}
+        text = {key: packed.manifest[key] for key in ("n_documents", "n_tokens", "sources")}
         return {"n_instances": counts, "text": text}
 
     return resumable(out, run, make, force=force)

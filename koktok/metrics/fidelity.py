@@ -10,6 +10,7 @@ import numpy as np
 from koktok.foreign.base import ForeignTokenizer
 from koktok.metrics.page import Text
 from koktok.metrics.statistics import Table
+from koktok.text.normalize import normalized
 
 PROBES: Final = (
     ("NFD", unicodedata.normalize("NFD", "한국어는 어렵다")),
@@ -58,8 +59,8 @@ def round_trip(tokenizer: ForeignTokenizer, text: Text) -> Table | None:
 
 
 def _same(back: str, text: str) -> tuple[bool, bool, bool]:
-    composed = unicodedata.normalize("NFC", back) == unicodedata.normalize("NFC", text)
-    loose = unicodedata.normalize("NFC", " ".join(back.split())) == unicodedata.normalize("NFC", " ".join(text.split()))
+    composed = normalized("NFC", back) == normalized("NFC", text)
+    loose = normalized("NFC", " ".join(back.split())) == normalized("NFC", " ".join(text.split()))
     return back == text, composed, loose
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from koktok.foreign.base import Ints, Rows, running
 from koktok.foreign.spans import code_points
 from koktok.hangul import syllable_mask
 from koktok.metrics.statistics import Units
+from koktok.text.normalize import normalized
 
 Mask = npt.NDArray[np.bool_]
 SPACES: Final = np.array(sorted(ord(c) for c in map(chr, range(0x3001)) if c.isspace()), dtype=np.uint32)
@@ -46,7 +46,7 @@ class Text:
         for k, (name, given) in enumerate(domains.items()):
             if isinstance(given, str):
                 raise InputError(f"one `str` came where the lines of `{name}` were wanted")
-            kept = [unicodedata.normalize("NFC", line) for line in given if line.strip()]
+            kept = [normalized("NFC", line) for line in given if line.strip()]
             lines += kept
             where += [k] * len(kept)
         found = np.array(where, dtype=np.int64)

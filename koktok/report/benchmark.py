@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from koktok.metrics import Text
 from koktok.report.measure import Material
 from koktok.report.schema import Report
 from koktok.text.corpora import fetch, texts
+from koktok.text.normalize import normalized
 
 BENCHMARK: Final = "ko-1"
 CAP: Final = 11_000
@@ -69,7 +69,7 @@ def head(file: Path, eojeols: int) -> list[str]:
     lines, seen = [], 0
     with file.open(encoding="utf-8") as text:
         for raw in text:
-            line = unicodedata.normalize("NFC", raw.rstrip("\n"))
+            line = normalized("NFC", raw.rstrip("\n"))
             seen += len(line.split())
             if seen > eojeols:
                 break

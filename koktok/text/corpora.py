@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import CorpusError, InputError, did_you_mean
+from koktok.errors import CorpusError, InputError, did_you_mean, visible
 from koktok.files import Product, cache_dir, check_folder, sweep, workplace, workplace_of, write_folder
 from koktok.hangul import has_syllable
 from koktok.progress import Tell
@@ -138,7 +138,7 @@ def _place(recipe: CorpusRecipe) -> Path:
             for file in download.local_files(source, recipe.file.parent):
                 with file.open("rb") as stream:
                     content = hashlib.file_digest(stream, "sha256").digest()
-                digest.update(f"\0{file.name}\0".encode() + content)
+                digest.update(b"\0" + os.fsencode(file.name) + b"\0" + content)
     return cache_dir() / "corpora" / f"{recipe.name}-{digest.hexdigest()[:16]}"
 
 
@@ -207,7 +207,7 @@ def fetch(
     CorpusError
         No such recipe, no network or tool, a wrong checksum, or no text. Nothing is left behind.
     MissingExtraError
-        The Hugging Face Hub without the library `datasets`.
+        A .zst before Python 3.14 without `backports.zstd`.
 
     Examples
     --------
@@ -282,12 +282,22 @@ def _make(recipe: CorpusRecipe, made: Path, tell: Tell, mirror: str | None) -> N
     (made / "fetched.json").write_text(text + "\n", encoding="utf-8")
 
 
+_RESERVED = ("fetched.json", "fetched.sha256")
+
+
 def _copied(source: AnySource, found: Iterator[download.Document], made: Path) -> dict[str, Any]:
     """Files as they are: treebanks and vocabularies."""
     digests: dict[str, str] = {}
     for document in found:
         name = document.name.rsplit("/", 1)[-1]
         name = f"{source.name}.{name}" if source.name else name
+        if (
+            name in _RESERVED or "\n" in name or name != visible(name) or not name.strip(".")
+        ):  # a line feed would make lines of the manifest
+            raise CorpusError(
+                f"the source `{source.stem}` has a file {document.name!r}, whose name cannot be kept",
+                hint="exclude = [...] in its [[source]]",
+            )
         if (made / name).exists():
             raise CorpusError(f"the source `{source.stem}` has two files `{name}`", hint="name = in its [[source]]")
         with document.open() as stream:

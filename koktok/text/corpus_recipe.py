@@ -67,7 +67,15 @@ def _host(value: str) -> str:
     return value
 
 
-_WORD = r"\w+(?:[.-]+\w+)*"
+def _repository(value: str) -> str:
+    parts = urlsplit(value)
+    names = parts.path.strip("/").split("/")
+    plain = all(re.fullmatch(r"[\w.-]+", name, re.ASCII) and name.strip(".") for name in names)
+    if parts.query or parts.fragment or not plain:
+        raise ValueError(f"https://HOST/OWNER/NAME was wanted; {value[:80]!r} came")
+    return value
+
+
 Text = Annotated[str, Field(max_length=5000), AfterValidator(_no_control)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Include = Annotated[tuple[Annotated[Text, Field(min_length=1, max_length=500)], ...], Field(max_length=200)]
@@ -85,25 +93,10 @@ Version = Annotated[
         "a version such as 1.2.3",
     ),
 ]
-# Debian policy, 5.6.1 and 5.6.12.
-DebName = Annotated[
-    str, Field(min_length=2, max_length=100), _like(r"(?-i:[a-z0-9][a-z0-9+.-]+)", "a name of a Debian package")
-]
-DebVersion = Annotated[
-    str, Field(max_length=100), _like(r"(?:[0-9]+:)?[0-9][a-z0-9.+~-]*", "a Debian version such as 1:2.3-4")
-]
 Url = Annotated[
     str, Field(max_length=2000, pattern=r"^(https://|http://127\.0\.0\.1[:/])[!-~]+$"), AfterValidator(_host)
 ]
-Dataset = Annotated[
-    str, Field(min_length=1, max_length=200), _like(rf"{_WORD}(?:/{_WORD})?", "a dataset's name such as owner/name")
-]
-HubWord = Annotated[str, Field(max_length=200), _like(r"\w[\w.+-]*", "a name")]
-Revision = Annotated[
-    str,
-    Field(min_length=1, max_length=200),
-    _like(r"\w[\w.+-]*(?:/\w[\w.+-]*)*", "a commit, a tag or a branch"),
-]
+Repository = Annotated[Url, AfterValidator(_repository)]
 LocalPath = Annotated[Text, Field(min_length=1, max_length=500), AfterValidator(_inside)]
 
 
@@ -137,7 +130,7 @@ class _Source(_Strict):
     @property
     def place(self) -> str:
         """Where it comes from, and which version of it."""
-        version = next((found for key in ("commit", "version", "revision") if (found := getattr(self, key, ""))), "")
+        version = next((found for key in ("commit", "version") if (found := getattr(self, key, ""))), "")
         return f"{getattr(self, self.stem_of)} {version[:12]}".strip()
 
 
@@ -145,7 +138,7 @@ class _Fetched(_Source):
     """What comes from others, and may be as large as they like."""
 
     max_mb: Megabytes = 500
-    """Million bytes that what came may unpack to, and that a file from the web or a dataset may have."""
+    """Million bytes that what came may unpack to, and that a file from the web may have."""
 
 
 class PypiSource(_Fetched):
@@ -155,17 +148,6 @@ class PypiSource(_Fetched):
     package: Project
     version: Version
     sha256: Sha256
-    include: Annotated[Include, Field(min_length=1)]
-    stem_of = "package"
-
-
-class DebSource(_Fetched):
-    """Files of a Debian package, through apt's own mirrors; unpinned where it has no sha256."""
-
-    kind: Literal["deb"]
-    package: DebName
-    version: DebVersion = ""
-    sha256: Sha256 | None = None
     include: Annotated[Include, Field(min_length=1)]
     stem_of = "package"
 
@@ -184,24 +166,11 @@ class GitSource(_Fetched):
     """Files of a git repository at one commit, from its host or a mirror; proven by git's ids."""
 
     kind: Literal["git"]
-    repository: Url
+    repository: Repository
     commit: Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
     include: Annotated[Include, Field(min_length=1)]
     exclude: Include = ()
     stem_of = "repository"
-
-
-class HubSource(_Fetched):
-    """A split of a dataset on the Hugging Face Hub, at one revision."""
-
-    kind: Literal["huggingface"]
-    dataset: Dataset
-    config: HubWord | None = None
-    split: HubWord = "train"
-    revision: Revision
-    field: Annotated[Text, Field(min_length=1, max_length=200)] = "text"
-    format: Literal["txt"] = "txt"
-    stem_of = "dataset"
 
 
 class LocalSource(_Source):
@@ -212,13 +181,11 @@ class LocalSource(_Source):
     stem_of = "path"
 
 
-AnySource = PypiSource | DebSource | HttpsSource | GitSource | HubSource | LocalSource
+AnySource = PypiSource | HttpsSource | GitSource | LocalSource
 _KINDS: dict[str, type[_Source]] = {
     "pypi": PypiSource,
-    "deb": DebSource,
     "https": HttpsSource,
     "git": GitSource,
-    "huggingface": HubSource,
     "local": LocalSource,
 }
 

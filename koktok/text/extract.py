@@ -181,7 +181,7 @@ def _translation(text: str, _: Sequence[str]) -> Iterator[str]:
 
 
 # reStructuredText, as the translations of Python's documentation have it: :role:`text <target>`, ``code``, `link <at>`_.
-_ROLE = re.compile(r"(?::[A-Za-z][\w:+.-]*:)?`{1,2}[~!]?([^`<>]*?)(?:\s*<[^<>`]*>)?`{1,2}_{0,2}")
+_ROLE = re.compile(r"(?::[A-Za-z][\w:+.-]{0,80}:)?`{1,2}[~!]?([^`<>]*?)(?:\s*<[^<>`]*>)?`{1,2}_{0,2}")
 
 
 # What begins a comment, another declaration or bogus comment, or a tag; the name ends where the standard ends it.

@@ -1,19 +1,19 @@
 """Files of one commit of a git repository, from its host or from any mirror of it.
 
-This file adds: proof by ids. A commit's id is the SHA-1 of what stands in it: the id of its folder, and so on down to each
-file (git's own data format, `git help gitformat-*`). Every object on that way is hashed here, so whoever serves the
-repository can give the files that the recipe means, or an error.
+Whoever serves the repository is not trusted. Objects alone are taken over, into an empty repository of our own, by `git fetch`,
+which computes the id of everything that comes; so the files are those that the recipe means, or there is an error. A mirror
+on this disk is served by another empty repository that names the mirror's objects as its alternate: git never reads a
+config, a hook, a reference or a promisor of the mirror.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -28,67 +28,90 @@ if TYPE_CHECKING:
 MIRROR = "KOKTOK_MIRROR"
 """The variable that names a mirror where no argument does."""
 
-_FILE = (b"100644", b"100755", b"100664")
-_FOLDER = b"40000"
+_MOST_PATHS = 1_000_000
+_LONGEST_PATH = 4096
+_MOST_BYTES = 200_000_000
+"""Of all paths together. The largest repositories have some hundred thousand paths of under 300 bytes."""
 
 
 class Commit:
-    """The files of a commit, read through one `git cat-file`, and hashed as they come.
+    """The files of one commit: their ids by path, and their bytes."""
 
-    Parameters
-    ----------
-    batch : subprocess.Popen
-        ``git cat-file --batch``.
-    commit : str
-        40 hexadecimal digits.
-    where : str
-        What an error calls the repository.
-    largest : int
-        Bytes that one object may have.
-    """
+    def __init__(self, source: GitSource, where: Path, settings: list[str], env: dict[str, str]) -> None:
+        self._git = ["git", *settings, "--git-dir", str(where)]
+        self._env = env
+        self._source = source
+        self.files = dict(self._paths())
+        self._batch = subprocess.Popen(
+            [*self._git, "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=env,
+        )  # fmt: skip
 
-    def __init__(self, batch: subprocess.Popen[bytes], commit: str, where: str, largest: int) -> None:
-        self._batch, self._where, self._largest = batch, where, largest
-        head = self._object(commit, "commit").split(b"\n", 1)[0]
-        self.files = dict(self._walk(head.removeprefix(b"tree ").decode("ascii"), ""))
-        """Ids by path; links and submodules are not among them."""
+    def close(self) -> None:
+        """End the process that reads."""
+        with self._batch as batch:
+            batch.kill()
+
+    def bring(self, paths: list[str]) -> None:
+        """Fetch files in one request."""
+        ids = "".join(f"{self.files[path]}\n" for path in paths)
+        # What git itself does for one missing object at a time.
+        done = _run(
+            [*self._git, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no",
+             "--filter=blob:none", "--stdin", "origin"], self._env, ids,
+        )  # fmt: skip
+        if done.returncode:
+            raise CorpusError(f"{self._source.repository} did not give its files: {_last(done)}", hint="try again")
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file."""
-        return self._object(self.files[path], "blob")
-
-    def _walk(self, tree: str, folder: str) -> Iterator[tuple[str, str]]:
-        rest = self._object(tree, "tree")
-        while rest:
-            head, rest = rest.split(b"\0", 1)
-            mode, name = head.split(b" ", 1)
-            wanted, rest = rest[:20].hex(), rest[20:]
-            path = folder + os.fsdecode(name)
-            if mode == _FOLDER:
-                yield from self._walk(wanted, f"{path}/")
-            elif mode in _FILE:
-                yield path, wanted
-
-    def _object(self, wanted: str, kind: str) -> bytes:
+        """The bytes of a file that was brought."""
         assert self._batch.stdin is not None
         assert self._batch.stdout is not None
-        self._batch.stdin.write(f"{wanted}\n".encode())
+        self._batch.stdin.write(f"{self.files[path]}\n".encode())
         self._batch.stdin.flush()
         head = self._batch.stdout.readline().split()
-        if len(head) != 3 or head[1] != kind.encode():
-            raise CorpusError(f"{self._where} has no {kind} {wanted}", hint="git fsck, or another mirror")
-        if int(head[2]) > self._largest:
+        if len(head) != 3 or head[1] != b"blob":
             raise CorpusError(
-                f"{self._where} has a {kind} of {int(head[2]):,} bytes, more than the recipe allows",
+                f"{self._source.repository} has no file {self.files[path]}", hint="git fsck, or another mirror"
+            )
+        if int(head[2]) > self._source.max_mb * 1_000_000:
+            raise CorpusError(
+                f"{self._source.repository} has a file of {int(head[2]):,} bytes, more than the recipe allows",
                 hint="max_mb = …  # in its [[source]], where that is right",
             )
         content = self._batch.stdout.read(int(head[2]))
         self._batch.stdout.read(1)
-        if hashlib.sha1(b"%s %d\0" % (head[1], len(content)) + content, usedforsecurity=False).hexdigest() != wanted:
-            raise CorpusError(
-                f"{self._where} gives another content under the id {wanted}", hint="git fsck, or another mirror"
-            )
         return content
+
+    def _paths(self) -> Iterator[tuple[str, str]]:
+        """Ids by path, without links and submodules; folders count, since a tree may have many and no file."""
+        command = [*self._git, "ls-tree", "-r", "-t", "-z", "--full-tree", self._source.commit]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self._env) as listing:
+            assert listing.stdout is not None
+            rest, number, size = b"", 0, 0
+            try:
+                while chunk := os.read(listing.stdout.fileno(), 1 << 16):
+                    *rows, rest = (rest + chunk).split(b"\0")
+                    number, size = number + len(rows), size + len(chunk)
+                    if (
+                        number > _MOST_PATHS
+                        or size > _MOST_BYTES
+                        or any(len(row) > _LONGEST_PATH for row in (*rows, rest))
+                    ):
+                        raise CorpusError(
+                            f"the tree of {self._source.repository} is too large: more than {_MOST_PATHS:,} paths, or a path of"
+                            f" more than {_LONGEST_PATH:,} bytes",
+                            hint="another repository",
+                        )
+                    for row in rows:
+                        head, _, path = row.partition(b"\t")
+                        if head.startswith(b"100"):
+                            yield os.fsdecode(path), head[-40:].decode("ascii")
+            except BaseException:
+                listing.kill()
+                raise
+        if listing.returncode:
+            raise CorpusError(f"the tree of {self._source.repository} is damaged", hint="git fsck, or another mirror")
 
 
 @contextmanager
@@ -98,7 +121,7 @@ def open_commit(source: GitSource, temporary: Path, mirror: str | None) -> Itera
     Parameters
     ----------
     temporary : Path
-        An empty folder; takes a shallow copy of the commit without its files, where the repository is not on this disk.
+        An empty folder; takes a shallow copy of the commit, at first without its files.
     mirror : str or None
         In place of the host: a folder that holds OWNER/NAME or OWNER/NAME.git, or an https address with these paths
         behind it. `MIRROR` where it is None.
@@ -106,98 +129,78 @@ def open_commit(source: GitSource, temporary: Path, mirror: str | None) -> Itera
     Raises
     ------
     CorpusError
-        No git, no network, no such commit there, or objects that are not what their ids say.
+        No git, no network, no such commit there, or a tree that is damaged or too large.
     """
     if shutil.which("git") is None:
         raise CorpusError(f"the repository {source.repository} needs `git`", hint="apt-get install git")
     mirror = mirror or os.environ.get(MIRROR)
     place = urlsplit(source.repository).path.strip("/")
+    env = environment() | {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
     if mirror and "://" not in mirror:
-        where = _found(Path(mirror).expanduser(), place.removesuffix(".git"))
-        _must_have(where, source.commit)
+        objects = _objects(Path(mirror).expanduser(), place.removesuffix(".git"))
+        env = {name: value for name, value in env.items() if not name.startswith("GIT_")}
+        env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_NO_LAZY_FETCH": "1"}
+        address, scheme = str(_serving(objects, temporary / "mirror", env)), "file"
+        hint = f"git --git-dir {shlex.quote(str(objects.parent))} fetch origin {source.commit}"
     else:
         address = f"{mirror.rstrip('/')}/{place}" if mirror else source.repository
-        where = _shallow(address, source.commit, temporary / "repository")
-    with subprocess.Popen(
-        [*_git(where), "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=_environment(),
-    ) as batch:  # fmt: skip
-        try:
-            yield Commit(
-                batch, source.commit, f"the repository `{mirror or source.repository}`", source.max_mb * 1_000_000
-            )
-        finally:
-            batch.kill()
+        scheme, hint = urlsplit(address).scheme, "koktok corpus fetch NAME --mirror DIR_OR_URL"
+    settings = ["core.hooksPath=/dev/null", "gc.auto=0", "protocol.allow=never", f"protocol.{scheme}.allow=always"]
+    where = temporary / "repository"
+    origin = {"url": address, "promisor": "true", "partialclonefilter": "blob:none"}
+    done = _init(where, {f"remote.origin.{key}": value for key, value in origin.items()}, env)
+    words = [word for setting in settings for word in ("-c", setting)]
+    fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "origin", source.commit]
+    if not done.returncode:
+        done = _run(["git", *words, "--git-dir", str(where), *fetch], env)
+    if done.returncode:
+        what = f"the mirror `{mirror}`" if mirror else source.repository
+        raise CorpusError(f"{what} did not give the commit {source.commit} of {place}: {_last(done)}", hint=hint)
+    with closing(Commit(source, where, words, env)) as commit:
+        yield commit
 
 
-def bring(source: GitSource, temporary: Path, ids: list[str]) -> None:
-    """Fetch files by id into the shallow copy, in one request; nothing where the repository is on this disk."""
-    if (where := temporary / "repository").is_dir():
-        # What git itself does for one missing object at a time.
-        done = _run(
-            [*_git(where), "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no",
-             "--filter=blob:none", "--stdin", "origin"],
-            "\n".join(ids) + "\n",
-        )  # fmt: skip
-        if done.returncode:
-            raise CorpusError(f"{source.repository} did not give its files: {_last(done)}", hint="try again")
-
-
-def _git(where: Path) -> list[str]:
-    # No hook, no helper and no prompt of the repository or of the machine runs.
-    off = ["core.hooksPath=/dev/null", "protocol.ext.allow=never", "safe.directory=*"]
-    return ["git", *(word for setting in off for word in ("-c", setting)), "--git-dir", str(where)]
-
-
-def _environment() -> dict[str, str]:
-    return environment() | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-
-
-def _run(command: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, input=given, env=_environment(), capture_output=True, text=True, errors="replace", check=False
-    )
-
-
-def _last(done: subprocess.CompletedProcess[str]) -> str:
-    return (done.stderr.strip().splitlines() or ["git said nothing"])[-1]
-
-
-def _found(mirror: Path, place: str) -> Path:
-    """The repository's folder in a mirror on this disk."""
+def _objects(mirror: Path, place: str) -> Path:
+    """The folder of a repository's objects in a mirror on this disk."""
     if not mirror.is_dir():
         raise CorpusError(f"the mirror `{mirror}` is no folder", hint=f"ls {shlex.quote(str(mirror.parent))}")
     for folder in (mirror / place, mirror / f"{place}.git"):
         for where in (folder / ".git", folder):
-            if (where / "objects").is_dir():
-                return where
+            if not (objects := where / "objects").is_dir():
+                continue
+            if any((objects / "info" / name).exists() for name in ("alternates", "http-alternates")):
+                raise CorpusError(
+                    f"the mirror's `{where}` takes objects from another repository, which is not followed",
+                    hint=f"git -C {shlex.quote(str(where))} repack -a -d && rm {shlex.quote(str(objects))}/info/*alternates",
+                )
+            return objects.resolve()
     raise CorpusError(
         f"the mirror `{mirror}` has no {place}",
         hint=f"git clone --mirror https://HOST/{place} {shlex.quote(str(mirror / place))}.git",
     )
 
 
-def _must_have(where: Path, commit: str) -> None:
-    if _run([*_git(where), "cat-file", "-e", f"{commit}^{{commit}}"]).returncode:
-        stands = _run([*_git(where), "rev-parse", "--verify", "--quiet", "HEAD"]).stdout.strip() or "no commit"
-        raise CorpusError(
-            f"the mirror `{where}` has not the recipe's commit {commit}; it stands at {stands}",
-            hint=f"git --git-dir {shlex.quote(str(where))} fetch origin {commit}",
-        )
-
-
-def _shallow(address: str, commit: str, where: Path) -> Path:
-    """A copy of one commit with its folders and no file yet."""
-    done = _run(["git", "init", "--quiet", "--bare", "--template=", str(where)])
-    for key, value in {"url": address, "promisor": "true", "partialclonefilter": "blob:none"}.items():
-        done = done if done.returncode else _run([*_git(where), "config", f"remote.origin.{key}", value])
-    if not done.returncode:
-        done = _run(
-            [*_git(where), "fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "origin", commit]
-        )
+def _serving(objects: Path, where: Path, env: dict[str, str]) -> Path:
+    """An empty repository that serves the objects of another one, and nothing else of it."""
+    done = _init(where, {"uploadpack.allowFilter": "true", "uploadpack.allowAnySHA1InWant": "true"}, env)
     if done.returncode:
-        raise CorpusError(
-            f"{address} did not give the commit {commit}: {_last(done)}",
-            hint="koktok corpus fetch NAME --mirror DIR_OR_URL",
-        )
+        raise CorpusError(f"`{where}` cannot be made: {_last(done)}", hint="df -h")
+    (where / "theirs").symlink_to(objects)  # a fixed name, whatever characters stand in theirs
+    (where / "objects" / "info").mkdir(exist_ok=True)
+    (where / "objects" / "info" / "alternates").write_text("../theirs\n")
     return where
+
+
+def _init(where: Path, values: dict[str, str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    done = _run(["git", "init", "--quiet", "--bare", "--template=", str(where)], env)
+    for key, value in (*values.items(), ("core.commitGraph", "false")):
+        done = done if done.returncode else _run(["git", "--git-dir", str(where), "config", key, value], env)
+    return done
+
+
+def _run(command: list[str], env: dict[str, str], given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, input=given, env=env, capture_output=True, text=True, errors="replace", check=False)
+
+
+def _last(done: subprocess.CompletedProcess[str]) -> str:
+    return (done.stderr.strip().splitlines() or ["git said nothing"])[-1]

@@ -23,8 +23,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
-from typing import Any, ClassVar, Final
+from functools import lru_cache, partial
+from typing import Any, ClassVar, Final, Literal
 
 from koktok.errors import InputError
 from koktok.hangul import COMPATIBILITY, LEAD, SPLIT, SYLLABLES, TAIL, VOWEL
@@ -347,7 +347,7 @@ class Normalizer:
             raise InputError(f"a {type(text).__name__} came where text (str) was wanted", hint=hint)
         hit = self._touched.search(text)
         if hit is None:
-            return unicodedata.is_normalized("NFC", text)
+            return _is_nfc(text)
         # Only when something was hit is it worth a second look for what cannot be text at all.
         if bad := _SURROGATES.search(text):
             raise InputError(
@@ -470,13 +470,61 @@ def nfc(text: str) -> str:
     >>> nfc("a\u1dfa\u0301") == "a\u1dfa\u0301"  # Unicode 14 would move U+1DFA behind the accent
     True
     """
-    # Every part of an NFC string is NFC, so "yes" from a younger Unicode is "yes" here.
-    if unicodedata.is_normalized("NFC", text):
+    if _is_nfc(text):
         return text
+    compose = _composed if _has_long_run(text) else partial(unicodedata.normalize, "NFC")
     if _OPAQUE_CHARS.search(text) is None:
-        return unicodedata.normalize("NFC", text)
+        return compose(text)
     parts = _OPAQUE_CHARS.split(text)
-    return "".join(part if i % 2 else unicodedata.normalize("NFC", part) for i, part in enumerate(parts))
+    return "".join(part if i % 2 else compose(part) for i, part in enumerate(parts))
+
+
+_LONG_RUN = 64
+"""Marks in a row that Python may sort: it takes quadratic time. No language writes a tenth of them."""
+
+
+def _is_nfc(text: str) -> bool:
+    """Whether a text is certainly NFC; a long run of marks never is."""
+    # Every part of an NFC string is NFC, so "yes" from a younger Unicode is "yes" here.
+    return not _has_long_run(text) and unicodedata.is_normalized("NFC", text)
+
+
+def _has_long_run(text: str) -> bool:
+    return len(text) >= 1000 and _runs()[0].search(text) is not None  # in a shorter text it takes no time
+
+
+@lru_cache(maxsize=1)
+def _runs() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Long runs of what NFC puts in another order; of opaque characters, too, and without."""
+    last = 0x1F000  # no mark is behind it but Unicode's own tags
+    marks = {c for c in range(0x300, last) if unicodedata.combining(unicodedata.normalize("NFD", chr(c))[0])}
+    opaque = set(map(ord, _spread(OPAQUE)))
+    return (
+        re.compile(f"[{_ranges(marks | opaque)}]{{{_LONG_RUN},}}+"),
+        re.compile(f"[{_ranges(marks - opaque)}]{{{_LONG_RUN},}}+"),
+    )
+
+
+def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """What `unicodedata.normalize` gives, also for long runs of marks in linear time.
+
+    Examples
+    --------
+    >>> normalized("NFC", "e" + "\u0301\u0316" * 1000) == "\u00e9" + "\u0316" * 1000 + "\u0301" * 999
+    True
+    """
+    return unicodedata.normalize(form, _runs()[0].sub(_in_order, text) if _has_long_run(text) else text)
+
+
+def _composed(text: str) -> str:
+    """NFC of a text without opaque characters."""
+    return unicodedata.normalize("NFC", _runs()[1].sub(_in_order, text))
+
+
+def _in_order(run: re.Match[str]) -> str:
+    """Marks in their canonical order, so that Python finds nothing to sort."""
+    apart = "".join(unicodedata.normalize("NFD", char) for char in run[0])
+    return "".join(sorted(apart, key=unicodedata.combining))
 
 
 @lru_cache(maxsize=1)

@@ -448,19 +448,6 @@ def test_long_units_and_short_ones_meet_at_the_limit(tokenizer: Tokenizer) -> No
     assert [ids.tolist() for ids in tokenizer.encode_ids(texts)] == [tokenizer.encode(text).ids for text in texts]
 
 
-def test_a_small_vocabulary_of_any_scores() -> None:
-    """Ties, and scores that favour many short pieces."""
-    rng = random.Random(1)
-    for _ in range(30):
-        pieces = {
-            "".join(rng.choice("가나 ") for _ in range(rng.randint(1, 4))): -rng.randint(0, 6) / 2 for _ in range(12)
-        }
-        pieces = {"가": -1.0, "나": -1.0, " ": -1.0} | pieces
-        tokenizer = Tokenizer(Recipe(), Vocab.unigram(pieces))
-        texts = ["".join(rng.choice("가나 é") for _ in range(rng.randint(0, 30))) for _ in range(50)]
-        assert [ids.tolist() for ids in tokenizer.encode_ids(texts)] == [tokenizer.encode(text).ids for text in texts]
-
-
 def test_a_sealed_file_is_not_checked_and_any_other_is(trained: Trained, tmp_path: Path) -> None:
     """Loading skips the checks of a vocabulary only where the file is to the byte what koktok wrote."""
     first = Tokenizer.load(trained())

@@ -213,7 +213,7 @@ def test_segment_shows_cuts_and_tsv() -> None:
 
 def test_corpus_verbs() -> None:
     listed = koktok("corpus", "list").stdout
-    assert {line.split("\t")[0] for line in listed.splitlines()} >= {"demo", "mini", "libreoffice-help-ko"}
+    assert {line.split("\t")[0] for line in listed.splitlines()} >= {"demo", "mini", "open-ko"}
     assert "korean-rnd-regs-mcp" in koktok("corpus", "show", "demo").stdout
     folder = koktok("corpus", "fetch", "mini").stdout.strip()
     assert Path(folder).is_dir()

@@ -12,11 +12,9 @@ from conftest import ROOT, koktok
 
 from koktok.cli import DIALS
 from koktok.cli.dials import HOMES, TYPED, Dial, _parameter, values_of
-from koktok.cli.instances import STEPS
 from koktok.cli.text import FOLDS
 from koktok.cli.train import DIALS as TRAIN
 from koktok.extend.embeddings import METHODS, Method
-from koktok.instances.cleaning import Step
 from koktok.recipe import SECTION_OF, Recipe
 
 TOML_ONLY = {
@@ -56,7 +54,6 @@ def test_parameters_of_the_library_are_dials() -> None:
     assert Dial("extend.init").choices == [*METHODS] == [*get_args(Method)]
     assert Dial("write_packed.shard_tokens").default == "16777216"
     assert {name.partition(".")[0] for name in NAMES if "." in name} == {*HOMES}
-    assert f"{', '.join(get_args(Step))}; or all, none." == STEPS
     with pytest.raises(LookupError, match="does not describe"):
         _parameter(undescribed, "a")
 

@@ -1,4 +1,4 @@
-"""Instances for other trainers, read back by their libraries; weights of sources; the page of statistics."""
+"""Instances for other trainers, read back by their libraries; statistics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import MINI
@@ -16,12 +15,11 @@ from samples import lexicon, styled
 from typer.testing import CliRunner
 
 from koktok.cli import app
-from koktok.errors import MissingExtraError, UsageError
-from koktok.instances import Cleaning, Instances, Masking, Packed, Plan, write_instances, write_packed
-from koktok.instances.exporting import to_hdf5, to_megatron
-from koktok.instances.instance_statistics import statistics_of
+from koktok.errors import UsageError
+from koktok.instances import Masking, Packed, Plan, write_instances, write_packed
+from koktok.instances.exporting import to_megatron
+from koktok.instances.instance_statistics import statistics_of, tables_of
 from koktok.instances.masking import IGNORED
-from koktok.report.instance_page import sheets_of, statistics_page
 from koktok.text.sources import Source
 
 runner = CliRunner()
@@ -30,10 +28,7 @@ runner = CliRunner()
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Packed:
     out = tmp_path_factory.mktemp("packed") / "packed"
-    cleaning = Cleaning(("control", "personal", "short"))
-    return write_packed(
-        styled("unigram"), Source.of(MINI, name="mini"), out, lexicon=lexicon(), shard_tokens=9000, cleaning=cleaning
-    )
+    return write_packed(styled("unigram"), Source.of(MINI, name="mini"), out, lexicon=lexicon(), shard_tokens=9000)
 
 
 @pytest.fixture(scope="module")
@@ -46,52 +41,6 @@ def pairs(packed: Packed, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
     return [row for path in sorted(folder.glob("*.arrow")) for row in pa.ipc.open_file(path).read_all().to_pylist()]
-
-
-def test_nvidias_hdf5(pairs: Path, packed: Packed, tmp_path: Path) -> None:
-    """As the loader of NVIDIA's BERT reads it: positions up to the first 0, labels -1 elsewhere."""
-    h5py = pytest.importorskip("h5py")
-    manifest = to_hdf5(pairs, tmp_path / "out")
-    assert manifest["max_predictions_per_seq"] == 10
-    wanted, found = rows_of(pairs), []
-    for path in sorted((tmp_path / "out").glob("*.hdf5")):
-        with h5py.File(path, "r") as file:
-            assert {name: (data.dtype.str[1:], data.shape[1:]) for name, data in file.items()} == {
-                "input_ids": ("i4", (64,)), "input_mask": ("i1", (64,)), "segment_ids": ("i1", (64,)),
-                "masked_lm_positions": ("i4", (10,)), "masked_lm_ids": ("i4", (10,)), "next_sentence_labels": ("i1", ()),
-            }  # fmt: skip
-            columns = [np.asarray(file[key][:]) for key in (
-                "input_ids", "input_mask", "segment_ids", "masked_lm_positions", "masked_lm_ids", "next_sentence_labels",
-            )]  # fmt: skip
-        for ids, mask, segments, positions, masked, label in zip(*columns, strict=True):
-            labels = np.full(64, -1, np.int64)
-            padding = (positions == 0).nonzero()[0]
-            stop = int(padding[0]) if len(padding) else 10
-            labels[positions[:stop]] = masked[:stop]
-            n = int(mask.sum())
-            assert (ids[n:] == packed.manifest["roles"]["pad_token"]).all()
-            found.append({
-                "input_ids": ids[:n].tolist(), "token_type_ids": segments[:n].tolist(),
-                "labels": np.where(labels[:n] < 0, IGNORED, labels[:n]).tolist(), "next_sentence_label": int(label),
-            })  # fmt: skip
-    assert found == wanted
-    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    to_hdf5(pairs, tmp_path / "again")
-    assert {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()} == before
-
-
-def test_what_hdf5_does_not_hold(packed: Packed, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_instances(packed, Plan(length=64), tmp_path / "dynamic", masked=False)
-    with pytest.raises(UsageError, match=r"mlm, without masks"):
-        to_hdf5(tmp_path / "dynamic", tmp_path / "out")
-    bare = write_packed(styled("unigram", "t5"), Source.of(MINI), tmp_path / "t5-packed", lexicon=lexicon())
-    write_instances(bare, Plan("t5", length=64), tmp_path / "t5")
-    with pytest.raises(UsageError, match="holds t5"):
-        to_hdf5(tmp_path / "t5", tmp_path / "out")
-    monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(MissingExtraError, match=r"(?s)h5py.*koktok\[hdf5\]"):
-        to_hdf5(pairs, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 READER = """
@@ -154,45 +103,7 @@ def test_megatron_wants_an_end_for_documents(packed: Packed, tmp_path: Path) -> 
     }
 
 
-@pytest.mark.parametrize("kind", ["mlm", "bert", "lm"])
-def test_sources_are_read_as_their_weights_say(kind: str, tmp_path: Path) -> None:
-    lines = [line for line in MINI.rglob("*.txt") for line in line.read_text(encoding="utf-8").split("\n") if line][
-        :600
-    ]
-    sources = []
-    for name, part in (("a", lines[::2]), ("b", lines[1::2])):
-        path = tmp_path / f"{name}.txt"
-        path.write_text("\n\n".join("\n".join(part[i : i + 2]) for i in range(0, len(part), 2)), encoding="utf-8")
-        sources.append(Source.of(path, name=name))
-    style = "gpt" if kind == "lm" else "bert"
-    made = write_packed(styled("unigram", style), sources, tmp_path / "p", lexicon=lexicon())
-    weights = (("a", 3.0), ("b", 1.0))
-    plan = Plan(kind, 64, 1, Masking("token"), weights=weights)  # type: ignore[arg-type]
-    shard = made.shard(0)
-    whole = Instances(made, plan)
-    seen: Counter[int] = Counter()
-    for epoch in range(3):
-        whole.set_epoch(epoch)
-        taken = whole._shard(0).read
-        assert taken[shard.sources == 0].all()
-        share = taken[shard.sources == 1].mean()
-        assert abs(share - 1 / 3) < 0.2
-        seen.update(np.flatnonzero(taken & (shard.sources == 1)).tolist())
-        layout = whole._layouts[0]
-        inside = {int(np.searchsorted(shard.documents, begin, side="right")) - 1 for begin, end in
-                  zip(layout.begins, layout.ends, strict=True) if end > begin}  # fmt: skip
-        assert inside <= set(np.flatnonzero(taken).tolist())
-    assert set(seen) == set(np.flatnonzero(shard.sources == 1).tolist())  # in three epochs every one of them, once
-    assert set(seen.values()) == {1}
-    again = Instances(made, plan)
-    again.set_epoch(2)
-    assert [row["input_ids"].tolist() for row in again] == [row["input_ids"].tolist() for row in whole]
-    assert Plan.of(plan.values()) == plan
-    with pytest.raises(UsageError, match=r"(?s)weight 2.0 of `c`.*--weight a=2"):
-        Instances(made, Plan(kind, weights=(("c", 2.0),)))  # type: ignore[arg-type]
-
-
-def test_the_page_of_statistics(pairs: Path, packed: Packed, tmp_path: Path) -> None:
+def test_statistics(pairs: Path, packed: Packed) -> None:
     found, rows = statistics_of(pairs), rows_of(pairs)
     assert sum(epoch.instances for epoch in found.epochs) == len(rows)
     assert sum(epoch.tokens for epoch in found.epochs) == sum(len(row["input_ids"]) for row in rows)
@@ -212,25 +123,16 @@ def test_the_page_of_statistics(pairs: Path, packed: Packed, tmp_path: Path) -> 
     assert sum(epoch.unlike for epoch in found.epochs) == sum(row["next_sentence_label"] for row in rows)
     # Eojeols are masked as a whole, but for those that truncation or punctuation has parted.
     assert sum(epoch.partly for epoch in found.epochs) < 0.3 * sum(epoch.whole for epoch in found.epochs)
-    pytest.importorskip("jinja2")
-    page = statistics_page(found, "pairs")
-    assert "src=" not in page
-    assert 'class="ko"' in page
-    for sheet in sheets_of(found):
-        assert f">{sheet.title[0]}<" in page
-        assert all(len(row) == len(sheet.columns) for row in sheet.rows)
+    for _, columns, table in tables_of(found):
+        assert all(len(row) == len(columns) for row in table)
 
 
 def test_the_verbs(pairs: Path, packed: Packed, tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
-    told = runner.invoke(
-        app, ["instances", "stats", str(pairs), "-o", str(tmp_path / "page.html")], env={"COLUMNS": "80"}
-    )
+    told = runner.invoke(app, ["instances", "stats", str(pairs)], env={"COLUMNS": "80"})
     assert told.exit_code == 0, told.output
-    assert "What cleaning took away" in told.stdout
+    assert "Instances" in told.stdout
     assert max(map(len, told.stdout.split("\n"))) <= 80
-    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    for to, source in (("hdf5", pairs), ("megatron", packed.folder)):
+    for to, source in (("megatron", packed.folder),):
         done = runner.invoke(app, ["instances", "export", str(source), "--to", to, "-o", str(tmp_path / to)])
         assert done.exit_code == 0, done.output
         assert f" in {tmp_path / to}" in done.stderr

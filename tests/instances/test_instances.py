@@ -155,10 +155,13 @@ def test_where_documents_end(tmp_path: Path) -> None:
     assert sizes() == [(0, 2), (0, 2), (1, 2), (1, 1)]
     assert sizes(by="blank") == [(0, 2), (0, 2), (1, 1), (1, 1), (1, 1)]
     assert sizes(by="file") == [(0, 4), (1, 3)]
-    assert sizes(by="record") == [(0, 1), (0, 1), (0, 1), (0, 1), (1, 2), (1, 1)]
+    assert sizes(by="field") == [(0, 1), (0, 1), (0, 1), (0, 1), (1, 2), (1, 1)]
+    assert sizes(by="lines") == [(0, 1), (0, 1), (0, 1), (0, 1), (1, 1), (1, 1), (1, 1)]
     assert sizes(sentences="kiwi")[0] == (0, 3)
     with pytest.raises(UsageError, match="no way to end sentences"):
         next(read(source, sentences="dot"))  # type: ignore[arg-type]
+    (tmp_path / "a.txt").write_text("\n하나\n둘\n셋\n\n\n", encoding="utf-8")  # empty lines part nothing here
+    assert sizes()[:3] == [(0, 1), (0, 1), (0, 1)]
 
 
 @pytest.fixture(scope="module")
@@ -170,11 +173,11 @@ def bert(folders: dict[str, Path]) -> Tokenizer:
 def packed(bert: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Packed:
     """Mini, with a cut behind every second syllable, in several shards."""
     out = tmp_path_factory.mktemp("packed") / "packed"
-    return write_packed(bert, Source.of(MINI, name="mini"), out, lexicon=lexicon(), shard_tokens=4500)
+    return write_packed(bert, Source.of(MINI, name="mini"), out, lexicon=lexicon(), documents="file", shard_tokens=4500)
 
 
 def test_the_packed_layer_is_the_text(packed: Packed, bert: Tokenizer) -> None:
-    documents = list(read([Source.of(MINI)]))
+    documents = list(read([Source.of(MINI)], by="file"))
     assert len(packed) > 3
     found = []
     for i in range(len(packed)):
@@ -198,7 +201,13 @@ def files_of(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_threads_change_no_byte_of_it(packed: Packed, bert: Tokenizer, tmp_path: Path, threads: int) -> None:
     again = write_packed(
-        bert, Source.of(MINI, name="mini"), tmp_path / "p", lexicon=lexicon(), shard_tokens=4500, threads=threads
+        bert,
+        Source.of(MINI, name="mini"),
+        tmp_path / "p",
+        lexicon=lexicon(),
+        documents="file",
+        shard_tokens=4500,
+        threads=threads,
     )
     assert files_of(again.folder) == files_of(packed.folder)
 
@@ -220,7 +229,7 @@ def slow(self, part, names, real=Checkpoint.add):
 Checkpoint.add = slow
 bert = restyle(Tokenizer.load(folder), "bert")
 if packed == "-":
-    write_packed(bert, Source.of(MINI, name="mini"), out, lexicon=lexicon(), shard_tokens=4500)
+    write_packed(bert, Source.of(MINI, name="mini"), out, lexicon=lexicon(), documents="file", shard_tokens=4500)
 else:
     write_instances(Packed.open(packed), Plan(length=64, seed=3), out, epochs=2, shard_instances=100)
 """
@@ -249,6 +258,7 @@ def test_after_kills_it_is_the_same(
             Source.of(MINI, name="mini"),
             out,
             lexicon=lexicon(),
+            documents="file",
             shard_tokens=4500,
         )
         assert files_of(out) == files_of(packed.folder)
@@ -261,10 +271,10 @@ def test_after_kills_it_is_the_same(
 
 def test_what_is_there_is_taken_or_refused(packed: Packed, bert: Tokenizer, tmp_path: Path) -> None:
     mini = Source.of(MINI, name="mini")
-    again = write_packed(bert, mini, packed.folder, lexicon=lexicon(), shard_tokens=4500)
+    again = write_packed(bert, mini, packed.folder, lexicon=lexicon(), documents="file", shard_tokens=4500)
     assert again.manifest == packed.manifest
     with pytest.raises(UsageError, match="already exists and holds another"):
-        write_packed(bert, mini, packed.folder, lexicon=lexicon(Whitespace()), shard_tokens=4500)
+        write_packed(bert, mini, packed.folder, lexicon=lexicon(Whitespace()), documents="file", shard_tokens=4500)
     with pytest.raises(ArtifactError, match="is no packed folder"):
         Packed.open(tmp_path)
     empty = tmp_path / "empty.txt"
@@ -333,7 +343,7 @@ def test_no_document_has_to_lie_in_memory(folders: dict[str, Path], tmp_path: Pa
     for name, text in (("a", DOCUMENT), ("b", f"가\n\n{DOCUMENT}\n\n나\n\n다")):
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     sources = [Source.of(tmp_path / f"{name}.txt") for name in "ab"]
-    options: dict[str, Any] = {"lexicon": lexicon(), "shard_tokens": 300, "threads": threads}
+    options: dict[str, Any] = {"lexicon": lexicon(), "documents": "blank", "shard_tokens": 300, "threads": threads}
     packed = write_packed(tokenizer, sources, tmp_path / "packed", **options)
     whole = [tokenizer.encode(text.replace("\n", " ")).ids for text in (DOCUMENT, "가", DOCUMENT, "나", "다")]
     assert ids_of(packed) == [*chain(*whole)]
@@ -427,7 +437,7 @@ def test_one_sentence_makes_no_pair(bert: Tokenizer, tmp_path: Path, pairs: Any)
 
 def test_nothing_that_is_left_is_an_error(bert: Tokenizer, tmp_path: Path) -> None:
     packed = packed_of(bert, "\u200b\n\n\u200b\n", tmp_path)
-    with pytest.raises(InputError, match="nothing of the text is left"):
+    with pytest.raises(InputError, match="nothing to make an instance of"):
         write_instances(packed, Plan(), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -496,35 +506,15 @@ def test_no_length_of_a_unit_is_preferred() -> None:
     values = [chi_square(marks, Masking("eojeol").choose(ids, marks, offsets, seed=5, epoch=e)) for e in range(4)]
     assert max(values) < 2.5
     assert chi_square(marks, berts_own(marks, offsets, 0.15)) > 20  # the same test finds BERT's preference
-    assert abs(float(np.sum(chosen)) / (4 * n) - 0.15) < 0.001
+    assert abs(float(np.sum(chosen)) / (4 * n) - 0.15) < 0.002
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.15, 0.3, 0.4])
-def test_the_budget_is_met(rate: float) -> None:
+def test_the_rate_is_met(rate: float) -> None:
     ids, marks, offsets = text_of([1, 1, 1, 2, 2, 3, 4, 6], width=66)
     chosen = Masking("eojeol", rate=rate).choose(ids, marks, offsets, seed=1, epoch=0) > 0
-    assert abs(chosen.sum() / (64 * 2000) - rate) < 0.001
-    counts = chosen.reshape(2000, 66).sum(1)
+    assert abs(chosen.sum() / (64 * 2000) - rate) < 0.003
     budget = rate * 64
-    assert np.abs(counts - budget).max() < 6
-    assert (np.abs(counts - budget) < 1).mean() > 0.6
-    # To the token where a unit may be masked in part: one of an instance, and no token rather than another.
-    exact = [
-        Masking("eojeol", rate=rate, exact=True).choose(ids, marks, offsets, seed=1, epoch=e) > 0 for e in range(4)
-    ]
-    for found in exact:
-        assert np.abs(found.reshape(2000, 66).sum(1) - budget).max() < 1
-    firsts = np.append(np.flatnonzero(marks & EOJEOL != 0), len(marks))
-    torn = np.zeros(2000, np.int64)
-    by_length: dict[int, list[float]] = {}
-    for first, last in pairwise(firsts.tolist()):
-        unit = exact[0][first:last][marks[first:last] != SPECIAL]
-        torn[first // 66] += 0 < unit.sum() < len(unit)
-        by_length.setdefault(len(unit), []).append(unit.mean())
-    assert torn.max() == 1
-    for length, shares in by_length.items():
-        if len(shares) > 100:
-            assert abs(np.mean(shares) - rate) < 4 * (rate / len(shares)) ** 0.5, length
     tokens = Masking("token", rate=rate).choose(ids, marks, offsets, seed=1, epoch=0) > 0
     assert np.abs(tokens.reshape(2000, 66).sum(1) - budget).max() < 1
 
@@ -558,15 +548,10 @@ def test_stems_endings_and_the_most() -> None:
     chance = np.random.default_rng(3)
     marks = np.array([SPECIAL, *[EOJEOL | MORPHEME, MORPHEME | ENDING] * 32] * 1000, np.uint8)
     ids, offsets = chance.integers(300, 4000, len(marks)), np.arange(0, len(marks) + 1, 65)
-    stems, endings = marks == EOJEOL | MORPHEME, marks == MORPHEME | ENDING
+    stems = marks == EOJEOL | MORPHEME
     found = Masking("stem", rate=0.15).choose(ids, marks, offsets, seed=0, epoch=0) > 0
     assert not found[~stems].any()
     assert abs(found.sum() / (64 * 1000) - 0.15) < 0.001
-    found = Masking("morpheme", rate=0.15, content=3.0).choose(ids, marks, offsets, seed=0, epoch=0) > 0
-    assert abs(found.sum() / (64 * 1000) - 0.15) < 0.001
-    assert abs(found[stems].sum() / found[endings].sum() - 3) < 0.15
-    found = Masking("morpheme", rate=0.9, content=100.0).choose(ids, marks, offsets, seed=0, epoch=0) > 0
-    assert found[stems].mean() > 0.99
     found = Masking("morpheme", rate=0.5, most=5).choose(ids, marks, offsets, seed=0, epoch=0) > 0
     assert found.reshape(1000, 65).sum(1).max() == 5
     assert Masking(rate=(0.3, 0.1), epochs=3).rate_of(1) == pytest.approx(0.2)
@@ -587,10 +572,9 @@ def test_spans_are_spanberts() -> None:
 @given(marks=st.lists(st.sampled_from([0, 1, 3, 2, 6, 4, 8, 10, SPECIAL]), max_size=60), data=st.data())
 def test_any_marks_are_masked_soundly(marks: list[int], data: st.DataObject) -> None:
     unit = data.draw(st.sampled_from(["token", "eojeol", "morpheme", "stem", "span"]))
-    rate, content = data.draw(st.floats(0.01, 0.99)), data.draw(st.sampled_from([1.0, 0.2, 7.0]))
+    rate = data.draw(st.floats(0.01, 0.99))
     flat = np.array(marks, np.uint8)
-    exact = data.draw(st.booleans())
-    masking = Masking(unit, rate=rate, content=content, most=data.draw(st.sampled_from([None, 1, 4])), exact=exact)
+    masking = Masking(unit, rate=rate, most=data.draw(st.sampled_from([None, 1, 4])))
     cut = data.draw(st.integers(0, len(flat)))
     ids = np.arange(len(flat))
     both = masking.choose(ids, flat, np.array([0, cut, len(flat)]), seed=1, epoch=1)
@@ -598,10 +582,6 @@ def test_any_marks_are_masked_soundly(marks: list[int], data: st.DataObject) -> 
     alone = masking.choose(ids[cut:], flat[cut:], np.array([0, len(flat) - cut]), seed=1, epoch=1)
     assert both[cut:].tolist() == alone.tolist()  # an instance is masked alike wherever it stands
     assert masking.most is None or (both[:cut] > 0).sum() <= masking.most
-    if exact and unit != "stem":
-        n = int((flat[:cut] != SPECIAL).sum())
-        budget = min(rate * n, masking.most or n)
-        assert abs((both[:cut] > 0).sum() - budget) < 1 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -611,7 +591,6 @@ def test_any_marks_are_masked_soundly(marks: list[int], data: st.DataObject) -> 
         ({"rate": 1.0}, "the rate 1.0"),
         ({"masks": 0.9, "randoms": 0.2}, "no shares"),
         ({"most": 0}, "at most 0"),
-        ({"content": 0.0}, "content = 0.0"),
     ],
 )
 def test_wrong_wishes_of_masking(wrong: dict[str, Any], says: str) -> None:
@@ -820,6 +799,50 @@ def test_the_verb(folders: dict[str, Path], tmp_path: Path) -> None:
     assert other.exit_code == 0, other.output
     for wrong in (["--rate", "x"], ["--mask", "word"], ["--length", "3"]):
         assert runner.invoke(app, [*words, *wrong, "-o", str(tmp_path / "three")]).exit_code
+
+
+def test_only_morphemes_ask_the_analyser(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bert = restyle(Tokenizer.load(folders["unigram"]), "bert").save(tmp_path / "bert")
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
+    asked: list[str] = []
+
+    def packed(self: KiwiSegmenter, words: Iterable[str], real: Any = KiwiSegmenter.packed) -> Any:
+        return real(self, (asked.append(word) or word for word in words))  # type: ignore[func-returns-value]
+
+    def made(*more: str) -> Any:
+        out = tmp_path / str(len([*tmp_path.iterdir()]))
+        return runner.invoke(
+            app, ["instances", str(bert), str(tmp_path / "a.txt"), "-o", str(out), "--length", "32", *more]
+        )
+
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(KiwiSegmenter, "packed", packed)
+    here = {"kiwi": KiwiSegmenter(threads=1), "whitespace": Whitespace()}
+    monkeypatch.setattr("koktok.segment.workers.supervised", lambda name, **_: here[name])
+    for options in (["--mask", "token"], ["--mask", "eojeol"], []):
+        assert made(*options).exit_code == 0
+    assert asked == []
+    assert made("--mask", "morpheme").exit_code == 0
+    assert asked
+    assert made("--dynamic").exit_code == 0
+    with pytest.raises(UsageError, match="want morphemes"):
+        KoktokCollator(max(tmp_path.glob("*[0-9]"), key=lambda path: int(path.name)), Masking("morpheme"))
+    wrong = made("--mask", "stem", "--segmenter", "whitespace")
+    assert wrong.exit_code
+    assert "want morphemes" in str(wrong.output) + str(wrong.exception)
+
+
+def test_a_very_long_document_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
+    bert = restyle(Tokenizer.load(folders["unigram"]), "bert").save(tmp_path / "bert")
+    (tmp_path / "a.txt").write_text("국수 한 그릇이 식었다.\n" * 40_000, encoding="utf-8")
+    words = ["instances", str(bert), str(tmp_path / "a.txt"), "--kind", "packed", "--segmenter", "whitespace", "-o"]
+    assert "warning" not in runner.invoke(app, [*words, str(tmp_path / "lines")]).stderr
+    told = runner.invoke(app, [*words, str(tmp_path / "file"), "--documents", "file"])
+    assert "warning: a document has 1,2" in told.stderr
+    assert "--documents says" in told.stderr
+    assert Packed.open(tmp_path / "lines").manifest["n_documents"] == 40_000
 
 
 # --- Pairs and streams ------------------------------------------------------------------------------------------------

@@ -11,13 +11,11 @@ import json
 import lzma
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
 import threading
 import time
-import types
 import urllib.error
 import urllib.request
 import zipfile
@@ -29,7 +27,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.errors import CorpusError, MissingExtraError, visible
+from koktok.errors import CorpusError, visible
 from koktok.text import corpora as fetching
 from koktok.text import download, unpack
 from koktok.text.corpora import CorpusRecipe, fetch, find, list_corpora, show
@@ -98,7 +96,7 @@ include = ["{include}"]
 
 
 class FakeTool:
-    """Stands for pip and apt-get: writes a file where they would, and remembers what it was asked."""
+    """Stands for pip: writes a file where it would, and remembers what it was asked."""
 
     def __init__(self, file: str, data: bytes, stderr: str = "", code: int = 0) -> None:
         self.file, self.data, self.stderr, self.code = file, data, stderr, code
@@ -126,7 +124,7 @@ def left(cache: Path) -> list[str]:
 def test_our_recipes_are_sound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KOKTOK_CORPORA")
     recipes = {one.name: one for one in list_corpora()}
-    assert {"demo", "libreoffice-help-ko", "mini"} <= set(recipes)
+    assert {"demo", "open-ko", "mini"} <= set(recipes)
     assert all(one.licence and one.licence_stated for one in recipes.values())
     for one in recipes.values():
         assert bool(one.eojeols) == any(source.format != "file" for source in one.source), one.name
@@ -160,7 +158,7 @@ def test_a_recipe_of_ones_own(tmp_path: Path) -> None:
             '[[source]]\nkind = "local"\npaht = "a"',
             "unknown key `source 1 paht`; did you mean `path`.*Allowed: name, format",
         ),
-        ('[[source]]\nkind = "ftp"', "source 1: .*'ftp'.*'pypi', 'deb', 'https', 'git', 'huggingface', 'local'"),
+        ('[[source]]\nkind = "ftp"', "source 1: .*'ftp'.*'pypi', 'https', 'git', 'local'"),
         ('[[source]]\nkind = "local"', "source 1 path: Field required"),
         ("source = []", "one of the two"),
         (
@@ -189,18 +187,15 @@ def toml(value: str) -> str:
     ["-rhttp://h/req.txt?", "--log=/path#", "-c/etc/hostname", "-o Dir::Etc=x", "a b", "a==1", "a[x]", "a;x", "a @ http://h",
      "a/b", "../a", "a\n", "", "a" * 200, "가", "\x1b[2J", ".", "-", "a\0"],
 )  # fmt: skip
-@pytest.mark.parametrize("kind", ["pypi", "deb"])
-def test_no_field_of_a_package_reaches_a_tool_as_an_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, package: str
+def test_no_field_of_a_package_reaches_pip_as_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     tool = use(monkeypatch, FakeTool("a.whl", b""))
     for key in ("package", "version"):
         fields = {"package": "pkg-ko", "version": "1.0"} | {key: package}
-        if key == "version" and not package:
-            continue  # a Debian package may have none
         body = "".join(f"{name} = {toml(value)}\n" for name, value in fields.items())
         with pytest.raises(CorpusError, match=f"source 1 {key}: ") as caught:
-            fetch(recipe(tmp_path, f'[[source]]\nkind = "{kind}"\n{body}{SHA}\n'))
+            fetch(recipe(tmp_path, f'[[source]]\nkind = "pypi"\n{body}{SHA}\n'))
         assert "\x1b" not in str(caught.value)
     assert tool.asked == []
 
@@ -211,11 +206,6 @@ def test_versions_of_python_packages(tmp_path: Path, version: str) -> None:
     assert find(recipe(tmp_path, body)).source[0].version == version  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("version", ["4:7.4.7-1+deb12u14", "1.0~rc1-2", "20240101"])
-def test_versions_of_debian_packages(tmp_path: Path, version: str) -> None:
-    assert find(recipe(tmp_path, deb("0" * 64).replace('"1.0"', f'"{version}"'))).source[0].version == version  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -223,10 +213,6 @@ def test_versions_of_debian_packages(tmp_path: Path, version: str) -> None:
             "http://a.b/c", "file:///etc/passwd", "https://", "https:///x", "https://u:p@a.b/c", "http://127.0.0.1:8@a.b/c",
             "https://a.b/\x1b[2J", "https://a.b/가", "https://a.b/c d", "https://a.b/c\n", "https://[/x",
         )),
-        *(("dataset", toml(name)) for name in ("../../etc", "/etc", "a/b/c", "./a", "-a", "a\0", "C:\\a", "~/a", "")),
-        *(("revision", toml(name)) for name in ("../x", "-x", "a b", "", "a/../b")),
-        *(("split", toml(name)) for name in ("../x", "a\x1b", "a/b")),
-        *(("config", toml(name)) for name in ("../x", "a\0b")),
         *(("path", toml(path)) for path in (
             "/etc/passwd", "../a", "a/../../b", "C:/a", "C:a", "\\\\host\\a", "..\\a", "a\0", "a\x1b[2J", "", "x" * 501,
         )),
@@ -238,14 +224,10 @@ def test_versions_of_debian_packages(tmp_path: Path, version: str) -> None:
     ],
 )  # fmt: skip
 def test_what_no_source_may_say(tmp_path: Path, key: str, value: str) -> None:
-    kind = {"url": "https", "dataset": "huggingface", "revision": "huggingface", "split": "huggingface"}.get(
-        key, "pypi"
-    )
-    kind = {"config": "huggingface", "path": "local"}.get(key, kind)
+    kind = {"url": "https", "path": "local"}.get(key, "pypi")
     fields = {
         "pypi": {"package": '"a"', "version": '"1"', "sha256": f'"{"0" * 64}"', "include": '["*"]'},
         "https": {"url": '"https://a.b/c"', "sha256": f'"{"0" * 64}"'},
-        "huggingface": {"dataset": '"a/b"', "revision": '"main"'},
         "local": {"path": '"a.txt"'},
     }[kind]
     body = "".join(f"{name} = {given}\n" for name, given in (fields | {key: value}).items())
@@ -458,63 +440,6 @@ def test_local_files_lie_beside_the_recipe(tmp_path: Path) -> None:
         assert (place / "x.txt").read_text(encoding="utf-8") == "글\n", path
 
 
-# Debian
-
-
-def deb(sha256: str | None = None) -> str:
-    pin = f'version = "1.0"\nsha256 = "{sha256}"\n' if sha256 else ""
-    return f'[[source]]\nkind = "deb"\npackage = "pkg-ko"\n{pin}format = "md"\ninclude = ["pkg/docs/**/*.md"]\n'
-
-
-CONTROL = "Package: pkg-ko\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@y.z>\nDescription: x\n"
-
-
-@pytest.fixture
-def tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
-
-
-@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
-def test_a_debian_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, text in {
-        **MEMBERS,
-        "DEBIAN/control": CONTROL,
-    }.items():
-        (tmp_path / "deb" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "deb" / name).write_text(text, encoding="utf-8")
-    subprocess.run(["dpkg-deb", "--build", tmp_path / "deb", tmp_path / "a.deb"], check=True, capture_output=True)
-    data = (tmp_path / "a.deb").read_bytes()
-    apt = use(monkeypatch, FakeTool("pkg-ko_1.0_all.deb", data))
-    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
-    place = fetch(recipe(tmp_path, deb(sha(data))))
-    assert (place / "pkg-ko.txt").read_text(encoding="utf-8").split("\n")[:2] == ["제목", "글 하나"]
-    assert apt.asked == [["env", "LC_ALL=C", "apt-get", "download", "--", "pkg-ko=1.0"]]
-    loose = fetch(recipe(tmp_path, deb()))
-    assert json.loads((loose / "fetched.json").read_text(encoding="utf-8"))["sources"][0]["sha256"] == sha(data)
-
-
-@pytest.mark.usefixtures("tools")
-@pytest.mark.parametrize(
-    ("stderr", "hint"),
-    [
-        ("E: Unable to locate package pkg-ko\n", "apt-get update"),
-        ("E: Version '1.0' for 'pkg-ko' was not found\n", "apt-cache policy pkg-ko .*copy of the recipe"),
-        ("E: Failed to fetch http://x  Could not resolve\n", MINI),
-    ],
-)
-def test_apt_cannot(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, stderr: str, hint: str) -> None:
-    use(monkeypatch, FakeTool("", b"", stderr, 100))
-    with pytest.raises(CorpusError, match=rf"(?s)Debian package pkg-ko=1\.0 did not come: E: .*hint: {hint}"):
-        fetch(recipe(tmp_path, deb("0" * 64)))
-    assert left(cache) == []
-
-
-def test_without_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(CorpusError, match=r"(?s)pkg-ko needs `apt-get`, which only Debian.*corpus:mini"):
-        fetch(recipe(tmp_path, deb()))
-
-
 # The web
 
 
@@ -649,22 +574,11 @@ def test_what_comes_over_the_net_has_a_bound(tmp_path: Path, cache: Path, site: 
     assert left(cache) == []
 
 
-def test_wheels_and_debian_packages_have_the_bound_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wheels_have_the_bound_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = packed("a.zip")
     use(monkeypatch, FakeTool("a.whl", data))
     with pytest.raises(CorpusError, match="unpacks to more than the 1 MB"):
         fetch(recipe(tmp_path, pypi(sha(data), "a.txt") + "max_mb = 1\n"))
-    if shutil.which("dpkg-deb") is None:
-        pytest.skip("needs dpkg-deb")
-    for name, text in {"a.txt": SPACES, "DEBIAN/control": CONTROL.encode()}.items():
-        (tmp_path / "deb" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "deb" / name).write_bytes(text)
-    subprocess.run(["dpkg-deb", "--build", tmp_path / "deb", tmp_path / "a.deb"], check=True, capture_output=True)
-    use(monkeypatch, FakeTool("pkg-ko_1.0_all.deb", (tmp_path / "a.deb").read_bytes()))
-    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
-    body = '[[source]]\nkind = "deb"\npackage = "pkg-ko"\ninclude = ["a.txt"]\nmax_mb = 1\n'
-    with pytest.raises(CorpusError, match="unpacks to more than the 1 MB"):
-        fetch(recipe(tmp_path, body))
 
 
 @pytest.mark.parametrize("flaw", ["crc", "encrypted", "method", "cut", "offset"])
@@ -685,38 +599,6 @@ def test_a_damaged_zip_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.M
     use(monkeypatch, FakeTool("a.whl", bytes(broken)))
     with pytest.raises(CorpusError, match=r"`a\.(txt|whl)` is damaged"):
         fetch(recipe(tmp_path, pypi(sha(bytes(broken)), "a.txt")))
-
-
-# The Hub
-
-HUB = '[[source]]\nkind = "huggingface"\ndataset = "me/ko"\nrevision = "abc"\nfield = "body"\n'
-
-
-def test_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
-
-    def load_dataset(*args: object, **how: object) -> list[dict[str, str]]:
-        asked.extend([args, how])
-        return [{"body": "가 나\n다"}, {"body": "라" * 9000}]
-
-    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
-    place = fetch(recipe(tmp_path, HUB))
-    assert (place / "ko.txt").read_text(encoding="utf-8") == "가 나\n다\n" + "라" * 9000 + "\n"
-    assert asked == [("me/ko", None), {"split": "train", "revision": "abc", "streaming": True}]
-    with pytest.raises(CorpusError, match=r'no text in the field "text"; it has: body'):
-        fetch(recipe(tmp_path, HUB.replace('field = "body"', "")))
-
-
-def test_the_hub_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def load_dataset(*_: object, **__: object) -> None:
-        raise ConnectionError("offline")
-
-    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
-    with pytest.raises(CorpusError, match="dataset `me/ko` did not come: offline"):
-        fetch(recipe(tmp_path, HUB))
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'koktok\[datasets\]'"):
-        fetch(recipe(tmp_path, HUB))
 
 
 # Patterns
@@ -768,7 +650,7 @@ def test_a_pattern_takes_time_in_proportion(pattern: str) -> None:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize("name", ["demo", "libreoffice-help-ko"])
+@pytest.mark.parametrize("name", ["demo"])
 def test_the_real_ones(name: str) -> None:
     counts = json.loads((fetch(name) / "fetched.json").read_text(encoding="utf-8"))
     assert counts["eojeols"] == find(name).eojeols

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.server
 import os
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import koktok.text.git
 from koktok.errors import CorpusError
 from koktok.text.corpora import fetch, texts
 
@@ -105,8 +107,7 @@ def test_the_mirror_may_stand_in_the_environment(
 
 
 def test_a_mirror_at_another_commit_says_so(tmp_path: Path, repository: Path) -> None:
-    stands = git(repository, "rev-parse", "HEAD")
-    with pytest.raises(CorpusError, match=f"has not the recipe's commit 0{{40}}; it stands at {stands}"):
+    with pytest.raises(CorpusError, match=r"(?s)did not give the commit 0{40} of owner/name.*fetch origin 0{40}"):
         fetch(recipe(tmp_path, "0" * 40), mirror=str(tmp_path / "mirror"))
     with pytest.raises(CorpusError, match=r"(?s)has no owner/name.*git clone --mirror"):
         fetch("test", mirror=str(tmp_path))
@@ -116,14 +117,14 @@ def test_a_mirror_at_another_commit_says_so(tmp_path: Path, repository: Path) ->
 
 
 def test_a_mirror_cannot_give_other_content(tmp_path: Path, repository: Path) -> None:
-    """An object file whose name says another id: git itself does not look while it reads."""
+    """An object file whose name says another id: git computes the ids of what it fetches."""
     commit = first_commit(repository)
     wanted = git(repository, "rev-parse", f"{commit}:docs/x/나.md")
     place = repository / ".git" / "objects" / wanted[:2] / wanted[2:]
     place.chmod(0o644)
     content = "위조\n".encode()
     place.write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
-    with pytest.raises(CorpusError, match=rf"(gives another content under the id|has no blob) {wanted}|{wanted}"):
+    with pytest.raises(CorpusError, match=r"did not give its files: .*did not send all necessary objects"):
         fetch(recipe(tmp_path, commit), mirror=str(tmp_path / "mirror"))
 
 
@@ -164,6 +165,155 @@ def test_files_stay_as_they_are(tmp_path: Path, repository: Path) -> None:
     assert (found / "나.md").read_text(encoding="utf-8") == FILES["docs/x/나.md"]
     with pytest.raises(CorpusError, match="holds files, and no text"):
         texts(name)
+
+
+# ── hostile mirrors and repositories ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def evil(tmp_path: Path, repository: Path) -> Path:
+    """A bare copy of the repository in a mirror of its own, whose config runs a command wherever git reads it."""
+    bare = tmp_path / "evil" / "owner" / "name.git"
+    git(tmp_path, "clone", "-q", "--mirror", str(repository), str(bare))
+    ran = tmp_path / "ran"
+    for key, value in {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "ev",
+        "remote.ev.url": str(repository),
+        "remote.ev.promisor": "true",
+        "remote.ev.uploadpack": f"touch {ran}; git-upload-pack",
+        "core.sshCommand": f"touch {ran}; false",
+        "core.fsmonitor": f"touch {ran}",
+        "core.pager": f"touch {ran}",
+        "core.hooksPath": str(tmp_path / "hooks"),
+        "uploadpack.packObjectsHook": f"touch {ran}; false",
+        "core.alternateRefsCommand": f"touch {ran}",
+    }.items():
+        git(bare, "config", key, value)
+    (tmp_path / "hooks").mkdir()
+    for hook in ("reference-transaction", "post-checkout", "pre-auto-gc", "fsmonitor-watchman"):
+        (tmp_path / "hooks" / hook).write_text(f"#!/bin/sh\ntouch {ran}\n")
+        (tmp_path / "hooks" / hook).chmod(0o755)
+    return bare
+
+
+@pytest.mark.parametrize("url", ["", "ssh://h/x", "ext::sh -c 'touch ran'"])
+def test_the_config_of_a_mirror_is_not_read(tmp_path: Path, repository: Path, evil: Path, url: str) -> None:
+    if url:
+        git(evil, "config", "remote.ev.url", url)
+    mirror = str(tmp_path / "evil")
+    with pytest.raises(CorpusError, match=r"did not give the commit 1{40}"):
+        fetch(recipe(tmp_path, "1" * 40), mirror=mirror)
+    assert (fetch(recipe(tmp_path, first_commit(repository)), mirror=mirror) / "name.txt").exists()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_that_a_mirror_lacks_is_fetched_from_nowhere(tmp_path: Path, repository: Path, evil: Path) -> None:
+    commit = first_commit(repository)
+    wanted = git(repository, "rev-parse", f"{commit}:docs/x/나.md")
+    for pack in (evil / "objects" / "pack").glob("*.pack"):
+        loose = pack.rename(tmp_path / "pack")
+        subprocess.run(["git", "unpack-objects", "-q"], cwd=evil, stdin=loose.open("rb"), check=True)
+    (evil / "objects" / wanted[:2] / wanted[2:]).unlink(missing_ok=True)
+    (tmp_path / "ran").unlink(missing_ok=True)
+    with pytest.raises(CorpusError, match="did not give"):
+        fetch(recipe(tmp_path, commit), mirror=str(tmp_path / "evil"))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["alternates", "http-alternates"])
+def test_a_mirror_leads_to_no_other_repository(tmp_path: Path, repository: Path, name: str) -> None:
+    commit = first_commit(repository)
+    bare = tmp_path / "other" / "owner" / "name.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    (bare / "objects" / "info").mkdir(exist_ok=True)
+    (bare / "objects" / "info" / name).write_text(f"{repository / '.git' / 'objects'}\n")
+    with pytest.raises(CorpusError, match="takes objects from another repository"):
+        fetch(recipe(tmp_path, commit), mirror=str(tmp_path / "other"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/../evil/owner/name", "/owner/../../x", "/./a", "/owner/na%2e", "/a b", "/a?b", "/a#b", "", "/a\\b"],
+)
+def test_a_recipe_cannot_leave_the_mirror(tmp_path: Path, repository: Path, evil: Path, path: str) -> None:
+    name = recipe(tmp_path, first_commit(repository))
+    file = tmp_path / "recipes" / "test.toml"
+    file.write_text(file.read_text(encoding="utf-8").replace('"https://example.org/owner/name"', f"'https://h{path}'"))
+    with pytest.raises(CorpusError, match="source 1 repository: "):
+        fetch(name, mirror=str(tmp_path / "mirror"))
+
+
+def test_the_mirror_may_have_any_name_and_be_shallow(tmp_path: Path, repository: Path) -> None:
+    place = tmp_path / '"# 거울\n: ' / "owner" / "name.git"
+    git(tmp_path, "clone", "-q", "--bare", "--depth=1", f"file://{repository}", str(place))
+    commit = git(repository, "rev-parse", "HEAD")
+    assert (fetch(recipe(tmp_path, commit), mirror=str(place.parent.parent)) / "name.txt").exists()
+
+
+def stored(repository: Path, kind: str, content: bytes) -> str:
+    """Write an object, whatever stands in it; its id."""
+    return subprocess.run(
+        ["git", "hash-object", "-t", kind, "-w", "--stdin", "--literally"],
+        cwd=repository, input=content, check=True, capture_output=True,
+    ).stdout.decode().strip()  # fmt: skip
+
+
+def entry(mode: str, name: bytes, object_id: str) -> bytes:
+    return mode.encode() + b" " + name + b"\0" + bytes.fromhex(object_id)
+
+
+def committed(repository: Path, tree: str) -> str:
+    return stored(repository, "commit", f"tree {tree}\nauthor x <x> 0 +0000\ncommitter x <x> 0 +0000\n\nx\n".encode())
+
+
+def tree_of(kind: str, repository: Path) -> str:
+    blob = stored(repository, "blob", b"x\n")
+    if kind in ("wide", "empty"):
+        tree = stored(repository, "tree", entry("100644", b"a.md", blob) if kind == "wide" else b"")
+        for _ in range(9):
+            tree = stored(repository, "tree", b"".join(entry("40000", b"%d" % i, tree) for i in range(10)))
+        return tree
+    if kind == "deep":
+        tree = stored(repository, "tree", entry("100644", b"a.md", blob))
+        for _ in range(3_000):
+            content = entry("40000", b"d", tree)
+            tree = hashlib.sha1(b"tree %d\0" % len(content) + content).hexdigest()
+            place = repository / ".git" / "objects" / tree[:2] / tree[2:]
+            place.parent.mkdir(exist_ok=True)
+            place.write_bytes(zlib.compress(b"tree %d\0" % len(content) + content))
+        return tree
+    return stored(
+        repository,
+        "tree",
+        {
+            "long": entry("100644", b"a" * 5_000 + b".md", blob),
+            "garbage": b"100644a.txt",
+            "short": entry("100644", b"a.md", blob)[:-5],
+        }[kind],
+    )
+
+
+@pytest.mark.parametrize("kind", ["wide", "empty", "deep", "long", "garbage", "short"])
+def test_a_hostile_tree_ends_in_one_error(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(koktok.text.git, "_MOST_PATHS", 20_000)
+    commit = committed(repository, tree_of(kind, repository))
+    with pytest.raises(CorpusError, match=r"did not give the commit|is too large|is damaged"):
+        fetch(recipe(tmp_path, commit), mirror=str(tmp_path / "mirror"))
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe", b"a\nb", b"a\x1b[2J", b"fetched.json", b"fetched.sha256"])
+def test_names_that_cannot_be_kept_are_refused(tmp_path: Path, repository: Path, name: bytes) -> None:
+    blob = stored(repository, "blob", b"x\n")
+    commit = committed(repository, stored(repository, "tree", entry("100644", name, blob)))
+    recipe(tmp_path, commit)
+    file = tmp_path / "recipes" / "test.toml"
+    text = file.read_text(encoding="utf-8").replace('"md"', '"file"').replace("docs/**/*.md", "**")
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(CorpusError, match="whose name cannot be kept"):
+        fetch("test", mirror=str(tmp_path / "mirror"))
 
 
 # ── held out ──────────────────────────────────────────────────────────────────────────────────────────────────────────

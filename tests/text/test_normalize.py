@@ -6,6 +6,8 @@ import hashlib
 import itertools
 import json
 import pickle
+import random
+import re
 import unicodedata
 from dataclasses import fields
 
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from koktok.errors import InputError
 from koktok.hangul import COMPATIBILITY
 from koktok.text import normalize
-from koktok.text.normalize import Folds, Normalizer, nfc
+from koktok.text.normalize import OPAQUE, Folds, Normalizer, nfc, normalized
 
 SWITCHES = [f.name for f in fields(Folds) if f.name != "repeats"]
 EVERYTHING = Folds(**dict.fromkeys(SWITCHES, True), repeats=2)
@@ -312,3 +314,21 @@ def test_no_quadratic_time():
 
 def _spread(ranges: str) -> list[str]:
     return list(normalize._spread(ranges))
+
+
+def test_long_runs_of_marks_are_those_of_unicodedata():
+    """Sorted before they come to Python, which sorts them in quadratic time; also around what nothing moves across."""
+    rng = random.Random(0)
+    marks = [chr(c) for c in range(0x300, 0x1F000) if unicodedata.combining(unicodedata.normalize("NFD", chr(c))[0])]
+    first = "ae가ᄀ\u1161각é\u0344\u0f73x "
+    for _ in range(300):
+        text = "".join(
+            rng.choice(first) + "".join(rng.choices(marks, k=rng.choice((0, 1, 70, 200)))) for _ in range(12)
+        )
+        text += "x" * 1000
+        for form in ("NFC", "NFKC"):
+            assert normalized(form, text) == unicodedata.normalize(form, text)
+        parts = re.split(f"([{OPAQUE}]+)", text)
+        expected = "".join(part if i % 2 else unicodedata.normalize("NFC", part) for i, part in enumerate(parts))
+        assert nfc(text) == nfc(nfc(text)) == expected
+        assert Normalizer().align(text).normal == Normalizer()(text)
