@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, get_args
 from koktok.errors import KoktokError
 from koktok.formats import hf, sentencepiece
 from koktok.recipe import Recipe
+from koktok.sentencepiece_model import CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
 from koktok.special import STYLES, StyleName, style_for
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.pretokenize import Digits, Pattern, Split
@@ -63,7 +64,7 @@ def own_json(text: str, content: Mapping[str, Any]) -> Tokenizer | None:
     return None
 
 
-def own_model(proto: Any, data: bytes) -> Tokenizer | None:
+def own_model(proto: ModelProto, data: bytes) -> Tokenizer | None:
     """The tokenizer of a tokenizer.model that koktok wrote with its default folds, or None.
 
     The pattern is not in the model, and need not be: no piece crosses its cuts, so any pattern that cuts no piece gives
@@ -71,11 +72,10 @@ def own_model(proto: Any, data: bytes) -> Tokenizer | None:
     """
     if proto.normalizer_spec.name != "user_defined" or proto.normalizer_spec.escape_whitespaces:
         return None
-    kinds = type(proto).SentencePiece
-    model: ModelKind = "unigram" if proto.trainer_spec.model_type == type(proto.trainer_spec).UNIGRAM else "bpe"
-    rows = [row for row in proto.pieces if row.type == kinds.NORMAL]
-    specials = [row.piece for row in proto.pieces if row.type in (kinds.UNKNOWN, kinds.CONTROL, kinds.USER_DEFINED)]
-    if any(row.type == kinds.USER_DEFINED for row in proto.pieces):
+    model: ModelKind = "unigram" if proto.trainer_spec.model_type == UNIGRAM else "bpe"
+    rows = [row for row in proto.pieces if row.type == NORMAL]
+    specials = [row.piece for row in proto.pieces if row.type in (UNKNOWN, CONTROL, USER_DEFINED)]
+    if any(row.type == USER_DEFINED for row in proto.pieces):
         return None
     joins = proto.denormalizer_spec.name == "koktok_jamo"
     prefix = proto.normalizer_spec.add_dummy_prefix

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koktok.sentencepiece_model import ModelProto
 from koktok.verify.finding import Tally
 from koktok.verify.probes import around_specials
 
@@ -102,16 +103,13 @@ def _alike(name: str, there: bytes, written: bytes) -> bool:
 
 def _without_charsmaps(model: bytes) -> bytes:
     """A model without its compiled rules: another version of SentencePiece may compile the same rules to other bytes."""
-    from google.protobuf.message import DecodeError
-    from sentencepiece import sentencepiece_model_pb2
-
     try:
-        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
-    except DecodeError:
+        proto = ModelProto(model)
+    except ValueError:
         return model
     for spec in (proto.normalizer_spec, proto.denormalizer_spec):
-        spec.ClearField("precompiled_charsmap")
-    return bytes(proto.SerializeToString(deterministic=True))
+        del spec.precompiled_charsmap
+    return proto.serialized()
 
 
 def _decisive(content: Any) -> Any:

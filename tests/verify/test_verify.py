@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import tokenizers
 from conftest import MINI, MODELS, WITHOUT_HF, koktok
-from sentencepiece import sentencepiece_model_pb2
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.formats import tiktoken
+from koktok.sentencepiece_model import NORMAL, ModelProto
 from koktok.text.normalize import Normalizer
 from koktok.tokenizer.decoding import Stream
 from koktok.verify import Verification, formats, verify
@@ -94,9 +94,9 @@ def edit_json(change: Callable[[dict[str, Any]], object], name: str = "tokenizer
 
 def edit_proto(change: Callable[[Any], object]) -> Callable[[Path], None]:
     def edit(folder: Path) -> None:
-        model = sentencepiece_model_pb2.ModelProto.FromString((folder / "tokenizer.model").read_bytes())
+        model = ModelProto((folder / "tokenizer.model").read_bytes())
         change(model)
-        (folder / "tokenizer.model").write_bytes(model.SerializeToString())
+        (folder / "tokenizer.model").write_bytes(model.serialized())
 
     return edit
 
@@ -132,7 +132,7 @@ BROKEN: list[tuple[str, str, Callable[[Path], object], set[str]]] = [
     ("a score of tokenizer.model", "unigram", lambda d: spoil_a_score(d), SPM_IDS | {"saving"}),
     ("two pieces of tokenizer.model", "unigram", lambda d: swap_pieces(d, 1), SPM_IDS | SPM_PIECES),
     ("two ranks of tokenizer.model", "bpe", lambda d: swap_pieces(d, 1), SPM_IDS | SPM_PIECES),
-    ("a piece more", "bpe", edit_proto(lambda m: m.pieces.add(piece="새것", score=-9.0)), {"pieces: tokenizer.model"}),
+    ("a piece more", "bpe", edit_proto(lambda m: m.add("새것", -9.0, NORMAL)), {"pieces: tokenizer.model"}),
     ("a byte dropped", "unigram", lambda d: drop_byte(d / "tokenizer.model"), {"ids: tokenizer.model"}),
     ("another normalizer of tokenizer.model", "unigram", edit_proto(lambda m: one_space(m.normalizer_spec)), SPM_IDS | {"saving"}),
 ]  # fmt: skip
