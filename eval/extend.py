@@ -60,6 +60,7 @@ from koktok.segment import Policy, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.segmented import Kind
+from koktok.sentencepiece_model import NORMAL, ModelProto
 from koktok.text.corpora import fetch, texts
 from koktok.train.lattice import TRUST
 
@@ -244,12 +245,10 @@ def continued(base: Base, made: tuple[list[str], list[tuple[str, str]]], size: i
 
 def merged(base: Base, pieces: Sequence[str]) -> tuple[dict[str, Any], bytes]:
     """The base's SentencePiece model with pieces behind, and what transformers' converter makes of it."""
-    from sentencepiece import sentencepiece_model_pb2
-
-    proto = sentencepiece_model_pb2.ModelProto.FromString(base.files["tokenizer.model"])
+    proto = ModelProto(base.files["tokenizer.model"])
     lowest = min(row.score for row in proto.pieces)
     for k, piece in enumerate(pieces):
-        proto.pieces.add(piece=piece, score=lowest - 1 - k)
+        proto.add(piece, lowest - 1 - k, NORMAL)
     table = base.ids | {piece: base.size + k for k, piece in enumerate(pieces)}
     found = []
     for piece, i in sorted(table.items(), key=lambda row: row[1]):

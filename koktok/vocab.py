@@ -65,8 +65,8 @@ UNKNOWN_PENALTY = 10.0
 MAX_CHARS = 100
 """A longer word is unknown to WordPiece, as in Hugging Face, whose default this is."""
 
-NO_MAX_CHARS = 1 << 62
-"""Where nothing is unknown there is no limit. Hugging Face reads a 64-bit number, and takes seconds for a word of ten
+NO_MAX_CHARS = (1 << 32) - 1
+"""Where nothing is unknown there is no limit. tokenizers 1.0 reads 32 bits. Hugging Face takes seconds for a word of ten
 thousand bytes: it tries every length at every place."""
 
 UNKNOWN = ("[UNK]", "<unk>")
@@ -471,10 +471,14 @@ class Vocab:
         >>> Vocab.plain("word", [" 집"], specials=["[PAD]", "[UNK]", "[CLS]"]).guard
         '\\[(?=PAD\\])|\\[(?=UNK\\])'
         """
-        if self.kind not in WITH_UNKNOWN:
-            return ""
-        listed = self.tokens[self.first_special : self.unknown_id + 1]
-        return "|".join(f"{re.escape(token[0])}(?={re.escape(token[1:])})" for token in listed if token[1:])
+        return "|".join(
+            f"{re.escape(token[0])}(?={re.escape(token[1:])})" for token in self.listed_specials if token[1:]
+        )
+
+    @property
+    def listed_specials(self) -> tuple[str, ...]:
+        """The special tokens that stand in the model's own table: of kinds that read whole words, up to the unknown token."""
+        return self.tokens[self.first_special : self.unknown_id + 1] if self.kind in WITH_UNKNOWN else ()
 
     def guarded(self, pretoken: str) -> list[str]:
         """The parts of a pretoken, cut at `guard`.

@@ -268,7 +268,11 @@ class TestTransformers:
         got = auto(text, **options, return_overflowing_tokens=True, return_offsets_mapping=True)
         assert len(got["input_ids"]) > 1
         assert all(len(ids) <= 7 for ids in got["input_ids"])
-        assert {i for part in range(len(got["input_ids"])) for i in got.word_ids(part) if i is not None} == {*range(9)}
+        # Without a pre-tokenizer a text is one word to the library; words that are given apart keep their numbers.
+        words = 9 if auto.backend_tokenizer.pre_tokenizer else 1
+        assert {i for part in range(len(got["input_ids"])) for i in got.word_ids(part) if i is not None} == {
+            *range(words)
+        }
         token = got.char_to_token(0, 0)
         assert got["offset_mapping"][0][token][0] == 0
 

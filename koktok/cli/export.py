@@ -104,7 +104,7 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
     from koktok.foreign.conversion import agreement
     from koktok.foreign.trial import PROBES
     from koktok.formats import hf
-    from koktok.formats.folder import TOKENIZER
+    from koktok.formats.folder import TOKENIZER, seal_of
 
     if isinstance(tokenizer, ImportedTokenizer):
         if looks:
@@ -122,7 +122,9 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
     if reason:
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     tokenizer.save(out, force=force)
-    return []
+    return [
+        f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {seal_of((out / 'tokenizer.json').read_bytes())}"
+    ]
 
 
 def _hf_kiwi(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:

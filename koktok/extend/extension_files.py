@@ -26,6 +26,7 @@ from koktok.extend.learn import Piece, PieceList, splits
 from koktok.files import Product
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
+from koktok.sentencepiece_model import NORMAL, UNUSED, ModelProto
 
 EXTENSION: Final = "extension.json"
 """The file that makes a folder an extension."""
@@ -265,24 +266,21 @@ def files_of(extension: Extension) -> dict[str, bytes]:
 
 def _model_of(extension: Extension) -> bytes:
     """The SentencePiece model: pieces behind the others, or in their slots, with scores below all old ones."""
-    from sentencepiece import sentencepiece_model_pb2
-
     base = extension.base
-    proto = sentencepiece_model_pb2.ModelProto.FromString(base.files["tokenizer.model"])
-    kinds = type(proto).SentencePiece
-    lowest = min(row.score for row in proto.pieces if row.type == kinds.NORMAL)
+    proto = ModelProto(base.files["tokenizer.model"])
+    lowest = min(row.score for row in proto.pieces if row.type == NORMAL)
     scored = _scored(extension) if base.kind == "unigram" else None
     while len(proto.pieces) < extension.size:
-        proto.pieces.add(piece=f"<koktok_hole_{len(proto.pieces)}>", score=0.0, type=kinds.UNUSED)
+        proto.add(f"<koktok_hole_{len(proto.pieces)}>", 0.0, UNUSED)
     below = np.float32(lowest)
     for rank, (piece, i) in enumerate(zip(extension.pieces, extension.ids, strict=True), start=1):
         row = proto.pieces[i]
-        row.piece, row.type = base.spelled(piece.string), kinds.NORMAL
+        row.piece, row.type = base.spelled(piece.string), NORMAL
         # The file has 32 bits for a score: at the -10⁹ of Mistral's last pieces one less is the same.
         below = min(np.float32(lowest - rank), np.nextafter(below, np.float32(-np.inf)))
         row.score = scored[i][1] if scored else float(below)
     proto.trainer_spec.vocab_size = len(proto.pieces)
-    return bytes(proto.SerializeToString())
+    return proto.serialized()
 
 
 def digest_of(definition: Mapping[str, Any]) -> str:

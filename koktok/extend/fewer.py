@@ -28,6 +28,7 @@ from koktok.extend.learn import splits
 from koktok.files import Product, check_folder, write_folder
 from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.progress import Tell, silent
+from koktok.sentencepiece_model import ModelProto
 from koktok.text.sources import Source, lines_of, read_lines, text_of
 from koktok.vocab import BYTE_PIECES
 
@@ -298,20 +299,15 @@ def _move(node: Any, table: NDArray[np.int64]) -> None:
 
 
 def _model(base: Base, table: NDArray[np.int64]) -> bytes:
-    from sentencepiece import sentencepiece_model_pb2
-
-    proto = sentencepiece_model_pb2.ModelProto.FromString(base.files["tokenizer.model"])
-    rows = [row for i, row in enumerate(proto.pieces) if table[i] >= 0]
-    kept = type(proto)()
-    kept.CopyFrom(proto)
-    del kept.pieces[:]
-    kept.pieces.extend(rows)
-    spec = kept.trainer_spec
-    spec.vocab_size = len(rows)
+    proto = ModelProto(base.files["tokenizer.model"])
+    size = len(proto.pieces)
+    proto.pieces = [row for i, row in enumerate(proto.pieces) if table[i] >= 0]
+    spec = proto.trainer_spec
+    spec.vocab_size = len(proto.pieces)
     for name in ("unk_id", "bos_id", "eos_id", "pad_id"):
-        if 0 <= getattr(spec, name) < len(proto.pieces):
+        if 0 <= getattr(spec, name) < size:
             setattr(spec, name, int(table[getattr(spec, name)]))
-    return bytes(kept.SerializeToString())
+    return proto.serialized()
 
 
 def is_pruned(folder: str | Path) -> bool:

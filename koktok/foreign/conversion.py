@@ -19,6 +19,7 @@ from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.foreign.trial import PROBES
 from koktok.formats import gguf
+from koktok.sentencepiece_model import BPE, NORMAL, UNIGRAM, USER_DEFINED
 from koktok.special import NO_LIMIT, ROLES
 from koktok.vocab import splits
 
@@ -84,8 +85,8 @@ def _whole(**nodes: Any) -> dict[str, Any]:
 
 def _from_sentencepiece(adapter: SentencePiece) -> dict[str, Any]:
     proto = adapter.proto
-    trainer, spec, kinds = proto.trainer_spec, proto.normalizer_spec, type(proto).SentencePiece
-    if trainer.model_type not in (trainer.UNIGRAM, trainer.BPE) or trainer.treat_whitespace_as_suffix:
+    trainer, spec = proto.trainer_spec, proto.normalizer_spec
+    if trainer.model_type not in (UNIGRAM, BPE) or trainer.treat_whitespace_as_suffix:
         raise ArtifactError("koktok makes no tokenizer.json of word or character models, nor of spaces as suffixes")
     steps: list[dict[str, Any]] = []
     if spec.precompiled_charsmap:
@@ -104,9 +105,9 @@ def _from_sentencepiece(adapter: SentencePiece) -> dict[str, Any]:
         decoders.insert(0, {"type": "Replace", "pattern": {"String": space}, "content": " "})
     if spec.add_dummy_prefix:
         decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
-    scores = {row.piece: row.score for row in proto.pieces if row.type in (kinds.NORMAL, kinds.USER_DEFINED)}
-    lowest = min((row.score for row in proto.pieces if row.type == kinds.NORMAL), default=0.0)
-    if trainer.model_type == trainer.UNIGRAM:
+    scores = {row.piece: row.score for row in proto.pieces if row.type in (NORMAL, USER_DEFINED)}
+    lowest = min((row.score for row in proto.pieces if row.type == NORMAL), default=0.0)
+    if trainer.model_type == UNIGRAM:
         # Hugging Face finds every row in text, SentencePiece only normal ones: the others get the lowest score there is.
         model: dict[str, Any] = {
             "type": "Unigram",
@@ -127,7 +128,7 @@ def _from_sentencepiece(adapter: SentencePiece) -> dict[str, Any]:
             "vocab": {row.piece: i for i, row in enumerate(proto.pieces)},
             "merges": splits(sorted(scores, key=lambda piece: -scores[piece])),
         }
-    user_defined = {row.piece: i for i, row in enumerate(proto.pieces) if row.type == kinds.USER_DEFINED}
+    user_defined = {row.piece: i for i, row in enumerate(proto.pieces) if row.type == USER_DEFINED}
     return _whole(
         added_tokens=_added(adapter.specials, user_defined),
         normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
@@ -185,9 +186,9 @@ def gguf_table(tokenizer: ImportedTokenizer) -> gguf.GgufVocab:
 def _gguf_of_sentencepiece(adapter: SentencePiece) -> gguf.GgufVocab:
     proto = adapter.proto
     trainer, spec = proto.trainer_spec, proto.normalizer_spec
-    if trainer.model_type not in (trainer.UNIGRAM, trainer.BPE) or trainer.treat_whitespace_as_suffix:
+    if trainer.model_type not in (UNIGRAM, BPE) or trainer.treat_whitespace_as_suffix:
         raise ArtifactError("no GGUF: llama.cpp runs unigram and BPE models with spaces as prefixes only")
-    unigram = trainer.model_type == trainer.UNIGRAM
+    unigram = trainer.model_type == UNIGRAM
     if not unigram and not trainer.byte_fallback:
         raise ArtifactError("no GGUF: llama.cpp's BPE over characters wants byte pieces, and this model has none")
     tokens = adapter.tokens

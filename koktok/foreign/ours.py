@@ -15,7 +15,9 @@ from typing import Any, Final, Literal, get_args
 
 from koktok.errors import KoktokError
 from koktok.formats import hf, sentencepiece
+from koktok.formats.pre_tokenizer import cutting
 from koktok.recipe import FORMAT, Recipe
+from koktok.sentencepiece_model import CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
 from koktok.special import STYLES, StyleName, style_for
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.prefix import GUARD, Prefix
@@ -51,21 +53,21 @@ def own_json(text: str, content: Mapping[str, Any]) -> Tokenizer | None:
             vocab = hf.vocab_from_json(text, kind)
         except KoktokError:
             continue
-        for pattern, jamo in product(_patterns(), IN_JAMO if apart else (False,)):
-            if pattern.regex not in _regexes(content):
+        for earlier, pattern, jamo in product((False, True), _patterns(), IN_JAMO if apart else (False,)):
+            if cutting(vocab, pattern, prefix, earlier=earlier)[1] != content.get("pre_tokenizer"):
                 continue
-            plain = _written(vocab, pattern, folds, "plain", jamo=jamo, prefix=prefix)
+            plain = _written(vocab, pattern, folds, "plain", jamo=jamo, prefix=prefix, earlier=earlier)
             if plain is None or any(plain[name] != content.get(name) for name in NODES):
                 continue
             for style in _styles(vocab):
-                found = _written(vocab, pattern, folds, style, jamo=jamo, prefix=prefix, trim=trim)
+                found = _written(vocab, pattern, folds, style, jamo=jamo, prefix=prefix, trim=trim, earlier=earlier)
                 if found and all(found[name] == content.get(name) for name in LOOKS):
                     return _made(vocab, pattern, folds, style, jamo=jamo, prefix=prefix, trim=trim)
             return _made(vocab, pattern, folds, "plain", jamo=jamo, prefix=prefix, trim=trim)
     return None
 
 
-def own_model(proto: Any, data: bytes) -> Tokenizer | None:
+def own_model(proto: ModelProto, data: bytes) -> Tokenizer | None:
     """The tokenizer of a tokenizer.model that koktok wrote with its default folds, or None.
 
     The pattern is not in the model, and need not be: no piece crosses its cuts, so any pattern that cuts no piece gives
@@ -73,11 +75,10 @@ def own_model(proto: Any, data: bytes) -> Tokenizer | None:
     """
     if proto.normalizer_spec.name != "user_defined" or proto.normalizer_spec.escape_whitespaces:
         return None
-    kinds = type(proto).SentencePiece
-    model: ModelKind = "unigram" if proto.trainer_spec.model_type == type(proto.trainer_spec).UNIGRAM else "bpe"
-    rows = [row for row in proto.pieces if row.type == kinds.NORMAL]
-    specials = [row.piece for row in proto.pieces if row.type in (kinds.UNKNOWN, kinds.CONTROL, kinds.USER_DEFINED)]
-    if any(row.type == kinds.USER_DEFINED for row in proto.pieces):
+    model: ModelKind = "unigram" if proto.trainer_spec.model_type == UNIGRAM else "bpe"
+    rows = [row for row in proto.pieces if row.type == NORMAL]
+    specials = [row.piece for row in proto.pieces if row.type in (UNKNOWN, CONTROL, USER_DEFINED)]
+    if any(row.type == USER_DEFINED for row in proto.pieces):
         return None
     joins = proto.denormalizer_spec.name == "koktok_jamo"
     prefix: Prefix = "first" if proto.normalizer_spec.add_dummy_prefix else ""
@@ -112,12 +113,22 @@ def _normalizer(vocab: Vocab, folds: Folds, jamo: Jamo) -> Normalizer:
 
 
 def _written(
-    vocab: Vocab, pattern: Pattern, folds: Folds, style: StyleName, *, jamo: Jamo, prefix: Prefix, trim: bool = False
+    vocab: Vocab,
+    pattern: Pattern,
+    folds: Folds,
+    style: StyleName,
+    *,
+    jamo: Jamo,
+    prefix: Prefix,
+    trim: bool = False,
+    earlier: bool = False,
 ) -> dict[str, Any] | None:
     """What koktok would write, or None where the style wants tokens that are not there."""
     look = style_for(style, vocab.specials, trim_offsets=trim)
     try:
-        text = hf.tokenizer_json(vocab, _normalizer(vocab, folds, jamo), pattern, style=look, prefix=prefix)
+        text = hf.tokenizer_json(
+            vocab, _normalizer(vocab, folds, jamo), pattern, style=look, prefix=prefix, earlier=earlier
+        )
     except KoktokError:
         return None
     return dict(json.loads(text))
@@ -150,11 +161,6 @@ def _patterns() -> list[Pattern]:
 
 def _steps(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     return _parts(content.get("normalizer"), "normalizers")
-
-
-def _regexes(content: Mapping[str, Any]) -> list[str]:
-    splits = [part for part in _parts(content.get("pre_tokenizer"), "pretokenizers") if part.get("type") == "Split"]
-    return [_regex(part) for part in splits]
 
 
 def _parts(node: Any, inside: str) -> list[dict[str, Any]]:

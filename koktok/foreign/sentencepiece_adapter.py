@@ -13,6 +13,7 @@ from koktok.errors import ArtifactError
 from koktok.foreign.base import ForeignTokenizer, Found, Rows, asking
 from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
+from koktok.sentencepiece_model import BYTE, CONTROL, UNIGRAM, UNKNOWN, UNUSED, ModelProto
 
 MARK = "▃"
 """How the vocabularies trained on MeCab's output write the spaces of the text."""
@@ -48,16 +49,14 @@ class SentencePiece(ForeignTokenizer):
         proven: bool = False,
     ) -> None:
         import sentencepiece
-        from google.protobuf.message import DecodeError
-        from sentencepiece import sentencepiece_model_pb2
 
         self.data = data
         try:
-            self.proto = sentencepiece_model_pb2.ModelProto.FromString(data)
-        except DecodeError as error:
+            self.proto = ModelProto(data)
+            self._pieces = [row.piece for row in self.proto.pieces]
+        except ValueError as error:
             raise ArtifactError(f"`{spec}` is no SentencePiece model: {error}", hint=_HINT) from error
-        whole = self.proto.HasField("trainer_spec") and self.proto.HasField("normalizer_spec")
-        if not self.proto.pieces or not whole:  # the library takes an empty file for a model
+        if not self.proto.whole:
             raise ArtifactError(f"`{spec}` is no SentencePiece model, or it is cut short", hint=_HINT)
         if not proven:
             prove(self.library, data, where=spec)
@@ -67,12 +66,10 @@ class SentencePiece(ForeignTokenizer):
         except (RuntimeError, OSError, ValueError) as error:
             why = str(error).strip()
             raise ArtifactError(f"sentencepiece refuses this model (`{spec}`): {why}", hint=_HINT) from error
-        self._pieces = [row.piece for row in self.proto.pieces]
-        kinds = type(self.proto).SentencePiece
         of_type: dict[int, set[int]] = {}
         for i, row in enumerate(self.proto.pieces):
             of_type.setdefault(row.type, set()).add(i)
-        self._silent = of_type.get(kinds.CONTROL, set()) | of_type.get(kinds.UNUSED, set())
+        self._silent = of_type.get(CONTROL, set()) | of_type.get(UNUSED, set())
         rule = self.proto.normalizer_spec.name
         more = [f"normalizes by {rule}"] if rule != "identity" else []
         if self.proto.normalizer_spec.remove_extra_whitespaces:
@@ -84,9 +81,9 @@ class SentencePiece(ForeignTokenizer):
             digest=hashlib.sha256(data).hexdigest()[:16],
             libraries={"sentencepiece": version("sentencepiece")},
             notes=[*notes, *(note for note in more if note not in notes)],
-            unknown_ids=of_type.get(kinds.UNKNOWN, set()),
-            byte_ids=of_type.get(kinds.BYTE, set()),
-            special_ids=of_type.get(kinds.CONTROL, set()),
+            unknown_ids=of_type.get(UNKNOWN, set()),
+            byte_ids=of_type.get(BYTE, set()),
+            special_ids=of_type.get(CONTROL, set()),
         )
         self._silent |= self.unknown_ids
 
@@ -172,7 +169,7 @@ class SentencePiece(ForeignTokenizer):
     def unigram(self) -> dict[str, float] | None:
         """As `ForeignTokenizer.unigram`."""
         trainer = self.proto.trainer_spec
-        if trainer.model_type != trainer.UNIGRAM:
+        if trainer.model_type != UNIGRAM:
             return None
         pairs = zip(self._bytes.written, self.proto.pieces, strict=True)
         return {text.decode("utf-8", "ignore"): row.score for text, row in pairs if text} or None

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from koktok import hangul
 from koktok.errors import ArtifactError
 from koktok.files import typed
+from koktok.formats.pre_tokenizer import cutting
 from koktok.special import Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.prefix import GUARD, SPACE_MARK, Prefix
@@ -41,7 +42,13 @@ KINDS = {
 
 
 def tokenizer_json(
-    vocab: Vocab, normalizer: Normalizer, pattern: Pattern, *, style: Style | None = None, prefix: Prefix = ""
+    vocab: Vocab,
+    normalizer: Normalizer,
+    pattern: Pattern,
+    *,
+    style: Style | None = None,
+    prefix: Prefix = "",
+    earlier: bool = False,
 ) -> str:
     """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer.
 
@@ -55,6 +62,8 @@ def tokenizer_json(
         What stands around a text; nothing where it is left out.
     prefix : Prefix
         Where a space goes before the first word, and off again.
+    earlier : bool
+        As koktok once wrote it, see `koktok.formats.pre_tokenizer.cutting`; the ids are the same.
 
     Raises
     ------
@@ -67,6 +76,7 @@ def tokenizer_json(
     style = style or style_for("plain", vocab.specials)
     step = normalizer.to_hf()
     nodes = step["normalizers"] if step["type"] == "Sequence" else [step]
+    behind, pre_tokenizer = cutting(vocab, pattern, prefix, earlier=earlier)
     nodes = nodes + _before(prefix)
     decoders = _decoders(vocab) + (jamo_decoders() if isinstance(normalizer, JamoNormalizer) else [])
     decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * bool(prefix)
@@ -76,11 +86,11 @@ def tokenizer_json(
         "truncation": None,
         "padding": None,
         "added_tokens": [{"id": i, **token} for i, token in added_tokens(vocab, style).items()],
-        "normalizer": {"type": "Sequence", "normalizers": nodes},
-        "pre_tokenizer": _pre_tokenizer(vocab, pattern, prefix),
+        "normalizer": {"type": "Sequence", "normalizers": nodes + behind},
+        "pre_tokenizer": pre_tokenizer,
         "post_processor": _post_processor(vocab, style, prefix=bool(prefix)),
         "decoder": {"type": "Sequence", "decoders": decoders},
-        "model": _model(vocab),
+        "model": _model(vocab, earlier=earlier),
     }
     return json.dumps(content, ensure_ascii=False, indent=2)
 
@@ -143,25 +153,6 @@ def why_not(vocab: Vocab) -> str:
     return ""
 
 
-def _pre_tokenizer(vocab: Vocab, pattern: Pattern, prefix: Prefix) -> dict[str, Any]:
-    """Our pattern, and behind it what the model wants to be done with a pretoken."""
-    steps = [pattern.to_hf()]
-    if steps[0]["type"] == "ByteLevel":  # which does both
-        return steps[0]
-    if vocab.guard:
-        steps.append({"type": "Split", "pattern": {"Regex": vocab.guard}, "behavior": "Isolated", "invert": False})
-    if vocab.bytewise:
-        steps.append({"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False})
-    elif vocab.kind == "wordpiece":
-        # Spaces stand at the head of a pretoken only, and WordPiece drops them. A Regex, because the engines in
-        # JavaScript do not remove a String.
-        steps.append({"type": "Split", "pattern": {"Regex": " "}, "behavior": "Removed", "invert": False})
-    if prefix == "first":
-        space = {"type": "Metaspace", "replacement": " ", "prepend_scheme": "first", "split": False}
-        steps.insert(0, space)
-    return {"type": "Sequence", "pretokenizers": steps} if steps[1:] else steps[0]
-
-
 def _decoders(vocab: Vocab) -> list[dict[str, Any]]:
     """Tokens to one text; see `koktok.tokenizer.decoding` for the same in Python."""
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
@@ -191,7 +182,7 @@ def jamo_decoders() -> list[dict[str, Any]]:
     return [{"type": "Replace", "pattern": {"String": a}, "content": b} for a, b in rules]
 
 
-def _model(vocab: Vocab) -> dict[str, Any]:
+def _model(vocab: Vocab, *, earlier: bool) -> dict[str, Any]:
     """The model node.
 
     `unk_id` names a byte: Hugging Face wants some id there, and never emits it, because byte fallback has an answer
@@ -211,7 +202,7 @@ def _model(vocab: Vocab) -> dict[str, Any]:
             "type": "WordPiece",
             "unk_token": unknown,
             "continuing_subword_prefix": MARK,
-            "max_input_chars_per_word": vocab.longest_word,
+            "max_input_chars_per_word": 1 << 62 if earlier and vocab.bytewise else vocab.longest_word,
             "vocab": table,
         }
     # Syllables and jamo are BPE without merges.

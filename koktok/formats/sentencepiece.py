@@ -20,6 +20,7 @@ from pathlib import Path
 
 from koktok import hangul
 from koktok.errors import ArtifactError
+from koktok.sentencepiece_model import BPE, BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
 from koktok.special import ROLES
 from koktok.text.normalize import REPEATED, Folds, JamoNormalizer, Normalizer, nfc, precompiled
 from koktok.text.pretokenize import Pattern
@@ -143,17 +144,13 @@ def _joins() -> bytes:
 
 def may_be_ours(file: Path) -> bool:
     """Whether a model is laid out as `model_proto` lays them out, and as SentencePiece's own trainer never does."""
-    from google.protobuf.message import DecodeError
-    from sentencepiece import sentencepiece_model_pb2 as proto
-
     try:
-        model = proto.ModelProto.FromString(file.read_bytes())
-    except (OSError, DecodeError):
+        model = ModelProto(file.read_bytes())
+    except (OSError, ValueError):
         return False
     spaces = model.normalizer_spec.escape_whitespaces or model.trainer_spec.split_by_whitespace
-    pieces = proto.ModelProto.SentencePiece
-    first = model.pieces[0].type if model.pieces else pieces.CONTROL
-    return not spaces and not model.trainer_spec.input and first in (pieces.BYTE, pieces.NORMAL)
+    first = model.pieces[0].type if model.pieces else CONTROL
+    return not spaces and not model.trainer_spec.input and first in (BYTE, NORMAL)
 
 
 def model_proto(
@@ -182,8 +179,6 @@ def model_proto(
     ArtifactError
         When SentencePiece cannot run this tokenizer, or a user-defined symbol is no special token; says why.
     """
-    from sentencepiece import sentencepiece_model_pb2 as proto
-
     reason = why_not(vocab, pattern)
     if reason:
         raise ArtifactError(f"no tokenizer.model: {reason}")
@@ -192,29 +187,23 @@ def model_proto(
         raise ArtifactError(
             f"{strange[0]!r} is no special token of this tokenizer", hint=f"there are {', '.join(vocab.specials)}"
         )
-    kinds = proto.ModelProto.SentencePiece
-    model = proto.ModelProto()
-
-    def add(piece: str, score: float, kind: int) -> None:
-        row = model.pieces.add()
-        row.piece, row.score, row.type = piece, score, kind
-
+    model = ModelProto()
     for piece in BYTE_PIECES[: vocab.n_bytes]:
-        add(piece, 0.0, kinds.BYTE)
+        model.add(piece, 0.0, BYTE)
     scores = vocab.scores or [-float(rank) for rank in range(len(vocab.pieces))]
     for piece, score in zip(vocab.pieces, scores, strict=True):
-        add(piece, score, kinds.NORMAL)
+        model.add(piece, score, NORMAL)
     roles = {
         role: next((vocab.special_ids[token] for token in ROLES[role] if token in vocab.specials), -1)
         for role in ("unk_token", "bos_token", "eos_token", "pad_token")
     }
     for token in vocab.specials:
         unknown = vocab.special_ids[token] == roles["unk_token"]
-        marked = kinds.USER_DEFINED if token in user_defined else kinds.CONTROL
-        add(token, 0.0, kinds.UNKNOWN if unknown else marked)
+        marked = USER_DEFINED if token in user_defined else CONTROL
+        model.add(token, 0.0, UNKNOWN if unknown else marked)
 
     trainer = model.trainer_spec
-    trainer.model_type = proto.TrainerSpec.UNIGRAM if vocab.kind == "unigram" else proto.TrainerSpec.BPE
+    trainer.model_type = UNIGRAM if vocab.kind == "unigram" else BPE
     trainer.vocab_size = vocab.size
     trainer.byte_fallback = vocab.byte_fallback
     trainer.split_by_whitespace = False
@@ -243,4 +232,4 @@ def model_proto(
         spec.remove_extra_whitespaces = False
         spec.escape_whitespaces = False
     model.normalizer_spec.add_dummy_prefix = prefix
-    return bytes(model.SerializeToString(deterministic=True))
+    return model.serialized()

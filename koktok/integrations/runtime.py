@@ -115,7 +115,8 @@ def save_with_kiwi(
         When the dictionary cannot be read, or the disk says no.
     """
     settings = settings_of(tokenizer)
-    files = files_of(tokenizer.recipe, tokenizer.vocab, tokenizer.signature)
+    # Kiwi is asked for what the pattern has cut.
+    files = files_of(tokenizer.recipe, tokenizer.vocab, tokenizer.signature, earlier=True)
     files["tokenizer_config.json"] = with_class(str(files["tokenizer_config.json"]), settings)
     files[STUB_NAME] = STUB
     if user_dictionary is not None:

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from koktok.errors import InputError
 from koktok.hangul import COMPATIBILITY, LEAD, SPLIT, SYLLABLES, TAIL, VOWEL
+from koktok.sentencepiece_model import NormalizerSpec
 
 # Marks and compositions younger than Unicode 9, and whole blocks (Todhri, Tulu-Tigalari, Gurung Khema, Kirat Rai, Dives
 # Akuru) whose letters take part in a composition that Unicode 9 did not know.
@@ -558,12 +559,10 @@ def precompiled(rules: tuple[tuple[str, str], ...]) -> bytes:
     True
     """
     import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2
 
     sentencepiece.set_min_log_level(2)  # or the builder tells the terminal how many rules it got
     compiled = sentencepiece.SentencePieceNormalizer(norm_map=list(rules))
-    spec = sentencepiece_model_pb2.NormalizerSpec.FromString(compiled.serialized_normalizer_spec())
-    return bytes(spec.precompiled_charsmap)
+    return NormalizerSpec(compiled.serialized_normalizer_spec()).precompiled_charsmap
 
 
 def _segments(text: str) -> Iterator[tuple[int, int, str]]:

@@ -125,6 +125,20 @@ class Pattern:
         """The pattern as a string whose matches, in order, are the pretokens."""
         return _compile(self.split, self.digits, self.superwords).pattern
 
+    @property
+    def borders(self) -> str:
+        """A regular expression that matches nothing, wherever a cut falls."""
+        names = [*CLASSES, REST]
+        before: dict[frozenset[str], set[str]] = {}
+        for a in names:
+            before.setdefault(frozenset(b for b in names if _cut(a, b, self)), set()).add(a)
+        found = [f"(?<={_class(a)})(?={_class({*b})})" for b, a in before.items() if b]
+        if self.digits == "groups":
+            digit = _class({"digit"})
+            threes = f"(?:{digit}{{3}}){{1,{GROUPED // 3}}}(?!{digit})"
+            found.append(f"(?<={digit})(?={threes}|{digit}{{{GROUPED + 1}}})")
+        return "|".join(found)
+
     def pretokenize(self, text: str) -> list[str]:
         """Cut `text`; the parts join back to it exactly."""
         return _compile(self.split, self.digits, self.superwords).findall(text)

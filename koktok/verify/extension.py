@@ -18,6 +18,7 @@ from koktok.extend.extension_files import digest_of, read_extension, restored
 from koktok.extend.fewer import read_pruned, same_pieces
 from koktok.formats.tiktoken import SPEC, Ranks, load
 from koktok.progress import Tell
+from koktok.sentencepiece_model import UNUSED, ModelProto
 from koktok.verify.finding import CheckResult, Tally, Verification
 from koktok.verify.probes import tricky_lines
 
@@ -152,13 +153,12 @@ def _libraries(folder: Path, told: dict[str, Any]) -> Iterator[tuple[str, Ids, I
     file = folder / "tokenizer.model"
     if file.is_file():
         import sentencepiece
-        from sentencepiece import sentencepiece_model_pb2
 
-        proto = sentencepiece_model_pb2.ModelProto.FromString(file.read_bytes())
-        after = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
+        proto = ModelProto(file.read_bytes())
+        after = sentencepiece.SentencePieceProcessor(model_proto=proto.serialized())
         for i in added:
-            proto.pieces[i].piece, proto.pieces[i].type = f"<koktok_{i}>", type(proto).SentencePiece.UNUSED
-        before = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
+            proto.pieces[i].piece, proto.pieces[i].type = f"<koktok_{i}>", UNUSED
+        before = sentencepiece.SentencePieceProcessor(model_proto=proto.serialized())
         yield "sentencepiece", lambda batch: before.encode(list(batch)), lambda batch: after.encode(list(batch))
 
 

@@ -28,6 +28,7 @@ from koktok.extend.base_text import BaseText, prepare
 from koktok.extend.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.formats.tiktoken import Ranks, load
 from koktok.segment import Whitespace
+from koktok.sentencepiece_model import ModelProto
 from koktok.vocab import Vocab
 
 
@@ -235,15 +236,14 @@ def test_sentencepiece_bpe(tmp_path: Path, fill: str | None) -> None:
 def test_scores_of_32_bits_stay_apart(tmp_path: Path) -> None:
     """The last pieces of Mistral's vocabulary have -10⁹, where the next lower number is 64 away."""
     import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2
 
     file = Path(sentencepiece_model(tmp_path, "bpe"))
-    proto = sentencepiece_model_pb2.ModelProto.FromString(file.read_bytes())
+    proto = ModelProto(file.read_bytes())
     min(proto.pieces, key=lambda row: row.score).score = -1e9
-    file.write_bytes(proto.SerializeToString())
+    file.write_bytes(proto.serialized())
     base = open_base(str(file))
     extension, new, files = made_of(base, 150)
-    proto = sentencepiece_model_pb2.ModelProto.FromString(files["tokenizer.model"])
+    proto = ModelProto(files["tokenizer.model"])
     scores = [proto.pieces[i].score for i in extension.ids]
     assert all(later < before for before, later in pairwise([-1e9, *scores]))
     library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])

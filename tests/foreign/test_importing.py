@@ -27,6 +27,7 @@ from koktok.foreign.imported import PROBES
 from koktok.formats import gguf
 from koktok.formats.tiktoken import ranks_of
 from koktok.formats.vocab_files import reads_jamo
+from koktok.sentencepiece_model import ModelProto
 
 Ids = Callable[[str], list[int]]
 
@@ -499,12 +500,11 @@ class TestBadFiles:
                 import_tokenizer(self.write(tmp_path, "tokenizer.model", whole[:size]))
 
     def test_a_model_with_a_piece_twice(self, trained: Callable[..., Path], tmp_path: Path) -> None:
-        from sentencepiece import sentencepiece_model_pb2
 
-        proto = sentencepiece_model_pb2.ModelProto.FromString((trained() / "tokenizer.model").read_bytes())
+        proto = ModelProto((trained() / "tokenizer.model").read_bytes())
         proto.pieces[400].piece = proto.pieces[401].piece
         with pytest.raises(ArtifactError, match="sentencepiece refuses this model"):
-            import_tokenizer(self.write(tmp_path, "tokenizer.model", proto.SerializeToString()))
+            import_tokenizer(self.write(tmp_path, "tokenizer.model", proto.serialized()))
 
     def test_options_that_fit_nothing(self, tmp_path: Path) -> None:
         ranks = "".join(f"{base64.b64encode(bytes([i])).decode()} {i}\n" for i in range(256))

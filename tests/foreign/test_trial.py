@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sentencepiece import sentencepiece_model_pb2
 
 from koktok import load
 from koktok.errors import ArtifactError, InputError, KoktokError
@@ -21,6 +20,7 @@ from koktok.foreign import ImportedTokenizer, import_tokenizer, open_spec, trial
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.foreign.trial import prove
+from koktok.sentencepiece_model import ModelProto
 
 Trained = Callable[..., Path]
 RANKS = {bytes([byte]): byte for byte in range(256)}
@@ -148,9 +148,9 @@ def _ranks(folder: Path) -> Path:
 
 
 def test_a_garbled_sentencepiece_model_is_an_error(trained: Trained, tmp_path: Path) -> None:
-    model = sentencepiece_model_pb2.ModelProto.FromString((trained() / "tokenizer.model").read_bytes())
+    model = ModelProto((trained() / "tokenizer.model").read_bytes())
     model.normalizer_spec.precompiled_charsmap = b"\xff\xff\xff\x7f" + b"garbage" * 300
-    (tmp_path / "m.model").write_bytes(model.SerializeToString())
+    (tmp_path / "m.model").write_bytes(model.serialized())
     for attempt in (lambda: import_tokenizer(tmp_path / "m.model"), lambda: open_spec(f"sp:{tmp_path / 'm.model'}")):
         with pytest.raises(KoktokError, match="Trie data size"):
             attempt()

@@ -18,6 +18,7 @@ from test_hangul import BESIDE, SYLLABLES
 from koktok import Recipe, Tokenizer, hangul
 from koktok.errors import RecipeError
 from koktok.formats.sentencepiece import _joins, charsmap
+from koktok.sentencepiece_model import ModelProto
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.vocab import Vocab
 
@@ -42,16 +43,15 @@ def hf(normalizer: JamoNormalizer) -> Any:
 @pytest.fixture(scope="module")
 def spm(normalizer: JamoNormalizer) -> Any:
     from sentencepiece import SentencePieceProcessor
-    from sentencepiece import sentencepiece_model_pb2 as proto
 
     def load(table: bytes) -> Any:
-        model = proto.ModelProto()
+        model = ModelProto()
         for piece, kind in (("<unk>", 2), ("가", 1)):
-            model.pieces.add(piece=piece, score=0.0, type=kind)
+            model.add(piece, 0.0, kind)
         model.normalizer_spec.precompiled_charsmap = table
         model.normalizer_spec.add_dummy_prefix = model.normalizer_spec.escape_whitespaces = False
         model.normalizer_spec.remove_extra_whitespaces = False
-        return SentencePieceProcessor(model_proto=model.SerializeToString()).Normalize
+        return SentencePieceProcessor(model_proto=model.serialized()).Normalize
 
     return load(charsmap(normalizer)), load(_joins())
 

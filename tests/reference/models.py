@@ -5,25 +5,25 @@ from __future__ import annotations
 from itertools import pairwise
 
 import sentencepiece
-from sentencepiece import sentencepiece_model_pb2
 
+from koktok.sentencepiece_model import ModelProto
 from koktok.vocab import BYTE_PIECES, Vocab
 
 
 def spm(vocab: Vocab) -> sentencepiece.SentencePieceProcessor:
-    proto = sentencepiece_model_pb2.ModelProto()
+    proto = ModelProto()
     for piece in BYTE_PIECES:
-        proto.pieces.add(piece=piece, score=0.0, type=6)
+        proto.add(piece, 0.0, 6)
     for rank, piece in enumerate(vocab.pieces):
-        proto.pieces.add(piece=piece, score=vocab.scores[rank] if vocab.scores else -rank, type=1)
-    proto.pieces.add(piece="<unk>", score=0.0, type=2)
+        proto.add(piece, vocab.scores[rank] if vocab.scores else -rank, 1)
+    proto.add("<unk>", 0.0, 2)
     trainer = proto.trainer_spec
     trainer.model_type, trainer.byte_fallback, trainer.split_by_whitespace = 1 if vocab.scores else 2, True, False
     trainer.unk_id, trainer.bos_id, trainer.eos_id, trainer.pad_id = len(proto.pieces) - 1, -1, -1, -1
     rules = proto.normalizer_spec
     rules.name = "identity"
     rules.add_dummy_prefix = rules.remove_extra_whitespaces = rules.escape_whitespaces = False
-    return sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
+    return sentencepiece.SentencePieceProcessor(model_proto=proto.serialized())
 
 
 def all_segmentations(vocab: Vocab, text: str) -> dict[tuple[int, ...], float]:

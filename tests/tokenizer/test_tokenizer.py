@@ -19,7 +19,6 @@ import pytest
 from conftest import MODELS
 from hypothesis import given
 from hypothesis import strategies as st
-from sentencepiece import sentencepiece_model_pb2
 from strategies import korean_text
 
 import koktok.tokenizer.tokenizer
@@ -27,6 +26,7 @@ from koktok import Recipe, Tokenizer, hangul
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
 from koktok.foreign import import_tokenizer
 from koktok.pipeline import train
+from koktok.sentencepiece_model import ModelProto
 from koktok.vocab import WITH_UNKNOWN, Vocab, spell
 
 Trained = Callable[..., Path]
@@ -437,9 +437,9 @@ def test_imported_tokenizers_are_copied_too(trained: Trained, tmp_path: Path) ->
     (tmp_path / "tokenizer.json").write_text(json.dumps(content | {"decoder": None}), encoding="utf-8")
     ranks = "".join(f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256))
     (tmp_path / "a.tiktoken").write_text(ranks, encoding="utf-8")
-    other = sentencepiece_model_pb2.ModelProto.FromString((folder / "tokenizer.model").read_bytes())
+    other = ModelProto((folder / "tokenizer.model").read_bytes())
     other.normalizer_spec.name = "of another"
-    (tmp_path / "a.model").write_bytes(other.SerializeToString())
+    (tmp_path / "a.model").write_bytes(other.serialized())
     found = set()
     for name, options in (("tokenizer.json", {}), ("a.tiktoken", {"pattern": "gpt2"}), ("a.model", {})):
         tokenizer = import_tokenizer(tmp_path / name, **options)

@@ -15,11 +15,11 @@ import pytest
 import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sentencepiece import sentencepiece_model_pb2
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.sentencepiece_model import ModelProto
 from koktok.tokenizer.bpe_model import BpeModel
 from koktok.train.bpe import Stage, curriculum, train_bpe
 from koktok.vocab import BYTE_CHARS, Vocab
@@ -67,7 +67,7 @@ def spm_pieces(words: dict[str, int], merges: int, max_length: int = 16) -> list
         hard_vocab_limit=False,
         minloglevel=2,
     )
-    proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    proto = ModelProto(model.getvalue())
     return [row.piece.replace("▁", " ") for row in proto.pieces[1:] if len(row.piece) > 1]
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import tokenizers
 from conftest import MINI, MODELS, WITHOUT_HF, koktok
-from sentencepiece import sentencepiece_model_pb2
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.formats import tiktoken
+from koktok.sentencepiece_model import NORMAL, ModelProto
 from koktok.text.normalize import Normalizer
 from koktok.tokenizer.decoding import Stream
 from koktok.verify import Verification, formats, verify
@@ -94,17 +94,16 @@ def edit_json(change: Callable[[dict[str, Any]], object], name: str = "tokenizer
 
 def edit_proto(change: Callable[[Any], object]) -> Callable[[Path], None]:
     def edit(folder: Path) -> None:
-        model = sentencepiece_model_pb2.ModelProto.FromString((folder / "tokenizer.model").read_bytes())
+        model = ModelProto((folder / "tokenizer.model").read_bytes())
         change(model)
-        (folder / "tokenizer.model").write_bytes(model.SerializeToString())
+        (folder / "tokenizer.model").write_bytes(model.serialized())
 
     return edit
 
 
-def without_node(content: dict[str, Any], kind: str) -> None:
-    nodes = content["pre_tokenizer"]["pretokenizers"]
-    guard = next(node for node in nodes if node["type"] == kind and "PAD" in str(node["pattern"]))
-    nodes.remove(guard)
+def without_guard(content: dict[str, Any]) -> None:
+    pattern = next(node["pattern"] for node in content["normalizer"]["normalizers"] if "PAD" in str(node))
+    pattern["Regex"] = pattern["Regex"].split(r"|(?<=[\s\S])")[0]
 
 
 def one_space(spec: Any) -> None:
@@ -127,12 +126,12 @@ BROKEN: list[tuple[str, str, Callable[[Path], object], set[str]]] = [
     ("no pre-tokenizer", "wordpiece", edit_json(lambda c: c.update(pre_tokenizer=None)), {"ids: tokenizer.json", "saving"}),
     ("another decoder", "unigram", edit_json(lambda c: c["decoder"]["decoders"].append(STRIP)), {"decode: tokenizer.json", "saving"}),
     ("no decoder", "bpe-bytes", edit_json(lambda c: c.update(decoder=None)), {"decode: tokenizer.json", "saving"}),
-    ("no guard of special tokens", "wordpiece", edit_json(lambda c: without_node(c, "Split")), {"special tokens: tokenizer.json", "saving"}),
+    ("no guard of special tokens", "wordpiece", edit_json(without_guard), {"special tokens: tokenizer.json", "saving"}),
     ("a config that is no JSON", "unigram", lambda d: (d / "tokenizer_config.json").write_text("{"), {"ids: transformers"}),
     ("a score of tokenizer.model", "unigram", lambda d: spoil_a_score(d), SPM_IDS | {"saving"}),
     ("two pieces of tokenizer.model", "unigram", lambda d: swap_pieces(d, 1), SPM_IDS | SPM_PIECES),
     ("two ranks of tokenizer.model", "bpe", lambda d: swap_pieces(d, 1), SPM_IDS | SPM_PIECES),
-    ("a piece more", "bpe", edit_proto(lambda m: m.pieces.add(piece="새것", score=-9.0)), {"pieces: tokenizer.model"}),
+    ("a piece more", "bpe", edit_proto(lambda m: m.add("새것", -9.0, NORMAL)), {"pieces: tokenizer.model"}),
     ("a byte dropped", "unigram", lambda d: drop_byte(d / "tokenizer.model"), {"ids: tokenizer.model"}),
     ("another normalizer of tokenizer.model", "unigram", edit_proto(lambda m: one_space(m.normalizer_spec)), SPM_IDS | {"saving"}),
 ]  # fmt: skip
