@@ -81,7 +81,7 @@ VALUES = {
     "recipe": (lambda _, bad: train(["가나다"], bad), [3, "recipe", {"train": 1}]),
     "Recipe.build": (
         lambda _, bad: Recipe.build(bad),
-        [None, 3, "a", [1], {"x": 1}, {1: 2}, {"format": 2}, {"train": 3}, {"train": None}, {"special": 3},
+        [None, 3, "a", [1], {"x": 1}, {1: 2}, {"format": 3}, {"train": 3}, {"train": None}, {"special": 3},
          {"train": {"vocab_size": "x"}}, {"train": {"vocab_size": -1}}, {"train": {"vocab_size": float("nan")}}],
     ),
     "Recipe.from_toml": (lambda _, bad: Recipe.from_toml(bad), [None, 3, b"a", "a", "[x]", "[recipe]\nx = 1", "recipe = 3"]),
@@ -245,10 +245,10 @@ def test_a_folder_of_a_newer_version_says_so(folder: Callable[..., Path]) -> Non
     """Also where its recipe has keys that nobody knows yet."""
     place = folder("unigram")
     toml = (place / "koktok.toml").read_text(encoding="utf-8")
-    toml = re.sub("^format = 1$", 'format = 2\nlater = "key"', toml, flags=re.M)
+    toml = re.sub("^format = 2$", 'format = 3\nlater = "key"', toml, flags=re.M)
     (place / "koktok.toml").write_text(toml, encoding="utf-8")
     with pytest.raises(
-        ArtifactError, match=r"has format 2, and this koktok reads format 1\nhint: pip install -U koktok"
+        ArtifactError, match=r"has format 3, and this koktok reads formats 1 and 2\nhint: pip install -U koktok"
     ):
         Tokenizer.load(place)
 

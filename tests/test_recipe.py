@@ -41,7 +41,7 @@ def test_every_default_is_spelled_out_and_the_signature_is_ignored() -> None:
         ("[recipe.train.reserve_script]\nlatin = 1.5", r"`train.reserve_script.latin` is 1.5: "),
         ("[recipe.train.reserve_script]\nklingon = 0.5", r"klingon"),
         ("[recipe]\nholdout = 1.5", r"`holdout` is 1.5"),
-        ("[recipe]\nformat = 2", r"`format`"),
+        ("[recipe]\nformat = 3", r"`format`"),
         ("[recipe", r"the recipe is no TOML"),
         (f"a = {'[' * 5000}", r"the recipe is no TOML: it is nested too deep"),
         (f"[recipe]\nx = {'[' * 5000}{']' * 5000}", r"the recipe is no TOML: it is nested too deep"),

@@ -116,8 +116,10 @@ def test_tokens_of_your_own_stay_and_sentinels_stand_last() -> None:
 
 
 def test_a_recipe_of_a_newer_format_is_refused() -> None:
-    with pytest.raises(RecipeError, match="the recipe's `format` is 2, and this koktok reads format 1") as caught:
-        Recipe.from_toml("[recipe]\nformat = 2")
+    with pytest.raises(
+        RecipeError, match="the recipe's `format` is 3, and this koktok reads formats 1 and 2"
+    ) as caught:
+        Recipe.from_toml("[recipe]\nformat = 3")
     assert caught.value.hint == "pip install --upgrade koktok"
 
 

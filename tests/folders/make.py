@@ -25,25 +25,11 @@ LARGE = 10_000
 """Larger files are packed: the decoder of jamo alone is ten thousand nodes, and they are read by tests only."""
 
 RECIPES: dict[str, dict[str, Any]] = {
-    "unigram": {},
-    "superwords": {"train": {"superwords": 0.2}, "pretokenize": {"split": "scripts", "digits": "groups"}},
-    "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "dashes": True, "repeats": 2, "lone_jamo": True}},
-    "jamo-unigram": {"jamo": True},
-    "fallback-unigram": {"jamo": "fallback"},
-    "bpe": {"train": {"model": "bpe"}, "special": {"style": "t5"}},
-    "bpe-bytes": {
-        "train": {"model": "bpe-bytes"},
-        "special": {"style": "llama", "chat_template": "llama-3", "pad_to_multiple": 64},
-    },
-    "wordpiece": {"train": {"model": "wordpiece"}, "special": {"style": "bert"}},
-    "wordpiece-bytes": {"train": {"model": "wordpiece-bytes", "reserved": 3}},
-    "word": {"train": {"model": "word"}},
-    "syllable": {"train": {"model": "syllable"}, "special": {"style": "roberta"}},
-    "jamo": {"train": {"model": "jamo"}},
-    "ngram": {"train": {"model": "ngram"}},
-    "morpheme": {"train": {"model": "morpheme"}, "special": {"style": "gpt", "chat_template": "chatml"}},
-}  # fmt: skip
-"""Every model kind, style and way of spelling."""
+    "prefix-unigram": {"pretokenize": {"prefix_space": True}},
+    "prefix-bpe": {"train": {"model": "bpe"}, "special": {"style": "t5"}},
+    "prefix-jamo": {"jamo": True, "special": {"style": "roberta"}},
+}
+"""What format 2 writes in another way than format 1, of which there is a folder of every kind."""
 
 TEXTS = (
     "",
@@ -56,6 +42,7 @@ TEXTS = (
     "“따옴표”―３０％ Ａ１",
     "▁밑줄▁ ##표 <0x0A> </s>[SEP]<|endoftext|>",
     "훈민져ᇰᅙᅳᆷ 나랏〮말〯",
+    " 집<mask> 앞</s>뒤",
 )
 """Our own lines, a trap in each."""
 

@@ -131,7 +131,8 @@ def test_a_half_character_that_may_stand_at_a_cut_is_set_apart() -> None:
 )
 def test_trained_kinds_want_no_pattern(recipe: dict[str, Any], trained: Callable[..., Path]) -> None:
     folder = trained(**recipe)
-    assert json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["pre_tokenizer"] is None
+    node = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["pre_tokenizer"]
+    assert (node["type"] if Tokenizer.load(folder).prefix == "first" else node) in (None, "Metaspace")
 
 
 def test_no_trained_kind_has_a_pattern_that_tokenizers_1_does_not_run(trained: Callable[..., Path]) -> None:

@@ -270,7 +270,9 @@ def test_the_verb_writes_a_page_and_replaces_only_its_own(two: dict[str, Tokeniz
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{page}\n"
     assert len(page.read_bytes()) < 200_000
-    CliRunner().invoke(app, ["playground", str(folder), "-o", str(page), "--words", "0", "-q"], catch_exceptions=False)
+    CliRunner().invoke(
+        app, ["playground", str(folder), "-o", str(page), "--words", "0", "-q", "--force"], catch_exceptions=False
+    )
     page.write_text("mine", encoding="utf-8")
     with pytest.raises(UsageError, match="not written by koktok"):
         CliRunner().invoke(app, ["playground", str(folder), "-o", str(page)], catch_exceptions=False)

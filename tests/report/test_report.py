@@ -507,7 +507,7 @@ def test_the_page_carries_the_engine_where_it_is_asked_for(tmp_path: Path) -> No
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert page.count("<iframe") == 1
     assert len(page.encode()) > 1000 * int(told[1])
-    done = koktok("report", "syllables", *words)
+    done = koktok("report", "syllables", *words, "--force")
     assert "koktok trained none of these tokenizers" in done.stderr
     assert "<iframe" not in (tmp_path / "out" / "report.html").read_text("utf-8")
 
