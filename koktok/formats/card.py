@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from koktok.formats import sentencepiece
 from koktok.formats.hf import why_not
 from koktok.special import NO_LIMIT
+from koktok.vocab import WITH_UNKNOWN
 
 if TYPE_CHECKING:
     from koktok.metrics.coverage import Coverage
@@ -83,6 +84,8 @@ def elsewhere(
             "JavaScript (transformers.js), llama.cpp and OpenVINO have no byte fallback for Unigram: a character without "
             "a piece is unknown there. `--model bpe` and `bpe-bytes` keep it."
         )
+    if kind in WITH_UNKNOWN:
+        found.append("JavaScript (transformers.js) refuses this folder: it has no `CharDelimiterSplit`.")
     if jamo:
         found.append(
             "Pieces of conjoining jamo are not for JavaScript and not for constrained generation (llguidance, xgrammar), "

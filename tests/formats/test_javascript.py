@@ -23,7 +23,12 @@ from koktok.verify.probes import TRICKY
 KINDS: dict[str, dict[str, Any]] = {
     **{
         kind: MODELS[kind]
-        for kind in ("unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word", "syllable")
+        for kind in (
+            "unigram",
+            "bpe",
+            "bpe-bytes",
+            "syllable",
+        )  # CharDelimiterSplit, which words want, is unknown there
     },
     "roberta": {"special": {"style": "roberta"}},
     "roberta bpe-bytes": {**MODELS["bpe-bytes"], "special": {"style": "roberta"}},
