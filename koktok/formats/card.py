@@ -72,7 +72,8 @@ def elsewhere(
         if prefix:
             found.append(
                 "A space goes before the first word and comes off when ids are decoded, so that it is spelled like any other "
-                "word, and `is_split_into_words=True` gives the ids of the running text. SentencePiece, llama.cpp and tiktoken do not take it off; tiktoken does not put it there."
+                "word, and `is_split_into_words=True` gives the ids of the running text. SentencePiece, llama.cpp and "
+                "tiktoken do not take it off; tiktoken does not put it there."
             )
         else:
             found.append(
