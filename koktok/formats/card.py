@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from koktok.formats import sentencepiece
 from koktok.formats.hf import why_not
+from koktok.formats.pre_tokenizer import cutting
 from koktok.special import NO_LIMIT
-from koktok.vocab import WITH_UNKNOWN
 
 if TYPE_CHECKING:
     from koktok.metrics.coverage import Coverage
@@ -39,7 +39,14 @@ word; nothing is unknown.""",
 
 
 def elsewhere(
-    kind: str, *, superwords: bool, jamo: bool, pattern: str = "koktok", prefix: bool = False, trim: bool = False
+    kind: str,
+    *,
+    superwords: bool,
+    jamo: bool,
+    pattern: str = "koktok",
+    prefix: bool = False,
+    trim: bool = False,
+    separated: bool = False,
 ) -> list[str]:
     """What other libraries and tasks do not do with a vocabulary of this kind, and the way round; a sentence each.
 
@@ -85,7 +92,7 @@ def elsewhere(
             "JavaScript (transformers.js), llama.cpp and OpenVINO have no byte fallback for Unigram: a character without "
             "a piece is unknown there. `--model bpe` and `bpe-bytes` keep it."
         )
-    if kind in WITH_UNKNOWN:
+    if separated:
         found.append("JavaScript (transformers.js) refuses this folder: it has no `CharDelimiterSplit`.")
     if jamo:
         found.append(
@@ -209,6 +216,8 @@ def model_card(
         pattern=recipe.pretokenize.pattern,
         prefix=recipe.pretokenize.prefix_space,
         trim=recipe.special.trim_offsets,
+        separated=not foreign
+        and "CharDelimiterSplit" in str(cutting(tokenizer.vocab, tokenizer.pattern, tokenizer.prefix)),
     )
     if not sentencepiece.why_not(tokenizer.vocab, tokenizer.pattern):
         less = "; ".join(sentencepiece.differences(tokenizer.normalizer))

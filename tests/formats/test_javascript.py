@@ -26,12 +26,16 @@ KINDS: dict[str, dict[str, Any]] = {
         for kind in (
             "unigram",
             "bpe",
-            "bpe-bytes",
             "syllable",
-        )  # CharDelimiterSplit, which words want, is unknown there
+        )  # CharDelimiterSplit, which words and parts of characters want, is unknown there
     },
+    "bpe-bytes": {**MODELS["bpe-bytes"], "pretokenize": {"pattern": "llama3"}},
     "roberta": {"special": {"style": "roberta"}},
-    "roberta bpe-bytes": {**MODELS["bpe-bytes"], "special": {"style": "roberta"}},
+    "roberta bpe-bytes": {
+        **MODELS["bpe-bytes"],
+        "pretokenize": {"pattern": "llama3"},
+        "special": {"style": "roberta"},
+    },
 }
 
 pytestmark = pytest.mark.network
