@@ -306,7 +306,9 @@ def test_mecab_is_asked_for_and_not_guessed(tmp_path: Path) -> None:
             hard_vocab_limit=False, minloglevel=2,
         )  # fmt: skip
     assert "▃" in "".join(sentencepiece.SentencePieceProcessor(model_file=str(path)).id_to_piece(list(range(10))))
-    assert open_spec(str(path)).encode(["나는 간다"])[0].ids.size
+    model = open_spec(str(path))
+    assert not isinstance(model, Adapted)
+    assert model.encode(["나는 간다"])[0].ids.size
     with pytest.raises(UsageError, match="expected nothing or `mecab`"):
         open_spec(f"sp:{path}#other")
 
