@@ -208,7 +208,10 @@ STYLES: Mapping[StyleName, Style] = {
 CHAT_TEMPLATES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "chatml": (
         ("<|im_start|>", "<|im_end|>"),
+        "{%- if tools %}{{- raise_exception('this chat template has no place for tools') }}{%- endif %}"
         "{%- for message in messages %}"
+        "{%- if message['tool_calls'] or message['content'] is not string %}"
+        "{{- raise_exception('expected the content of a message as text, and no tool_calls') }}{%- endif %}"
         "{{- '<|im_start|>' + message['role'] + '\\n' }}"
         "{%- if message['role'] == 'assistant' %}"
         "{%- generation %}{{- message['content'] + '<|im_end|>' }}{%- endgeneration %}"
@@ -220,7 +223,10 @@ CHAT_TEMPLATES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "llama-3": (
         ("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
         "{{- bos_token }}"
+        "{%- if tools %}{{- raise_exception('this chat template has no place for tools') }}{%- endif %}"
         "{%- for message in messages %}"
+        "{%- if message['tool_calls'] or message['content'] is not string %}"
+        "{{- raise_exception('expected the content of a message as text, and no tool_calls') }}{%- endif %}"
         "{{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' }}"
         "{%- if message['role'] == 'assistant' %}"
         "{%- generation %}{{- message['content'] | trim + '<|eot_id|>' }}{%- endgeneration %}"
@@ -324,8 +330,8 @@ def chat_template(name: str) -> str:
 
     Examples
     --------
-    >>> chat_template("chatml")[:33]
-    '{%- for message in messages %}{{-'
+    >>> chat_template("chatml")[:13]
+    '{%- if tools '
     >>> chat_template("chatlm")
     Traceback (most recent call last):
         ...

@@ -384,3 +384,21 @@ def test_a_vocabulary_without_the_tokens_of_its_recipe_says_so() -> None:
     with pytest.raises(ArtifactError, match="wants a cls_token"):
         bare.encode("가", add_special_tokens=True)
     assert replace(bare.vocab).specials == ()
+
+
+@pytest.mark.parametrize("name", list(CHAT_TEMPLATES))
+@pytest.mark.parametrize(
+    ("message", "more"),
+    [
+        ({"role": "user", "content": "가"}, {"tools": [{"type": "function"}]}),
+        ({"role": "assistant", "tool_calls": [{"type": "function"}]}, {}),
+        ({"role": "assistant", "content": "가", "tool_calls": [{"type": "function"}]}, {}),
+        ({"role": "assistant", "content": None}, {}),
+    ],
+)
+def test_a_chat_template_loses_nothing_in_silence(name: str, message: dict[str, Any], more: dict[str, Any]) -> None:
+    pytest.importorskip("transformers")
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    with pytest.raises(Exception, match=r"no place for tools|expected the content"):
+        render_jinja_template([[message]], chat_template=CHAT_TEMPLATES[name][1], bos_token="<s>", **more)

@@ -8,6 +8,7 @@ does not change is copied, the matrices of embeddings get rows, and no more of a
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
 
 import numpy as np
+from pydantic import BaseModel, Field, NonNegativeInt
 
-from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.errors import ArtifactError, UsageError
 from koktok.extend.extension_files import FOLDER, read_extension
 from koktok.extend.fewer import is_pruned, read_pruned
-from koktok.files import Product, check_folder, typed, write_folder
+from koktok.files import Product, check_folder, checked, is_plain, read_bounded, typed, write_folder
 from koktok.progress import Tell
 
 if TYPE_CHECKING:
@@ -50,10 +52,16 @@ _INPUT: Final = (
 )
 _OUTPUT: Final = ("lm_head.weight", "embed_out.weight", "lm_head.bias", "embed_out.bias")
 _OF_TOKENS: Final = ("_token_id", "_token_ids", "_token_index", "suppress_tokens", "bad_words_ids")
-_BYTES: Final = {"F32": 4, "F16": 2, "BF16": 2, "F64": 8}
+_BYTES: Final = {
+    **dict.fromkeys(("F64", "I64", "U64", "C64"), 8),
+    **dict.fromkeys(("F32", "I32", "U32"), 4),
+    **dict.fromkeys(("F16", "BF16", "I16", "U16"), 2),
+    **dict.fromkeys(("BOOL", "I8", "U8", "F8_E4M3", "F8_E5M2"), 1),
+}
 _CHUNK: Final = 1 << 24
 _ROWS: Final = 1024
 _MOST_HEADER: Final = 100_000_000  # as in the safetensors library
+_MOST_JSON: Final = 100_000_000
 _TIED: Final = (
     "gpt2",
     "gemma",
@@ -166,49 +174,79 @@ class _Shard:
     data: int
 
 
+class _Row(BaseModel):
+    """What a safetensors header says of one tensor."""
+
+    dtype: str
+    shape: list[NonNegativeInt]
+    data_offsets: tuple[NonNegativeInt, NonNegativeInt]
+
+
+class _Header(BaseModel, extra="allow"):
+    """The header of a safetensors file: a row for each tensor, beside the metadata."""
+
+    metadata: dict[str, str] = Field({}, alias="__metadata__")
+    __pydantic_extra__: dict[str, _Row] = Field(init=False)
+
+
+class _Index(BaseModel, extra="allow"):
+    """Which shard has which tensor."""
+
+    metadata: dict[str, Any] | None = None
+    weight_map: dict[str, str]
+
+
 def _open(file: Path) -> _Shard:
-    """Read a header; raise where the file is cut short."""
+    """Read a header; raise where it does not fit the file."""
     hint = "fetch the model again"
     try:
+        if not file.is_file():
+            raise ArtifactError(f"the shard `{file}` is missing", hint=hint)
         size = file.stat().st_size
         with file.open("rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
             if size < 8 or length > min(size - 8, _MOST_HEADER):
                 raise ArtifactError(f"`{file}` is no safetensors file, or it is cut short", hint=hint)
-            header = json.loads(opened.read(length))
-        metadata = header.pop("__metadata__", {})
-        tensors = tuple(
-            _Tensor(name, row["dtype"], tuple(row["shape"]), *map(int, row["data_offsets"]))
-            for name, row in header.items()
-        )
-    except FileNotFoundError:
-        raise ArtifactError(f"the shard `{file}` is missing", hint=hint) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArtifactError(f"`{file}` is no safetensors file: {type(error).__name__}: {error}", hint=hint) from error
-    if any(not 0 <= t.begin <= t.end <= size - 8 - length for t in tensors):
+            header = checked(_Header, opened.read(length), f"the header of `{file}`", hint)
+    except OSError as error:
+        raise ArtifactError(f"`{file}` cannot be read: {error}", hint=hint) from error
+    rows = header.__pydantic_extra__.items()
+    tensors = [_Tensor(name, row.dtype, tuple(row.shape), *row.data_offsets) for name, row in rows]
+    tensors.sort(key=lambda t: (t.begin, t.end))
+    at = 0
+    for t in tensors:
+        expected = math.prod(t.shape) * _BYTES.get(t.dtype, 0)
+        if not at <= t.begin <= t.end:
+            raise ArtifactError(
+                f"`{file}`: expected bytes of its own for `{t.name}`, got {t.begin} to {t.end}", hint=hint
+            )
+        if t.dtype in _BYTES and t.end - t.begin != expected:
+            raise ArtifactError(
+                f"`{file}`: expected {expected:,} bytes for `{t.name}` ({t.dtype} {list(t.shape)}), got {t.end - t.begin:,}",
+                hint=hint,
+            )
+        at = t.end
+    if at > size - 8 - length:
         raise ArtifactError(f"`{file}` is cut short: {size:,} bytes are fewer than its header tells", hint=hint)
-    return _Shard(file, metadata, tuple(sorted(tensors, key=lambda t: t.begin)), 8 + length)
+    return _Shard(file, header.metadata, tuple(tensors), 8 + length)
 
 
 def _shards(model: Path) -> tuple[list[_Shard], dict[str, Any] | None]:
     """The shards of a model in their order, and the index where there is one."""
     index_file, single = model / "model.safetensors.index.json", model / "model.safetensors"
-    if index_file.is_file():
-        try:
-            index: dict[str, Any] = json.loads(index_file.read_text(encoding="utf-8"))
-            names = sorted(set(index["weight_map"].values()))
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise ArtifactError(
-                f"`{index_file}` is no index of shards: {error}", hint="fetch the model again"
-            ) from error
-        shards = [_open(model / Path(name).name) for name in names]
+    if index_file.exists():
+        hint = "fetch the model again"
+        data = read_bounded(index_file, _MOST_JSON, "an index of shards", hint)
+        index = checked(_Index, data, f"`{index_file}`", hint)
+        names = sorted(set(index.weight_map.values()))
+        if odd := [name for name in names if not is_plain(name)]:
+            raise ArtifactError(f"`{index_file}`: expected names of files beside it, got {odd[0]!r}", hint=hint)
+        shards = [_open(model / name) for name in names]
         there = {t.name for shard in shards for t in shard.tensors}
-        if lost := sorted(set(index["weight_map"]) - there):
-            raise ArtifactError(
-                f"no shard of `{model}` has `{lost[0]}`, which its index names", hint="fetch the model again"
-            )
-        return shards, index
-    if single.is_file():
+        if lost := sorted(set(index.weight_map) - there):
+            raise ArtifactError(f"no shard of `{model}` has `{lost[0]}`, which its index names", hint=hint)
+        return shards, index.model_dump()
+    if single.exists():
         return [_open(single)], None
     raise ArtifactError(
         f"`{model}` holds no model.safetensors and no index of shards",
@@ -304,7 +342,7 @@ def apply_extension(
         if table is not None:
             changed = _moved(changed, table)
             if (source / "generation_config.json").is_file():
-                ids = json.loads((source / "generation_config.json").read_text(encoding="utf-8"))
+                ids = _config(source, "generation_config.json")
                 (staged / "generation_config.json").write_text(_shown(_moved(ids, table)), encoding="utf-8")
         (staged / "config.json").write_text(_shown(changed), encoding="utf-8")
 
@@ -324,16 +362,11 @@ def _leads_out(file: Path) -> bool:
     return file.is_symlink() and not any(file.resolve().is_relative_to(one) for one in homes)
 
 
-def _config(model: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((model / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"`{model}` has no config.json that can be read: {error}", hint="the folder of a model"
-        ) from error
-    if not isinstance(found, dict):
-        raise InputError(f"config.json of `{model}` is no table", hint="the folder of a model")
-    return found
+def _config(model: Path, name: str = "config.json") -> dict[str, Any]:
+    hint = "the folder of a model"
+    return checked(
+        dict[str, Any], read_bounded(model / name, _MOST_JSON, "a configuration", hint), f"`{model / name}`", hint
+    )
 
 
 def _text_config(config: dict[str, Any]) -> dict[str, Any]:
@@ -564,8 +597,8 @@ def model_of(folder: str | Path) -> tuple[int, bool, int] | None:
     try:
         config = _config(place)
         tensors = [t for shard in _shards(place)[0] for t in shard.tensors]
-    except (ArtifactError, InputError):
+    except ArtifactError:
         return None
     width = next((t.shape[1] for t in tensors if t.name.endswith(_INPUT) and len(t.shape) == 2), 0)
     tied = not any(t.name.endswith(_OUTPUT) for t in tensors) or bool(_text_config(config).get("tie_word_embeddings"))
-    return (width, tied, sum(int(np.prod(t.shape)) for t in tensors)) if width else None
+    return (width, tied, sum(math.prod(t.shape) for t in tensors)) if width else None

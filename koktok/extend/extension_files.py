@@ -16,14 +16,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
+from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extend.base_tokenizer import SPACE, Base, holds_hangul
 from koktok.extend.learn import Piece, PieceList, splits
-from koktok.files import Product
+from koktok.files import Product, checked, read_bounded
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.sentencepiece_model import NORMAL, UNUSED, ModelProto
@@ -32,6 +33,8 @@ EXTENSION: Final = "extension.json"
 """The file that makes a folder an extension."""
 
 FORMAT: Final = 1
+
+_MOST: Final = 1 << 30
 
 FOLDER: Final = Product(
     "extension.sha256", "extension", frozenset({EXTENSION, "tokenizer.json", "tokenizer_config.json", "README.md"})
@@ -364,6 +367,53 @@ def is_extension(folder: str | Path) -> bool:
     return (Path(folder) / EXTENSION).is_file()
 
 
+class _Base(BaseModel, extra="allow"):
+    """What extension.json says of the base."""
+
+    name: str
+    size: PositiveInt
+    sha256: str = Field(min_length=1)
+    hangul: list[NonNegativeInt] = []
+
+
+class _Piece(BaseModel, extra="allow"):
+    """What extension.json says of one new piece."""
+
+    id: NonNegativeInt
+    token: str
+    base: list[NonNegativeInt] = Field(min_length=1)
+    lengths: list[PositiveFloat]
+
+
+class _Told(BaseModel, extra="allow"):
+    """The layout of extension.json, as far as it is read again."""
+
+    base: _Base
+    mode: Literal["append", "fill"]
+    size: PositiveInt
+    pieces: list[_Piece]
+
+    @model_validator(mode="after")
+    def _fits(self) -> _Told:
+        """Ids say how large the matrices become: they must be such as `extended` gives."""
+        ids, before = [piece.id for piece in self.pieces], self.base.size
+        if self.mode == "append" and ids != list(range(before, before + len(ids))):
+            raise ValueError(f"expected new ids from {before:,} on without a gap, got others")
+        if ids != sorted(set(ids)) or self.size != max([before - 1, *ids]) + 1 or self.size > before + len(ids):
+            raise ValueError(f"expected ascending ids that fill the size, got {ids[:4]} and {self.size:,}")
+        if any(i >= before for i in (*self.base.hangul, *(i for piece in self.pieces for i in piece.base))):
+            raise ValueError(f"expected ids of the base below {before:,}, got a larger one")
+        if odd := [piece.token for piece in self.pieces if len(piece.base) != len(piece.lengths)]:
+            raise ValueError(f"expected a length for each old id of {odd[0]!r}, got another number of them")
+        return self
+
+
+class _Format(BaseModel):
+    """What is looked at before the rest."""
+
+    format: int
+
+
 def read_extension(folder: str | Path) -> dict[str, Any]:
     """extension.json of a folder.
 
@@ -373,19 +423,12 @@ def read_extension(folder: str | Path) -> dict[str, Any]:
         When there is none, or it is damaged, or of a newer format.
     """
     file = Path(folder) / EXTENSION
-    try:
-        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        newer = content["format"] != FORMAT
-        rows = [(int(row["id"]), str(row["token"]), [int(i) for i in row["base"]]) for row in content["pieces"]]
-        sound = bool(content["base"]["sha256"]) and len({i for i, _, _ in rows}) == len(rows)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ArtifactError(
-            f"`{folder}` is no extension: {type(error).__name__}: {error}",
-            hint="koktok extend BASE TEXT --add 8192 --out FOLDER",
-        ) from error
-    if newer or not sound:
-        raise ArtifactError(f"`{file}` is of a newer format, or damaged", hint="pip install -U koktok")
-    return content
+    hint = "koktok extend BASE TEXT --add 8192 --out FOLDER"
+    data = read_bounded(file, _MOST, "the record of an extension", hint)
+    found = checked(_Format, data, f"`{file}`", hint).format
+    if found != FORMAT:
+        raise ArtifactError(f"`{file}`: expected format {FORMAT}, got {found}", hint="pip install -U koktok")
+    return checked(_Told, data, f"`{file}`", hint).model_dump()
 
 
 def restored(definition: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:

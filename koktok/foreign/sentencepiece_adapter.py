@@ -15,6 +15,9 @@ from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
 from koktok.sentencepiece_model import BYTE, CONTROL, UNIGRAM, UNKNOWN, UNUSED, ModelProto
 
+MECAB = "mecab"
+"""The word behind a model's path that says it was trained on MeCab's output."""
+
 MARK = "▃"
 """How the vocabularies trained on MeCab's output write the spaces of the text."""
 
@@ -179,8 +182,3 @@ def open_sp(spec: str, path: Path) -> SentencePiece:
     """A .model file."""
     name = path.resolve().parent.name if path.stem in ("tok", "tokenizer", "spiece", "m") else path.stem
     return SentencePiece(path.read_bytes(), spec=spec, name=name)
-
-
-def mecab_mark(tokenizer: SentencePiece) -> str:
-    """How a model that was trained on MeCab's output writes a space of the text; '' where it was not."""
-    return MARK if {MARK, f"▁{MARK}"}.intersection(tokenizer.tokens) else ""

@@ -131,7 +131,9 @@ tokenizer = AutoTokenizer.from_pretrained("this-folder")
 ```
 
 Beside a config.json of model type qwen2, qwen3_5 or siglip2, `AutoTokenizer` of transformers 5 builds a tokenizer of its
-own in place of this one; `PreTrainedTokenizerFast.from_pretrained` never does."""
+own in place of this one; `PreTrainedTokenizerFast.from_pretrained` never does. Named classes of transformers 5
+(`BertTokenizerFast`, `LlamaTokenizerFast`, ...) give other ids. A model has `len(tokenizer)` rows: `tokenizer.vocab_size`
+leaves out special tokens."""
 
 
 def _special_tokens(style: Style) -> str:

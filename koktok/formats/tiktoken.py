@@ -278,6 +278,24 @@ def ranks_from_text(text: str, where: str = "the ranks file") -> dict[bytes, int
     return found
 
 
+_TEKKEN_NAMES = (
+    *("<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]"),
+    *(
+        "[/TOOL_RESULTS]",
+        "[TOOL_CALLS]",
+        "[IMG]",
+        "<pad>",
+        "[IMG_BREAK]",
+        "[IMG_END]",
+        "[PREFIX]",
+        "[MIDDLE]",
+        "[SUFFIX]",
+    ),
+    *("[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]"),
+)
+"""Special tokens of the tekken files that name none, as mistral-common has them (DEPRECATED_SPECIAL_TOKENS)."""
+
+
 def ranks_from_tekken(text: str, where: str = "tekken.json", name: str = "tekken") -> Ranks:
     """Read a tekken.json of Mistral: ranks, pattern and control tokens in one file; the control tokens come first.
 
@@ -293,7 +311,8 @@ def ranks_from_tekken(text: str, where: str = "tekken.json", name: str = "tekken
         kept = form["vocab"][: int(config["default_vocab_size"]) - controls]
         ranks = {base64.b64decode(entry["token_bytes"]): int(entry["rank"]) + controls for entry in kept}
         named = {int(row["rank"]): str(row["token_str"]) for row in form.get("special_tokens") or ()}
-        # mistral-common calls those that the file does not name <SPECIAL_n>, too.
+        named = named or dict(enumerate(_TEKKEN_NAMES))
+        # mistral-common calls those that nobody names <SPECIAL_n>, too.
         specials = {named.get(i, f"<SPECIAL_{i}>"): i for i in range(controls)}
         return Ranks(name, str(config["pattern"]), ranks, specials)
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:

@@ -221,7 +221,8 @@ def train(
     Parameters
     ----------
     text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
-        Files, folders, globs and corpora (`Path("corpus:demo")`), or lines that are there already.
+        Files, folders, globs and corpora (`Path("corpus:demo")`), or lines that are there already; a str is a file
+        where it names one, else a line.
     recipe : Recipe, optional
         Every default where there is none.
     user_dictionary, like, cache, lexicon, threads, tell, measured : optional

@@ -98,11 +98,11 @@ class Source:
 def text_of(given: Any) -> Any:
     """What a user gives as text: sources where paths came, anything else as it is.
 
-    A path is a `Path`; a `str` is a line of text, and the names of files as `str` are refused where lines are read.
+    A path is a `Path`, or a `str` that names an existing file; any other `str` is a line of text.
 
     Parameters
     ----------
-    given : Path, Source, a sequence of these, or lines as `lines_of` takes them
+    given : Path, Source, a sequence of these, the path of a file as str, or lines as `lines_of` takes them
 
     Raises
     ------
@@ -114,6 +114,8 @@ def text_of(given: Any) -> Any:
     >>> text_of(Path("-"))[0].name, text_of(["나는 집에 간다."])
     ('stdin', ['나는 집에 간다.'])
     """
+    if isinstance(given, str) and os.path.isfile(given):  # noqa: PTH113 -- False, not an error, for a line too long for a name
+        given = Path(given)
     if isinstance(given, Source | Path):
         given = [given]
     if not isinstance(given, list | tuple) or not any(isinstance(item, Source | Path) for item in given):

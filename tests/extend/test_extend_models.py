@@ -187,8 +187,8 @@ def test_models_that_cannot_be_extended(tmp_path: Path) -> None:
     ext = extension(tmp_path / "ext")
     good = {"model.embed_tokens.weight": matrix(12, 1), "lm_head.weight": matrix(12, 2)}
 
-    def refused(place: Path, message: str, kind: type[Exception] = ArtifactError) -> None:
-        with pytest.raises(kind, match=message):
+    def refused(place: Path, message: str) -> None:
+        with pytest.raises(ArtifactError, match=message):
             apply_extension(ext, place, tmp_path / "out")
         assert not (tmp_path / "out").exists()
         assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".") and list(entry.glob("new*"))]
@@ -207,7 +207,7 @@ def test_models_that_cannot_be_extended(tmp_path: Path) -> None:
     refused(short, "no safetensors file")
     (short / "model.safetensors").unlink()
     refused(short, "holds no model.safetensors")
-    refused(tmp_path / "nothing", "no config.json", InputError)
+    refused(tmp_path / "nothing", "config.json` cannot be read")
     odd = model(tmp_path / "e", {**good, "model.embed_tokens_per_layer.weight": matrix(12, 3)})
     refused(odd, "embed_tokens_per_layer.weight` has a row for each id")
     (tmp_path / "theirs").mkdir()

@@ -27,7 +27,7 @@ from koktok.foreign.rewriting import Adapted, marked_morphemes
 from koktok.foreign.spans import ByteTable, align, rows_by_bytes
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.formats.detect import detect
-from koktok.formats.tiktoken import EXPORT, files, ranks_of
+from koktok.formats.tiktoken import EXPORT, files, ranks_from_tekken, ranks_of
 from koktok.metrics import Page, Tokens
 
 
@@ -287,6 +287,30 @@ def test_tekken_puts_control_tokens_first(tmp_path: Path) -> None:
     assert subject.encode(["a"])[0].ids.tolist() == [ord("a") + 10]
     assert subject.special_ids == set(range(10))
     assert subject.token_bytes(3) is None
+
+
+def test_tekken_without_names_has_those_of_mistral(tmp_path: Path) -> None:
+    vocab = [{"rank": b, "token_bytes": base64.b64encode(bytes([b])).decode()} for b in range(256)]
+    config = {"pattern": r"\s|\S", "default_vocab_size": 281, "default_num_special_tokens": 25}
+    specials = ranks_from_tekken(json.dumps({"vocab": vocab, "config": config})).specials
+    assert [name for name, i in specials.items() if i in (1, 2, 3, 11, 19, 20)] == [
+        "<s>", "</s>", "[INST]", "<pad>", "[TOOL_CONTENT]", "<SPECIAL_20>",
+    ]  # fmt: skip
+
+
+def test_mecab_is_asked_for_and_not_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "m.model"
+    with path.open("wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["나 는 ▃ 집 에 ▃ 간다"] * 20), model_writer=file, vocab_size=16,
+            hard_vocab_limit=False, minloglevel=2,
+        )  # fmt: skip
+    assert "▃" in "".join(sentencepiece.SentencePieceProcessor(model_file=str(path)).id_to_piece(list(range(10))))
+    model = open_spec(str(path))
+    assert not isinstance(model, Adapted)
+    assert model.encode(["나는 간다"])[0].ids.size
+    with pytest.raises(UsageError, match="expected nothing or `mecab`"):
+        open_spec(f"sp:{path}#other")
 
 
 # ── adapters ──────────────────────────────────────────────────────────────────────────────────────────────────────────
