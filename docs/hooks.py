@@ -1,7 +1,8 @@
-"""Writes the table of the dials into the page of the recipe, from the fields that also make the options."""
+"""Writes the table of the dials from the fields that also make the options, and lets `|` stand in code in tables."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from koktok.cli.dials import Dial
@@ -20,12 +21,16 @@ def dials() -> str:
         shown = str(value).lower() if isinstance(value, bool) else dial.default
         default = f"`{shown}`" if shown else ""
         choices = f" One of {', '.join(f'`{choice}`' for choice in dial.choices)}." if dial.choices else ""
-        rows.append(
-            f"| `{dial.key}` | {option} | {default} | {dial.description.replace('|', chr(92) + '|')}{choices} |"
-        )
+        rows.append(f"| `{dial.key}` | {option} | {default} | {dial.description}{choices} |")
     return "\n".join(rows)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """As MkDocs calls it, for every page."""
-    return markdown.replace("<!-- dials -->", dials()) if "<!-- dials -->" in markdown else markdown
+    # GitHub wants `\|` inside code in a table; Python-Markdown takes a plain `|` there, and would show the backslash.
+    plain = re.sub(r"^\|.*", lambda row: re.sub("`[^`]*`", _unescaped, row[0]), markdown, flags=re.MULTILINE)
+    return plain.replace("<!-- dials -->", dials()) if "<!-- dials -->" in plain else plain
+
+
+def _unescaped(code: re.Match[str]) -> str:
+    return code[0].replace(r"\|", "|")

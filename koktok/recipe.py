@@ -136,9 +136,8 @@ class TrainRecipe(_Section):
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """All ids: 256 bytes, pieces, special and reserved tokens."""
     preset: Literal["short", "balanced", "aligned"] = "balanced"
-    """Unigram: few tokens, the middle, or true boundaries. `short` takes the fewest tokens at boundaries no worse than
-    SentencePiece's, `balanced` keeps seven of ten borders before particles, endings and the copula, and half of all, `aligned`
-    every boundary that a piece can respect. Each is a target, the same at every size."""
+    """Unigram: few tokens, the middle, or true boundaries. `short`: fewest tokens. `balanced`: keeps ~71 % of the boundaries
+    before particles, endings and the copula. `aligned`: keeps nearly all. The targets do not depend on the vocabulary size."""
     keep: SomeShare | None = None
     """Unigram: share of the morpheme boundaries that stay token borders, e.g. 0.8; the preset's where it is left out. It is
     a share of the running text, and `nu` is found for it."""
@@ -181,7 +180,7 @@ class TrainRecipe(_Section):
     """Characters that must be pieces, named or listed in a file. `ks-x-1001`: its 2,350 syllables; `auto`: those where they
     take at most a sixth of the ids, and else those of everyday phrases; here also a list of strings whose characters they are."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
-    """Special tokens, in the order of their ids. WordPiece has a default of its own: [PAD] [UNK] [CLS] [SEP] [MASK]."""
+    """Special tokens, in the order of their ids. WordPiece has a default of its own: `[PAD],[UNK],[CLS],[SEP],[MASK]`."""
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
     """Slots kept free for later, `<|reserved_0|>` and so on."""
 
@@ -201,6 +200,18 @@ class TrainRecipe(_Section):
             raise RecipeError(
                 f"{taken:,} special tokens and reserved slots leave no id for a piece: `vocab_size` is {self.vocab_size:,}",
                 hint=f"--vocab-size {taken + 8000}, or fewer --reserved",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _preset_is_heard(self, info: ValidationInfo) -> TrainRecipe:
+        # A folder of an older koktok may hold a preset that its model never heard; it loads for ever.
+        usual = type(self).model_fields["preset"].default
+        heard = (self.model, self.backend) == ("unigram", "koktok")
+        if self.preset != usual and not heard and not (info.context or {}).get("stored"):
+            raise RecipeError(
+                f"`preset` is for koktok's own unigram trainer, not for {self.model} of the backend {self.backend}",
+                hint="--model unigram --backend koktok; --share moves the cuts of bpe",
             )
         return self
 

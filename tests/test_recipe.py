@@ -132,3 +132,12 @@ def test_a_model_that_cannot_be_says_why(values: dict[str, object], message: str
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"none\.toml` cannot be read"):
         Recipe.load(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("ignoring", [{"model": "bpe"}, {"backend": "spm"}])
+def test_a_preset_that_the_trainer_would_ignore_is_refused_but_loads_from_a_folder(ignoring: dict[str, str]) -> None:
+    with pytest.raises(RecipeError, match="`preset` is for koktok's own unigram trainer"):
+        Recipe().changed(preset="aligned", **ignoring)
+    stored = Recipe.build({"train": {"preset": "aligned", **ignoring}}, stored=True)
+    assert stored.train.preset == "aligned"
+    assert Recipe().changed(**ignoring).train.preset == "balanced"

@@ -122,7 +122,7 @@ class Training:
     """
 
     tokenizer: Tokenizer
-    reading: Reading
+    reading: Reading = field(repr=False)  # holds sentences of the text
     segmented: SegmentedCounts
     seconds: dict[str, float] = field(default_factory=dict)
     asked: int = 0
