@@ -349,7 +349,7 @@ def test_no_hangul_no_sizes_no_slots(tmp_path: Path) -> None:
     slots.write_text("0\n1\n")
     with pytest.raises(ArtifactError, match="in tiktoken an id is a rank"):
         write.extended(base, learnt(base, 2)[0], 2, fill=str(slots))
-    with pytest.raises(ArtifactError, match="is no extension"):
+    with pytest.raises(ArtifactError, match=r"extension\.json` cannot be read"):
         write.read_extension(tmp_path)
 
 
