@@ -115,6 +115,8 @@ class Texts:
             first = self.data[self.begins[full]]
             marked[full] = first == ord(" ")
             doubtful[full] |= fragile[first] | (first & 0xF800 == 0xD800)
+            if normalizer.folds.repeats or normalizer.folds.spaces:  # the first of a run may be what is dropped
+                doubtful[full] |= first == self.data[self.begins[full] + 1]
         for i in np.flatnonzero(doubtful).tolist():
             normal = normalizer(self.text(i))
             blank[i], marked[i] = not normal, prefix == "first" and normal[:1] == " "
