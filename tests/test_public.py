@@ -50,8 +50,6 @@ def test_names_of_files_are_no_text(tmp_path: Path) -> None:
             koktok.train(wrong, **SMALL)
     with pytest.raises(InputError, match="among paths"):
         koktok.train([file, "나는 집에 간다."], **SMALL)
-    with pytest.raises(InputError):
-        koktok.train(str(file), **SMALL)
     with pytest.raises(UsageError, match="no tokenizer"):
         koktok.evaluate([], file)
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import ArtifactError, visible
+from koktok.errors import visible
 from koktok.instances.masking import IGNORED
-from koktok.instances.packing import arrow
-from koktok.instances.write import manifest_of
+from koktok.instances.write import manifest_of, record_batches
 
 Token = tuple[str, str]
 """What is shown, and its part: text, special, mask (the label stands behind `←`), random, kept."""
@@ -24,21 +23,13 @@ def rows_of(folder: str | Path, n: int) -> Iterator[dict[str, Any]]:
     ArtifactError
         When it is none, or a shard is damaged.
     """
-    pa = arrow()
-    manifest = manifest_of(folder)
-    for shard in manifest["shards"]:
-        path = Path(folder) / f"{shard['name']}.arrow"
-        try:
-            with pa.memory_map(str(path)) as file:
-                reader = pa.ipc.open_file(file)
-                for i in range(reader.num_record_batches):
-                    for row in reader.get_batch(i).slice(0, n).to_pylist():
-                        yield row
-                        n -= 1
-                    if n <= 0:
-                        return
-        except (OSError, pa.ArrowInvalid) as error:
-            raise ArtifactError(f"`{path}` is damaged: {error}", hint="koktok instances TOKENIZER TEXT ...") from error
+    for shard in manifest_of(folder)["shards"]:
+        for batch in record_batches(folder, shard):
+            for row in batch.slice(0, n).to_pylist():
+                yield row
+                n -= 1
+            if n <= 0:
+                return
 
 
 def tokens_of_row(folder: str | Path, row: dict[str, Any]) -> list[Token]:

@@ -6,7 +6,6 @@ This file adds: counts over all shards, a batch at a time, so that memory does n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from koktok.instances.masking import IGNORED
-from koktok.instances.packing import arrow
-from koktok.instances.write import manifest_of
+from koktok.instances.write import manifest_of, record_batches
 
 BINS = 8
 """Parts of the length in the histogram."""
@@ -113,17 +111,9 @@ def statistics_of(folder: str | Path) -> InstanceStatistics:
     found.uses = np.zeros(manifest["vocab_size"], np.int64)
     found.ordinary = int(tables.ordinary.sum())
     for shard in manifest["shards"]:
-        for batch in _batches(folder, shard):
+        for batch in record_batches(folder, shard):
             _count(batch, tables, found, found.epochs[shard["epoch"]])
     return found
-
-
-def _batches(folder: str | Path, shard: dict[str, Any]) -> Iterator[Any]:
-    """The record batches of a shard of instances, mapped."""
-    pa = arrow()
-    with pa.memory_map(str(Path(folder) / f"{shard['name']}.arrow")) as file:
-        reader = pa.ipc.open_file(file)
-        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
 class _Tables:

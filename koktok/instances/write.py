@@ -8,6 +8,7 @@ rows are, `manifest.json` what they were made from.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -198,6 +199,18 @@ def manifest_of(folder: str | Path) -> dict[str, Any]:
             f"the manifest of `{folder}` has a shard of another epoch than its {found.epochs}", hint=hint
         )
     return manifest
+
+
+def record_batches(folder: str | Path, shard: dict[str, Any]) -> Iterator[Any]:
+    """The record batches of a shard of instances, mapped; an ArtifactError where the file is damaged."""
+    pa = arrow()
+    path = Path(folder) / f"{shard['name']}.arrow"
+    try:
+        with pa.memory_map(str(path)) as file:
+            reader = pa.ipc.open_file(file)
+            yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ArtifactError(f"`{path}` is damaged: {error}", hint="koktok instances TOKENIZER TEXT ...") from error
 
 
 def _write_shard(path: Path, made: Instances, first: int, last: int) -> None:

@@ -20,8 +20,6 @@ from koktok.metrics import Definition, Difference, Value
 FORMAT: Final = "koktok-report"
 SPEED_FORMAT: Final = "koktok-speed"
 VERSION: Final = 3
-READABLE: Final = (1, 2, 3)
-"""What versions 2 and 3 add has a default; what 3 has at another place is put there (`_upgraded`)."""
 
 
 def _without_manifest(folder: Path) -> tuple[str, ...]:
@@ -167,32 +165,19 @@ class Report(_Frozen):
             raise ArtifactError(f"a report is JSON, and this is not: {error}") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ArtifactError(f"this JSON is no report of koktok: it has no `format: {FORMAT}`")
-        if data.get("version") not in READABLE:
+        if data.get("version") != VERSION:
             raise ArtifactError(
                 f"this report has version {data.get('version')!r}, this koktok reads version {VERSION}",
                 hint="pip install --upgrade koktok",
             )
         try:
-            return cls.model_validate(data if data["version"] == VERSION else _upgraded(data))
-        except (ValidationError, KeyError, TypeError, AttributeError) as error:
+            return cls.model_validate(data)
+        except ValidationError as error:
             raise ArtifactError(f"this report is broken: {error}") from error
 
     def measure(self, name: str) -> Definition | None:
         """The column of this name, if it was measured."""
         return next((measure for measure in self.measures if measure.name == name), None)
-
-
-def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
-    """A report of version 1 or 2 as version 3 has it: names of metrics, and the differences of a row in the row."""
-    measures = [{**m, "name": m["key"], "pitfalls": m.get("pitfall", "")} for m in data["measures"]]
-    rows = {row["number"]: {**row, "differences": {}} for row in data["rows"]}
-    for one in data.get("comparisons", []):
-        rows[one["row"]]["differences"][one["measure"]] = one["difference"]
-    kept = {key: value for key, value in data.items() if key != "comparisons"}
-    return kept | {
-        "measures": [{k: v for k, v in m.items() if k not in ("key", "pitfall")} for m in measures],
-        "rows": [*rows.values()],
-    }
 
 
 class SpeedRow(_Frozen):

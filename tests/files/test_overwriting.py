@@ -101,16 +101,6 @@ def test_the_same_command_on_another_text_is_told_before_the_work(
     assert state(tmp_path / "out") != before
 
 
-def test_a_page_of_statistics_replaces_no_file_of_others(trained: Trained, tmp_path: Path) -> None:
-    works = ("instances", trained(), NEWS, "--segmenter", "whitespace", "-q", "--out", tmp_path / "made")
-    assert run(*works).exit_code == 0
-    words = ("instances", "stats", tmp_path / "made", "--out", tmp_path / "page.html")
-    assert (run(*words).exit_code, run(*words).exit_code) == (0, 0)
-    (tmp_path / "page.html").write_text("mine")
-    assert "was not written by koktok" in str(run(*words, "--force").exception)
-    assert (tmp_path / "page.html").read_text() == "mine"
-
-
 def test_token_files_of_another_text_are_not_taken_for_these(trained: Trained, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("나는 집에\n", encoding="utf-8")

@@ -27,7 +27,7 @@ LARGE = 10_000
 RECIPES: dict[str, dict[str, Any]] = {
     "prefix-unigram": {"pretokenize": {"prefix_space": True}},
     "prefix-bpe": {"train": {"model": "bpe"}, "special": {"style": "t5"}},
-    "prefix-jamo": {"jamo": True, "special": {"style": "roberta"}},
+    "prefix-jamo": {"jamo": True, "special": {"style": "roberta", "trim_offsets": False}},
 }
 """What format 2 writes in another way than format 1, of which there is a folder of every kind."""
 

@@ -213,9 +213,9 @@ def test_what_wants_an_analyser_is_reported_and_not_imported(tmp_path: Path) -> 
         sentence_iterator=iter(lines), model_prefix=str(tmp_path / "m"), vocab_size=12, user_defined_symbols=["▃"],
         minloglevel=2,
     )  # fmt: skip
-    assert isinstance(open_spec(str(tmp_path / "m.model")), Adapted)
+    assert isinstance(open_spec(f"sp:{tmp_path / 'm.model'}#mecab"), Adapted)
     with pytest.raises(UsageError, match=r"input segmented by MeCab-ko .*\nhint: koktok report "):
-        import_tokenizer(tmp_path / "m.model")
+        import_tokenizer(f"sp:{tmp_path / 'm.model'}#mecab")
 
 
 def test_a_list_of_characters_is_no_wordpiece(tmp_path: Path) -> None:

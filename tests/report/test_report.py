@@ -141,16 +141,6 @@ def test_json_comes_back_and_has_a_version() -> None:
         Report.from_json(json.dumps(data | {"surprise": 1}))
 
 
-def test_reports_of_version_1_are_read() -> None:
-    old = (ROOT / "eval" / "reports" / "2026-11-21-quick.json").read_text(encoding="utf-8")
-    report = Report.from_json(old)
-    assert report.version == 1
-    assert any(row.differences for row in report.rows)
-    assert all(measure.name and measure.pitfalls for measure in report.measures if measure.name == "fertility")
-    assert "p =" not in to_markdown(report)
-    Page(to_html(report))
-
-
 def test_a_figure_that_is_none_never_gets_into_json() -> None:
     row = example().rows[0].model_copy(update={"scores": {"fertility": Value(float("nan"))}})
     with pytest.raises(ArtifactError, match="finite"):
