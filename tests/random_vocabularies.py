@@ -57,6 +57,17 @@ def random_recipe(rng: random.Random, kind: ModelKind) -> Recipe:
     return Recipe().changed(**changes)
 
 
+def joined_everywhere(parts: list[str], left: str, right: str) -> list[str]:
+    """The parts of a text with every pair of these neighbours joined, from the left."""
+    joined: list[str] = []
+    for part in parts:
+        if joined and (joined[-1], part) == (left, right):
+            joined[-1] += part
+        else:
+            joined.append(part)
+    return joined
+
+
 def random_pieces(rng: random.Random, text: list[str], most: int = 60) -> list[str]:
     """Joins of the symbols of a text: of its neighbours, as a trainer learns them, of any two pieces, or cut out of it."""
     pieces: dict[str, None] = {}
@@ -66,13 +77,7 @@ def random_pieces(rng: random.Random, text: list[str], most: int = 60) -> list[s
         if way < 0.6 and len(parts) > 2:
             at %= len(parts) - 1
             left, right = parts[at], parts[at + 1]
-            joined: list[str] = []
-            for part in parts:
-                if joined and (joined[-1], part) == (left, right):
-                    joined[-1] += part
-                else:
-                    joined.append(part)
-            parts = joined
+            parts = joined_everywhere(parts, left, right)
         elif way < 0.8:
             left, right = rng.choice(symbols), rng.choice(symbols)
         else:

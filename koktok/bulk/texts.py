@@ -108,8 +108,8 @@ class Texts:
         >>> texts.data[texts.begins[3] : texts.ends[3]].tolist() == [0x20, MARK_UNIT, 0x20, ord("가")]
         True
         """
-        blank, full = self.begins == self.ends, self.begins < self.ends
-        marked, doubtful, dropped = (np.zeros(len(self), np.bool_) for _ in range(3))
+        full = self.begins < self.ends
+        spaced, marked, doubtful = full.copy(), np.zeros(len(self), np.bool_), np.zeros(len(self), np.bool_)
         _look(self.data, self.begins, self.ends, fragile, doubtful)
         if prefix == "first":
             first = self.data[self.begins[full]]
@@ -118,10 +118,9 @@ class Texts:
             if normalizer.folds.repeats or normalizer.folds.spaces:  # the first of a run may be what is dropped
                 doubtful[full] |= first == self.data[self.begins[full] + 1]
         for i in np.flatnonzero(doubtful).tolist():
-            normal = normalizer(self.text(i))
-            blank[i], marked[i] = not normal, prefix == "first" and normal[:1] == " "
-            dropped[i] = next(iter(normalizer.align(self.text(i)).starts), -1) != 0
-        spaced = ~blank & ~dropped if prefix == "first" else ~blank
+            aligned = normalizer.align(self.text(i))
+            marked[i] = prefix == "first" and aligned.normal[:1] == " "
+            spaced[i] = bool(aligned.normal) and (prefix == "each" or aligned.starts[0] == 0)
         if prefix == "first" and self.closes is not None:
             # Only the part that a document begins with, and not what is behind a special token.
             firsts = np.concatenate([np.zeros(1, np.int64), self.closes[:-1]])

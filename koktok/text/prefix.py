@@ -36,9 +36,8 @@ def with_prefix(normal: str, prefix: Prefix, *, first: bool = True) -> str:
     return f" {marked}" if first else marked
 
 
-def without_prefix(text: str, prefix: Prefix) -> str:
-    """What was put there is taken away."""
-    if not prefix:
-        return text
-    text = text.removeprefix(" ")
+def without_prefix(text: str, prefix: Prefix, *, first: bool = True) -> str:
+    """A decoded text, or a later part of one, without what `with_prefix` put there."""
+    if prefix and first:
+        text = text.removeprefix(" ")
     return text.replace(SPACE_MARK, "") if prefix == "first" else text

@@ -290,8 +290,8 @@ class Stream:
         """`text`, without what was put before it."""
         if not self._prefix or not text:
             return text
-        begun, self._first = not self._first, False
-        return without_prefix(f" {text}" if begun else text, self._prefix)
+        first, self._first = self._first, False
+        return without_prefix(text, self._prefix, first=first)
 
     def _settled(self, text: str) -> str:
         """`text` behind what was open, without what is open now."""

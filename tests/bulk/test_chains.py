@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from random_vocabularies import joined_everywhere
 
 from koktok.bulk.chains import _DOUBT, _pair, solve_bpe, solve_bpe_by_joins
 from koktok.bulk.solvers import Solver
@@ -30,13 +31,7 @@ def learnt(rng: random.Random, parts: list[str], n: int) -> list[str]:
         at = rng.randrange(len(parts) - 1)
         left, right = parts[at], parts[at + 1]
         found += [left + right] * (left + right not in found)
-        joined: list[str] = []
-        for part in parts:
-            if joined and (joined[-1], part) == (left, right):
-                joined[-1] += part
-            else:
-                joined.append(part)
-        parts = joined
+        parts = joined_everywhere(parts, left, right)
     return found
 
 
