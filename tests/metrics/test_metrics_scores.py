@@ -163,14 +163,18 @@ def test_the_bootstrap_has_the_known_standard_error() -> None:
 def test_the_interval_of_nine_documents_covers_what_it_says() -> None:
     """Percentiles of the same resamples cover 89 %."""
     rng = np.random.default_rng(7)
-    inside = 0
+    inside = between = 0
     for k in range(600):
         found = Table({"x": rng.normal(size=9), "n": np.ones(9)}, np.arange(9))
+        (drawn,) = found.draws(400, k)
+        low, high = np.percentile(drawn.sums["x"], [2.5, 97.5])
+        between += low <= 0 <= high
         value = found.measure({"mean": lambda s: s["x"] / s["n"]}, 400, k)["mean"]
         assert value.low is not None
         assert value.high is not None
         inside += value.low <= 0 <= value.high
     assert 0.93 <= inside / 600 <= 0.97
+    assert 0.87 <= between / 600 <= 0.91
 
 
 def test_the_corpus_with_few_units_decides_the_degrees_of_freedom() -> None:
