@@ -62,22 +62,6 @@ class Blocklist:
     is that word, with or without a space before it), `!word` (an innocent word that contains a refused one: 시발점), `/regex/`,
     and `# comment`.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        The list. The order does not matter.
-    personal : iterable of str
-        Names of patterns in `PERSONAL`.
-    junk : iterable of str
-        Names of patterns in `JUNK`.
-
-    Raises
-    ------
-    UsageError
-        For an unknown name of a pattern; lists the known ones.
-    InputError
-        For a regular expression that does not compile; names it.
-
     Examples
     --------
     >>> blocked = Blocklist(["멍청", "!멍청이꽃", "=바보", "/ㅅ+ㅂ/"], personal=["telephone"])
@@ -120,13 +104,7 @@ class Blocklist:
 
     @classmethod
     def load(cls, path: str | Path, personal: Iterable[str] = ()) -> Blocklist:
-        """The blocklist of a UTF-8 file, a line an entry.
-
-        Raises
-        ------
-        InputError
-            When the file cannot be read as UTF-8 text.
-        """
+        """The blocklist of a UTF-8 file, a line an entry."""
         try:
             text = read_bounded(Path(path), _MOST_LIST, "a blocklist").decode("utf-8-sig")
         except (ArtifactError, UnicodeDecodeError) as error:
@@ -142,13 +120,7 @@ class Blocklist:
         return cls(lines, personal)
 
     def refuses(self, piece: str) -> str | None:
-        """Why this piece is refused, or None where it may stand.
-
-        Parameters
-        ----------
-        piece : str
-            Plain text, spaces as spaces; no byte spelling.
-        """
+        """Why this piece is refused, or None where it may stand."""
         if self.lines:
             folded = _fold(piece)
             if folded.strip() in self._exact:

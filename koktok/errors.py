@@ -54,15 +54,6 @@ def visible(text: str) -> str:
 def did_you_mean(name: str, known: Iterable[str], shown: str = "{}") -> str:
     """A question after the known name that is most like a wrong one; "" where none is like it.
 
-    Parameters
-    ----------
-    name : str
-        What came.
-    known : iterable of str
-        What it may have meant.
-    shown : str
-        How the name is to be typed, with ``{}`` in its place.
-
     Examples
     --------
     >>> did_you_mean("dmeo", ["demo", "mini"], "corpus:{}")

@@ -205,11 +205,6 @@ def split_cuts(text: str, cuts: Iterable[Cut]) -> list[int]:
     A cut is an offset of `text`, or ``(i, "coda")``: inside syllable i, between its vowel and its final, where a fused
     morpheme begins.
 
-    Raises
-    ------
-    InputError
-        For a cut outside the text, or before a final that is not there.
-
     Examples
     --------
     >>> split_cuts("갔다", [1, (0, "coda")])

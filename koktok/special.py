@@ -88,30 +88,7 @@ _UNKNOWN_IN_SENTENCEPIECE = ("unigram", "unigram-em", "bpe")
 
 @dataclass(frozen=True)
 class Style:
-    """Everything about special tokens that is no id.
-
-    Parameters
-    ----------
-    specials : tuple of str
-        Special tokens in the order of their ids.
-    roles : mapping of str to str
-        Role of transformers (`bos_token` ...) to token.
-    template : str
-        Name of one of `TEMPLATES`.
-    model_max_length : int
-        Longest input in tokens; transformers warns above it, and cuts there when asked to truncate.
-    padding_side, truncation_side : "left" or "right"
-    token_types : bool
-        Whether a model of the family takes `token_type_ids`.
-    lstrip : tuple of str
-        Tokens that take the white space before them: behind a mask stands a word *with* its space.
-    trim_offsets : bool
-        Whether offsets leave out the white space at the edges of a token.
-    tail : tuple of str
-        Special tokens whose ids must be the last ones of all.
-    chat_template : str
-        Jinja source, or nothing.
-    """
+    """Everything about special tokens that is no id."""
 
     specials: tuple[str, ...]
     roles: Mapping[str, str]
@@ -127,11 +104,6 @@ class Style:
 
     def around(self, *, pair: bool = False) -> list[tuple[str, int]]:
         """The template as (token, type id); the texts are "A" and "B".
-
-        Raises
-        ------
-        ArtifactError
-            When no special token has a role that the template wants.
 
         Examples
         --------
@@ -249,25 +221,6 @@ def cut_at(
 ) -> list[tuple[int, int, str]]:
     """A text cut at the special tokens that it may spell, before normalization, the longest first as in Hugging Face.
 
-    Parameters
-    ----------
-    allowed : collection of str, or "all"
-        What is read as a special token; anything else stays text.
-    known : collection of str
-        All special tokens that there are.
-    lstrip : collection of str
-        Those that take the white space before them.
-
-    Returns
-    -------
-    list of (int, int, str)
-        Start, end, and the special token, or '' for text.
-
-    Raises
-    ------
-    InputError
-        When something is allowed that is no special token.
-
     Examples
     --------
     >>> cut_at("가 <s>나", ["<s>"], ["<s>", "</s>"])
@@ -294,11 +247,6 @@ def cut_at(
 def special_tokens(given: Any, known: Collection[str], option: str) -> list[str]:
     """`given` as a list of special tokens.
 
-    Raises
-    ------
-    InputError
-        When it is none, or one of them is no special token; names those that there are.
-
     Examples
     --------
     >>> special_tokens("</s>", ["</s>"], "after")
@@ -323,11 +271,6 @@ def special_tokens(given: Any, known: Collection[str], option: str) -> list[str]
 def chat_template(name: str) -> str:
     """Jinja source of a preset, or the text itself where it is a template.
 
-    Raises
-    ------
-    RecipeError
-        When it is neither.
-
     Examples
     --------
     >>> chat_template("chatml")[:13]
@@ -350,13 +293,6 @@ def chat_template(name: str) -> str:
 
 def tokens_of(style: StyleName, model: str = "unigram", chat: str = "") -> tuple[str, ...]:
     """The special tokens that a style and a chat template bring, without the tail.
-
-    Parameters
-    ----------
-    model : str
-        An unknown token is added where this model wants one and the style has none.
-    chat : str
-        Preset or Jinja source; the tokens of a template of your own are yours to list.
 
     Examples
     --------
@@ -425,15 +361,6 @@ def style_for(
 ) -> Style:
     """A style as it is for the special tokens that are there, with a user's own wishes.
 
-    Parameters
-    ----------
-    specials : iterable of str, optional
-        All special tokens; the style's own where it is left out.
-    template, model_max_length, padding_side, truncation_side, trim_offsets : optional
-        In place of the style's.
-    chat : str
-        Preset or Jinja source.
-
     Examples
     --------
     >>> style_for("plain", ["<pad>", "</s>"], template="eos").frame
@@ -487,13 +414,6 @@ def reserved_slots(n: int, taken: Iterable[str] = (), *, first: int = 0) -> tupl
 
 def fill(vocab: Vocab, multiple: int, tail: Sequence[str] = ()) -> Vocab:
     """The vocabulary with reserved slots up to the next multiple of a size: matrix products like rows in 64s.
-
-    Parameters
-    ----------
-    multiple : int
-        1 changes nothing.
-    tail : sequence of str
-        Special tokens that stay at the end.
 
     Examples
     --------

@@ -75,20 +75,7 @@ UNKNOWN = ("[UNK]", "<unk>")
 
 @dataclass(frozen=True, slots=True)
 class KindRow:
-    """What sets a kind of vocabulary apart.
-
-    Parameters
-    ----------
-    hugging_face : str
-        The model of tokenizer.json that runs it; '' where none does.
-    bytewise : bool
-        Whether pieces are spelled in bytes, with `BYTE_CHARS`.
-    marked : bool
-        Whether pieces that continue a word begin with `MARK`.
-    unknown : bool
-        Whether it reads whole words, and needs a token for unknown ones (of bytes: because Hugging Face asks for its name).
-        Then not every text comes back.
-    """
+    """What sets a kind of vocabulary apart."""
 
     hugging_face: Literal["Unigram", "BPE", "WordPiece", "WordLevel", ""] = ""
     bytewise: bool = False
@@ -130,10 +117,6 @@ SPARE_IDS = 100_000
 
 def check_sparse(ids: Collection[int], where: str) -> None:
     """Refuse ids that go far beyond their number: whatever is listed by id would fill the memory.
-
-    Raises
-    ------
-    ArtifactError
 
     Examples
     --------
@@ -238,24 +221,6 @@ def readable_bytes(raw: bytes) -> str:
 @dataclass(frozen=True, repr=False)
 class Vocab:
     """A trained vocabulary, frozen.
-
-    Parameters
-    ----------
-    kind : str
-        Which model reads it, see `ModelKind`.
-    pieces : tuple of str
-        Without bytes and specials, in id order; every character of a piece is a piece (but in word vocabularies).
-    scores : tuple of float
-        Unigram only: at most 0, multiples of `SCORE_STEP`, as long as `pieces`. Empty for BPE, whose rank is the order.
-    specials : tuple of str
-        Special and reserved tokens, in id order, behind the pieces.
-    byte_fallback : bool
-        Whether unknown characters become bytes (then nothing is ever unknown).
-
-    Raises
-    ------
-    ArtifactError
-        When the order, the scores or the alphabet break the rules above.
 
     Examples
     --------
@@ -449,13 +414,7 @@ class Vocab:
 
     @property
     def unknown_id(self) -> int:
-        """The id of the unknown token.
-
-        Raises
-        ------
-        KeyError
-            When there is none: vocabularies with byte fallback need none.
-        """
+        """The id of the unknown token."""
         return self.special_ids[next((token for token in UNKNOWN if token in self.special_ids), UNKNOWN[0])]
 
     @cached_property
@@ -511,13 +470,7 @@ class Vocab:
         return frozenset(piece for piece in self.ids if len(piece) == 1)
 
     def id_of(self, piece: str) -> int:
-        """The id of a piece or special token.
-
-        Raises
-        ------
-        KeyError
-            When it is neither.
-        """
+        """The id of a piece or special token."""
         return self.ids[piece] if piece in self.ids else self.special_ids[piece]
 
     def digest(self) -> str:

@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 class TokenArray:
     """Ids of documents, one after the other.
 
-    Parameters
-    ----------
-    ids : ndarray of uint16 or uint32, shape (tokens,)
-    offsets : ndarray of int64, shape (documents + 1,)
-        Document i is ``ids[offsets[i]:offsets[i + 1]]``.
-
     Examples
     --------
     >>> tokens = TokenArray(np.array([5, 6, 7], np.uint16), np.array([0, 2, 3]))
@@ -82,11 +76,6 @@ class TokenArray:
 def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:
     """The numpy type for the ids of a vocabulary: uint16 where they fit, else uint32, or the one that was asked for.
 
-    Raises
-    ------
-    UsageError
-        When the wanted type is no integer type, or too small for the vocabulary.
-
     Examples
     --------
     >>> id_type(32_000), id_type(100_000), id_type(32_000, "int64")
@@ -106,11 +95,6 @@ def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:
 
 def checked_flat(ids: Any, offsets: Any, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Flat ids and the places of documents, if they fit each other and a vocabulary of that size.
-
-    Raises
-    ------
-    InputError
-        When they do not.
 
     Examples
     --------

@@ -46,11 +46,6 @@ _FACTOR, _SHIFT = np.uint64(0x2545F4914F6CDD1D), np.uint64(32)
 def joins_of(trie: Trie, first_id: int) -> NDArray[np.int64]:
     """All splits of the pieces of a trie into two pieces, as a hash table: left, right and joined id in one word (0 is free).
 
-    Raises
-    ------
-    InputError
-        For more ids than a word holds.
-
     Examples
     --------
     >>> from koktok.vocab import Vocab
@@ -246,25 +241,7 @@ def solve_bpe_by_joins(  # type: ignore[no-untyped-def]
 def chain_of(
     trie: Trie, first_id: int, all_joins: NDArray[np.int64], *, bytewise: bool, letters: bool
 ) -> tuple[Any, ...] | None:
-    """What the chain wants to know of a vocabulary; None where a piece is made of one with a higher rank.
-
-    Returns
-    -------
-    walk : ndarray of int64, shape (2 · nodes,)
-        The cell of each node, and behind it the piece that ends there and is ever made, or -1.
-    shorter : ndarray of int32, shape (ids,)
-        The longest such piece that the piece of an id begins with, or -1.
-    sizes : ndarray of int32, shape (ids,)
-        Symbols of each piece.
-    lefts, rights : ndarray of int32, shape (ids,)
-        What the last join of each piece joins; -1 for a single symbol.
-    joins : ndarray of int64
-        As `joins_of`, of these joins alone. No other split of a piece is ever joined: parts that are neighbours in a text
-        were so in the piece as a text of its own.
-    whole, spaced : ndarray of int32, shape (65536,)
-    doubtful : ndarray of bool
-        See `_characters_of`.
-    """
+    """What the chain wants to know of a vocabulary; None where a piece is made of one with a higher rank."""
     n_symbols = np.diff(trie.offsets)
     single = trie.ids[1 : int(trie.symbols.max(initial=0)) + 1]
     if n_symbols.max(initial=0) > _LONGEST or (single < 0).any():  # or a symbol is no piece

@@ -44,13 +44,6 @@ _SLACK = 8
 class Decoder:
     r"""A vocabulary, ready to decode in bulk.
 
-    Parameters
-    ----------
-    letters : bool
-        Whether pieces are spelled in conjoining jamo.
-    prefix : Prefix
-        What was put before a text and is taken away.
-
     Examples
     --------
     >>> decoder = Decoder(Vocab.unigram({"가": -1.0, "나": -2.0}))

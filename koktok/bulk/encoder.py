@@ -49,17 +49,6 @@ batches, and one of two threads has three."""
 class Encoder:
     """What a tokenizer is made of, ready for bulk; keeps what it solved from call to call.
 
-    Parameters
-    ----------
-    lstrip : collection of str
-        Special tokens that take the white space before them.
-    prefix : Prefix
-        What stands before a text; see `koktok.text.prefix`.
-    table_bytes : int
-        Bound of the table of one thread.
-    marking : callable, optional
-        Given the solver, returns one that writes more into each id than the id (see `koktok.instances.borders`).
-
     Examples
     --------
     >>> from koktok.text.pretokenize import Pattern
@@ -125,15 +114,7 @@ class Encoder:
         before: Sequence[int] = (),
         after: Sequence[int] = (),
     ) -> TokenArray:
-        """Ids of many documents; see `Tokenizer.encode_ids`.
-
-        Parameters
-        ----------
-        texts, threads, dtype, allowed_special
-            As there.
-        before, after : sequence of int
-            Ids that every document begins and ends with.
-        """
+        """Ids of many documents; see `Tokenizer.encode_ids`."""
         found = self.stream(
             texts, threads=threads, dtype=dtype, allowed_special=allowed_special, before=before, after=after
         )
@@ -286,13 +267,7 @@ def _arrange(  # type: ignore[no-untyped-def]
 
 
 def workers_of(threads: int | None) -> int:
-    """How many threads: as many as the process may use cores, where none are named.
-
-    Raises
-    ------
-    UsageError
-        For less than one, and for what is no whole number.
-    """
+    """How many threads: as many as the process may use cores, where none are named."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:

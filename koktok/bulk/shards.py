@@ -63,26 +63,14 @@ _MEGATRON_TYPES = {"uint16": 8, "int32": 4}
 
 @dataclass(frozen=True, slots=True)
 class TokenFiles:
-    """A folder that `write_token_files` wrote; its shards are mapped, not read.
-
-    Parameters
-    ----------
-    manifest : dict
-        The content of manifest.json.
-    """
+    """A folder that `write_token_files` wrote; its shards are mapped, not read."""
 
     folder: Path
     manifest: dict[str, Any]
 
     @classmethod
     def open(cls, folder: str | Path) -> TokenFiles:
-        """The folder at a path.
-
-        Raises
-        ------
-        ArtifactError
-            When it is no folder of token files, or of a newer koktok.
-        """
+        """The folder at a path."""
         path = Path(folder)
         hint = "koktok encode TOKENIZER FILES --format npy --out FOLDER"
         return cls(path, read_manifest(path, "layout", LAYOUT, wrong="holds no token files", hint=hint))
@@ -130,41 +118,7 @@ def write_token_files(
     tell: Tell | None = None,
     force: bool = False,
 ) -> TokenFiles:
-    """Encode sources into a folder; goes on where a run that was stopped has left off.
-
-    Parameters
-    ----------
-    tokenizer : Tokenizer, or another like it
-    sources : Source or sequence of Source
-    out : str or Path
-        A folder that is not there yet, or empty.
-    format : {"npy", "arrow", "bin"}
-        See the module.
-    shard_tokens : int
-        A shard ends with the document that brings it to this many ids.
-    documents : {"records", "files"}
-        What a document is: a line or record, or a file.
-    before, after : sequence of str
-        Special tokens around every document.
-    threads : int, optional
-        The default is one for each core; the files are the same for any number.
-    report : ReadReport, optional
-        Filled in while reading.
-    tell : callable, optional
-        Called with ("encode", bytes read, all bytes or None).
-    force : bool
-        Whether another folder of this kind that koktok wrote there may be replaced.
-
-    Raises
-    ------
-    UsageError
-        When something else is at that place, or another run has left its shards there.
-    InputError
-        When the text cannot be read, or is not what the finished shards were made from; when another process writes
-        there, or the disk is full.
-    MissingExtraError
-        For Arrow without pyarrow.
-    """
+    """Encode sources into a folder; goes on where a run that was stopped has left off."""
     if format not in get_args(Format):
         raise UsageError(f"`{format}` is no format of token files", hint=f"--format {' or '.join(get_args(Format))}")
     if shard_tokens < 1:
@@ -279,21 +233,7 @@ def _write_shards(
 
 
 def behind(batches: Iterator[AnyBatch], notes: Checkpoint, counted: str) -> Iterator[AnyBatch | list[str]]:
-    """What follows the texts of finished shards, once it is seen that they are those that were encoded.
-
-    Parameters
-    ----------
-    batches : iterator of list of str, or of bytes with a line for each text
-    notes : Checkpoint
-        Of shards with a `text_sha256`.
-    counted : str
-        The key under which a shard says how many texts it was made from.
-
-    Raises
-    ------
-    InputError
-        When the texts are others.
-    """
+    """What follows the texts of finished shards, once it is seen that they are those that were encoded."""
     for shard in notes.parts:
         digest, left = hashlib.sha256(), shard[counted]
         while left and (batch := next(batches, None)) is not None:
@@ -340,16 +280,7 @@ def _write_npy(stem: Path, tokens: TokenArray) -> None:
 
 
 def write_megatron(stem: Path, tokens: TokenArray, documents: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-    """Write `.bin` and `.idx` of sequences.
-
-    Parameters
-    ----------
-    stem : Path
-    tokens : TokenArray
-        uint16 or int32.
-    documents : ndarray of int64, shape (documents + 1,)
-        The sequences of document i are those from `documents[i]` to `documents[i + 1]`.
-    """
+    """Write `.bin` and `.idx` of sequences."""
     little = tokens.ids.astype(tokens.ids.dtype.newbyteorder("<"), copy=False)
     with stem.with_suffix(".bin").open("wb") as file:
         file.write(little.data)

@@ -37,15 +37,6 @@ _WORST = -(1 << 62)
 class Solver:
     """Pretokens to ids, in bulk.
 
-    Parameters
-    ----------
-    kernel : callable
-        Compiled.
-    constants : tuple
-        What the kernel reads of the vocabulary.
-    growth : int
-        Most ids that a unit of UTF-16 can become.
-
     Examples
     --------
     >>> from koktok.bulk.texts import CODEC
@@ -90,19 +81,7 @@ class Solver:
     def __call__(
         self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Ids of pretokens, and where those of each begin and end.
-
-        Parameters
-        ----------
-        data : ndarray of uint16
-            Valid UTF-16.
-        begins, ends : ndarray of int64, shape (pretokens,)
-
-        Returns
-        -------
-        ids : ndarray of int32
-        offsets : ndarray of int64, shape (pretokens + 1,)
-        """
+        """Ids of pretokens, and where those of each begin and end."""
         sizes = ends - begins
         ids = np.empty(int(sizes.sum()) * self.growth, np.int32)
         offsets = np.zeros(len(begins) + 1, np.int64)

@@ -48,13 +48,7 @@ _PLACE = (1 << _PLACE_BITS) - 1
 
 
 class WordTable:
-    """Units and their ids, for one thread.
-
-    Parameters
-    ----------
-    bound : int
-        Bytes that it may take; never less than what it begins with and what one block needs.
-    """
+    """Units and their ids, for one thread."""
 
     def __init__(self, bound: int = TABLE_BYTES) -> None:
         self.bound = bound
@@ -77,17 +71,7 @@ class WordTable:
     def look_up(
         self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """What is known of each unit, and which want to be solved.
-
-        Returns
-        -------
-        heads : ndarray of int64, shape (units,)
-            See the module.
-        jobs : ndarray of int64
-            Units to solve, in order: new ones, which `keep` waits for, and those that do not enter the table.
-        places : ndarray of int64
-            The entry of each job, or -1.
-        """
+        """What is known of each unit, and which want to be solved."""
         n = len(begins)
         if len(self) and not self._has_room(n):
             self._begin()

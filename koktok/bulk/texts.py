@@ -48,16 +48,6 @@ MARK_UNIT: Final = 0xDC00
 class Texts:
     r"""Documents, or what stands between their special tokens.
 
-    Parameters
-    ----------
-    data : ndarray of uint16
-        Valid UTF-16.
-    begins, ends : ndarray of int64, shape (parts,)
-    specials : ndarray of int32, shape (parts,), optional
-        The special token that a part is, or -1.
-    closes : ndarray of int64, shape (documents,), optional
-        How many parts stand before the end of each document; left out where every document is one part.
-
     Examples
     --------
     >>> texts = Texts.of(["가", "", "a\0b"])
@@ -93,11 +83,6 @@ class Texts:
 
     def prefixed(self, fragile: NDArray[np.bool_], normalizer: Normalizer, prefix: Prefix) -> Texts:
         r"""The same with what `with_prefix` puts before each text of which the normalizer leaves something.
-
-        Parameters
-        ----------
-        fragile : ndarray of bool
-            By code point: whether the normalizer may take it away.
 
         Examples
         --------
@@ -139,13 +124,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: list[str]) -> Texts:
-        """Documents from strings.
-
-        Raises
-        ------
-        InputError
-            For anything but a str, and for lone surrogates.
-        """
+        """Documents from strings."""
         n = len(texts)
         try:
             data = np.frombuffer("\0".join([*texts, _PADDING]).encode(CODEC), np.uint16)
@@ -169,11 +148,6 @@ class Texts:
     @classmethod
     def of_utf8(cls, data: NDArray[np.uint8], offsets: NDArray[np.int64], name: str) -> Texts:
         """Documents from UTF-8 and the places where they begin and end.
-
-        Raises
-        ------
-        InputError
-            For bytes that are no UTF-8; says that it was `name` that held them.
 
         Examples
         --------
@@ -230,22 +204,7 @@ class Texts:
         parts_of: Callable[[str], Parts] | None = None,
         special_ids: Mapping[str, int] | None = None,
     ) -> Iterator[Callable[[], Texts]]:
-        """Documents in runs of about `size` characters and at most so many documents, each made when it is called.
-
-        Parameters
-        ----------
-        texts : iterable of str, Blocks, or pyarrow.Array or ChunkedArray of strings
-        size, documents : int
-        parts_of : callable, optional
-            Cuts a text at special tokens.
-        special_ids : mapping, optional
-            Ids of these.
-
-        Raises
-        ------
-        InputError
-            For one str in place of many, for what is no text, and for nulls of Arrow.
-        """
+        """Documents in runs of about `size` characters and at most so many documents, each made when it is called."""
         if isinstance(texts, Blocks) and parts_of is None:
             for block in texts.batches:
                 if isinstance(block, list):

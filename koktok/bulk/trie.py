@@ -36,25 +36,7 @@ _TRIES = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trie:
-    """What compiled code needs to read pieces.
-
-    Parameters
-    ----------
-    symbols : ndarray of int32
-        Number of each code point (or byte), 0 where no piece has it. It is the node of that symbol alone, too.
-    cells : ndarray of int64
-        Of each node where its children are (upper half) and its parent (lower half; 0 is none).
-    inside : int
-        The node from which WordPiece's continued pieces start; 0 elsewhere.
-    ids : ndarray of int32, shape (nodes,)
-        The piece that ends at a node, or -1.
-    values : ndarray of int64, shape (nodes,)
-        Its score in steps of `SCORE_STEP`, so that sums are exact, or `NO_PIECE`.
-    depths : ndarray of int32, shape (nodes,)
-        Symbols from the start.
-    texts, offsets : ndarray
-        The symbols of all pieces, one after the other.
-    """
+    """What compiled code needs to read pieces."""
 
     symbols: NDArray[np.int32]
     cells: NDArray[np.int64]

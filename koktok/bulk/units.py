@@ -155,29 +155,7 @@ def _digits_from(data, at, end, marks):  # type: ignore[no-untyped-def]  # pragm
 def cut_units(  # type: ignore[no-untyped-def]
     data, begins, ends, state, marks, cuts, grouped, unit_begins, unit_ends, plain, closes
 ):  # pragma: no cover - compiled
-    """Units of documents, from where `state` says, until the documents or the room end.
-
-    Parameters
-    ----------
-    data : ndarray of uint16
-        Valid UTF-16.
-    begins, ends : ndarray of int64, shape (documents,)
-    state : ndarray of int64, shape (4,)
-        Document, place (-1: its beginning), digits of the number that go on from here, whether it is cut; updated.
-    marks, cuts : ndarray
-        See `marks_of` and `cuts_of`.
-    grouped : bool
-        Whether numbers are cut into threes.
-    unit_begins, unit_ends, plain : ndarray, shape (room,)
-        Filled: int64, int64, bool.
-    closes : ndarray of int64, shape (documents,)
-        Filled: how many units of this call stood before the end of each document that ended in this call.
-
-    Returns
-    -------
-    int
-        Units found.
-    """
+    """Units of documents, from where `state` says, until the documents or the room end."""
     document, at, left, cutting = state[0], state[1], state[2], state[3] != 0
     room, n = len(unit_begins), 0
     while document < len(begins):

@@ -81,23 +81,6 @@ def pairs(
 ) -> dict[str, T]:
     """The NAME=VALUE words of an option, by name; the last "=" divides, for tokens and files may hold others.
 
-    Parameters
-    ----------
-    option : str
-        As it is typed, for the error.
-    items : iterable of str, optional
-    value : callable
-        A word to a value, or ValueError.
-    wanted, example : str
-        For the error: what an item should be, and one that is right.
-    names : collection of str
-        The names that there are; any where there are none.
-
-    Raises
-    ------
-    UsageError
-        For an item without name, "=" or a right value, and for a name that comes twice.
-
     Examples
     --------
     >>> pairs("--special", ["<|a|>=7", "<=>=8"], whole_number, wanted="TOKEN=ID", example="<|a|>=7")
@@ -140,11 +123,6 @@ def whole_number(word: str) -> int:
 
 def size_of(text: str) -> int:
     """How many ids, as people type it: 32000, 32,000 or 32k.
-
-    Raises
-    ------
-    typer.BadParameter
-        When it is no whole number.
 
     Examples
     --------

@@ -31,13 +31,7 @@ BOUND_TO = 0.95
 
 
 def write_log(target: str, content: dict[str, Any]) -> None:
-    """A log as one line of JSON on stderr where `target` is "json", else into that file.
-
-    Raises
-    ------
-    UsageError, InputError
-        When there is a file that is no such log, or it cannot be written.
-    """
+    """A log as one line of JSON on stderr where `target` is "json", else into that file."""
     text = json.dumps(content, ensure_ascii=False)
     if target == "json":
         print(text, file=sys.stderr)

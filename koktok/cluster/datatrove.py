@@ -35,19 +35,7 @@ except ImportError:
 
 
 class KoktokCounter(PipelineStep):  # type: ignore[misc]
-    """Count the words of documents, which go on to the next step; `koktok count merge FOLDER/*.parquet` adds the ranks up.
-
-    Parameters
-    ----------
-    output_folder : str or DataFolder
-        Gets a count file for each rank, RANK.parquet.
-    name : str
-        Of the source; the rank follows it.
-    holdout : float
-        Share of the documents, by the SHA-256 of each, that is counted apart.
-    runs : bool
-        Count runs of words too, for superwords.
-    """
+    """Count the words of documents, which go on to the next step; `koktok count merge FOLDER/*.parquet` adds the ranks up."""
 
     name = "Count words"
     type = "koktok"
@@ -99,25 +87,7 @@ def _portions(data: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
-    """Datatrove's `DocumentTokenizer` with koktok's bulk encoder: the same `.ds`, `.index` and `.metadata`, byte for byte.
-
-    Parameters
-    ----------
-    output_folder : str or DataFolder
-    tokenizer : str or Path
-        A tokenizer's folder that every node sees.
-    eos_token : str, optional
-        Behind each document, in place of the tokenizer's template.
-    seed : int
-        Of the shuffling, which is the same in every run (datatrove's own default is not).
-    **options
-        As `DocumentTokenizer`: `local_working_dir`, `shuffle_documents`, `max_tokens_per_file`, and so on.
-
-    Raises
-    ------
-    UsageError
-        When masks of the loss are wanted, or the special token is none.
-    """
+    """Datatrove's `DocumentTokenizer` with koktok's bulk encoder: the same `.ds`, `.index` and `.metadata`, byte for byte."""
 
     name = "Tokenize"
     type = "koktok"
@@ -172,25 +142,7 @@ class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
 
 
 class KoktokInstances(PipelineStep):  # type: ignore[misc]
-    """Training instances of documents, which go on to the next step; of each rank what `koktok instances` makes of its text.
-
-    Parameters
-    ----------
-    output_folder : str or DataFolder
-        Gets a folder for each rank, RANK/shard-*.arrow and its manifest:
-        `load_dataset("arrow", data_files="FOLDER/*/shard-*.arrow")`.
-    tokenizer : str or Path
-        A tokenizer's folder that every node sees, trained or imported.
-    plan : Plan, optional
-        What instances are made.
-    **options
-        As `koktok.cluster.training_data.write_part`: `epochs`, `masked`, `sentences`, `segmenter`, `policy`.
-
-    Raises
-    ------
-    UsageError
-        For an option that is not known.
-    """
+    """Training instances of documents, which go on to the next step; of each rank what `koktok instances` makes of its text."""
 
     name = "Make instances"
     type = "koktok"

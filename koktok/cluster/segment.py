@@ -42,17 +42,6 @@ _KEPT: dict[tuple[str, str], Segmenter] = {}
 def words_to_analyse(text: Sequence[Source] | Iterable[Any], recipe: Recipe | None = None) -> list[str]:
     """The distinct words that a training asks the analyser about, without leading spaces, by code point.
 
-    Parameters
-    ----------
-    text : sequence of Source, or lines
-        As `koktok.train` takes it; count files, where the text is large.
-    recipe : Recipe, optional
-
-    Raises
-    ------
-    InputError
-        When the text cannot be read, or holds nothing to train on.
-
     Examples
     --------
     >>> words_to_analyse(["나는 집에", "2개"], Recipe().changed(holdout=0.0))
@@ -74,32 +63,7 @@ def segment_to_file(
     partitions: int | None = None,
     patience: float = PATIENCE,
 ) -> Lexicon:
-    """Analyse the words that a training will ask about into a lexicon, which `koktok train --lexicon` takes.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    text, recipe
-        As `words_to_analyse`.
-    out : str or Path
-        Parquet file on the driver's disk.
-    lexicon : str or Path, optional
-        One that is there already: its words are not asked again, but for those that were quarantined, and they stand in the
-        new one too. May be `out` itself.
-    user_dictionary : str, optional
-        Path of a dictionary for Kiwi; it is sent to the workers.
-    partitions : int, optional
-        Tasks; one for 20,000 words by default, which are a few seconds of Kiwi.
-    patience : float
-        Seconds that the analyser may take for 256 words, and for a word of a batch that failed.
-
-    Raises
-    ------
-    AnalyserError
-        When Kiwi cannot be loaded, a worker has another version than the driver, or it fails on a thousand words.
-    InputError
-        When something cannot be read or written.
-    """
+    """Analyse the words that a training will ask about into a lexicon, which `koktok train --lexicon` takes."""
     import polars as pl
     import pyarrow as pa
 
@@ -148,13 +112,7 @@ def segment_to_file(
 def analyse(
     batches: Iterable[pa.RecordBatch], name: str, dictionary: bytes | None, signature: str, patience: float
 ) -> Iterator[pa.RecordBatch]:
-    """A task: tables of words in, their rows out; where the analyser failed, why.
-
-    Raises
-    ------
-    AnalyserError
-        When this worker's analyser is not the driver's.
-    """
+    """A task: tables of words in, their rows out; where the analyser failed, why."""
     import polars as pl
 
     segmenter = _kept(name, dictionary, signature, patience)

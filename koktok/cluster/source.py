@@ -77,25 +77,7 @@ def encode(
     ids: str = "ids",
     special_tokens: bool = False,
 ) -> DataFrame:
-    """A table with one column more: the ids of each text, null where it is null; for what Spark itself writes, anywhere.
-
-    Parameters
-    ----------
-    df : DataFrame
-    tokenizer : Tokenizer, str or Path
-        Or its folder, on the driver; it is sent to the workers, and made once in each.
-    column : str
-        Of the text.
-    ids : str
-        Name of the new column, an array of integers.
-    special_tokens : bool
-        Put the tokenizer's template around each.
-
-    Raises
-    ------
-    UsageError
-        When the column is missing, or the new one is there already.
-    """
+    """A table with one column more: the ids of each text, null where it is null; for what Spark itself writes, anywhere."""
     from pyspark.sql import functions as f
 
     if column not in df.columns or ids in df.columns:
@@ -121,14 +103,7 @@ def encode(
 
 @dataclass(frozen=True)
 class Sent:
-    """A tokenizer on its way to the workers, with its digest.
-
-    Parameters
-    ----------
-    digest : str
-    content : bytes
-        The tokenizer, pickled.
-    """
+    """A tokenizer on its way to the workers, with its digest."""
 
     digest: str
     content: bytes = field(repr=False)
@@ -141,13 +116,7 @@ class Sent:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The same in this process: made once, and kept with all that it has solved.
-
-        Raises
-        ------
-        ArtifactError
-            When this koktok makes another one of it.
-        """
+        """The same in this process: made once, and kept with all that it has solved."""
         return _made(self)
 
 
@@ -200,23 +169,6 @@ def encode_files(
 
     Where no file has come, gone or changed (by its path, size and time), nor the tokenizer, nothing is read: what the folder's
     manifest says is compared with the disk, and no task begins. Where some have, shards of the same text stay.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    paths, field
-        As `koktok.cluster.spark.read_text`.
-    out : str or Path
-        A folder that driver and workers see.
-    tokenizer : str or Path
-        Its folder, on the driver.
-    to, before, after, shard_bytes
-        As the options of the writer, see `register`.
-
-    Raises
-    ------
-    UsageError, InputError
-        As the writer, and `read_text`.
     """
     options = {"tokenizer": str(tokenizer), "to": to, "before": ",".join(before), "after": ",".join(after)}
     options |= {"shardBytes": str(shard_bytes), "inputs": fingerprint(spark, paths, field)}
@@ -248,29 +200,13 @@ class KoktokSource(DataSource):  # type: ignore[misc]
         raise UsageError("token files are written by Spark, and read by mapping them", hint="TokenFiles.open(path)")
 
     def writer(self, schema: StructType, overwrite: bool) -> Writer:  # noqa: FBT001 - Spark's own signature
-        """The writer of one job; runs on the driver.
-
-        Raises
-        ------
-        UsageError
-            For options that are missing or unknown, and for a folder of something else at the path.
-        """
+        """The writer of one job; runs on the driver."""
         return Writer.begun(dict(self.options), list(schema.fieldNames()), overwrite=overwrite)
 
 
 @dataclass
 class _ShardText:
-    """The text of a shard, as it gathers.
-
-    Parameters
-    ----------
-    batches : list of (list of str, or bytes with a line for each document)
-    names : list of str
-        The first and the last document's, of each batch.
-    size : int
-        Bytes of all documents, each with a null behind it.
-    digest : SHA-256 of that
-    """
+    """The text of a shard, as it gathers."""
 
     batches: list[Batch] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -314,16 +250,7 @@ def _name_of(document: bytes) -> str:
 
 @dataclass(frozen=True)
 class Message(WriterCommitMessage):  # type: ignore[misc]
-    """What a task has done.
-
-    Parameters
-    ----------
-    partition : int
-    shards : list of dict
-        As the manifest lists them; names are those in the workplace, or of the target where a shard was there already.
-    bad_lines : int
-        Documents that were left out: null, or not UTF-8.
-    """
+    """What a task has done."""
 
     partition: int
     shards: list[dict[str, Any]]
@@ -332,26 +259,7 @@ class Message(WriterCommitMessage):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Writer(DataSourceArrowWriter):  # type: ignore[misc]
-    """One job: made on the driver, sent to the tasks, and asked on the driver to commit.
-
-    Parameters
-    ----------
-    target : Path
-    work : Path
-        The workplace beside it.
-    job : str
-        Whose turn it is there: another job that begins takes it over, and this one must not commit then.
-    sent : Sent
-    run : dict
-        What stands in the manifest before the shards.
-    columns : tuple of str
-        Of the documents, and of their ids ('' for none).
-    field : str or None
-    shard_bytes : int
-    overwrite : bool
-    inputs : str
-        What `encode_files` recognises its files by.
-    """
+    """One job: made on the driver, sent to the tasks, and asked on the driver to commit."""
 
     target: Path
     work: Path
@@ -523,13 +431,7 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
     # ── the driver, behind the tasks ──
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Name what the tasks have made, list it, and let it take its place.
-
-        Raises
-        ------
-        InputError
-            When another job has taken the workplace over; then nothing happens.
-        """
+        """Name what the tasks have made, list it, and let it take its place."""
         done = sorted((m for m in messages if isinstance(m, Message)), key=lambda message: message.partition)
         with workplace(self.work):
             self._ours()

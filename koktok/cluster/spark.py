@@ -59,24 +59,7 @@ _COMPRESSED = ("", ".gz", ".bz2", ".zst")
 
 
 def session(master: str | None = None, *, name: str = "koktok", **options: str) -> SparkSession:
-    """The Spark session of this process: the one that runs, or the one that `spark-submit` or `master` asks for.
-
-    Parameters
-    ----------
-    master : str, optional
-        For instance `local[8]`, `yarn` or `spark://HOST:7077`.
-    name : str
-        Of the application, for Spark's own pages.
-    **options : str
-        Settings of Spark, `**{"spark.sql.shuffle.partitions": "200"}`.
-
-    Raises
-    ------
-    MissingExtraError
-        Without pyspark.
-    InputError
-        Without Java.
-    """
+    """The Spark session of this process: the one that runs, or the one that `spark-submit` or `master` asks for."""
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
@@ -129,30 +112,7 @@ def told_plainly() -> Iterator[None]:
 
 
 def read_text(spark: SparkSession, paths: Sequence[str], *, field: str | None = None) -> DataFrame:
-    """Files of text, of JSON lines and of Parquet as one table for `count_to_files` and its like.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    paths : sequence of str
-        Whatever Spark reads from: files, folders (the files that koktok knows below them), globs, URIs. Each is a source,
-        named by the first word of its last part. The suffix says what a file is: .txt .md .jsonl .ndjson .parquet, and
-        the first four also as .gz .bz2 .zst.
-    field : str, optional
-        Field or column of the text; None is "text".
-
-    Returns
-    -------
-    DataFrame
-        Columns `source`, `kind` and `text`; a line is a row, and is parsed where it is counted.
-
-    Raises
-    ------
-    InputError
-        A path with nothing to read.
-    UsageError
-        A file of another kind.
-    """
+    """Files of text, of JSON lines and of Parquet as one table for `count_to_files` and its like."""
     from pyspark.sql import functions as f
 
     tables: list[DataFrame] = []
@@ -276,23 +236,7 @@ def count_words(
     holdout: float = 0.0,
     field: str | None = None,
 ) -> DataFrame:
-    """The words of documents with how often they occur: columns `word`, `n` and `held`.
-
-    Parameters
-    ----------
-    df : DataFrame
-        Documents, a row each, or what `read_text` gives.
-    column : str
-        Of the documents.
-    source : str, optional
-        Column that names the source of each.
-    weights : mapping of str to float, optional
-        How often an occurrence counts, by source; 1 where none is given. Rounded per source and word, halves to even.
-    holdout : float
-        Share of the documents, by the SHA-256 of each, that is counted apart (`koktok count --holdout-by documents`).
-    field : str, optional
-        Of JSON lines.
-    """
+    """The words of documents with how often they occur: columns `word`, `n` and `held`."""
     counted = _summed(as_text(df, column, source), weights, holdout=holdout, field=field, runs=False)
     return counted.filter(f"kind = {WORDS}").select("word", "n", "held")
 
@@ -328,31 +272,6 @@ def count_to_files(
 
     The text is read once. Sorted tables come to the driver a batch at a time, so it wants little memory, and the file is
     written where the driver runs.
-
-    Parameters
-    ----------
-    df, column, source, weights, holdout, field
-        As `count_words`.
-    out : str or Path
-        Parquet file on the driver's disk; runs lie beside it (`koktok.count.count_files.runs_file`).
-    runs : bool
-        Count runs of words too.
-    min_count : int
-        Words that come less often are left out.
-    force : bool
-        Whether another count may be replaced.
-
-    Returns
-    -------
-    ReadReport
-        Lines, bad lines and digests.
-
-    Raises
-    ------
-    UsageError
-        When koktok may not write there.
-    InputError
-        When the text cannot be read, or is no text.
     """
     from koktok.count.count_files import About, Counted, is_count_file, runs_file, write_counts
     from koktok.files import check_file
@@ -380,12 +299,7 @@ def count_to_files(
 
 @dataclass
 class SparkReport(ReadReport):
-    """What was read, source by source.
-
-    Attributes
-    ----------
-    lines_by_source : dict of str to int
-    """
+    """What was read, source by source."""
 
     lines_by_source: dict[str, int] = field(default_factory=dict)
 

@@ -63,13 +63,7 @@ def placed(tables: Iterable[tuple[int, pl.DataFrame]]) -> Iterator[pa.RecordBatc
 
 
 def gathered(tables: DataFrame) -> Generator[tuple[int, pl.DataFrame], None, None]:
-    """Tables made by all tasks at once, then handed to the driver one after the other, in the order of the partitions.
-
-    Parameters
-    ----------
-    tables : DataFrame
-        Rows of `PLACED`; kept on the disks of the workers until the driver has them.
-    """
+    """Tables made by all tasks at once, then handed to the driver one after the other, in the order of the partitions."""
     from pyspark import StorageLevel
 
     kept = tables.persist(StorageLevel.DISK_ONLY)

@@ -106,17 +106,7 @@ def _tables(
 def counted_rows(
     batches: Iterable[pa.RecordBatch], *, holdout: float, field: str | None, runs: bool, apart: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Documents to rows: kind, source, word, n, documents, held.
-
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        Rows of `koktok.cluster.spark.read_text`.
-    holdout, field, runs
-        As `koktok.cluster.spark.count_to_files`.
-    apart : bool
-        Keep the words of sources apart, which weights want.
-    """
+    """Documents to rows: kind, source, word, n, documents, held."""
     import pyarrow as pa
 
     schema = pa.schema(
@@ -174,11 +164,6 @@ def _handed(held: dict[tuple[int, str | None], list[Shard]]) -> Iterator[pa.Reco
 def ranges_of(index: pl.DataFrame) -> list[tuple[int, str]]:
     """Where to cut all words so that a range has some two million rows: kinds, and the first word that may lie in each.
 
-    Parameters
-    ----------
-    index : DataFrame
-        Columns `kind`, `words`, `sample` of the parts.
-
     Examples
     --------
     >>> ranges_of(pl.DataFrame({"kind": [1], "words": [5_000_000], "sample": [["가", "나", "다"]]}))
@@ -230,16 +215,7 @@ def _sums(
 def documents_of(
     batches: Iterable[pa.RecordBatch], field: str | None, reports: dict[str, ReadReport]
 ) -> Iterator[tuple[str, Any]]:
-    """Sources with some of their documents, a `koktok.text.records.Batch`; what is bad is counted in `reports`.
-
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        Rows of `read_text`.
-    field : str, optional
-    reports : dict
-        By source; filled in.
-    """
+    """Sources with some of their documents, a `koktok.text.records.Batch`; what is bad is counted in `reports`."""
     for batch in batches:
         texts = batch.column(TEXT).to_pylist()
         begin = 0

@@ -49,24 +49,7 @@ def write_part(
     segmenter: str = "kiwi",
     policy: str = "morphemes",
 ) -> dict[str, Any] | None:
-    """Write the instances of some documents into a folder, as `koktok instances --documents record` does; None for no text.
-
-    Parameters
-    ----------
-    documents : iterable of str
-    tokenizer : Tokenizer
-        Trained or imported.
-    plan, out, epochs, masked
-        As `koktok.instances.write_instances`.
-    sentences : {"newline", "kiwi"}
-    segmenter, policy : str
-        Which borders of morphemes count; the analyser keeps its cache in this machine's cache folder.
-
-    Returns
-    -------
-    dict, optional
-        The manifest.
-    """
+    """Write the instances of some documents into a folder, as `koktok instances --documents record` does; None for no text."""
     filled = (text for text in documents if text.strip())
     first = next(filled, None)
     if first is None:
@@ -107,32 +90,7 @@ def write_to_folder(
     segmenter: str = "kiwi",
     policy: str = "morphemes",
 ) -> dict[str, Any]:
-    """Write the instances of a table's documents into one folder, which `datasets.load_dataset` opens.
-
-    Parameters
-    ----------
-    df : DataFrame
-        A document a row; each partition is a part. Null is no document.
-    tokenizer : str or Path
-        Its folder, on the driver.
-    plan, epochs, masked, sentences, segmenter, policy
-        As `write_part`.
-    out : str or Path
-        A folder that is not there yet, in a place that driver and workers see.
-    column : str
-
-    Returns
-    -------
-    dict
-        The manifest.
-
-    Raises
-    ------
-    UsageError
-        When the column is missing, or something is at that place.
-    InputError
-        When a task failed, or the disk says no.
-    """
+    """Write the instances of a table's documents into one folder, which `datasets.load_dataset` opens."""
     if column not in df.columns:
         raise UsageError(f'the table has no column "{column}"; it has: {", ".join(df.columns)}')
     given: dict[str, Any] = {"epochs": epochs, "masked": masked, "sentences": sentences}

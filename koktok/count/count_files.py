@@ -42,15 +42,7 @@ class _Written:
 
 @dataclass(frozen=True)
 class Counted:
-    """One source in a count file.
-
-    Parameters
-    ----------
-    digest : str
-        SHA-256 of its lines.
-    holdout : float
-        Share of its lines that was held out.
-    """
+    """One source in a count file."""
 
     name: str
     digest: str
@@ -60,18 +52,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class About:
-    """What a count file says of itself.
-
-    Parameters
-    ----------
-    kind : "words" or "runs"
-    sources : tuple of Counted
-        By name.
-    min_count : int
-        Words that came less often were left out.
-    dropped : Dropped
-        What that was.
-    """
+    """What a count file says of itself."""
 
     kind: Literal["words", "runs"]
     sources: tuple[Counted, ...]
@@ -79,13 +60,7 @@ class About:
     dropped: Dropped = _NOTHING
 
     def __add__(self, other: About) -> About:
-        """What the merged file says.
-
-        Raises
-        ------
-        InputError
-            When both hold the same source, or one holds words and the other runs.
-        """
+        """What the merged file says."""
         if self.kind != other.kind:
             raise InputError(f"one file counts {self.kind} and one {other.kind}; they cannot be merged")
         twice = {(s.name, s.digest) for s in self.sources} & {(s.name, s.digest) for s in other.sources}
@@ -117,18 +92,7 @@ def runs_file(file: Path) -> Path:
 def write_counts(
     file: Path, parts: Iterable[pl.DataFrame], said: About, *, min_count: int = 1, force: bool = True
 ) -> Dropped:
-    """Write tables that come in order, part by part; words below `min_count` are left out, and the file says how many.
-
-    Returns
-    -------
-    Dropped
-        What was left out.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be written.
-    """
+    """Write tables that come in order, part by part; words below `min_count` are left out, and the file says how many."""
     import polars as pl
     from polars.io.plugins import register_io_source
 
@@ -179,13 +143,7 @@ def _columns(kind: Literal["words", "runs"]) -> list[str]:
 
 
 def about(file: Path) -> About | None:
-    """What a count file says of itself; None where it is some other file.
-
-    Raises
-    ------
-    InputError
-        When a newer koktok wrote it.
-    """
+    """What a count file says of itself; None where it is some other file."""
     if file.suffix != ".parquet" or not file.is_file():
         return None
     import polars as pl
@@ -204,13 +162,7 @@ def about(file: Path) -> About | None:
 
 
 def read_counts(file: Path) -> pl.LazyFrame:
-    """The table of a count file: `word`, `n`, `held`, and `documents` where it holds runs.
-
-    Raises
-    ------
-    InputError
-        When it is damaged, or no count file.
-    """
+    """The table of a count file: `word`, `n`, `held`, and `documents` where it holds runs."""
     import polars as pl
 
     said = about(file)

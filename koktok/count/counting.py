@@ -102,18 +102,6 @@ def tables_of(
 ) -> list[pl.DataFrame]:
     r"""The table of the words of some text, and behind it that of its runs where they are wanted.
 
-    Parameters
-    ----------
-    data : bytes
-        UTF-8, each line ended by a newline.
-    held, ends : ndarray of bool, shape (lines,)
-        Whether a line is held out, and whether it is the last one of its document.
-
-    Returns
-    -------
-    list of DataFrame
-        Columns `word`, `n`, `held`, and `documents` for runs; by code point.
-
     Examples
     --------
     >>> tables_of("나는 집에\n집에\n".encode(), np.array([False, True]), np.array([True, True]))[0].rows()
@@ -175,15 +163,7 @@ def counted_lines(lines: Iterable[str], *, runs: bool = False) -> Counts:
 
 @dataclass(frozen=True)
 class Shard:
-    """A counted part of the text: a table in memory or in a file, by code point.
-
-    Parameters
-    ----------
-    frame : LazyFrame
-        Columns `word`, `n`, `held`, and `documents` for runs.
-    sample : Series
-        Every 512th of its words.
-    """
+    """A counted part of the text: a table in memory or in a file, by code point."""
 
     frame: pl.LazyFrame
     rows: int
@@ -213,30 +193,14 @@ def parts(shards: Sequence[Shard]) -> Iterator[pl.DataFrame]:
 
 
 def borders(sample: pl.Series, rows: int) -> list[str]:
-    """Words at which to cut tables so that some `PART` rows lie between two of them.
-
-    Parameters
-    ----------
-    sample : Series
-        Words of all tables, as many of each as it has rows.
-    rows : int
-        Of all tables.
-    """
+    """Words at which to cut tables so that some `PART` rows lie between two of them."""
     sample, wanted = sample.sort(), rows // PART
     return sorted({sample[i * len(sample) // (wanted + 1)] for i in range(1, wanted + 1)})
 
 
 @dataclass
 class Told:
-    """What a count has to tell besides its tables.
-
-    Attributes
-    ----------
-    counted, found : int
-        Shards that were counted, and shards that an earlier count had left.
-    spilled : int
-        Shards that went to files for want of room.
-    """
+    """What a count has to tell besides its tables."""
 
     counted: int = 0
     found: int = 0
@@ -255,19 +219,6 @@ class _Text:
 
 class Shards:
     """Counts in progress; a context manager, because it owns threads and files.
-
-    Parameters
-    ----------
-    holdout : float
-        Share of the lines that is counted apart.
-    by : {"blocks", "documents"}
-        What is held out and signed: blocks of 50 lines, or single documents, whose order changes nothing.
-    runs : bool
-        Count runs of words beside the words.
-    threads : int, optional
-        Shards that are counted at once, as many as there are cores by default; the tables do not depend on it.
-    folder : Path, optional
-        Where finished shards are kept for a count that is killed; koktok's own, see `forget`.
 
     Examples
     --------
@@ -318,20 +269,7 @@ class Shards:
         return tuple(line for _, line in nsmallest(SAMPLES, set(self._shown)))
 
     def count(self, batches: Iterable[Batch], *, name: str) -> tuple[list[Shard], list[Shard]]:
-        """Shards of words and shards of runs of one source.
-
-        Parameters
-        ----------
-        batches : iterable of list of str or of bytes
-            Documents, each of one line or many; as bytes, each of one line that a newline ends.
-        name : str
-            Of the source; decides which lines are held out.
-
-        Raises
-        ------
-        InputError
-            When the folder cannot be written.
-        """
+        """Shards of words and shards of runs of one source."""
         words: list[Shard] = []
         runs: list[Shard] = []
         waiting: deque[Future[list[Shard]]] = deque()
@@ -461,27 +399,7 @@ def forget(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one pass over the text found.
-
-    Parameters
-    ----------
-    train, held : Counts
-        Raw words, weights applied; held-out lines apart, without weights.
-    samples : tuple of str
-        Held-out lines of a showable length, chosen by hash.
-    report : ReadReport
-        Files, lines, bad bytes and digests.
-    runs : Counts, optional
-        Runs of the training words, where superwords are wanted; `held` has whole sentences then.
-    weights : dict of str to float
-        By source, in the order of reading.
-    holdout : float, optional
-        Share that was held out, where all sources agree.
-    eojeols : int
-        Running words that were read to be trained on.
-    pruned : bool
-        Whether rare words were taken out of `train`, to save the memory.
-    """
+    """What one pass over the text found."""
 
     train: Counts
     held: Counts
@@ -505,25 +423,6 @@ def read(
     """Count the words of all sources in one pass, a share of the lines apart.
 
     The only stage whose time follows the text; all others follow the distinct words.
-
-    Parameters
-    ----------
-    text : sequence of Source, or iterable of str or of mappings with a field `text`
-        Files by source, or lines that are there already (a generator, a `datasets` split). A source of count files
-        (`koktok count`) is taken as it was counted, its held-out words among it.
-    holdout : float
-        Share of the lines, in blocks of 50, that is not trained on.
-    runs : bool
-        Count runs of words as well.
-    threads : int, optional
-        All cores by default; the counts do not depend on it.
-    tell : callable
-        Progress in bytes read from disk.
-
-    Raises
-    ------
-    InputError
-        When a source cannot be read, or holds nothing to train on.
     """
     with counting(text, holdout=holdout, runs=runs, threads=threads, tell=tell) as found:
         words, wide = _joined(found.words), _joined(found.runs)
@@ -557,17 +456,7 @@ def _occurring(table: pl.DataFrame, column: str) -> Counts:
 
 @dataclass
 class Found:
-    """Shards that wait to be summed, and what their reading told.
-
-    Parameters
-    ----------
-    words, runs : list of Shard
-    samples : tuple of str
-    weights, lines : dict
-        By source.
-    shares : list of float
-        Of lines held out, by source.
-    """
+    """Shards that wait to be summed, and what their reading told."""
 
     words: list[Shard] = field(default_factory=list)
     runs: list[Shard] = field(default_factory=list)
@@ -691,13 +580,7 @@ def _counted_before(source: Source, found: Found, *, runs: bool) -> tuple[list[S
 
 
 def shard_of(file: Path) -> Shard:
-    """A count file as a shard.
-
-    Raises
-    ------
-    InputError
-        When it is damaged, or no count file.
-    """
+    """A count file as a shard."""
     frame = read_counts(file)
     try:
         words = frame.select("word").collect()["word"]

@@ -48,13 +48,6 @@ def words_of(line: str) -> list[str]:
 class Dropped:
     """What a minimum count left out.
 
-    Parameters
-    ----------
-    words, n : int
-        Distinct words and their occurrences.
-    of : int
-        Occurrences of all words before.
-
     Examples
     --------
     >>> str(Dropped(3, 5, 50))
@@ -76,17 +69,6 @@ class Counts:
     Counts merge commutatively: a count split over any number of shards equals the whole. The words are a tuple of strings
     for whoever reads them, and a column of a table for whoever has millions; each is made from the other when it is first
     asked for.
-
-    Parameters
-    ----------
-    words : tuple of str
-        Sorted by code point, distinct.
-    n : ndarray of uint64, shape (len(words),)
-        Occurrences of each.
-    documents : ndarray of uint64, optional
-        Documents that hold each; counted for runs of words.
-    seen : ndarray of uint64, optional
-        Of a sample (see `koktok.count.sample`): occurrences of each word itself, where `n` says for how many it stands.
 
     Examples
     --------
@@ -201,11 +183,6 @@ class Counts:
 def count_words(lines: Iterable[str]) -> Counts:
     """Count the words of lines that are in memory.
 
-    Raises
-    ------
-    InputError
-        When a bare string comes in place of lines.
-
     Examples
     --------
     >>> count_words(["나는 집에", "집에 나는"])
@@ -221,16 +198,6 @@ def count_words(lines: Iterable[str]) -> Counts:
 
 def summed(frames: Sequence[pl.DataFrame | pl.LazyFrame]) -> pl.DataFrame:
     """Tables of counts added up: what counting is, over any number of shards in any order.
-
-    Parameters
-    ----------
-    frames : sequence of DataFrame or LazyFrame
-        Columns `word` and any numbers, the same in all.
-
-    Returns
-    -------
-    DataFrame
-        A row a word, in code-point order.
 
     Examples
     --------

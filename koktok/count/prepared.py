@@ -64,18 +64,6 @@ def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: 
 
     Rare words are left out of training, and so are their gaps.
 
-    Parameters
-    ----------
-    runs : Counts
-        As they stand in the text.
-    words : tuple of str
-        The prepared words that are trained on.
-
-    Returns
-    -------
-    Counts
-        Their documents, where they were counted, are those of the raw runs, added up.
-
     Examples
     --------
     >>> runs = Counts.from_mapping({"갈 수 쿠쿠 있다.": 2})

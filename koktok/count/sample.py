@@ -48,16 +48,6 @@ def enough(words: int) -> int:
 def sampled(counts: Counts, most: int) -> Counts:
     """At most so many of the words, which stand for all: `n` says for how many occurrences, `seen` how many are its own.
 
-    Parameters
-    ----------
-    most : int
-        Distinct words to keep.
-
-    Returns
-    -------
-    Counts
-        The same counts where they are not too many; their total stays in any case.
-
     Examples
     --------
     >>> counts = Counts.from_mapping({"가": 90, **{f"나{i}": 1 for i in range(10)}})
@@ -81,13 +71,6 @@ def sampled(counts: Counts, most: int) -> Counts:
 
 def weights(n: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
     """For how many occurrences each word stands: 0 where it is left out, `n` itself where they are not too many.
-
-    Parameters
-    ----------
-    n : ndarray of uint64
-        Occurrences of words in code-point order, none 0.
-    most : int
-        How many to keep at most, 1 or more.
 
     Examples
     --------

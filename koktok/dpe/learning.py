@@ -62,25 +62,6 @@ def learn(
     """Learn a segmentation.
 
     A pure function of its arguments but for `on_progress`, on one thread.
-
-    Parameters
-    ----------
-    counts : mapping of TaggedWord to int
-        Distinct words and how often they came.
-    dials : DpeDials
-    pieces : mapping of str to float, optional
-        Candidates and how frequent each is, characters among them, in place of those that stand in most words.
-    analyser : str
-        Whose tags the words have; kept with what was learnt.
-    on_progress : callable, optional
-        Called with (steps done, steps in all).
-
-    Raises
-    ------
-    InputError
-        When there are no words.
-    MissingExtraError
-        When PyTorch or safetensors is not installed.
     """
     words = sorted((w for w in counts if 0 < len(w.text) <= LONGEST_WORD), key=lambda w: (w.tags, w.text))
     if not words:

@@ -38,13 +38,7 @@ ASKED = 512
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """PyTorch on one thread: sums in the order of one, whatever the machine (law 5).
-
-    Raises
-    ------
-    MissingExtraError
-        When PyTorch or safetensors is not installed.
-    """
+    """PyTorch on one thread: sums in the order of one, whatever the machine (law 5)."""
     try:
         import safetensors
         import torch
@@ -61,25 +55,7 @@ def one_thread() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class DpeDials:
-    """What changes what is learnt.
-
-    Parameters
-    ----------
-    pieces : int
-        Candidates.
-    longest : int
-        Characters of a candidate, at most.
-    width : int
-        Of the decoder's state.
-    epochs : int
-        Passes over the words.
-    power : float
-        A word that came n times counts n to this power; 0 for every distinct word alike.
-    rate : float
-        Step of Adam at first; it falls to a tenth.
-    seed : int
-        Of the weights and of the order of the words.
-    """
+    """What changes what is learnt."""
 
     pieces: int = 12_000
     longest: int = 8
@@ -92,24 +68,7 @@ class DpeDials:
 
 @dataclass(frozen=True, eq=False)
 class Dpe:
-    """A segmentation learnt from words; see `koktok.dpe.learning`.
-
-    Parameters
-    ----------
-    symbols, pieces : tuple of str
-        By id; those of 0 are what the learning did not see.
-    weights : dict of str to Tensor
-        In single precision.
-    longest : int
-        Characters of a piece.
-    about : dict
-        Plain values for whoever reads the folder: what it was learnt from and how.
-
-    Attributes
-    ----------
-    digest : str
-        Of all that changes a segmentation.
-    """
+    """A segmentation learnt from words; see `koktok.dpe.learning`."""
 
     symbols: tuple[str, ...]
     pieces: tuple[str, ...]
@@ -139,28 +98,14 @@ class Dpe:
         }
 
     def save(self, folder: str | Path, *, force: bool = True) -> Path:
-        """Write the folder: `dpe.safetensors`, `dpe.json`, and a list with their digests.
-
-        Raises
-        ------
-        UsageError, InputError
-            As `koktok.files.write_folder`.
-        """
+        """Write the folder: `dpe.safetensors`, `dpe.json`, and a list with their digests."""
         content = {"format": FORMAT, **self.about, **json.loads(_listed(self))}
         shown = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
         return write_folder(folder, {"dpe.json": shown, "dpe.safetensors": _packed(self.weights)}, FOLDER, force=force)
 
     @classmethod
     def load(cls, folder: str | Path) -> Dpe:
-        """The folder at a path.
-
-        Raises
-        ------
-        ArtifactError
-            When there is none, it is damaged, or it is of a newer koktok.
-        MissingExtraError
-            When PyTorch or safetensors is not installed.
-        """
+        """The folder at a path."""
         hint = "koktok segment TEXT --learn FOLDER"
         with one_thread():
             from safetensors import SafetensorError

@@ -29,14 +29,7 @@ NONE, FREE = -1, -2
 
 
 class TaggedWord(NamedTuple):
-    """What is cut.
-
-    Parameters
-    ----------
-    text : str
-    tags : tuple of str
-        What an analyser says of it, which is read before it; nothing by default.
-    """
+    """What is cut."""
 
     text: str
     tags: tuple[str, ...] = ()
@@ -44,21 +37,7 @@ class TaggedWord(NamedTuple):
 
 @dataclass(frozen=True)
 class Prefixes:
-    """Nodes are beginnings of words, shorter ones first; node 0 is the empty one.
-
-    Parameters
-    ----------
-    level : ndarray of int64, shape (lengths + 1,)
-        Beginnings of t symbols are the nodes `level[t]:level[t + 1]`.
-    symbol : ndarray of int64, shape (nodes,)
-        Id of the last symbol, a character or a tag.
-    above : ndarray of int64, shape (nodes, longest)
-        In column k the node k + 1 symbols up, or `NONE`.
-    piece : ndarray of int64, shape (nodes, longest)
-        Id of the piece that the last k + 1 characters are, or `NONE`, or `FREE`.
-    word : ndarray of int64, shape (words,)
-        Where each word ends.
-    """
+    """Nodes are beginnings of words, shorter ones first; node 0 is the empty one."""
 
     level: NDArray[np.int64]
     symbol: NDArray[np.int64]
@@ -71,15 +50,6 @@ def prefixes_of(
     words: Sequence[TaggedWord], symbols: Mapping[str, int], pieces: Mapping[str, int], longest: int
 ) -> Prefixes:
     r"""The tree of some words.
-
-    Parameters
-    ----------
-    words : sequence of TaggedWord
-        Neighbours should begin alike: only with the word before it does one share its nodes.
-    symbols, pieces : mapping of str to int
-        Ids; a character that has none is `UNKNOWN`, alone as a piece too.
-    longest : int
-        Characters of a piece, at most.
 
     Examples
     --------

@@ -21,16 +21,7 @@ NEVER = -1e30
 
 
 def fresh_weights(symbols: int, pieces: int, width: int, seed: int) -> dict[str, Tensor]:
-    """Weights to begin with, of a gated recurrent unit over symbols and a softmax over pieces.
-
-    Parameters
-    ----------
-    symbols, pieces : int
-        How many there are.
-    width : int
-        Of the state.
-    seed : int
-    """
+    """Weights to begin with, of a gated recurrent unit over symbols and a softmax over pieces."""
     import torch
 
     dice = torch.Generator().manual_seed(seed)

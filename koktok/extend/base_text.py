@@ -38,29 +38,7 @@ _TRUST = np.array([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])
 
 @dataclass(frozen=True)
 class BaseText:
-    """Counted words as the base cuts them.
-
-    Parameters
-    ----------
-    rows : TokenRows
-        Pre-tokens with Hangul.
-    rest, held_rest : int
-        Running tokens of all others, which no extension changes.
-    words, held_words : int
-        Eojeols.
-    cuts, held_cuts : int
-        Borders of morphemes between two syllables.
-    borders, held_borders : int
-        Token borders between two syllables, of the base.
-    kept, held_kept : int
-        Those that are borders of morphemes.
-    floor : int
-        Running pre-tokens, of the held-out text where something is.
-    size : int
-        Bytes of the text.
-    left_out : int
-        Running words that the base's normalizer changes.
-    """
+    """Counted words as the base cuts them."""
 
     rows: TokenRows
     rest: int
@@ -87,28 +65,7 @@ def prepare(
     min_count: int | None = None,
     tell: Tell = silent,
 ) -> BaseText:
-    """Words of the text, as the base cuts them, with the borders of their morphemes.
-
-    Parameters
-    ----------
-    base : Base
-    reading : Reading
-        Counted words, those held out apart.
-    segmenter : Segmenter
-        Asked once for each distinct word.
-    policy : str
-        Which borders count, see `koktok.segment.Policy`.
-    min_count : int, optional
-        Rarer words are not trained on. By default all words are, or where they are very many a sample that stands for all
-        (`koktok.count.sample`): without rare words the endings that many of them share would count too little.
-    tell : callable
-        Progress.
-
-    Raises
-    ------
-    InputError
-        When there is no Hangul in the text.
-    """
+    """Words of the text, as the base cuts them, with the borders of their morphemes."""
     n: Counter[str] = Counter()
     held: Counter[str] = Counter()
     train = reading.train if min_count else sampled(reading.train, enough(len(reading.train)))

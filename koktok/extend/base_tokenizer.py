@@ -63,23 +63,7 @@ def holds_hangul(piece: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Base:
-    """A tokenizer that can be extended.
-
-    Parameters
-    ----------
-    name : str
-        What the user called it.
-    kind : {"bytes", "chars", "unigram"}
-        Byte-level BPE, BPE over characters, or Unigram.
-    definition : dict
-        tokenizer.json.
-    files : mapping of str to bytes
-        What came, by name of the file.
-    ranks : Ranks, optional
-        Where it came as tiktoken ranks.
-    notes : list of str
-        What the user should know of it.
-    """
+    """A tokenizer that can be extended."""
 
     name: str
     kind: Kind
@@ -149,13 +133,7 @@ class Base:
         return bytes(BYTE_OF[char] for char in token) if all(char in BYTE_OF for char in token) else b""
 
     def spelled(self, piece: bytes) -> str:
-        """The token of the model that spells these bytes.
-
-        Raises
-        ------
-        UnicodeDecodeError
-            For half a character in a model of characters.
-        """
+        """The token of the model that spells these bytes."""
         from koktok.vocab import BYTE_CHARS
 
         return "".join(BYTE_CHARS[byte] for byte in piece) if self.kind == "bytes" else piece.decode()
@@ -223,13 +201,7 @@ class Base:
 
 
 def runner_of(definition: Mapping[str, Any] | str) -> Any:
-    """A tokenizer.json in the library `tokenizers`, every special token read as text.
-
-    Raises
-    ------
-    ArtifactError
-        When the library refuses it.
-    """
+    """A tokenizer.json in the library `tokenizers`, every special token read as text."""
     import tokenizers
 
     text = definition if isinstance(definition, str) else json.dumps(definition, ensure_ascii=False)
@@ -244,25 +216,7 @@ def runner_of(definition: Mapping[str, Any] | str) -> Any:
 
 
 def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[str, int] | None = None) -> Base:
-    """Read the tokenizer that is to be extended.
-
-    Parameters
-    ----------
-    reference : str
-        A tokenizer.json or its folder, a SentencePiece model, tiktoken ranks, or `package:NAME` of `koktok report`.
-    pattern : str, optional
-        For ranks: a name, or a regular expression.
-    specials : mapping of str to int, optional
-        For ranks: special tokens with their ids.
-
-    Raises
-    ------
-    ArtifactError
-        When the file is damaged, or of a kind that cannot be extended: WordPiece, a model without bytes, a normalizer that
-        takes syllables apart, a pattern that cuts between any two of them.
-    UsageError
-        When ranks come without a pattern.
-    """
+    """Read the tokenizer that is to be extended."""
     base = _read(reference, pattern, specials)
     _check(base)
     return base

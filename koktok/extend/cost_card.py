@@ -19,17 +19,7 @@ LEAST_EXPOSURE: Final = 1000
 
 @dataclass(frozen=True)
 class CostModel:
-    """The model that a base belongs to.
-
-    Parameters
-    ----------
-    width : int
-        Numbers in a row of the embeddings.
-    tied : bool
-        Whether input and output are one matrix.
-    parameters : int
-        All of them.
-    """
+    """The model that a base belongs to."""
 
     width: int
     tied: bool
@@ -83,19 +73,7 @@ COLUMNS: Final = ("pieces", "tokens/eojeol", "change", "precision", "kept", "F1"
 def card(
     extension: Extension, points: Sequence[SizePoint], *, held: bool, model: CostModel | None, notes: Sequence[str]
 ) -> str:
-    """README.md of the folder.
-
-    Parameters
-    ----------
-    extension : Extension
-    points : sequence of SizePoint
-        The base first.
-    held : bool
-        Whether lines were held out, on which the figures are.
-    model : CostModel, optional
-        For figures in parameters and FLOPs.
-    notes : sequence of str
-    """
+    """README.md of the folder."""
     base, n = extension.base, len(extension.pieces)
     first, last = points[0], points[-1]
     share = (last.held_tokens / first.held_tokens) if held else last.tokens / first.tokens

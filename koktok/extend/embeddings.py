@@ -80,15 +80,7 @@ _TIED: Final = (
 
 
 class Weights(NamedTuple):
-    """Rows as weighted sums of old rows, sparse.
-
-    Parameters
-    ----------
-    start : ndarray of int64, shape (rows + 1,)
-    rows : ndarray of int64
-        Old ids.
-    weight : ndarray of float64
-    """
+    """Rows as weighted sums of old rows, sparse."""
 
     start: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -107,18 +99,6 @@ class Weights(NamedTuple):
 
 def weights_of(told: Mapping[str, Any], method: str) -> tuple[Weights, Weights]:
     """Rows of the input and of the output matrix, by id as extension.json has them.
-
-    Parameters
-    ----------
-    told : mapping
-        extension.json.
-    method : str
-        One of `METHODS`.
-
-    Raises
-    ------
-    UsageError
-        For another method.
 
     Examples
     --------
@@ -264,35 +244,7 @@ def apply_extension(
     force: bool = True,
     tell: Tell = lambda _stage, _done, _total: None,
 ) -> list[str]:
-    """Write a model that has rows for the new ids; returns what was done, in sentences.
-
-    Parameters
-    ----------
-    extension : str or Path
-        Folder of an extension.
-    model : str or Path
-        Folder of the model: config.json and safetensors, of one file or many.
-    out : str or Path
-        Folder to write: the model's files, with matrices, configuration and tokenizer changed.
-    method : str
-        One of `METHODS`.
-    pad_to : int
-        Where the matrices grow, to a multiple of this.
-    force : bool
-        Whether another model that koktok wrote at `out` may be replaced.
-    tell : callable
-        Progress, in bytes.
-
-    Raises
-    ------
-    ArtifactError
-        When the model is damaged, a shard is missing, its matrices are smaller than the base's vocabulary, of an integer
-        type, or none of the names that are known.
-    UsageError
-        For a method that there is not, or an `out` that holds something of others.
-    InputError
-        When the disk says no; nothing is left behind then.
-    """
+    """Write a model that has rows for the new ids; returns what was done, in sentences."""
     if pad_to < 1:
         raise UsageError(f"--pad-to-multiple {pad_to} came; 1 or more was wanted", hint="--pad-to-multiple 64")
     source, place = Path(model), Path(extension)

@@ -47,19 +47,7 @@ _BONUS: Final = 2.0**-6
 
 @dataclass(frozen=True)
 class Extension:
-    """A base with new pieces.
-
-    Parameters
-    ----------
-    base : Base
-    pieces : tuple of Piece
-    ids : tuple of int
-        In parallel, ascending.
-    filled : dict of int to str
-        Slots that were taken, with the names they had.
-    log : dict
-        How the pieces were found, for extension.json.
-    """
+    """A base with new pieces."""
 
     base: Base
     pieces: tuple[Piece, ...]
@@ -80,21 +68,7 @@ class Extension:
 
 
 def slots_of(base: Base, fill: str) -> list[int]:
-    """The ids that an extension may take, ascending.
-
-    Parameters
-    ----------
-    base : Base
-    fill : str
-        `reserved` or `unused` for what the names of the base's tokens tell, or a file with a token or an id a line.
-
-    Raises
-    ------
-    UsageError
-        When there are none, or a line is no token of the base.
-    InputError
-        When the file cannot be read.
-    """
+    """The ids that an extension may take, ascending."""
     if fill in ("reserved", "unused"):
         if not base.free:
             raise UsageError(
@@ -122,15 +96,7 @@ def slots_of(base: Base, fill: str) -> list[int]:
 def extended(
     base: Base, learnt: PieceList, size: int, *, fill: str | None = None, log: Mapping[str, Any] | None = None
 ) -> Extension:
-    """The first `size` pieces in their places.
-
-    Raises
-    ------
-    UsageError
-        When there are fewer slots than pieces.
-    ArtifactError
-        When slots lie below old ranks of tiktoken, where a new piece would be joined before old ones.
-    """
+    """The first `size` pieces in their places."""
     pieces = learnt.pieces[:size]
     if fill is None:
         return Extension(base, pieces, tuple(range(base.size, base.size + len(pieces))), log=log or {})
@@ -415,13 +381,7 @@ class _Format(BaseModel):
 
 
 def read_extension(folder: str | Path) -> dict[str, Any]:
-    """extension.json of a folder.
-
-    Raises
-    ------
-    ArtifactError
-        When there is none, or it is damaged, or of a newer format.
-    """
+    """extension.json of a folder."""
     file = Path(folder) / EXTENSION
     hint = "koktok extend BASE TEXT --add 8192 --out FOLDER"
     data = read_bounded(file, _MOST, "the record of an extension", hint)

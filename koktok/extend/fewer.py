@@ -51,19 +51,7 @@ _BATCH = 1000
 
 @dataclass(frozen=True)
 class Pruned:
-    """What `prune` wrote.
-
-    Parameters
-    ----------
-    removed : tuple of int
-        Old ids, ascending.
-    size : int
-        The first id behind all that are left.
-    lines : int
-        Lines on which both were compared.
-    notes : tuple of str
-    folder : Path
-    """
+    """What `prune` wrote."""
 
     removed: tuple[int, ...]
     size: int
@@ -162,21 +150,7 @@ def same_pieces(base: Base, new: Base, table: NDArray[np.int64], lines: Iterable
 
 
 def leaves(base: Base, used: NDArray[np.bool_], drop: int, keep_scripts: Sequence[str] = ()) -> list[int]:
-    """Old ids of pieces that may go, so many, ascending.
-
-    Parameters
-    ----------
-    base : Base
-    used : ndarray of bool, shape (size,)
-        Which ids stand in the text.
-    drop : int
-    keep_scripts : sequence of str
-
-    Raises
-    ------
-    UsageError
-        When fewer may go, or a script is none.
-    """
+    """Old ids of pieces that may go, so many, ascending."""
     stays = used | _never(base) | _of_scripts(base, keep_scripts)
     strings = base.strings
     have = {string: i for i, string in enumerate(strings) if string}
@@ -316,13 +290,7 @@ def is_pruned(folder: str | Path) -> bool:
 
 
 def read_pruned(folder: str | Path) -> tuple[dict[str, Any], NDArray[np.int64]]:
-    """pruned.json of a folder, and the new id by old id, -1 where it is gone.
-
-    Raises
-    ------
-    ArtifactError
-        When there is none, or it is damaged, or of a newer format.
-    """
+    """pruned.json of a folder, and the new id by old id, -1 where it is gone."""
     place = Path(folder)
     try:
         told: dict[str, Any] = json.loads((place / PRUNED).read_text(encoding="utf-8"))

@@ -51,24 +51,7 @@ def hash_of(strings: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.uint64
 
 
 class TokenRows(NamedTuple):
-    """Tokens of many strings, flat.
-
-    Parameters
-    ----------
-    symbol : ndarray of int32, shape (tokens,)
-        Ids of the base; `UNKNOWN` for a character that it has none for, and for what may not be joined.
-    char : ndarray of uint64, shape (tokens,)
-        Of such a character its hash, else 0.
-    start : ndarray of int64, shape (rows + 1,)
-    weight, held : ndarray of int64, shape (rows,)
-        How often each row stands in the text, and in the held-out text.
-    size : ndarray of int32, shape (tokens,)
-        Tokens that the base makes of it: 1, and for an unknown character its bytes.
-    border : ndarray of int8, shape (tokens,)
-        What stands before the token: 0 a byte of the same character, 1 another character, 2 also a border of morphemes.
-    trust : ndarray of float64, shape (tokens,)
-        Of a border of morphemes, from 0 to 1; also of one between a mark and a syllable, which no score between syllables sees.
-    """
+    """Tokens of many strings, flat."""
 
     symbol: NDArray[np.int32]
     char: NDArray[np.uint64]
@@ -303,27 +286,7 @@ def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
 
 
 class Joints:
-    """TokenRows with their candidates.
-
-    Parameters
-    ----------
-    rows : TokenRows
-    hashes, powers : ndarray of uint64, shape (symbols,)
-        Of the base's tokens, see `hash_of`.
-    ranks : ndarray of int64, shape (symbols,)
-        The order in which the base makes its pieces; -1 for one that it never makes by joining.
-    lists : ndarray of int64
-        The base's own pairs, `left << 32 | right`, sorted: what it does not join itself is left apart.
-    more : int
-        Room for so many new symbols.
-    penalty : float
-        What swallowing a border of morphemes takes from the count of a join, as a share of it; times the border's trust.
-
-    Attributes
-    ----------
-    count : ndarray of int64
-        16 times the tokens that each candidate saves, less the penalty; writable, 0 puts one out of the running.
-    """
+    """TokenRows with their candidates."""
 
     SCALE = 16
 

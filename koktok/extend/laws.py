@@ -18,15 +18,7 @@ from koktok.hangul import SYLLABLES
 
 
 class Said(NamedTuple):
-    """One thing that was looked at.
-
-    Parameters
-    ----------
-    law : str
-    holds : bool
-    wrong : str
-        What is wrong, where it does not hold.
-    """
+    """One thing that was looked at."""
 
     law: str
     holds: bool
@@ -42,15 +34,7 @@ LONGER = "no text is longer"
 
 
 def proof(base: Base, new: Base, told: Mapping[str, Any]) -> Iterator[Said]:
-    """What the definition alone tells, of every string.
-
-    Parameters
-    ----------
-    base, new : Base
-        The tokenizer before and after.
-    told : mapping
-        extension.json.
-    """
+    """What the definition alone tells, of every string."""
     yield from _old_ids(base, new, told)
     pieces = {str(row["token"]): int(row["id"]) for row in told["pieces"]}
     for token in pieces:

@@ -40,29 +40,7 @@ _CUT = re.compile(rb"(?:[\xEB\xEC][\x80-\xBF]?|\xEA[\xB0-\xBF]?|\xED[\x80-\x9E]?
 
 @dataclass(frozen=True)
 class LearnOptions:
-    """What is wanted of a list.
-
-    Parameters
-    ----------
-    add : int
-        New pieces.
-    penalty : float
-        What a swallowed border of morphemes takes from the count of a join, as a share of it.
-    keep : float, optional
-        Share of the running text's borders of morphemes that stay borders of tokens, at `add` pieces; finds the penalty, by
-        bisection to .01. Where no penalty keeps so many, or so few, it is the nearest.
-    sizes : tuple of int
-        Sizes to tell of; `add` always is.
-    min_count : int
-        A piece saves at least so many tokens of the text.
-    blocked : Blocklist, optional
-        What no piece may hold.
-
-    Raises
-    ------
-    UsageError
-        When one of them is none.
-    """
+    """What is wanted of a list."""
 
     add: int
     penalty: float = NU
@@ -83,19 +61,7 @@ class LearnOptions:
 
 @dataclass(frozen=True)
 class Piece:
-    """A new piece.
-
-    Parameters
-    ----------
-    string : bytes
-        As the base spells it, a space or ▁ first where it begins a word.
-    ids : tuple of int
-        What the base makes of that string.
-    pair : tuple of (bytes, bytes), or None
-        The two pieces that it was first joined of; None for a character that the base has not.
-    count : int
-        Running tokens that it saved when it was made.
-    """
+    """A new piece."""
 
     string: bytes
     ids: tuple[int, ...]
@@ -105,23 +71,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class SizePoint:
-    """An extension of one size, on the frontier.
-
-    Parameters
-    ----------
-    size : int
-        New pieces.
-    tokens, held_tokens : float
-        Tokens per eojeol, of the text and held out.
-    precision, recall : float
-        Of token borders between two syllables against Kiwi's borders of morphemes, held out where something is.
-    used : float
-        Share of the new pieces that stand in the text.
-    exposure : float
-        How often the median new piece stands in a GB of the text.
-    floor : float
-        Tokens per eojeol that no extension goes below, because the base's pattern cuts there.
-    """
+    """An extension of one size, on the frontier."""
 
     size: int
     tokens: float
@@ -141,16 +91,7 @@ class SizePoint:
 
 @dataclass(frozen=True)
 class PieceList:
-    """An ordered list of new pieces.
-
-    Parameters
-    ----------
-    pieces : tuple of Piece
-        Every beginning of it is an extension.
-    points : tuple of SizePoint
-        The base itself first, then each size that was asked for.
-    penalty : float
-    """
+    """An ordered list of new pieces."""
 
     pieces: tuple[Piece, ...]
     points: tuple[SizePoint, ...]
@@ -158,22 +99,7 @@ class PieceList:
 
 
 def learn(base: Base, text: BaseText, options: LearnOptions, tell: Tell = silent) -> PieceList:
-    """New pieces in order.
-
-    Parameters
-    ----------
-    base : Base
-    text : BaseText
-        Of that base.
-    options : LearnOptions
-    tell : callable
-        Progress.
-
-    Raises
-    ------
-    VocabSizeError
-        When the text does not give so many pieces.
-    """
+    """New pieces in order."""
     learner = _Learner(base, text, options, tell)
     if options.keep is None:
         return learner.run(options.penalty)

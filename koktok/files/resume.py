@@ -55,13 +55,6 @@ class Checkpoint:
 
     The first line holds `run`: all that the parts depend on.
 
-    Attributes
-    ----------
-    parts : list of dict
-        What an earlier run noted.
-    before : dict or None
-        The `run` of those notes.
-
     Examples
     --------
     >>> import tempfile

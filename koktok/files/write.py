@@ -52,22 +52,7 @@ _MOST_LISTED = 1 << 24
 
 @dataclass(frozen=True)
 class Product:
-    """A kind of folder that koktok writes.
-
-    Parameters
-    ----------
-    manifest : str
-        The file that lists what koktok wrote, with its digests.
-    what : str
-        What it is called in messages.
-    names : frozenset of str
-        No file of others may bear one of these names in such a folder, because it would be read as a part of it.
-    guest : bool
-        Whether it may be written into a folder that holds other things. What it wrote there before and does not write now
-        stays.
-    earlier : callable
-        The names that a koktok without manifests has written into a folder, or none where it has not.
-    """
+    """A kind of folder that koktok writes."""
 
     manifest: str
     what: str

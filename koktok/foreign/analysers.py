@@ -28,13 +28,7 @@ def mecab_version() -> str:
 
 @cache
 def mecab_spans() -> Callable[[str], list[tuple[int, int]]]:
-    """A line to the spans of MeCab-ko's morphemes; 했 is one.
-
-    Raises
-    ------
-    MissingExtraError
-        When python-mecab-ko is not installed.
-    """
+    """A line to the spans of MeCab-ko's morphemes; 했 is one."""
     try:
         from mecab import MeCab
     except ImportError as error:

@@ -28,14 +28,7 @@ Found = tuple[list[int], list[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line: its ids, and the code points of the line that each covers.
-
-    Parameters
-    ----------
-    ids : ndarray of int64, shape (n,)
-    spans : ndarray of int64, shape (n, 2)
-        Half-open. The bytes of a character share its span, so two neighbours overlap where a character is split.
-    """
+    """One line: its ids, and the code points of the line that each covers."""
 
     ids: Ints
     spans: Ints
@@ -46,15 +39,6 @@ class Row:
 
 class Rows(Sequence[Row]):
     """The tokens of many lines, as flat arrays.
-
-    Parameters
-    ----------
-    ids, starts, ends : ndarray of int64, shape (tokens,)
-        Starts and ends count code points from the first character of the first line, as if the lines were joined.
-    indptr : ndarray of int64, shape (lines + 1,)
-        The tokens of line k are `indptr[k]` to `indptr[k + 1]`.
-    line_starts : ndarray of int64, shape (lines + 1,)
-        Where each line starts among all code points.
 
     Examples
     --------
@@ -140,24 +124,6 @@ class ForeignTokenizer(ABC):
 
     What an adapter must have is `encode` and `token_bytes`. What else a library can do (decode, find special tokens,
     normalize, be kept in a folder) it overrides; what is left has a default that follows from those two, or an error.
-
-    Parameters
-    ----------
-    spec : str
-        The words that open it again.
-    name : str
-        A short label for tables.
-    size : int or None
-        All ids, special ones included; None for an open vocabulary (analysers).
-    digest : str
-        16 hex digits over all that decides the ids: the definition, or the version of what stands in its place.
-    libraries : dict
-        Name to version.
-    notes : tuple of str
-        What a reader of the figures must know: what the adapter did to the input, what the library drops.
-    unknown_ids, byte_ids, special_ids : collection of int
-        Ids that stand for anything unknown; fallback bytes (`<0xE2>`; empty for byte-level BPE, whose alphabet are
-        bytes); control tokens.
     """
 
     library: ClassVar[str] = ""
@@ -196,13 +162,7 @@ class ForeignTokenizer(ABC):
 
     @abstractmethod
     def encode(self, lines: Sequence[str]) -> Rows:
-        """The tokens of each line; what spells a special token is text, and none are put around it.
-
-        Raises
-        ------
-        InputError
-            When the library fails on a line.
-        """
+        """The tokens of each line; what spells a special token is text, and none are put around it."""
 
     @abstractmethod
     def token_bytes(self, i: int) -> bytes | None:
@@ -228,18 +188,7 @@ class ForeignTokenizer(ABC):
         return row.ids.tolist(), [(a, b) for a, b in row.spans.tolist()]
 
     def read_with_specials(self, text: str, *, template: bool = False) -> Found | None:  # noqa: ARG002
-        """`read` with special tokens found as the library finds them; None where it has no way of its own.
-
-        Parameters
-        ----------
-        template : bool
-            Put around it what the definition wants there.
-
-        Raises
-        ------
-        UsageError
-            When it has no template.
-        """
+        """`read` with special tokens found as the library finds them; None where it has no way of its own."""
         if template:
             raise UsageError(
                 f"a tokenizer that {self.library or self.name} runs has no template of special tokens",
@@ -261,13 +210,7 @@ class ForeignTokenizer(ABC):
         return text
 
     def files(self) -> dict[str, str | bytes]:
-        """The definition, as files of a folder that `koktok.load` reads.
-
-        Raises
-        ------
-        UsageError
-            When it is not to be had.
-        """
+        """The definition, as files of a folder that `koktok.load` reads."""
         raise UsageError(
             f"`{self.spec}` cannot be kept in a folder: what {self.library or self.name} runs is not in one file",
             hint=f"koktok report {typed(self.spec)}",

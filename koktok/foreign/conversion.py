@@ -25,13 +25,7 @@ from koktok.vocab import splits
 
 
 def hf_files(tokenizer: ImportedTokenizer) -> dict[str, str | bytes]:
-    """A folder for transformers: tokenizer.json, and a config where none came with it.
-
-    Raises
-    ------
-    ArtifactError
-        When the tokenizers library has no nodes for it.
-    """
+    """A folder for transformers: tokenizer.json, and a config where none came with it."""
     adapter = tokenizer.adapter
     if isinstance(adapter, HuggingFace):
         files = adapter.files()
@@ -165,13 +159,7 @@ def _from_ranks(adapter: Tiktoken) -> dict[str, Any]:
 
 
 def gguf_table(tokenizer: ImportedTokenizer) -> gguf.GgufVocab:
-    """The GGUF of an imported tokenizer, where llama.cpp has a tokenizer of its kind.
-
-    Raises
-    ------
-    ArtifactError
-        When it has none; says what is missing.
-    """
+    """The GGUF of an imported tokenizer, where llama.cpp has a tokenizer of its kind."""
     adapter = tokenizer.adapter
     if isinstance(adapter, SentencePiece):
         return _gguf_of_sentencepiece(adapter)

@@ -25,24 +25,7 @@ BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jin
 
 
 class HuggingFace(ForeignTokenizer):
-    """A tokenizer.json.
-
-    Parameters
-    ----------
-    text : str
-        The JSON; padding and truncation are switched off.
-    beside : mapping of str to bytes
-        Files that belong to it for other readers (tokenizer_config.json ...).
-    spec, name, notes
-        As in `ForeignTokenizer`; `spec` is what errors call it.
-    proven : bool
-        It was tried before, see `koktok.foreign.trial`.
-
-    Raises
-    ------
-    ArtifactError
-        When the library cannot read it.
-    """
+    """A tokenizer.json."""
 
     library: ClassVar[str] = "tokenizers"
 

@@ -62,31 +62,6 @@ def import_tokenizer(
 ) -> Tokenizer | ImportedTokenizer:
     r"""Read a foreign tokenizer.
 
-    Parameters
-    ----------
-    path : str or Path
-        A SentencePiece model, a tokenizer.json, a vocab.txt of WordPiece, a vocab.json beside its merges.txt (GPT-2), a
-        tiktoken ranks file, a tekken.json, or a folder with one of them; or what `koktok report` takes: "package:llama3".
-    pattern : str, optional
-        For ranks: a name of `koktok.formats.published.VOCABULARIES`, or a regular expression.
-    specials : mapping of str to int, optional
-        For ranks: special tokens with their ids; by default those that belong to the name of the pattern.
-    lowercase : bool, optional
-        For vocab.txt: fold case and strip accents, as "uncased" BERTs do (all Hangul then becomes jamo). By default
-        what a tokenizer_config.json beside it says, else False.
-
-    Returns
-    -------
-    Tokenizer
-        koktok's own where koktok could have written the file; else an `ImportedTokenizer`.
-
-    Raises
-    ------
-    ArtifactError
-        When the file is missing, damaged, of another kind, or gives a piece or an id twice.
-    UsageError
-        When ranks come without a pattern, or a pattern with something else.
-
     Examples
     --------
     >>> import tempfile

@@ -92,18 +92,6 @@ class ImportedVocab:
 class ImportedTokenizer(AnyTokenizer):
     """A foreign tokenizer with the calls of `koktok.Tokenizer`, run by its own library; see `import_tokenizer`.
 
-    Parameters
-    ----------
-    adapter : ForeignTokenizer
-        With a vocabulary and a decoder.
-    signature : mapping, optional
-        Where it came from.
-
-    Raises
-    ------
-    UsageError
-        When the adapter is that of an analyser, whose ids are made on the fly.
-
     Notes
     -----
     `recipe`, `style`, `normalizer`, `pattern`, `words` and `model` are koktok's, and an imported tokenizer has none of
@@ -186,25 +174,7 @@ class ImportedTokenizer(AnyTokenizer):
         superwords: bool = True,
         add_special_tokens: bool = False,
     ) -> Encoding:
-        """Text to ids, tokens and offsets, as the library gives them.
-
-        Parameters
-        ----------
-        allowed_special : collection of str, or "all"
-            Special tokens that are read as such where the text spells them. "all" leaves it to the library where it can
-            (then its flags for white space around them hold).
-        superwords : bool
-            Only True: where pieces end is the library's affair.
-        add_special_tokens : bool
-            Put the library's own template around the text (tokenizer.json only).
-
-        Raises
-        ------
-        InputError
-            When `text` is no `str`, holds a lone surrogate, or an allowed token is no special token.
-        UsageError
-            When something is asked that the library cannot do.
-        """
+        """Text to ids, tokens and offsets, as the library gives them."""
         _checked(text)
         if not superwords:
             raise UsageError("`superwords=False` is for koktok's own tokenizers")
@@ -235,24 +205,7 @@ class ImportedTokenizer(AnyTokenizer):
         after: Sequence[str] = (),
         allowed_special: Allowed = (),
     ) -> TokenArray:
-        """Ids of many texts in one flat array, each as `encode` gives them; see `Tokenizer.encode_ids`.
-
-        Parameters
-        ----------
-        texts, dtype, allowed_special, add_special_tokens
-            As in `Tokenizer.encode_ids`.
-        before, after : sequence of str
-            They stand outside of what `add_special_tokens` puts around a text.
-        threads : int, optional
-            How many the library takes is its own affair.
-
-        Raises
-        ------
-        InputError
-            As `encode`; and when a bare `str` comes in place of texts.
-        UsageError
-            As `encode`; and when `dtype` cannot hold the ids, or `threads` is less than 1.
-        """
+        """Ids of many texts in one flat array, each as `encode` gives them; see `Tokenizer.encode_ids`."""
         from koktok.foreign.imported_batch import LibraryEncoder
 
         return self._ids_by(
@@ -279,15 +232,7 @@ class ImportedTokenizer(AnyTokenizer):
         return LibraryDecoder(self)
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
-        """Ids to text, as the library does it.
-
-        Raises
-        ------
-        InputError
-            When an id is outside the vocabulary.
-        UsageError
-            When the library has no decoder.
-        """
+        """Ids to text, as the library does it."""
         kept = checked_ids(ids, self.vocab.size)
         unused = next((i for i in kept if not self.vocab.tokens[i]), None)
         if unused is not None:
@@ -298,22 +243,7 @@ class ImportedTokenizer(AnyTokenizer):
         return text
 
     def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None, force: bool = True) -> Path:
-        """Write a folder that `koktok.load` reads: the definition as it came, and koktok.toml.
-
-        Parameters
-        ----------
-        path : str or Path
-            A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
-        extra, force
-            As `Tokenizer.save`.
-
-        Raises
-        ------
-        UsageError
-            As `Tokenizer.save`; and when the definition is not in one file.
-        InputError
-            As `Tokenizer.save`.
-        """
+        """Write a folder that `koktok.load` reads: the definition as it came, and koktok.toml."""
         import tomli_w
 
         files = self.adapter.files()
@@ -350,13 +280,7 @@ def digest_of(files: Mapping[str, str | bytes]) -> str:
 
 
 def load_folder(path: str | Path) -> Tokenizer | ImportedTokenizer:
-    """The tokenizer of a folder that koktok wrote, trained or imported.
-
-    Raises
-    ------
-    ArtifactError
-        When the folder is missing, damaged, changed by hand, written by a newer koktok, or somebody else's.
-    """
+    """The tokenizer of a folder that koktok wrote, trained or imported."""
     folder = folder_of(path_of(path))
 
     def read() -> Tokenizer | ImportedTokenizer:
@@ -366,13 +290,7 @@ def load_folder(path: str | Path) -> Tokenizer | ImportedTokenizer:
 
 
 def load_imported(folder: str | Path) -> ImportedTokenizer:
-    """The imported tokenizer of a folder; `koktok.load` comes here by itself.
-
-    Raises
-    ------
-    ArtifactError
-        When the folder is damaged, changed by hand, or written by a newer koktok.
-    """
+    """The imported tokenizer of a folder; `koktok.load` comes here by itself."""
     place = Path(folder)
     again = "koktok import FILE --out FOLDER"
     try:

@@ -24,13 +24,7 @@ _BATCH, _DOCUMENTS = 1 << 21, 1 << 14
 
 
 class LibraryEncoder:
-    """Texts to ids, as `koktok.bulk.Encoder` gives them.
-
-    Parameters
-    ----------
-    add_special_tokens : bool
-        Put the library's own template around every text.
-    """
+    """Texts to ids, as `koktok.bulk.Encoder` gives them."""
 
     def __init__(self, tokenizer: AnyTokenizer, *, add_special_tokens: bool = False) -> None:
         self.tokenizer = tokenizer

@@ -50,15 +50,7 @@ def _within(spans: Any, length: int) -> list[tuple[int, int]]:
 
 
 class KiwiSubwords(ForeignTokenizer):
-    """A vocabulary of Kiwi's SwTokenizer.
-
-    Parameters
-    ----------
-    spec, name
-        As in `ForeignTokenizer`.
-    path : Path
-        Its tokenizer.json, which the tokenizers library cannot read.
-    """
+    """A vocabulary of Kiwi's SwTokenizer."""
 
     library: ClassVar[str] = "kiwipiepy"
 

@@ -14,13 +14,7 @@ from koktok.tokenizer import Tokenizer
 
 
 class Own(ForeignTokenizer):
-    """A `koktok.Tokenizer`.
-
-    Parameters
-    ----------
-    spec, name
-        As in `ForeignTokenizer`.
-    """
+    """A `koktok.Tokenizer`."""
 
     library: ClassVar[str] = "koktok"
 

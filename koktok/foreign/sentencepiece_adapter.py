@@ -25,20 +25,7 @@ _HINT = "a SentencePiece model is the .model file of spm_train"
 
 
 class SentencePiece(ForeignTokenizer):
-    """A tokenizer.model.
-
-    Parameters
-    ----------
-    data : bytes
-        The serialized ModelProto.
-    spec, name, notes, proven
-        As in `koktok.foreign.huggingface_adapter.HuggingFace`.
-
-    Raises
-    ------
-    ArtifactError
-        When it is no model, cut short, or the library refuses it.
-    """
+    """A tokenizer.model."""
 
     library: ClassVar[str] = "sentencepiece"
 

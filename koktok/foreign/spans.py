@@ -24,13 +24,7 @@ def code_points(text: str) -> npt.NDArray[np.uint32]:
 
 
 class ByteTable:
-    """What each id writes.
-
-    Parameters
-    ----------
-    written : list of bytes
-        By id; empty for unknown and special ids.
-    """
+    """What each id writes."""
 
     __slots__ = ("lengths", "written")
 
@@ -47,20 +41,7 @@ def rows_by_bytes(
     *,
     spaced: bool = True,
 ) -> Rows:
-    """Rows of `lines`, whose tokens write the bytes in `table`.
-
-    Parameters
-    ----------
-    lines : sequence of str
-    ids : sequence of sequences of int
-        The tokens of each line.
-    table : ByteTable
-        What each id writes.
-    fallback : callable
-        Spans of the lines with these numbers, asked once, for those whose bytes do not join back.
-    spaced : bool
-        False where pieces hold no white space (WordPiece): then lines are compared without spaces.
-    """
+    """Rows of `lines`, whose tokens write the bytes in `table`."""
     write = table.written.__getitem__
     targets = [line.encode("utf-8", "surrogatepass") for line in lines]
     shifts = np.zeros(len(lines), dtype=np.int64)
@@ -145,17 +126,7 @@ def align(line: str, pieces: Sequence[str | None]) -> list[tuple[int, int]]:
 
 
 def remap(rows: Rows, starts: Sequence[Ints], ends: Sequence[Ints], lines: Sequence[str]) -> Rows:
-    """Rows of rewritten lines as rows of the lines that they came from.
-
-    Parameters
-    ----------
-    rows : Rows
-        Of the rewritten lines.
-    starts, ends : sequence of ndarray
-        Per line, where each rewritten character stood in the original.
-    lines : sequence of str
-        The originals.
-    """
+    """Rows of rewritten lines as rows of the lines that they came from."""
     line_starts = running([len(line) for line in lines])
     flat_starts = np.concatenate([s + b for s, b in zip(starts, line_starts, strict=False)] or [np.zeros(0, np.int64)])
     flat_ends = np.concatenate([e + b for e, b in zip(ends, line_starts, strict=False)] or [np.zeros(0, np.int64)])

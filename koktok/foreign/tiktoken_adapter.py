@@ -25,20 +25,7 @@ GAP = 1
 
 
 class Tiktoken(ForeignTokenizer):
-    """Ranks, a pattern and special tokens.
-
-    Parameters
-    ----------
-    spec, name, notes, proven
-        As in `koktok.foreign.huggingface_adapter.HuggingFace`; the default is the name of the ranks.
-
-    Raises
-    ------
-    MissingExtraError
-        When tiktoken is not installed.
-    ArtifactError
-        When tiktoken refuses the pattern.
-    """
+    """Ranks, a pattern and special tokens."""
 
     library: ClassVar[str] = "tiktoken"
 
@@ -163,13 +150,7 @@ class Tiktoken(ForeignTokenizer):
 
 
 def ranks_at(path: Path, pattern: RanksPattern, specials: Mapping[str, int] | None = None) -> tiktoken.Ranks:
-    """The ranks of a file, with what the file does not hold.
-
-    Parameters
-    ----------
-    specials : mapping of str to int, optional
-        By default those of the vocabulary that made the pattern known.
-    """
+    """The ranks of a file, with what the file does not hold."""
     ranks = tiktoken.ranks_from_text(utf8(path), str(path))
     return tiktoken.Ranks(path.stem, pattern.regex, ranks, dict(pattern.specials if specials is None else specials))
 

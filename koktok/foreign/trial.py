@@ -62,26 +62,7 @@ _STRINGS: Final = 200
 
 
 def prove(library: str, *definition: Any, where: str, content: Mapping[str, Any] | None = None) -> None:
-    """Return where a library can load a definition and encode texts with it, or refuses it in an orderly way.
-
-    Parameters
-    ----------
-    library : str
-        "tokenizers" (text of a tokenizer.json), "sentencepiece" (bytes of a model), "tiktoken" (pattern, ranks, special
-        tokens) or "kiwipiepy" (path and content of a file).
-    *definition
-        Plain values; all that the library is given.
-    where : str
-        What errors call it.
-    content : mapping, optional
-        The JSON of a tokenizer.json: what its rules look for is tried, too.
-
-    Raises
-    ------
-    ArtifactError
-        When the library's process dies of it, panics, or takes more time or memory than any sound definition does, or
-        when no text at all can be encoded; says how.
-    """
+    """Return where a library can load a definition and encode texts with it, or refuses it in an orderly way."""
     lines = (*PROBES, *_LONG, *_own_strings(content or {}))
     data = marshal.dumps((library, definition), 2)  # version 2, whose bytes depend on nothing but the values
     note = cache_dir() / "proven" / _key(library, data)

@@ -14,17 +14,7 @@ Cut = Callable[[str], list[tuple[int, int]]]
 
 
 class OpenVocabulary(ForeignTokenizer):
-    """Tokens that are strings, numbered as they come.
-
-    Parameters
-    ----------
-    spec, name, libraries, notes
-        As in `ForeignTokenizer`.
-    cut : callable
-        Many lines to the spans of their tokens, or to (start, end, form) where the form is not what stands there.
-    digest : str
-        Of whatever the cuts depend on.
-    """
+    """Tokens that are strings, numbered as they come."""
 
     analyser = True
 

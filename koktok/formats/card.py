@@ -163,24 +163,7 @@ def model_card(
     credited: Sequence[Credit] = (),
     languages: Sequence[str] = ("ko",),
 ) -> str:
-    """The model card, Markdown with the front matter that model hubs read.
-
-    Parameters
-    ----------
-    figures : sequence of SilverRow
-        Rows of the table at the end of a training, ours first; without any the card has no figures.
-    licences : mapping of str to str
-        By name of source, as its recipe states it; sources without one are the user's own affair, and the card says so.
-    words : int
-        Running words that the figures were measured on.
-    held_out : bool
-        Whether these were kept from the training.
-    covered : Coverage, optional
-    credited : sequence of Credit
-        Of what the sources that are corpora are made of.
-    languages : sequence of str
-        ISO 639-1 codes.
-    """
+    """The model card, Markdown with the front matter that model hubs read."""
     recipe, signature = tokenizer.recipe, tokenizer.signature
     sources = "\n".join(
         f"| {source.name} | {source.weight:g} | {licences.get(source.name, 'not stated; text of the user')} "

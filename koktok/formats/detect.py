@@ -44,13 +44,7 @@ IN_A_FOLDER = (
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """A tokenizer as it lies on the disk.
-
-    Parameters
-    ----------
-    path : Path
-        The file; the folder for "koktok", and for an export of ranks with their pattern.
-    """
+    """A tokenizer as it lies on the disk."""
 
     kind: DetectedKind
     path: Path
@@ -61,18 +55,6 @@ class Detected:
 
 def detect(path: Path, kind: str = "") -> Detected:
     r"""What lies at a path.
-
-    Parameters
-    ----------
-    path : Path
-        A file, or a folder, in which the best of several files counts.
-    kind : str
-        Of a folder, this kind alone.
-
-    Raises
-    ------
-    ArtifactError
-        When nothing is there, or nothing that koktok reads.
 
     Examples
     --------

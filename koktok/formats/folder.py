@@ -88,11 +88,6 @@ def files_of(
 def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes] | None) -> dict[str, str | bytes]:
     """The files of a folder, and more that a caller wants in it.
 
-    Raises
-    ------
-    UsageError
-        When one of those has the name of a file of the tokenizer, or is no file of the folder.
-
     Examples
     --------
     >>> with_extra({"tokenizer.json": "{}"}, {"tokenizer.json": "mine"})
@@ -115,13 +110,7 @@ def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes
 
 
 def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
-    """What a folder of ours says: recipe, vocabulary, and the signature without what `files_of` adds to it.
-
-    Raises
-    ------
-    ArtifactError
-        When the folder is missing, damaged, changed by hand, or written by a newer koktok.
-    """
+    """What a folder of ours says: recipe, vocabulary, and the signature without what `files_of` adds to it."""
     if not (folder / MARK).is_file():
         foreign = next((name for name in FOREIGN if any(folder.glob(name))), "") if folder.is_dir() else ""
         hint = f"koktok.load({str(folder)!r}) runs its {foreign} by its own library" if foreign else ""

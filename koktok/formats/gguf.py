@@ -47,31 +47,7 @@ PATTERNS_OF_BYTE_LEVEL = PUBLISHED["gpt2"]
 
 @dataclass(frozen=True)
 class GgufVocab:
-    """What a GGUF holds of a tokenizer.
-
-    Parameters
-    ----------
-    model : {"t5", "llama", "gpt2"}
-        Which of llama.cpp's tokenizers runs it.
-    pre : str
-        The name of llama.cpp's pattern; "default" where it has none.
-    tokens, scores, types : tuples
-        Of one length, by id; scores are empty for "gpt2".
-    roles : dict of str to int
-        Ids of special tokens by "bos", "eos", "unk", "pad", "sep", "cls", "mask".
-    merges : tuple of str
-        For "gpt2": left, a space, right, by rank.
-    charsmap : bytes
-        For "t5": the normalizer, compiled.
-    add_space_prefix, remove_extra_whitespaces : bool
-        As SentencePiece's normalizer has them; of koktok's own the first follows the recipe, and the second is False.
-
-    Raises
-    ------
-    ArtifactError
-        When the columns differ in length, a token is empty or stands there twice (llama.cpp loads no such file), or a
-        role is no id.
-    """
+    """What a GGUF holds of a tokenizer."""
 
     model: Literal["t5", "llama", "gpt2"]
     pre: str
@@ -131,11 +107,6 @@ def why_not(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> str:
 
 def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False) -> GgufVocab:
     """The table of one of koktok's own tokenizers.
-
-    Raises
-    ------
-    ArtifactError
-        When llama.cpp cannot run it; says why, and what to train in its place.
 
     Examples
     --------
@@ -215,23 +186,7 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
 
 
 def write(table: GgufVocab, path: str | Path, *, name: str = "koktok", force: bool = True) -> Path:
-    """Write the file, or nothing.
-
-    Parameters
-    ----------
-    path : str or Path
-    name : str
-        What the file calls itself (general.name).
-    force : bool
-        Whether another vocabulary that koktok wrote there may be replaced.
-
-    Raises
-    ------
-    MissingExtraError
-        When the library gguf is not installed.
-    UsageError, InputError
-        When the place is a folder or a file that koktok did not write, or cannot be written to.
-    """
+    """Write the file, or nothing."""
     return write_file(path, lambda fresh: _write(table, fresh, name), ours=may_be_ours, force=force, what="vocabulary")
 
 
@@ -248,13 +203,6 @@ def fitted(table: GgufVocab, model: str | Path) -> GgufVocab:
     """The table with as many tokens as the model has rows for: llama.cpp loads no other.
 
     A model often has some rows more than its tokenizer has ids, for speed; they get names that no text is read as.
-
-    Raises
-    ------
-    ArtifactError
-        When the file is no GGUF of a whole model, or has fewer rows.
-    MissingExtraError
-        When the library gguf is not installed.
     """
     sizes = {tensor.name: int(tensor.shape[1]) for tensor in _model(model).tensors if tensor.name in BY_ID}
     if BY_ID[0] not in sizes:
@@ -279,24 +227,6 @@ def write_into(table: GgufVocab, model: str | Path, path: str | Path, *, chat_te
     """Write a model's file again with this tokenizer in it: its tensors stay as they are, byte for byte.
 
     What the file said of its old tokenizer goes, a chat template included; every other key stays.
-
-    Parameters
-    ----------
-    model : str or Path
-        A GGUF of a whole model.
-    path : str or Path
-        The new file.
-    chat_template : str
-        In Jinja; '' for none.
-
-    Raises
-    ------
-    ArtifactError
-        When the model is no GGUF or has other sizes: see `fitted`.
-    MissingExtraError
-        When the library gguf is not installed.
-    UsageError, InputError
-        When there is a file already, or the place cannot be written to.
     """
     table = fitted(table, model)
     return write_file(path, lambda fresh: _write_into(table, _model(model), fresh, chat_template), ours=lambda _: False)
@@ -399,15 +329,7 @@ def add_table(writer: Any, table: GgufVocab) -> None:
 
 
 def read(path: str | Path) -> GgufVocab:
-    """Read the vocabulary of a GGUF back.
-
-    Raises
-    ------
-    ArtifactError
-        When the file is missing, no GGUF, cut short, or holds no vocabulary.
-    MissingExtraError
-        When the library gguf is not installed.
-    """
+    """Read the vocabulary of a GGUF back."""
     library = _library()
     try:
         fields = library.GGUFReader(path).fields

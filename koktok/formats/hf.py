@@ -50,26 +50,7 @@ def tokenizer_json(
     prefix: Prefix = "",
     earlier: bool = False,
 ) -> str:
-    """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer.
-
-    Parameters
-    ----------
-    vocab : Vocab
-    normalizer : Normalizer
-        A `JamoNormalizer` takes syllables apart, and the decoder puts them together again.
-    pattern : Pattern
-    style : Style, optional
-        What stands around a text; nothing where it is left out.
-    prefix : Prefix
-        Where a space goes before the first word, and off again.
-    earlier : bool
-        As koktok once wrote it, see `koktok.formats.pre_tokenizer.cutting`; the ids are the same.
-
-    Raises
-    ------
-    ArtifactError
-        When Hugging Face cannot run this vocabulary, or the style wants a token that is not there; says why.
-    """
+    """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer."""
     reason = why_not(vocab)
     if reason:
         raise ArtifactError(f"no tokenizer.json: {reason}")
@@ -221,21 +202,7 @@ def _model(vocab: Vocab, *, earlier: bool) -> dict[str, Any]:
 
 
 def vocab_from_json(text: str, kind: str | None = None, *, sealed: bool = False) -> Vocab:
-    """The vocabulary of a tokenizer.json that koktok wrote.
-
-    Parameters
-    ----------
-    text : str
-    kind : str, optional
-        Of the vocabulary, where the model's type alone does not tell: BPE runs four kinds.
-    sealed : bool
-        The text is to the byte what `tokenizer_json` wrote, so that the vocabulary needs no check.
-
-    Raises
-    ------
-    ArtifactError
-        When the text is no JSON, or not laid out as `tokenizer_json` lays it out; ids follow one another there.
-    """
+    """The vocabulary of a tokenizer.json that koktok wrote."""
     try:
         content = json.loads(text)
         model = content["model"]
@@ -288,13 +255,7 @@ def _check_ids(tokens: Sequence[str], ids: Iterable[Any], first: int) -> None:
 
 
 def utf8(file: Path) -> str:
-    """The text of a file.
-
-    Raises
-    ------
-    ArtifactError
-        When it cannot be read, or is no UTF-8.
-    """
+    """The text of a file."""
     try:
         return file.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -304,19 +265,7 @@ def utf8(file: Path) -> str:
 
 
 def parsed(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """JSON, or an error of ours also where it is nested deeper than anybody nests.
-
-    Parameters
-    ----------
-    text, where : str
-    pairs : callable, optional
-        Makes an object of its keys and values, in place of `dict`.
-
-    Raises
-    ------
-    ArtifactError
-        When it is no JSON.
-    """
+    """JSON, or an error of ours also where it is nested deeper than anybody nests."""
     try:
         return json.loads(text, object_pairs_hook=pairs)
     except ArtifactError:
@@ -327,12 +276,7 @@ def parsed(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] 
 
 
 def checked_json(text: str, where: str) -> dict[str, Any]:
-    """The JSON of any writer, if it can be a tokenizer's: every key and every id once, which the library does not check.
-
-    Raises
-    ------
-    ArtifactError
-    """
+    """The JSON of any writer, if it can be a tokenizer's: every key and every id once, which the library does not check."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

@@ -30,13 +30,7 @@ def vocab_json(vocab: Vocab) -> str:
 
 
 def vocab_from_json(text: str) -> Vocab:
-    """The vocabulary of a vocab.json.
-
-    Raises
-    ------
-    ArtifactError
-        When the text is no JSON, or not laid out as `vocab_json` lays it out.
-    """
+    """The vocabulary of a vocab.json."""
     try:
         content = json.loads(text)
         pieces, specials = map(str, content["pieces"]), map(str, content["specials"])

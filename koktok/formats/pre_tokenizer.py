@@ -45,15 +45,6 @@ def cutting(
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """The nodes behind the normalizer's own, and the pre_tokenizer.
 
-    Parameters
-    ----------
-    vocab : Vocab
-    pattern : Pattern
-    prefix : Prefix
-        `first` puts the space before the first word here, and then only a regular expression cuts behind it.
-    earlier : bool
-        The pattern as a regular expression in any case, as koktok once wrote it, and as an analyser at run time wants it.
-
     Examples
     --------
     >>> cutting(Vocab.bpe(" 가나", ["가나", " 가"]), Pattern())

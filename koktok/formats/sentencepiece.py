@@ -161,24 +161,7 @@ def model_proto(
     user_defined: Collection[str] = (),
     prefix: bool = False,
 ) -> bytes:
-    """The serialized ModelProto, the same bytes for the same vocabulary.
-
-    Parameters
-    ----------
-    normalizer : Normalizer, optional
-        Goes into the model as far as a table can say it, see `differences`; without one the model takes normal text. Of a
-        `JamoNormalizer` the way back goes in, too.
-    user_defined : collection of str
-        Special tokens that SentencePiece shall find in text (USER_DEFINED); the others are control symbols, which text
-        never reaches.
-    prefix : bool
-        A space goes before every text. Decoding leaves it there: SentencePiece takes away its mark ▁ only.
-
-    Raises
-    ------
-    ArtifactError
-        When SentencePiece cannot run this tokenizer, or a user-defined symbol is no special token; says why.
-    """
+    """The serialized ModelProto, the same bytes for the same vocabulary."""
     reason = why_not(vocab, pattern)
     if reason:
         raise ArtifactError(f"no tokenizer.model: {reason}")

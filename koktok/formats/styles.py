@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 def chat_template_of(given: str | None) -> str | None:
     """What `--chat-template` says: the name of a preset as it is, or the text of the file that it names.
 
-    Raises
-    ------
-    UsageError
-        When it is neither.
-
     Examples
     --------
     >>> chat_template_of("chatml"), chat_template_of(None)
@@ -56,23 +51,6 @@ def restyle(
     pad_to_multiple: int | None = None,
 ) -> Tokenizer:
     """The same pieces with other special tokens; what is left out stays as it is.
-
-    Parameters
-    ----------
-    style : str, optional
-        plain, bert, roberta, gpt, llama or t5; the special tokens of the old style go, a user's own stay. Sides, template,
-        longest input and the trimming of offsets are the new style's, unless they are given here.
-    specials : iterable of str, optional
-        Special tokens in place of those that the tokenizer has; the style's are added.
-    template, chat_template, model_max_length, padding_side, truncation_side, trim_offsets, pad_to_multiple : optional
-        As in the recipe's section `[recipe.special]`.
-
-    Raises
-    ------
-    UsageError
-        For a style that is none, or a template whose tokens are not there (RecipeError).
-    ArtifactError
-        When a piece of the vocabulary spells one of the new special tokens.
 
     Examples
     --------

@@ -52,19 +52,6 @@ EXPORT = Product("tiktoken.sha256", "tiktoken export", frozenset({SPEC}), earlie
 class Ranks:
     """What a `tiktoken.Encoding` is made of.
 
-    Parameters
-    ----------
-    pattern : str
-        The regular expression that cuts text into pretokens.
-    ranks : mapping of bytes to int
-        Rank, which is the id, of each piece; the 256 bytes are among them.
-    specials : mapping of str to int
-
-    Raises
-    ------
-    ArtifactError
-        When a byte is missing, or an id is given twice, negative or far beyond the number of pieces.
-
     Examples
     --------
     >>> ranks = Ranks("tiny", ".+", {bytes([i]): i for i in range(256)} | {b"ab": 256}, {"</s>": 257})
@@ -96,15 +83,7 @@ class Ranks:
         check_sparse(taken, self.name)
 
     def encoding(self) -> tiktoken.Encoding:
-        """The encoding, for the library tiktoken; give it normalized text.
-
-        Raises
-        ------
-        MissingExtraError
-            When tiktoken is not installed.
-        ArtifactError
-            When tiktoken cannot read the pattern.
-        """
+        """The encoding, for the library tiktoken; give it normalized text."""
         try:
             import tiktoken
         except ImportError as error:
@@ -159,20 +138,6 @@ def _stray(vocab: Vocab) -> str:
 def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool = False) -> Ranks:
     """The ranks of a byte-level BPE vocabulary.
 
-    Parameters
-    ----------
-    vocab : Vocab
-        Of kind "bpe-bytes".
-    name : str
-        How the encoding is called.
-    jamo : bool
-        Whether pieces are spelled in conjoining jamo (then there are none).
-
-    Raises
-    ------
-    ArtifactError
-        When tiktoken cannot run this tokenizer; says why.
-
     Examples
     --------
     >>> from koktok.text.pretokenize import Pattern
@@ -188,15 +153,7 @@ def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool
 
 
 def files(ranks: Ranks, normalizer: str = "", javascript: str = "") -> dict[str, str]:
-    """The files of an export: NAME.tiktoken, and tiktoken.json with everything else.
-
-    Parameters
-    ----------
-    normalizer : str
-        Signature of what normalizes text before, for the reader; tiktoken has no place for it.
-    javascript : str
-        The pattern as js-tiktoken can read it, which goes beside the other as `pat_str_js`.
-    """
+    """The files of an export: NAME.tiktoken, and tiktoken.json with everything else."""
     spec = {
         "format": FORMAT,
         "name": ranks.name,
@@ -213,13 +170,7 @@ def files(ranks: Ranks, normalizer: str = "", javascript: str = "") -> dict[str,
 
 
 def load(folder: str | Path) -> Ranks:
-    """Read an export back.
-
-    Raises
-    ------
-    ArtifactError
-        When a file is missing, damaged, changed, or of a newer format.
-    """
+    """Read an export back."""
     place = Path(folder)
     spec: dict[str, Any]
     try:
@@ -247,11 +198,6 @@ def load(folder: str | Path) -> Ranks:
 
 def ranks_from_text(text: str, where: str = "the ranks file") -> dict[bytes, int]:
     r"""Read a ranks file: lines of base64, a space, a rank.
-
-    Raises
-    ------
-    ArtifactError
-        When a line is neither, or a piece stands there twice; names the line.
 
     Examples
     --------
@@ -297,13 +243,7 @@ _TEKKEN_NAMES = (
 
 
 def ranks_from_tekken(text: str, where: str = "tekken.json", name: str = "tekken") -> Ranks:
-    """Read a tekken.json of Mistral: ranks, pattern and control tokens in one file; the control tokens come first.
-
-    Raises
-    ------
-    ArtifactError
-        When it is no such file.
-    """
+    """Read a tekken.json of Mistral: ranks, pattern and control tokens in one file; the control tokens come first."""
     form = parsed(text, where)
     try:
         config = form["config"]

@@ -33,13 +33,7 @@ def reads_jamo(pieces: Iterable[str]) -> bool:
 
 
 def gpt2_json(vocab: Path) -> str:
-    """A tokenizer.json for a vocab.json with the merges.txt beside it, as GPT-2's tokenizer reads them.
-
-    Raises
-    ------
-    ArtifactError
-        When a file is damaged, or the two do not fit each other.
-    """
+    """A tokenizer.json for a vocab.json with the merges.txt beside it, as GPT-2's tokenizer reads them."""
     import tokenizers
 
     rows = checked_json(f'{{"model": {{"vocab": {utf8(vocab)}}}}}', str(vocab))["model"]["vocab"]
@@ -65,21 +59,7 @@ def gpt2_json(vocab: Path) -> str:
 
 
 def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
-    """A tokenizer.json for a vocab.txt, as BERT's tokenizer reads it; one of jamo gets text as NFKD.
-
-    Parameters
-    ----------
-    vocab : Path
-        A piece a line; the number of the line is its id.
-    lowercase : bool, optional
-        Fold case and strip accents, as "uncased" BERTs do; by default what a tokenizer_config.json beside it says, else
-        False.
-
-    Raises
-    ------
-    ArtifactError
-        When a piece stands there twice, none stands for unknown words, or the config is damaged.
-    """
+    """A tokenizer.json for a vocab.txt, as BERT's tokenizer reads it; one of jamo gets text as NFKD."""
     import tokenizers
     from tokenizers.normalizers import NFKD, BertNormalizer
     from tokenizers.normalizers import Sequence as Steps

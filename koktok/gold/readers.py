@@ -42,25 +42,7 @@ MOST = 1000
 def read_gold(
     path: str | Path, *, name: str | None = None, kind: str | None = None, human: bool | None = None
 ) -> GoldCorpus:
-    """Read a gold file.
-
-    Parameters
-    ----------
-    path : str or Path
-    name : str, optional
-        For tables; the file name without its ending by default.
-    kind : str, optional
-        One of `FORMATS`; guessed from the content by default.
-    human : bool, optional
-        Whether people annotated the morphemes; by default only files of `HUMAN` are taken to be so, whatever their names.
-
-    Raises
-    ------
-    UsageError
-        When the kind is not known.
-    InputError
-        When the file cannot be read, holds no sentence of that kind, or morphemes of less than 80 % of its words.
-    """
+    """Read a gold file."""
     path = Path(path)
     try:
         raw = path.read_bytes()

@@ -78,25 +78,7 @@ class GoldCut:
 
 @dataclass(frozen=True, slots=True)
 class GoldSentence:
-    """A sentence of the gold.
-
-    Parameters
-    ----------
-    text : str
-        NFC.
-    morphemes : tuple of GoldMorpheme
-        Of the words that are scored.
-    cuts, fused : tuple of GoldCut
-        Borders between two Hangul syllables, and borders inside one.
-    masked : tuple of (int, int)
-        Words that are not scored.
-    neutral : tuple of int
-        Edges of syllables that hold a border and are none themselves: 해|요 for 하+아요 is neither right nor wrong.
-    document : str
-        What the file calls the document that it is of, if anything.
-    outer : tuple of int
-        Borders inside an eojeol that are not between two syllables: beside punctuation, digits and letters.
-    """
+    """A sentence of the gold."""
 
     text: str
     morphemes: tuple[GoldMorpheme, ...]
@@ -114,18 +96,7 @@ Word = tuple[str, Sequence[str], Sequence[str], bool]
 
 @dataclass(frozen=True)
 class GoldCorpus:
-    """Sentences and what is known of their annotation.
-
-    Parameters
-    ----------
-    human : bool
-        Whether people annotated the morphemes; everything else is silver.
-    sentences : list of GoldSentence
-    skipped : Counter
-        Reason to number of words that are not scored.
-    digest : str
-        Of the file.
-    """
+    """Sentences and what is known of their annotation."""
 
     name: str
     human: bool
@@ -228,11 +199,6 @@ class GoldCorpus:
 
 def check_names(corpora: Iterable[GoldCorpus]) -> None:
     """Refuse two corpora of one name, whose scores would overwrite each other.
-
-    Raises
-    ------
-    UsageError
-        Names it.
 
     Examples
     --------

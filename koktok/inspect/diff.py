@@ -85,21 +85,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What differs between A and B on a text.
-
-    Parameters
-    ----------
-    lines, lines_changed, lines_same_cuts_other_ids : int
-        All lines; those with an eojeol that is cut differently, or with another number of tokens; those with the same tokens
-        and other ids (two copies of a vocabulary in another order).
-    eojeols, eojeols_changed : int
-    fertility_difference : Difference
-        B minus A in tokens an eojeol.
-    units : str
-        What it is resampled over, the same as in a report (`6 domains`).
-    only_a, only_b : int
-        Cuts inside eojeols that only one of the two makes.
-    """
+    """What differs between A and B on a text."""
 
     a: Side
     b: Side
@@ -138,23 +124,7 @@ def difference(
     seed: int = 0,
     tell: Tell | None = None,
 ) -> Changes:
-    """Compare two tokenizers on the same lines.
-
-    Parameters
-    ----------
-    a, b : ForeignTokenizer
-        From `koktok.foreign.open_spec`.
-    text : sequence of str, or mapping of str to sequence of str
-        Lines, or lines by domain; those of white space alone are left out of the figures, as in a report.
-    gold : sequence of GoldCorpus
-        Sentences with morphemes, from `koktok.gold.read_gold`; adds who is right.
-    words, examples : int
-        How many changed words and lines are listed.
-    seed : int
-        Of the bootstrap.
-    tell : callable, optional
-        Progress: stage, done, total.
-    """
+    """Compare two tokenizers on the same lines."""
     domains = text if isinstance(text, Mapping) else {"": text}
     lines = [line for domain in domains.values() for line in domain]
     changes: Counter[tuple[str, str, str]] = Counter()

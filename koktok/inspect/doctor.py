@@ -74,21 +74,7 @@ WHITE: Final = "\t\n\r"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found.
-
-    Parameters
-    ----------
-    check : str
-        Its name in `CHECKS`.
-    severity : str
-        "note", "warning" or "error".
-    count : int
-        How many ids (or syllables) are concerned.
-    total : int
-        Of how many.
-    examples : tuple of (int, str, str)
-        Ids, their text, and why; the id is -1 for a syllable.
-    """
+    """What a check found."""
 
     check: str
     severity: Severity
@@ -129,26 +115,7 @@ def diagnose(
     examples: int = 10,
     tell: Tell | None = None,
 ) -> Diagnosis:
-    """Examine a vocabulary.
-
-    Parameters
-    ----------
-    tokenizer : ForeignTokenizer
-        From `koktok.foreign.open_spec`.
-    lines : sequence of str, optional
-        Text on which unused pieces are counted; without it that check is left out, and said to be.
-    blocklist : Blocklist, optional
-        What must not be a piece. Personal data is looked for in any case.
-    examples : int
-        How many pieces a finding shows.
-    tell : callable, optional
-        Progress: stage, done, total.
-
-    Raises
-    ------
-    UsageError
-        For a morphological analyser: its vocabulary is open, there is nothing to list.
-    """
+    """Examine a vocabulary."""
     if tokenizer.size is None:
         raise UsageError(
             f"`{tokenizer.spec}` has no closed vocabulary that could be examined",

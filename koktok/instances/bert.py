@@ -32,22 +32,7 @@ _LEAST = 2  # tokens of a pair: one of each text
 
 
 def check_pairs(shards: Iterable[PackedShard], *, order: bool, full: int) -> None:
-    """Refuse a text of which no pairs can be made.
-
-    Parameters
-    ----------
-    shards : iterable of PackedShard
-    order : bool
-        As in `pairs_layout`.
-    full : int
-        Tokens that a shard holds.
-
-    Raises
-    ------
-    InputError
-        When no document has two sentences; for the next sentence, when there is one document only, or one that fills a shard, so
-        that there is no other to draw from.
-    """
+    """Refuse a text of which no pairs can be made."""
     documents, several, longest = 0, False, 0
     for shard in shards:
         documents += len(shard.documents) - 1
@@ -68,19 +53,7 @@ def check_pairs(shards: Iterable[PackedShard], *, order: bool, full: int) -> Non
 
 
 def pairs_layout(shard: PackedShard, room: int, *, seed: int, epoch: int, order: bool, short: float) -> Layout:
-    """The pairs of a shard.
-
-    Parameters
-    ----------
-    shard : PackedShard
-    room : int
-        Tokens of both texts.
-    seed, epoch : int
-    order : bool
-        Exchanged sentences in place of sentences of another document.
-    short : float
-        Share of the chunks that are aimed shorter.
-    """
+    """The pairs of a shard."""
     most = 2 * len(shard.ends) + len(shard.ids) // room + 2
     begins, ends = np.empty(2 * most, np.int32), np.empty(2 * most, np.int32)
     labels = np.empty(most, np.int8)

@@ -71,11 +71,6 @@ def is_symbol(surface: str) -> bool:
 class MarkedTexts:
     """Texts to ids and marks, with a koktok vocabulary or an imported one.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-    lexicon : WordCuts
-
     Examples
     --------
     >>> from koktok import Recipe, Tokenizer

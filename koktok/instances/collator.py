@@ -33,24 +33,6 @@ if TYPE_CHECKING:
 class KoktokCollator:
     """Rows to a batch of tensors.
 
-    Parameters
-    ----------
-    source : str, Path, Packed, Tokenizer, or a tokenizer of transformers
-        A folder of `koktok instances` or of a koktok tokenizer, or either of these loaded: what the special tokens are.
-    masking : Masking, optional
-        For rows without labels. The default is that of the folder of instances, or `Masking()`.
-    seed, epoch : int, optional
-        The default seed is that of the folder, or 0.
-    pad_to_multiple_of : int
-        Lengths are rounded up to a multiple of it.
-    length : int, optional
-        Every row is padded to this length.
-
-    Raises
-    ------
-    UsageError
-        When the tokenizer has no mask or padding token.
-
     Examples
     --------
     >>> from koktok import Recipe, Tokenizer
@@ -98,15 +80,7 @@ class KoktokCollator:
         self._special[facts["specials"]] = True
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Tensors: `input_ids`, `attention_mask`, `labels`, `token_type_ids` where rows have them, and single values.
-
-        Raises
-        ------
-        InputError
-            For rows without ids.
-        UsageError
-            When morphemes are to be masked, and the rows bring no marks.
-        """
+        """Tensors: `input_ids`, `attention_mask`, `labels`, `token_type_ids` where rows have them, and single values."""
         import torch
 
         if not rows or "input_ids" not in rows[0]:

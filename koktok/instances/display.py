@@ -16,13 +16,7 @@ Token = tuple[str, str]
 
 
 def rows_of(folder: str | Path, n: int) -> Iterator[dict[str, Any]]:
-    """The first `n` rows of a folder of instances.
-
-    Raises
-    ------
-    ArtifactError
-        When it is none, or a shard is damaged.
-    """
+    """The first `n` rows of a folder of instances."""
     for shard in manifest_of(folder)["shards"]:
         for batch in record_batches(folder, shard):
             for row in batch.slice(0, n).to_pylist():

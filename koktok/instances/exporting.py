@@ -20,23 +20,7 @@ from koktok.instances.packing import Packed
 
 
 def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False, force: bool = False) -> dict[str, Any]:
-    """Write a packed folder as Megatron's files, one pair a shard; returns the manifest.
-
-    Parameters
-    ----------
-    packed : Packed
-    out : str or Path
-        A folder that is not there yet, or empty.
-    documents : bool
-        A sequence is a document with the end token behind it, not a sentence.
-    force : bool
-        Whether other files that koktok wrote there may be replaced.
-
-    Raises
-    ------
-    UsageError
-        When documents have to be closed and the tokenizer has no end token.
-    """
+    """Write a packed folder as Megatron's files, one pair a shard; returns the manifest."""
     end = packed.manifest["roles"].get("eos_token")
     if documents and end is None:
         raise UsageError(

@@ -24,21 +24,7 @@ LONG = 6
 
 @dataclass
 class Epoch:
-    """Counts of an epoch.
-
-    Parameters
-    ----------
-    instances, tokens, specials : int
-        Special tokens are counted among the tokens.
-    masked, as_mask, as_random : int
-        Tokens with a label; those that became the mask token; those that became another piece. The rest stayed.
-    words, whole, partly : int
-        Whitespace words; those all of whose tokens have a label; those of which some have.
-    unlike : int
-        Pairs whose second text does not follow.
-    targets : int
-        Tokens of targets (span corruption).
-    """
+    """Counts of an epoch."""
 
     instances: int = 0
     tokens: int = 0
@@ -55,22 +41,7 @@ class Epoch:
 
 @dataclass
 class InstanceStatistics:
-    """Figures of a folder.
-
-    Parameters
-    ----------
-    manifest : dict
-        Of the folder.
-    epochs : list of Epoch
-    lengths : ndarray of int64, shape (BINS,)
-        Instances by length, in equal parts of the longest that is allowed.
-    by_tokens : ndarray of int64, shape (LONG, 2)
-        Words of 1, 2, ... tokens: all, and those that are masked as a whole.
-    uses : ndarray of int64, shape (ids,)
-        How often each id stands in the text (what is masked counted as what it was).
-    ordinary : int
-        Pieces that are no special tokens, bytes or holes.
-    """
+    """Figures of a folder."""
 
     manifest: dict[str, Any]
     epochs: list[Epoch] = field(default_factory=list)
@@ -97,13 +68,7 @@ class InstanceStatistics:
 
 
 def statistics_of(folder: str | Path) -> InstanceStatistics:
-    """Count what lies in a folder of instances.
-
-    Raises
-    ------
-    ArtifactError
-        When it is none.
-    """
+    """Count what lies in a folder of instances."""
     manifest = manifest_of(folder)
     names = json.loads((Path(folder) / "tokens.json").read_text(encoding="utf-8"))
     tables = _Tables(manifest, names)

@@ -21,19 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """Instances of a shard.
-
-    Parameters
-    ----------
-    starts : ndarray of int64, shape (instances + 1,)
-        The segments of instance i are those from `starts[i]` to `starts[i + 1]`.
-    begins, ends : ndarray of int32, shape (segments,)
-        Tokens of the shard.
-    labels : ndarray of int8, shape (instances,), optional
-        Of a pair: 1 where the second text does not follow the first.
-    closed : ndarray of bool, shape (segments,), optional
-        Whether the end token stands behind a segment; left out where the frame says what stands between.
-    """
+    """Instances of a shard."""
 
     starts: NDArray[np.int64]
     begins: NDArray[np.int32]
@@ -47,15 +35,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The special tokens of an instance.
-
-    Parameters
-    ----------
-    head, between, tail : tuple of int
-        Before the first segment, between two, behind the last.
-    kinds : tuple of (int, int)
-        The `token_type_ids` of the first segment and of the others; what stands before a segment's end has its kind.
-    """
+    """The special tokens of an instance."""
 
     head: tuple[int, ...] = ()
     between: tuple[int, ...] = ()
@@ -83,17 +63,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """Instances put together, one after the other.
-
-    Parameters
-    ----------
-    ids : ndarray of int32, shape (tokens,)
-    marks, kinds : ndarray of uint8, shape (tokens,)
-        As in `koktok.instances.borders`; the `token_type_ids`.
-    segments : ndarray of int32, shape (tokens,)
-        The number of the segment in its instance, from 0.
-    offsets : ndarray of int64, shape (instances + 1,)
-    """
+    """Instances put together, one after the other."""
 
     ids: NDArray[np.int32]
     marks: NDArray[np.uint8]
@@ -104,16 +74,6 @@ class Gathered:
 
 def sentences_layout(shard: PackedShard, room: int, *, across: bool, between: int = 0) -> Layout:
     """As many whole sentences as there is room for; a sentence that is longer alone is cut.
-
-    Parameters
-    ----------
-    shard : PackedShard
-    room : int
-        Tokens of text in an instance.
-    across : bool
-        Go on with the next document where one ends (RoBERTa's FULL-SENTENCES), or begin a new instance (DOC-SENTENCES).
-    between : int
-        Special tokens between two documents.
 
     Examples
     --------
@@ -171,16 +131,7 @@ def _sentences(  # type: ignore[no-untyped-def]
 
 
 def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: Frame) -> Gathered:
-    """Put instances together.
-
-    Parameters
-    ----------
-    shard : PackedShard
-    layout : Layout
-    which : ndarray of int64
-        Numbers of instances of the layout.
-    frame : Frame
-    """
+    """Put instances together."""
     segments = layout.starts[which + 1] - layout.starts[which]
     sizes = np.zeros(len(which), np.int64)
     _sizes(layout.starts, layout.begins, layout.ends, which, sizes)

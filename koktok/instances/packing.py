@@ -54,12 +54,7 @@ SHARD_TOKENS = 1 << 24
 
 
 def arrow() -> Any:
-    """The library of the shards.
-
-    Raises
-    ------
-    MissingExtraError
-    """
+    """The library of the shards."""
     try:
         import pyarrow
         import pyarrow.ipc
@@ -70,20 +65,7 @@ def arrow() -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedShard:
-    """Documents, mapped.
-
-    Parameters
-    ----------
-    ids : ndarray of uint16 or uint32, shape (tokens,)
-    marks : ndarray of uint8, shape (tokens,)
-    documents : ndarray of int64, shape (documents + 1,)
-        The tokens of document i are those from `documents[i]` to `documents[i + 1]`.
-    ends : ndarray of int64, shape (sentences,)
-        Where each sentence ends, in tokens of the shard.
-    sentences : ndarray of int64, shape (documents + 1,)
-        The sentences of document i are those from `sentences[i]` to `sentences[i + 1]`.
-    sources : ndarray of uint16, shape (documents,)
-    """
+    """Documents, mapped."""
 
     ids: NDArray[Any]
     marks: NDArray[np.uint8]
@@ -95,27 +77,14 @@ class PackedShard:
 
 @dataclass(frozen=True)
 class Packed:
-    """A folder that `write_packed` wrote.
-
-    Parameters
-    ----------
-    folder : Path
-    manifest : dict
-        The content of manifest.json.
-    """
+    """A folder that `write_packed` wrote."""
 
     folder: Path
     manifest: dict[str, Any]
 
     @classmethod
     def open(cls, folder: str | Path) -> Packed:
-        """The folder at a path.
-
-        Raises
-        ------
-        ArtifactError
-            When it is no packed folder, or one of a newer koktok.
-        """
+        """The folder at a path."""
         path = Path(folder)
         hint = "koktok instances TOKENIZER TEXT --kind packed --out FOLDER"
         return cls(path, read_manifest(path, "packed", LAYOUT, wrong="is no packed folder", hint=hint))

@@ -37,15 +37,6 @@ _HALVES = (
 def stream(seed: int, epoch: int, document: int = 0, use: int = 0) -> NDArray[np.uint64]:
     """The state of the stream of one document for one use.
 
-    Parameters
-    ----------
-    seed, epoch : int
-        From 0, below 2**64.
-    document : int
-        64 bits that tell it, see `digest_of`.
-    use : int
-        What the numbers are for: no two uses share any.
-
     Examples
     --------
     >>> state = stream(7, 0, document=3, use=1)

@@ -114,18 +114,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InstanceBatch:
-    """Instances, one after the other.
-
-    Parameters
-    ----------
-    offsets : ndarray of int64, shape (instances + 1,)
-    lists : dict of str to ndarray
-        A value a token.
-    values : dict of str to ndarray
-        A value an instance.
-    others : dict of str to (ndarray, ndarray)
-        Lists of another length, with offsets of their own.
-    """
+    """Instances, one after the other."""
 
     offsets: NDArray[np.int64]
     lists: dict[str, NDArray[Any]]
@@ -144,21 +133,7 @@ class InstanceBatch:
 
 
 class Instances(Sequence[dict[str, Any]]):
-    """The instances of an epoch: a sequence, and as such a data set for torch.
-
-    Parameters
-    ----------
-    packed : Packed
-    plan : Plan
-    epoch : int
-    masked : bool
-        With their masks and labels; without, ids come as they are, with `marks` for `KoktokCollator`.
-
-    Raises
-    ------
-    UsageError
-        When the tokenizer lacks a special token that the plan wants; the hint says which style has it.
-    """
+    """The instances of an epoch: a sequence, and as such a data set for torch."""
 
     def __init__(self, packed: Packed, plan: Plan, epoch: int = 0, *, masked: bool = True) -> None:
         self.packed, self.plan, self.masked = packed, plan, masked

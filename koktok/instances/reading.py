@@ -33,15 +33,7 @@ _PACKED = (".gz", ".zst", ".xz", ".bz2")
 
 
 class SplitDocument(NamedTuple):
-    """Sentences that follow one another.
-
-    Parameters
-    ----------
-    source : int
-        Number of the source.
-    sentences : list of str
-        None of them empty.
-    """
+    """Sentences that follow one another."""
 
     source: int
     sentences: list[str]
@@ -56,23 +48,6 @@ def read(
     on_progress: Done | None = None,
 ) -> Iterator[SplitDocument]:
     r"""Yield the documents of sources, in their order; empty ones are none.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-    by, sentences
-        Where a document ends, and what a sentence is, as in `koktok.instances.packing.write_packed`.
-    report : ReadReport, optional
-        Filled in while reading.
-    on_progress : callable, optional
-        As in `koktok.text.sources.read_lines`.
-
-    Raises
-    ------
-    UsageError
-        For any other way to end a document or a sentence.
-    InputError
-        As `koktok.text.sources.read_batches`.
 
     Examples
     --------

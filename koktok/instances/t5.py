@@ -20,16 +20,6 @@ def corrupt(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """Inputs and targets, each flat with its offsets.
 
-    Parameters
-    ----------
-    ids : ndarray, shape (tokens,)
-    chosen : ndarray of int32, shape (tokens,)
-        0 for what stays.
-    offsets : ndarray of int64, shape (instances + 1,)
-    sentinels : ndarray of int32
-        Spans beyond their number stay as they are.
-    end : int
-
     Examples
     --------
     >>> ids, chosen = np.array([5, 6, 7, 8, 9]), np.array([0, 1, 1, 0, 2], np.int32)

@@ -30,13 +30,6 @@ MOST = 1 << 21
 class WordCuts:
     """Cuts of words, as the trainer sees them: a function of the word, the analyser and the policy, and of no text.
 
-    Parameters
-    ----------
-    segmenter : Segmenter
-        Best one with a cache: every distinct word of the text is asked for.
-    policy : Policy
-        Which borders count.
-
     Examples
     --------
     >>> WordCuts(Whitespace(), Policy.parse("morphemes")).cuts(Texts.of(["집에"]))[0].tolist()
@@ -66,22 +59,7 @@ class WordCuts:
         return f"{self.segmenter.signature()}|{','.join([kinds, *self.policy.tags])}"
 
     def cuts(self, words: Texts) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """The cuts of words.
-
-        Parameters
-        ----------
-        words : Texts
-            Normal, each with the spaces before it.
-
-        Returns
-        -------
-        starts : ndarray of int64, shape (words + 1,)
-            The cuts of word i are those from `starts[i]` to `starts[i + 1]`.
-        offsets : ndarray of int64
-            Code points from the beginning of the word.
-        endings : ndarray of bool
-            Whether a particle, ending or copula follows.
-        """
+        """The cuts of words."""
         n = len(words.begins)
         if self.none:
             return np.zeros(n + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_)

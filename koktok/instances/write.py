@@ -175,13 +175,7 @@ class _Manifest:
 
 
 def manifest_of(folder: str | Path) -> dict[str, Any]:
-    """The manifest of a folder of instances.
-
-    Raises
-    ------
-    ArtifactError
-        When it is none, or one of a newer koktok.
-    """
+    """The manifest of a folder of instances."""
     hint = "koktok instances TOKENIZER TEXT --out FOLDER"
     manifest = read_manifest(folder, "instances", LAYOUT, wrong="holds no instances", hint=hint)
     found = checked(_Manifest, json.dumps(manifest), f"the manifest of `{folder}`", hint)

@@ -58,13 +58,7 @@ __all__ = ["KoktokKiwiTokenizer"]
 
 
 def settings_of(tokenizer: Tokenizer) -> dict[str, Any]:
-    """What the run-time class has to know of the recipe, in plain values for tokenizer_config.json.
-
-    Raises
-    ------
-    ArtifactError
-        When no cut inside a word is possible for this kind of vocabulary.
-    """
+    """What the run-time class has to know of the recipe, in plain values for tokenizer_config.json."""
     kind = tokenizer.vocab.kind
     published = not tokenizer.pattern.by_neighbours
     reason = why_not(tokenizer.vocab) or ("a published pattern cuts where no analyser is asked" if published else "")
@@ -95,24 +89,6 @@ def save_with_kiwi(
     It loads as `AutoTokenizer.from_pretrained(path)` after `import koktok.integrations.transformers`, or with
     `trust_remote_code=True`; for both, koktok and kiwipiepy must be installed. `Tokenizer.load` and
     `PreTrainedTokenizerFast.from_pretrained` read the same folder and ask nobody.
-
-    Parameters
-    ----------
-    path : str or Path
-        A new folder, or an older koktok tokenizer: its files are replaced, all others in the folder stay.
-    user_dictionary : str or Path, optional
-        Dictionary for Kiwi; a copy goes into the folder.
-    extra, force
-        As `Tokenizer.save`.
-
-    Raises
-    ------
-    ArtifactError
-        When no cut inside a word is possible for this kind of vocabulary.
-    UsageError
-        When something else is at that place.
-    InputError
-        When the dictionary cannot be read, or the disk says no.
     """
     settings = settings_of(tokenizer)
     # Kiwi is asked for what the pattern has cut.
@@ -154,24 +130,6 @@ class Cutter:
 
     Safe in threads, and in processes that were forked: Kiwi's own threads do not live on in a child, so the child loads
     a Kiwi of its own and keeps what was analysed before.
-
-    Parameters
-    ----------
-    policy : str
-        Which borders count.
-    split, digits : str
-        As in the recipe.
-    jamo : bool or "fallback"
-        Whether pretokens come in conjoining jamo, in whole or in part; cuts may then fall inside a syllable.
-    user_dictionary : str, optional
-        Path of a dictionary for Kiwi.
-    segmenter : Segmenter, optional
-        In place of Kiwi.
-
-    Attributes
-    ----------
-    words : Pattern
-        What cuts a text into the words that are analysed.
 
     Examples
     --------

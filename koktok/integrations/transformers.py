@@ -127,13 +127,7 @@ class KoktokKiwiTokenizer(PreTrainedTokenizerFast):  # type: ignore[misc]
             return super()._save_pretrained(save_directory, (*file_names, *more), *args, **kwargs)
 
     def train_new_from_iterator(self, *_args: Any, **_kwargs: Any) -> Any:
-        """Refused: no analyser takes part in the trainers of Hugging Face.
-
-        Raises
-        ------
-        UsageError
-            Always; says what to type.
-        """
+        """Refused: no analyser takes part in the trainers of Hugging Face."""
         raise UsageError(
             "Hugging Face's trainers know no morphemes, and this tokenizer is nothing without them",
             hint="koktok train TEXT --recipe FOLDER --out NEW-FOLDER",

@@ -36,15 +36,6 @@ UNKNOWN_BITS: Final = 16
 def kneser_ney(train: Sequence[Line], test: Sequence[Line], *, order: int, size: int) -> list[Floats]:
     """Bits of each token of each test line, its end included.
 
-    Parameters
-    ----------
-    train, test : sequence of sequences of int
-        Lines of ids below `size`.
-    order : int
-        At least 1.
-    size : int
-        Of the vocabulary: what no count tells is spread evenly over it.
-
     Examples
     --------
     >>> bits = kneser_ney([[0, 1]] * 9, [[0, 1], [1, 1]], order=2, size=2)

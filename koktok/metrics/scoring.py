@@ -89,27 +89,6 @@ def score(
 ) -> Scores:
     """Measure a tokenizer.
 
-    Parameters
-    ----------
-    text : Text, optional
-        For fertility, unknowns and the distribution of ids.
-    gold : sequence of GoldCorpus or GoldPage
-        For boundary scores; the first human one stands where no corpus is named, and the headline (`boundary_f1_macro`) is
-        the mean of the human ones, or of all where none is.
-    reference : ForeignTokenizer, optional
-        For normalized sequence length.
-    parallel, english, code : optional
-        Text for parity, and for fertility beside the Korean.
-    extended : bool
-        Also the metrics that encode again, on `sample` lines (ten times as many for n-grams).
-    resamples, seed : int
-        Of the bootstrap over documents and domains (`Units`); 0 draws no intervals.
-
-    Raises
-    ------
-    UsageError
-        When there is neither text nor gold.
-
     Examples
     --------
     >>> scores = score(open_spec("syllables"), Text.of({"news": ["하늘이 맑다", "비가 온다"]}), resamples=10)

@@ -30,17 +30,7 @@ THREADS: Final = 4
 
 @dataclass(frozen=True)
 class Comparison:
-    """The table at the end of a training.
-
-    Parameters
-    ----------
-    rows : tuple of SilverRow
-        Ours first.
-    silver : Silver
-        What they were measured on.
-    refused : str
-        Why there is no peer; nothing where none was asked for.
-    """
+    """The table at the end of a training."""
 
     rows: tuple[SilverRow, ...]
     silver: Silver
@@ -49,15 +39,7 @@ class Comparison:
 
 
 def compare(training: Training, *, peer: bool = True) -> Comparison:
-    """Measure a training on its held-out text, and its baselines.
-
-    Parameters
-    ----------
-    training : Training
-        Made with `measured=True`.
-    peer : bool
-        Train SentencePiece on the same words.
-    """
+    """Measure a training on its held-out text, and its baselines."""
     assert training.silver is not None, "the held-out text was not cut"
     silver, recipe = Silver(training.silver), training.tokenizer.recipe
     ours = our_row(name_of(recipe), training.tokenizer, silver)
@@ -92,19 +74,7 @@ def our_row(name: str, tokenizer: Tokenizer, silver: Silver) -> SilverRow:
 
 
 class PlainSentencePiece:
-    """SentencePiece with its defaults (nmt_nfkc, dummy prefix, split by white space, script and number), byte fallback on.
-
-    Parameters
-    ----------
-    words : Counts
-        Raw words; their leading spaces are dropped, SentencePiece puts its own prefix.
-    model : "unigram" or "bpe"
-
-    Raises
-    ------
-    VocabSizeError
-        When it cannot train that size on these words.
-    """
+    """SentencePiece with its defaults (nmt_nfkc, dummy prefix, split by white space, script and number), byte fallback on."""
 
     def __init__(self, words: Counts, *, model: str, vocab_size: int, character_coverage: float) -> None:
         import sentencepiece

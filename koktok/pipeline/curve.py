@@ -53,23 +53,6 @@ Every point can be had by a preset and `--keep` (`flags`)."""
 class FrontierRow:
     """One vocabulary: what it costs, and how it cuts.
 
-    Parameters
-    ----------
-    name : str
-        Of the point.
-    vocab_size : int
-        All ids.
-    tokens_per_eojeol : float
-        Micro, over held-out words.
-    precision, recall, f1 : float
-        Of its cuts between two Hangul syllables against the analyser's (silver), micro; 0 where there is nothing to
-        divide by.
-    f1_all : float
-        The same over all gaps inside an eojeol, beside punctuation, digits and letters too.
-    dials : dict
-        The point without its name, in plain values; empty for the trivial tokenizer. A small text may have had less than
-        its `min_count`, as in any training.
-
     Examples
     --------
     >>> row = FrontierRow("mine", 8000, 2.0, precision=0.5, recall=1.0, f1=2 / 3, f1_all=0.7, dials={})
@@ -97,19 +80,7 @@ class FrontierRow:
 
 @dataclass(frozen=True)
 class Reference:
-    """What every row stands against: figures of the held-out words alone.
-
-    Parameters
-    ----------
-    eojeols, pretokens : int
-        Running ones; more pretokens than eojeols where a pattern cuts inside an eojeol.
-    gold : int
-        The analyser's cuts between two syllables.
-    gaps, others : int
-        Places between two syllables, and places between any other two characters, inside pretokens.
-    trivial : FrontierRow
-        Every character a token, a leading space with the first; its size is the number of distinct characters.
-    """
+    """What every row stands against: figures of the held-out words alone."""
 
     eojeols: int
     pretokens: int
@@ -157,22 +128,6 @@ def _row(silver: Silver, name: str, size: int, spans: Callable[[str], Spans], di
 def measure(name: str, vocab: Vocab, held: SegmentedCounts, *, eojeols: int, **dials: Any) -> FrontierRow:
     """The row of one vocabulary of any kind, by its run-time model on every distinct held-out word.
 
-    Parameters
-    ----------
-    name : str
-        What the row is called by.
-    held : SegmentedCounts
-        Pretokens with the analyser's cuts.
-    eojeols : int
-        Running eojeols that they come from.
-    **dials
-        What the row shall say of how the vocabulary was made.
-
-    Raises
-    ------
-    InputError, UsageError
-        As `frontier`.
-
     Examples
     --------
     >>> from koktok.vocab import Vocab
@@ -187,18 +142,6 @@ def measure(name: str, vocab: Vocab, held: SegmentedCounts, *, eojeols: int, **d
 
 def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
     """The trivial row and the ceiling of these held-out words.
-
-    Parameters
-    ----------
-    held : SegmentedCounts
-        Pretokens with the analyser's cuts.
-    eojeols : int
-        Running eojeols that they come from.
-
-    Raises
-    ------
-    InputError, UsageError
-        As `frontier`.
 
     Examples
     --------
@@ -242,39 +185,6 @@ def frontier(
 
     The cuts that F1 is taken against are the analyser's in `held`: silver, not gold. Only cuts between two Hangul
     syllables count, on both sides; all kinds and confidences alike.
-
-    Parameters
-    ----------
-    segmented_train : SegmentedCounts
-        What is trained on.
-    held : SegmentedCounts
-        Pretokens of the held-out text, cut by the same analyser.
-    held_eojeols : int
-        Running eojeols of the held-out text; a pattern may cut one into several pretokens, and then nobody can tell from
-        `held` how many there were.
-    vocab_sizes : sequence of int
-        All ids; doubles are trained once.
-    points : sequence of Point
-        Of distinct names.
-    required, coverage, specials, crosses, seed, threads
-        As `koktok.train.unigram.train_unigrams`; the same for every size. With `alphabet_of(...)` of the smallest size
-        for `required`, pass `coverage=0`.
-    on_progress : callable, optional
-        Called with (stage, steps done, steps in all); stages are select, scores and measure.
-
-    Returns
-    -------
-    list of FrontierRow
-        By size, then tokens.
-
-    Raises
-    ------
-    InputError
-        When nothing was held out.
-    UsageError
-        When no held-out word has a cut between syllables; for impossible dials, or points of one name.
-    VocabSizeError
-        When a size is under the alphabet, bytes and specials, or over all candidates.
 
     Examples
     --------
@@ -342,19 +252,7 @@ def on_front(rows: Sequence[FrontierRow]) -> list[bool]:
 def train_frontier(
     text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: Options | None = None
 ) -> tuple[list[FrontierRow], Reference]:
-    """Many settings and sizes of the default trainer from one count, measured on the held-out words.
-
-    Parameters
-    ----------
-    text
-        As `koktok.pipeline.road.train` takes it.
-    vocab_sizes : sequence of int
-
-    Raises
-    ------
-    KoktokError
-        As `train`; UsageError also where the recipe holds nothing out, or wants another model or superwords.
-    """
+    """Many settings and sizes of the default trainer from one count, measured on the held-out words."""
     options = options or Options()
     if recipe.train.model != "unigram" or recipe.train.superwords:
         raise UsageError("the curve is drawn for `unigram` without superwords", hint="--model unigram --superwords 0")

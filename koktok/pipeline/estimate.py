@@ -35,25 +35,7 @@ ANALYSED = 10_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """What to expect.
-
-    Parameters
-    ----------
-    eojeols : int
-        Running words that are trained on.
-    distinct : int
-        Distinct words among them.
-    trained : int
-        Distinct pre-tokens to train on.
-    memory : float
-        Bytes of this process.
-    analysers : int
-        Processes of the analyser beside it, 375 MB each while they run.
-    seconds : float
-        Of the analyser, where nothing is cached.
-    counted : float
-        Share of the text that was really counted.
-    """
+    """What to expect."""
 
     eojeols: int
     distinct: int
@@ -65,13 +47,7 @@ class Estimate:
 
 
 def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None = None) -> Estimate:
-    """Look at the text and say what a training takes.
-
-    Raises
-    ------
-    KoktokError
-        As `koktok.count.counting.read`.
-    """
+    """Look at the text and say what a training takes."""
     if any(about(file) for source in sources for file in source.paths):
         with counting(sources, holdout=recipe.holdout, threads=threads) as found:
             raw, half, times = whole(found.words), None, 1.0

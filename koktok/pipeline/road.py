@@ -67,25 +67,7 @@ MEASURED = 100_000
 
 @dataclass(frozen=True)
 class Options:
-    """How a training runs, where the recipe says what comes out.
-
-    Parameters
-    ----------
-    user_dictionary : str, optional
-        Path of a dictionary for Kiwi; its name and digest go into the recipe. A recipe that names one wants that file.
-    like : str or Path, optional
-        A SentencePiece model: as many tokens as it makes of the training words become the recipe's `tokens_per_eojeol`.
-    cache : Path, False or None
-        Folder of the analyses; False asks the analyser anew, None takes the user's cache folder.
-    lexicon : str or Path, optional
-        Words that were analysed elsewhere (`koktok.cluster.segment`); they are looked up before the cache.
-    threads : int, optional
-        Threads of the analyser; the result does not depend on it.
-    tell : callable
-        Progress: stage, done, total.
-    measured : bool
-        Cut the held-out text as well, to measure on (`koktok.metrics.silver`).
-    """
+    """How a training runs, where the recipe says what comes out."""
 
     user_dictionary: str | None = None
     like: str | Path | None = None
@@ -156,34 +138,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything that stands before a trainer.
-
-    Parameters
-    ----------
-    reading : Reading
-    counts : Counts
-        Normalized pre-tokens, those that are trained on.
-    segmented : SegmentedCounts
-        The same with their cuts.
-    runs : SegmentedCounts or None
-        The second table, runs of eojeols, where superwords are wanted.
-    run_documents : ndarray of uint64, optional
-        Documents that hold each run.
-    normalizer : Normalizer
-    pattern : Pattern
-        What no piece may cross.
-    segmenter : Segmenter
-    seconds : dict of str to float
-        Wall time by stage.
-    notes : list of str
-        What was left out, and why.
-    analyser_peak : int
-        Bytes that the analyser's processes had at most, together.
-    eojeols : float
-        Running whitespace words behind `counts`.
-    silver : SegmentedCounts, optional
-        Held-out texts with the analyser's cuts, where they were asked for.
-    """
+    """Everything that stands before a trainer."""
 
     reading: Reading
     counts: Counts
@@ -401,14 +356,7 @@ def _made(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
 
 
 def trained_on(reading: Reading, recipe: Recipe, notes: list[str]) -> tuple[Counts, Counts | None, int]:
-    """The words that are trained on, and the runs; words that only the runs have come with `n` 0.
-
-    Returns
-    -------
-    Counts, Counts or None, int
-        Normalized pre-tokens, runs where superwords are wanted, and the running pre-tokens of the text. What was left out goes
-        to `notes`.
-    """
+    """The words that are trained on, and the runs; words that only the runs have come with `n` 0."""
     normalizer, pattern = recipe.normalizer, recipe.pattern
     raw, raw_runs = reading.train, reading.runs
     if recipe.pretokenize.prefix_space:
@@ -460,15 +408,6 @@ def cut_texts(
     """Counted words or sentences, normalized, with the analyser's cuts of their words, in syllables.
 
     Of more than `MEASURED` distinct texts a sample stands for all of them (`koktok.count.sample`).
-
-    Parameters
-    ----------
-    raw : Counts
-        As they stand in the text.
-    normalizer, segmenter, policy
-        As the tokenizer was trained with.
-    first : bool
-        Without a leading space, for a tokenizer that puts one there.
 
     Examples
     --------

@@ -10,24 +10,7 @@ from koktok.recipe import Recipe
 
 
 def with_dictionary(recipe: Recipe, given: str | None) -> tuple[Recipe, str | None]:
-    """The recipe with the name and digest of its user dictionary, and the path of that file.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        May name a dictionary already; then it must be that one.
-    given : str or None
-        Path of the file; without it the name in the recipe is a path.
-
-    Raises
-    ------
-    RecipeError
-        When the file that the recipe names is not there, or another one came.
-    InputError
-        When the given file cannot be read.
-    UsageError
-        When the analyser takes none.
-    """
+    """The recipe with the name and digest of its user dictionary, and the path of that file."""
     named, wanted = recipe.segment.user_dictionary, recipe.segment.user_dictionary_sha256
     if given is None and not named and not wanted:
         return recipe, None

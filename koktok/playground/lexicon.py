@@ -61,20 +61,6 @@ def words_of(vocab: Vocab) -> list[str]:
 def lexicon(counts: Counter[str], segmenter: Segmenter, most: int = WORDS) -> dict[str, Any]:
     """The `most` frequent words and their morphemes.
 
-    Parameters
-    ----------
-    counts : Counter of str
-        See `runs_of`.
-    segmenter : Segmenter
-    most : int
-
-    Returns
-    -------
-    dict
-        `words`: sorted, each as a letter for how many characters it shares with the word before (0 to 9, a to z) and what
-        follows them, with spaces between; `of`: the number of each word's shape; `shapes`: (row of morphemes, offsets
-        where one begins, offsets where a cut is neither right nor wrong).
-
     Examples
     --------
     >>> from koktok.segment import Whitespace

@@ -33,22 +33,6 @@ def tables() -> dict[str, Any]:
 def payload(tokenizer: Tokenizer | ImportedTokenizer, name: str = "") -> dict[str, Any]:
     """A tokenizer as JSON can hold it.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer or ImportedTokenizer
-    name : str
-        What the page calls it.
-
-    Returns
-    -------
-    dict
-        `scores` are whole steps of 1/256 by which each piece stands below the one before it.
-
-    Raises
-    ------
-    UsageError
-        For an imported tokenizer, but for ranks with a published pattern.
-
     Examples
     --------
     >>> from koktok import Recipe, Tokenizer

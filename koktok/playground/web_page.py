@@ -34,23 +34,7 @@ def to_page(
     title: str = "koktok playground",
     against: str = "",
 ) -> str:
-    """The whole page.
-
-    Parameters
-    ----------
-    tokenizers : mapping of str to Tokenizer or ImportedTokenizer
-        By the names that the page shows; the first two stand side by side.
-    lexicon : mapping, optional
-        See `koktok.playground.lexicon`; without it the page knows no morphemes, and all words are grey.
-    title : str
-    against : str
-        The name of the one whose tokens those of each other are counted against.
-
-    Raises
-    ------
-    UsageError
-        For no tokenizer, or one that `payload` refuses.
-    """
+    """The whole page."""
     if not tokenizers:
         raise UsageError("a playground wants a tokenizer", hint="koktok playground my-tokenizer -o page.html")
     style = _source("page.css")

@@ -34,13 +34,7 @@ GOLDS: Final = (
 
 
 def material() -> Material:
-    """The benchmark's held-out text and gold, fetched where they are not there yet.
-
-    Raises
-    ------
-    CorpusError
-        As `koktok.text.corpora.fetch`.
-    """
+    """The benchmark's held-out text and gold, fetched where they are not there yet."""
     held = {file.name.split(".")[0]: head(file, CAP) for file in texts("bench-ko/held-out")}
     gold = fetch("gold-ko")
     return Material(
@@ -79,13 +73,7 @@ def head(file: Path, eojeols: int) -> list[str]:
 
 
 def check_same(report: Report, other: Report, name: str) -> None:
-    """Refuse a report that was measured on something else than another.
-
-    Raises
-    ------
-    InputError
-        Names the first text or gold whose bytes differ.
-    """
+    """Refuse a report that was measured on something else than another."""
     for kind in ("texts", "golds"):
         theirs = {one.name: one.digest for one in getattr(other, kind)}
         ours = {one.name: one.digest for one in getattr(report, kind)}

@@ -46,12 +46,6 @@ def flags(dials: Mapping[str, Any]) -> str:
 def to_markdown(rows: Sequence[FrontierRow], against: Reference | None = None) -> str:
     """The rows as a Markdown table, by size, then tokens; a star for those on the front.
 
-    Parameters
-    ----------
-    rows : sequence of FrontierRow
-    against : Reference, optional
-        Adds the trivial row, last and without a star.
-
     Examples
     --------
     >>> print(to_markdown([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, vars(PRESETS["short"]))]))
@@ -171,19 +165,6 @@ STYLES: Final = ("cyan", "yellow", "magenta", "green", "blue", "red")
 def plot(rows: Sequence[FrontierRow], against: Reference | None = None, *, width: int = 72, height: int = 20) -> Text:
     """A scatter for the terminal: a letter for each size, capital on the front.
 
-    Parameters
-    ----------
-    rows : sequence of FrontierRow
-    against : Reference, optional
-        Adds the ceiling (dots) and the F1 of one token a character (dashes).
-    width, height : int
-        Of the field, without its axes; at least 24 and 4.
-
-    Raises
-    ------
-    InputError
-        When there are no rows.
-
     Examples
     --------
     >>> rows = [FrontierRow("a", 8000, 1.5, 0.5, 0.5, 0.5, 0.5, {}), FrontierRow("b", 8000, 2.0, 0.9, 0.9, 0.9, 0.9, {})]
@@ -254,17 +235,6 @@ INKS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 
 def draw(rows: Sequence[FrontierRow], against: Reference | None = None) -> str:
     """The curve as SVG: a line a size, the points by name and filled on the front.
-
-    Parameters
-    ----------
-    rows : sequence of FrontierRow
-    against : Reference, optional
-        Adds the ceiling and the F1 of one token a character.
-
-    Raises
-    ------
-    InputError
-        When there are no rows.
 
     Examples
     --------

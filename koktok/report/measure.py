@@ -45,19 +45,7 @@ SHOWN_LENGTH: Final = (12, 70)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A tokenizer to measure.
-
-    Parameters
-    ----------
-    spec : str
-        What `koktok.foreign.open_spec` opens.
-    name : str
-        What tables call it; the tokenizer's own name where it is empty.
-    shown : str
-        What stands in place of the spec in the report, for vocabularies that lie in a work folder.
-    why : str
-        Why it cannot run, where that is known before.
-    """
+    """A tokenizer to measure."""
 
     spec: str
     name: str = ""
@@ -67,18 +55,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Material:
-    """What tokenizers are measured on.
-
-    Parameters
-    ----------
-    golds : sequence of GoldCorpus
-    parallel : Parallel, optional
-        The same lines in Korean and English.
-    english, code : Text, optional
-        Text beside the Korean.
-    shown : sequence of Sentence
-        Sentences of the page; their tokens are filled in.
-    """
+    """What tokenizers are measured on."""
 
     text: Text | None = None
     golds: Sequence[GoldCorpus] = ()
@@ -154,31 +131,7 @@ def measure(
     kept: Path | None = None,
     tell: Tell | None = None,
 ) -> Report:
-    """Measure every entry on the same material.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-    title, command : str
-        What stands above the tables.
-    reference : str, optional
-        Spec of the tokenizer that others are compared with; the first entry that runs where it is None.
-    extended : bool
-        Also the measures that encode again: round trip, robustness, reachability, and so on, on `sample` lines.
-    resamples, seed : int
-        Of the bootstrap; 0 draws no intervals and tests nothing.
-    remarks : sequence of str
-        Told above the tables.
-    kept : Path, optional
-        Folder of finished rows.
-    tell : callable, optional
-        Progress: stage, done, total.
-
-    Raises
-    ------
-    UsageError
-        When nothing is to be measured, the reference cannot run, or two gold corpora have one name.
-    """
+    """Measure every entry on the same material."""
     if not entries:
         raise UsageError(
             "a report wants at least one tokenizer", hint="koktok report kiwi my-tokenizer --text FILE --out DIR"

@@ -10,12 +10,6 @@ from pathlib import Path
 def distinct(names: Sequence[str], places: Sequence[str] = ()) -> list[str]:
     """Names that are all different: doubled ones get as many folders in front as tell them apart, or a number behind.
 
-    Parameters
-    ----------
-    names : sequence of str
-    places : sequence of str
-        The path behind each name, as far as it is one; a name that is no part of its path gets a number.
-
     Examples
     --------
     >>> distinct(["dev", "test", "dev"], ["kaist/dev.conllu", "kaist/test.conllu", "gsd/dev.conllu"])

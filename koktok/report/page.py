@@ -62,16 +62,7 @@ OPEN_LINES: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A run of characters of one token between two marks.
-
-    Parameters
-    ----------
-    colour : int
-        Which background, a number that grows with each token; -1 for characters that are in no token.
-    edge : str
-        What stands at the left end: "" (none), "start" (the line or a word begins), "hit" (a token and a morpheme begin),
-        "over" (only a token begins), "miss" (only a morpheme begins), "cut" (a token begins where no score looks).
-    """
+    """A run of characters of one token between two marks."""
 
     text: str
     colour: int
@@ -114,24 +105,12 @@ def spans_of(
 
 
 def check_extra() -> None:
-    """Fail before the measuring and not after it, where jinja2 is not installed.
-
-    Raises
-    ------
-    MissingExtraError
-        With the line to type.
-    """
+    """Fail before the measuring and not after it, where jinja2 is not installed."""
     environment()
 
 
 def environment() -> Environment:
-    """What renders the templates of this room.
-
-    Raises
-    ------
-    MissingExtraError
-        When jinja2 is not installed.
-    """
+    """What renders the templates of this room."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
@@ -142,19 +121,7 @@ def environment() -> Environment:
 
 
 def to_html(report: Report, playground: str = "") -> str:
-    """The whole page.
-
-    Parameters
-    ----------
-    report : Report
-    playground : str
-        A page of `koktok.playground`, which stands in this one as a frame that may run its script and do nothing else.
-
-    Raises
-    ------
-    MissingExtraError
-        When jinja2 is not installed.
-    """
+    """The whole page."""
     ran = [row for row in report.rows if row.ran]
     shares = [(row.number, row.name, _six(row.lengths)) for row in ran if row.lengths]
     curves = [Line(row.number, row.name, row.ranks) for row in ran if len(row.ranks) > 1]

@@ -152,13 +152,7 @@ class Report(_Frozen):
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """The report of `to_json`.
-
-        Raises
-        ------
-        ArtifactError
-            When it is no report, or of another version.
-        """
+        """The report of `to_json`."""
         try:
             data = json.loads(text)
         except ValueError as error:

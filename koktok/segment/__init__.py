@@ -60,25 +60,7 @@ def segmenter_for(
     threads: int | None = None,
     counts: Mapping[str, int] | None = None,
 ) -> Segmenter:
-    """A segmenter by name.
-
-    Parameters
-    ----------
-    name : one of `SEGMENTERS`, or `dpe:FOLDER`
-    user_dictionary : str, optional
-        Path of a dictionary in the analyser's own format (Kiwi: form TAB tag TAB score).
-    threads : int, optional
-        Threads of the analyser; the result does not depend on it.
-    counts : mapping of str to int, optional
-        Words for one that learns from them (soynlp).
-
-    Raises
-    ------
-    UsageError
-        For any other name.
-    KoktokError
-        Where its library is not installed.
-    """
+    """A segmenter by name."""
     match name:
         case "kiwi":
             from koktok.segment.kiwi import KiwiSegmenter
@@ -131,27 +113,6 @@ def segment_counts(
     on_progress: Done | None = None,
 ) -> SegmentedCounts:
     """Cut every distinct word once.
-
-    Parameters
-    ----------
-    counts : Counts
-        Normalized, pre-tokenized words.
-    segmenter : Segmenter
-        Asked once per distinct word without its leading spaces.
-    policy : Policy
-        Which borders become cuts.
-    as_jamo : bool
-        Give the words in conjoining jamo, with cuts inside syllables too (갔 = 가 + ㅆ).
-    mass : float
-        Share of the running words with Hangul that is analysed, the frequent ones first; the others are cut as their
-        endings are (see `koktok.segment.tail`).
-    on_progress : callable, optional
-        Called with (words done, words in all).
-
-    Raises
-    ------
-    UsageError
-        For a mass below 1 in jamo, whose cuts inside syllables no ending tells.
 
     Examples
     --------

@@ -33,19 +33,7 @@ Letter = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How morphemes lie on a word.
-
-    Parameters
-    ----------
-    spans : tuple of (int, int)
-        The syllables that each morpheme has a part in; empty (a, a) for one that left no trace.
-    cuts : tuple of (int, int)
-        Legal edges: offset, and the number of the morpheme before it.
-    fused : tuple of (int, int)
-        Borders inside a syllable: its offset, and the number of the morpheme before the border.
-    cost : float
-        Of the alignment, per letter of the longer side; 0 where morphemes simply join to the word.
-    """
+    """How morphemes lie on a word."""
 
     spans: tuple[tuple[int, int], ...]
     cuts: tuple[tuple[int, int], ...]
@@ -210,13 +198,6 @@ def _owners(above: tuple[Letter, ...], below: tuple[Letter, ...]) -> tuple[tuple
 
 def surface_cuts(form: str, morphemes: Sequence[str]) -> Alignment:
     """Lay morphemes on a word.
-
-    Parameters
-    ----------
-    form : str
-        The word as written, NFC.
-    morphemes : sequence of str
-        Its morphemes as the gold gives them: restored, in order, none empty.
 
     Examples
     --------

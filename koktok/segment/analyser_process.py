@@ -24,13 +24,7 @@ def send(pipe: IO[bytes], value: Any) -> None:
 
 
 def receive(pipe: IO[bytes]) -> Any:
-    """Read one frame.
-
-    Raises
-    ------
-    EOFError
-        When the other end is gone.
-    """
+    """Read one frame."""
     size = pipe.read(8)
     if len(size) < 8:
         raise EOFError

@@ -26,20 +26,7 @@ BATCH = 20_000
 
 
 class CachedSegmenter:
-    """A segmenter that remembers.
-
-    Parameters
-    ----------
-    inner : Segmenter
-        Asked only for words that were never asked before.
-    folder : Path, optional
-        Where the file lies; the user's cache folder by default.
-
-    Attributes
-    ----------
-    asked, known : int
-        Words that went to the analyser, and words that did not need to.
-    """
+    """A segmenter that remembers."""
 
     def __init__(self, inner: Segmenter, folder: Path | None = None) -> None:
         self.inner = inner
@@ -59,13 +46,7 @@ class CachedSegmenter:
             yield from map(unpack, batch, self.packed(batch))
 
     def packed(self, words: Iterable[str]) -> Iterator[str]:
-        """The rows of each word (see `koktok.segment.packed`); new ones are committed every `BATCH` words.
-
-        Raises
-        ------
-        AnalyserError
-            When the file is there and no cache, or cannot be written.
-        """
+        """The rows of each word (see `koktok.segment.packed`); new ones are committed every `BATCH` words."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=60)) as store:

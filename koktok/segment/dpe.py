@@ -48,30 +48,7 @@ def learn_segmenter(
     candidates: Callable[[Mapping[str, int]], Mapping[str, float]] | None = None,
     on_progress: Done | None = None,
 ) -> Dpe:
-    """Learn a segmentation from words, by themselves or with an analyser's tags beside them.
-
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Words as `koktok.segment.bare` gives them.
-    analyser : Segmenter, optional
-        Its tags are the source side: the decoder reads the tags of a word before its characters.
-    name : str
-        Of the analyser, as in `koktok.segment.SEGMENTERS`.
-    dials : DpeDials
-    candidates : callable, optional
-        Pieces of the runs of Hangul and their counts, as `koktok.dpe.learning.learn` takes them; with none of them, and by default,
-        those that stand in most words.
-    on_progress : callable, optional
-        Called with (steps done, steps in all).
-
-    Raises
-    ------
-    InputError
-        When no word has Hangul.
-    MissingExtraError
-        When PyTorch or safetensors is not installed.
-    """
+    """Learn a segmentation from words, by themselves or with an analyser's tags beside them."""
     words = sorted(counts)
     told = [()] * len(words) if analyser is None else analyser.analyse(words)
     runs: Counter[TaggedWord] = Counter()
@@ -87,21 +64,7 @@ def learn_segmenter(
 
 
 class DpeSegmenter:
-    """Words cut as they most probably are, by what was learnt.
-
-    Parameters
-    ----------
-    learnt : Dpe
-    opened : callable
-        A segmenter by name, for a segmentation that was learnt with an analyser's tags.
-
-    Raises
-    ------
-    AnalyserError
-        When it was learnt with the tags of another version of the analyser.
-    UsageError
-        When there is a user dictionary and no analyser to read it.
-    """
+    """Words cut as they most probably are, by what was learnt."""
 
     def __init__(self, learnt: Dpe, opened: Callable[[str], Segmenter], *, user_dictionary: str | None = None) -> None:
         name, _, signature = str(learnt.about.get("analyser", "")).partition(" ")

@@ -18,20 +18,7 @@ TAGS: Final = {"SWK": "SW", "ZN": "UN", "ZV": "UN", "ZZ": "UN"}
 
 
 class KhaiiiSegmenter:
-    """Morphemes by khaiii, whose tags are Sejong's but for a few and whose forms are restored.
-
-    Parameters
-    ----------
-    user_dictionary : None
-        Given for the seam; refused.
-
-    Raises
-    ------
-    AnalyserError
-        When khaiii, its library or resources, or the locale that it wants is not installed.
-    UsageError
-        When a user dictionary is given: khaiii compiles its own.
-    """
+    """Morphemes by khaiii, whose tags are Sejong's but for a few and whose forms are restored."""
 
     def __init__(self, *, user_dictionary: str | None = None) -> None:
         if user_dictionary is not None:

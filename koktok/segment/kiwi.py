@@ -27,23 +27,7 @@ MAX_SCORE = 1000.0
 
 
 class KiwiSegmenter:
-    """Morphemes by Kiwi.
-
-    Parameters
-    ----------
-    user_dictionary : str, optional
-        File with one `form TAB tag TAB score` a line, passed through to Kiwi.
-    threads : int, optional
-        Worker threads; all cores by default. The analyses do not depend on it.
-
-    Raises
-    ------
-    InputError
-        When the user dictionary cannot be read, or holds what Kiwi would take in silence: a score that is no number, a
-        control character, a form of more than 100 characters, a byte order mark.
-    AnalyserError
-        When Kiwi cannot be loaded.
-    """
+    """Morphemes by Kiwi."""
 
     def __init__(self, *, user_dictionary: str | None = None, threads: int | None = None) -> None:
         import kiwipiepy

@@ -61,23 +61,7 @@ STAND_IN: Final = "※"
 
 
 class KonlpySegmenter:
-    """Morphemes by an analyser of konlpy, a word at a time.
-
-    Parameters
-    ----------
-    name : "okt", "komoran", "kkma" or "hannanum"
-    user_dictionary : None
-        Given for the seam; refused.
-
-    Raises
-    ------
-    MissingExtraError
-        When konlpy is not installed.
-    AnalyserError
-        When there is no Java, or it cannot be started.
-    UsageError
-        When a user dictionary is given.
-    """
+    """Morphemes by an analyser of konlpy, a word at a time."""
 
     def __init__(self, name: str, *, user_dictionary: str | None = None) -> None:
         if user_dictionary is not None:

@@ -45,15 +45,7 @@ class _Said:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A lexicon on disk.
-
-    Parameters
-    ----------
-    signature : str
-        Of the analyser (`Segmenter.signature`).
-    quarantined : dict of str to str
-        Words that the analyser could not do, and what happened; they stand there without morphemes.
-    """
+    """A lexicon on disk."""
 
     file: Path
     signature: str
@@ -61,13 +53,7 @@ class Lexicon:
 
     @classmethod
     def open(cls, file: str | Path) -> Lexicon:
-        """The lexicon at a path.
-
-        Raises
-        ------
-        InputError
-            When it is none, or of a newer koktok.
-        """
+        """The lexicon at a path."""
         import polars as pl
 
         metadata = _metadata(Path(file))
@@ -105,21 +91,7 @@ def _metadata(file: Path) -> str | None:
 
 
 def write_lexicon(file: Path, parts: Iterable[pl.DataFrame], signature: str, quarantined: Mapping[str, str]) -> Lexicon:
-    """Write tables of `word` and `row` that come in order, part by part.
-
-    Parameters
-    ----------
-    parts : iterable of DataFrame
-    signature : str
-        Of the analyser.
-    quarantined : mapping of str to str
-        Looked at when all parts are written.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be written.
-    """
+    """Write tables of `word` and `row` that come in order, part by part."""
     import polars as pl
     from polars.io.plugins import register_io_source
 
@@ -145,11 +117,6 @@ def write_lexicon(file: Path, parts: Iterable[pl.DataFrame], signature: str, qua
 def analyses(words: Iterable[str], segmenter: Segmenter) -> Iterator[pl.DataFrame]:
     """The table of a lexicon, in parts: what `write_lexicon` wants of one machine.
 
-    Parameters
-    ----------
-    words : iterable of str
-        Distinct, by code point, as `koktok.segment.bare` gives them.
-
     Examples
     --------
     >>> from koktok.segment import Whitespace
@@ -164,23 +131,7 @@ def analyses(words: Iterable[str], segmenter: Segmenter) -> Iterator[pl.DataFram
 
 
 class LexiconSegmenter:
-    """A segmenter that looks into a lexicon first.
-
-    Parameters
-    ----------
-    inner : Segmenter
-        Asked for the words that are not there.
-
-    Attributes
-    ----------
-    known : int
-        Words that the lexicon knew.
-
-    Raises
-    ------
-    AnalyserError
-        When another analyser, or another version, has made the lexicon.
-    """
+    """A segmenter that looks into a lexicon first."""
 
     def __init__(self, inner: Segmenter, lexicon: Lexicon) -> None:
         if lexicon.signature != inner.signature():
@@ -202,13 +153,7 @@ class LexiconSegmenter:
         yield from map(unpack, asked, self.packed(asked))
 
     def packed(self, words: Iterable[str]) -> Iterator[str]:
-        """The rows of each word, in order.
-
-        Raises
-        ------
-        KoktokError
-            As the inner segmenter.
-        """
+        """The rows of each word, in order."""
         import polars as pl
 
         asked = list(words)

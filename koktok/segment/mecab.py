@@ -13,13 +13,6 @@ class MecabSegmenter:
     """Morphemes by python-mecab-ko.
 
     A fused eojeol part such as 예쁜데 is one span with the tags `VA+EC`; it stays whole, as its border lies in a syllable.
-
-    Raises
-    ------
-    MissingExtraError
-        When python-mecab-ko is not installed.
-    UsageError
-        When a user dictionary is given: MeCab wants one compiled by its own tools.
     """
 
     def __init__(self, *, user_dictionary: str | None = None) -> None:

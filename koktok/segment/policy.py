@@ -18,17 +18,7 @@ from koktok.segment.segmented import Cut, Kind
 
 
 class Morpheme(NamedTuple):
-    """One morpheme as an analyser sees it.
-
-    Parameters
-    ----------
-    start, end : int
-        The surface that it touches, code points of the word, half-open; spans of neighbours may overlap.
-    tag : str
-        Sejong part of speech, for instance `JKB`.
-    form : str
-        The underlying form (하 for the stem of 했다); never a promise about the surface.
-    """
+    """One morpheme as an analyser sees it."""
 
     start: int
     end: int
@@ -67,15 +57,6 @@ POLICIES: dict[str, frozenset[Kind]] = {
 class Policy:
     """Which kinds of boundary become cuts.
 
-    Parameters
-    ----------
-    name : str
-        As it was written; part of the signature.
-    kinds : frozenset of Kind
-        Kept whatever the tags are.
-    tags : tuple of str
-        Prefixes of tags: a cut with such a tag directly behind it is kept whatever its kind is.
-
     Examples
     --------
     >>> sorted(kind.label for kind in Policy.parse("copula,eomi").kinds)
@@ -90,13 +71,7 @@ class Policy:
 
     @classmethod
     def parse(cls, text: str) -> Policy:
-        """A named policy, or a comma-separated list of kinds, named policies and tag prefixes.
-
-        Raises
-        ------
-        UsageError
-            For a word that is none of these.
-        """
+        """A named policy, or a comma-separated list of kinds, named policies and tag prefixes."""
         kinds: set[Kind] = set()
         tags: list[str] = []
         for word in (part.strip() for part in text.split(",")):
@@ -191,13 +166,6 @@ _POINTING = frozenset({"이러", "그러", "저러", "어떠", "요러", "고러
 def kind_of(left: str, right: str, before: str = "", behind: str = "") -> Kind:
     """What kind of boundary stands between two Sejong tags.
 
-    Parameters
-    ----------
-    left, right : str
-        Tags of the two morphemes.
-    before, behind : str
-        Their forms, which tell the finer kinds; without them a suffix is `DERIVATION` and two nouns are a `COMPOUND`.
-
     Examples
     --------
     >>> kind_of("NNG", "JKB").label, kind_of("VV-I", "EP").label, kind_of("EP", "EF").label, kind_of("SN", "NNB").label
@@ -237,18 +205,6 @@ _NOUNS = ("NNG", "NNP")
 
 def cuts_of(word: str, morphemes: Iterable[Morpheme], policy: Policy) -> tuple[Cut, ...]:
     """The cuts of one word: where a morpheme begins or ends, none crosses, and the policy says yes.
-
-    Parameters
-    ----------
-    word : str
-        The surface, without leading spaces.
-    morphemes : iterable of Morpheme
-        In order of their starts.
-
-    Returns
-    -------
-    tuple of Cut
-        Ascending offsets, strictly inside the word.
 
     Examples
     --------
@@ -291,11 +247,6 @@ def codas_of(word: str, morphemes: Sequence[Morpheme], policy: Policy) -> tuple[
 
     갔 is 가+았 and 간 is 가+ᆫ: the second morpheme begins in the syllable where the first one ends, and what it adds to the
     surface is the final. Fusions that change the vowel as well (해 of 하+어) have no place to cut.
-
-    Returns
-    -------
-    tuple of Cut
-        `offset` is the index of the syllable.
 
     Examples
     --------

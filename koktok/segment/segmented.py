@@ -56,17 +56,7 @@ class Kind(IntEnum):
 
 
 class Cut(NamedTuple):
-    """One boundary inside a word.
-
-    Parameters
-    ----------
-    offset : int
-        Code points from the start of the word (its leading spaces counted), strictly inside it.
-    kind : Kind
-        What stands on the two sides.
-    confidence : float
-        How sure the analyser is, over 0 and at most 1.
-    """
+    """One boundary inside a word."""
 
     offset: int
     kind: Kind = Kind.OTHER
@@ -76,22 +66,6 @@ class Cut(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class SegmentedCounts:
     """Distinct words with counts and cuts, in flat arrays.
-
-    Parameters
-    ----------
-    words : tuple of str
-        Distinct, sorted by code point; leading spaces belong to the word.
-    n : ndarray of uint64, shape (len(words),)
-        Occurrences.
-    start : ndarray of int64, shape (len(words) + 1,)
-        The cuts of word i are `offset[start[i]:start[i + 1]]`, ascending, and likewise `kind` and `confidence`.
-    offset : ndarray of int32
-    kind : ndarray of uint8
-    confidence : ndarray of float32
-    seen : ndarray of uint64, shape (len(words),), optional
-        Of a sample (see `koktok.count.sample`): occurrences of each word itself, where `n` says for how many it stands.
-    frequency : ndarray of float64, shape (cuts,), optional
-        Of runs of eojeols: how often in a million the eojeol of each cut occurs; in a table of words `n` says it.
 
     Examples
     --------
@@ -111,13 +85,7 @@ class SegmentedCounts:
 
     @classmethod
     def from_items(cls, items: Iterable[tuple[str, Sequence[Cut], int]]) -> SegmentedCounts:
-        """Counts of (word, cuts, n) triples; the order of the triples does not matter, a word may come once.
-
-        Raises
-        ------
-        InputError
-            When a word comes twice, or a cut does not lie strictly inside its word.
-        """
+        """Counts of (word, cuts, n) triples; the order of the triples does not matter, a word may come once."""
         rows = sorted(items, key=lambda row: row[0])
         start = np.zeros(len(rows) + 1, dtype=np.int64)
         flat: list[Cut] = []

@@ -25,18 +25,6 @@ class SoynlpSegmenter:
 
     Cohesion of a left part of n syllables: (its count / the count of its first syllable) to the power 1 / (n − 1), counted
     over the beginnings of running words (Kim, Cho and Kang 2014, as in soynlp's `WordExtractor`).
-
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Words of the training and their counts.
-
-    Raises
-    ------
-    MissingExtraError
-        When soynlp is not installed.
-    UsageError
-        When there are no counts to learn from, or a user dictionary is given.
     """
 
     def __init__(self, counts: Mapping[str, int] | None, *, user_dictionary: str | None = None) -> None:

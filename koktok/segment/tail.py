@@ -44,11 +44,6 @@ def head_of(n: Mapping[str, int], mass: float) -> list[str]:
 class Endings:
     """What the endings of analysed words say about the cuts of others.
 
-    Parameters
-    ----------
-    words : iterable of (str, sequence of Cut)
-        Words without leading spaces, most frequent first, and their cuts.
-
     Examples
     --------
     >>> known = Endings([("집에서", [Cut(1)]), ("산에서", [Cut(1)]), ("나라", [])])

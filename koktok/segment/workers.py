@@ -65,15 +65,7 @@ class _Child:
         self.peak = 0
 
     def ask(self, words: list[str], patience: float) -> list[str]:
-        """The rows of these words.
-
-        Raises
-        ------
-        _DiedError
-            When the process did not answer with rows.
-        AnalyserError
-            When the analyser could not even be loaded.
-        """
+        """The rows of these words."""
         if self._process is None:
             self._start()
         kind, rows = self._answer(words, patience)
@@ -137,24 +129,6 @@ class _Child:
 class Workers:
     """A segmenter that asks another one, somewhere safe.
 
-    Parameters
-    ----------
-    inner : Segmenter
-        Gives the signature; is never asked.
-    factory : str
-        What a process calls for its analyser, `module:name`.
-    options : mapping
-        Keywords for it, plain values.
-    processes : int, optional
-        All cores by default.
-    patience : float
-        Seconds for a batch, and for a single word of a batch that failed.
-
-    Attributes
-    ----------
-    quarantined : dict of str to str
-        Words that the analyser could not do, and what happened.
-
     Examples
     --------
     >>> from koktok.segment import Whitespace
@@ -210,13 +184,7 @@ class Workers:
             yield from map(unpack, some, self.packed(some))
 
     def packed(self, words: Iterable[str]) -> Iterator[str]:
-        """The rows of each word, in order.
-
-        Raises
-        ------
-        AnalyserError
-            When the analyser cannot be loaded, or fails on a thousand words.
-        """
+        """The rows of each word, in order."""
         stream = iter(words)
         waiting: deque[Future[list[str]]] = deque()
         pool = ThreadPoolExecutor(len(self._children))
@@ -291,13 +259,7 @@ def supervised(
     patience: float = PATIENCE,
     counts: Mapping[str, int] | None = None,
 ) -> Segmenter:
-    """A segmenter by name, in processes of its own; those that run in Python need none. Parameters as `segmenter_for` and `Workers`.
-
-    Raises
-    ------
-    KoktokError
-        As `koktok.segment.segmenter_for`.
-    """
+    """A segmenter by name, in processes of its own; those that run in Python need none. Parameters as `segmenter_for` and `Workers`."""
     inner = segmenter_for(name, user_dictionary=user_dictionary, counts=counts)
     if name in ("soynlp", "whitespace") or name.startswith(LEARNT_FOLDER):
         return inner

@@ -59,11 +59,6 @@ def mini_lines() -> list[str]:
 def list_corpora() -> list[CorpusRecipe]:
     """Return every recipe that can be fetched by name, sorted; a user's own one hides ours of the same name.
 
-    Raises
-    ------
-    CorpusError
-        A recipe that is broken.
-
     Examples
     --------
     >>> "mini" in [recipe.name for recipe in list_corpora()]
@@ -75,11 +70,6 @@ def list_corpora() -> list[CorpusRecipe]:
 
 def find(name: str) -> CorpusRecipe:
     """Return a recipe by its name, or by the path of its .toml file.
-
-    Raises
-    ------
-    CorpusError
-        There is no such recipe, or it is broken.
 
     Examples
     --------
@@ -101,11 +91,6 @@ def find(name: str) -> CorpusRecipe:
 
 def show(name: str) -> str:
     """Return what a recipe says and where its text lies, for eyes.
-
-    Raises
-    ------
-    CorpusError
-        As `find`.
 
     Examples
     --------
@@ -152,11 +137,6 @@ def texts(name: str) -> list[Path]:
 
     Of `NAME` without what is held out, of `NAME/held-out` that alone.
 
-    Raises
-    ------
-    CorpusError
-        As `fetch`; or no held-out part, no text at all.
-
     Examples
     --------
     >>> [path.name for path in texts("mini")]
@@ -189,25 +169,6 @@ def fetch(
     ``.held-out.txt``, where the recipe holds out), files as they are for sources of the format "file", and
     ``fetched.json`` with the checksums and counts. Lines that came before are known by a 16-byte digest, so `dedupe` holds no text. Fetching
     anew replaces these files, and no other that lies there.
-
-    Parameters
-    ----------
-    name : str
-        A recipe's name, or the path of its .toml file.
-    force : bool
-        Fetch anew what is there already.
-    mirror : str, optional
-        Where git repositories come from in place of their hosts: a folder that holds OWNER/NAME(.git), or an address;
-        ``$KOKTOK_MIRROR`` where it is not given.
-    on_progress : callable, optional
-        Called with what is about to be fetched, how many sources are done, and of how many.
-
-    Raises
-    ------
-    CorpusError
-        No such recipe, no network or tool, a wrong checksum, or no text. Nothing is left behind.
-    MissingExtraError
-        A .zst before Python 3.14 without `backports.zstd`.
 
     Examples
     --------

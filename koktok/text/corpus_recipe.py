@@ -191,30 +191,7 @@ _KINDS: dict[str, type[_Source]] = {
 
 
 class CorpusRecipe(_Strict):
-    """A corpus: where its text comes from and what is known about it.
-
-    Attributes
-    ----------
-    name, title, description : str
-        The name is that of the file; the others are for people.
-    languages : tuple of str
-        ISO 639-1 codes.
-    domain : str
-        What the text is about.
-    licence, licence_stated : str
-        The licence as its owner states it, and where that is stated.
-    eojeols : int
-        Whitespace words of the extracted text, as measured when the recipe was written.
-    hangul_only, dedupe : bool
-        Whether lines without a Hangul syllable, and lines that came before, are left out.
-    held_out : float
-        The share of the documents (of a source whose `unit` is the line: of the lines) that is kept apart, by hash.
-    sources_of : str
-        Another recipe beside this one, whose sources are taken in place of own ones, as far as their licences let anybody
-        train on them and give the result away (``use = "open"``).
-    source : tuple
-        The ``[[source]]`` tables.
-    """
+    """A corpus: where its text comes from and what is known about it."""
 
     name: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]*$", max_length=100)]
     title: Text
@@ -247,13 +224,7 @@ class CorpusRecipe(_Strict):
 
 
 def load(file: Path) -> CorpusRecipe:
-    """Read a recipe.
-
-    Raises
-    ------
-    CorpusError
-        A file that is no TOML, an unknown key, or a value that is not allowed there.
-    """
+    """Read a recipe."""
     try:
         with file.open("rb") as stream:
             content = stream.read(_MAX_BYTES + 1)

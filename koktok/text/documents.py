@@ -24,11 +24,6 @@ LIMBS = 8
 def signed(documents: Iterable[bytes]) -> NDArray[np.uint32]:
     """SHA-256 of each document.
 
-    Returns
-    -------
-    ndarray of uint32, shape (documents, 8)
-        Its words, little-endian.
-
     Examples
     --------
     >>> signed([b"", "가".encode()])[:, 0].tolist()
@@ -40,13 +35,6 @@ def signed(documents: Iterable[bytes]) -> NDArray[np.uint32]:
 
 def held_documents(digests: NDArray[np.uint32], share: float) -> NDArray[np.bool_]:
     """Whether each document is held out of training: by its text alone, so that its copies go to the same side.
-
-    Parameters
-    ----------
-    digests : ndarray
-        As `signed` gives them.
-    share : float
-        Part to hold out, 0 to 1; a larger one holds out the same documents and more.
 
     Examples
     --------
@@ -64,11 +52,6 @@ def limbs_of(digests: NDArray[np.uint32]) -> NDArray[np.uint64]:
 
 def digest_of(limbs: Iterable[int]) -> str:
     """The digest of documents in any order: the sum of their SHA-256, modulo 2²⁵⁶, in hexadecimal.
-
-    Parameters
-    ----------
-    limbs : iterable of int
-        `limbs_of` of all of them.
 
     Examples
     --------

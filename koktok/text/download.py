@@ -48,17 +48,7 @@ _TIMEOUT = 60.0
 
 @dataclass(frozen=True)
 class Document:
-    """One file of a corpus.
-
-    Attributes
-    ----------
-    name : str
-        Its path in the archive, or on the disk.
-    open : callable
-        Gives its bytes, as a context manager; once, before the next document is asked for.
-    sha256 : str or None
-        Of what it came in.
-    """
+    """One file of a corpus."""
 
     name: str
     open: Callable[[], AbstractContextManager[IO[bytes]]]
@@ -111,14 +101,6 @@ def documents(source: AnySource, recipe_folder: Path, temporary: Path, mirror: s
     """Yield a source's documents, downloading into `temporary` (an empty folder) what is not here.
 
     Git repositories come from `mirror`, where one is given (`koktok.text.git.open_commit`).
-
-    Raises
-    ------
-    CorpusError
-        A missing tool, no network, a wrong checksum, no matching member, more bytes than the recipe allows; what is
-        damaged says so when it is read.
-    MissingExtraError
-        A .zst before Python 3.14 without `backports.zstd`.
     """
     if source.kind == "pypi":
         yield from _pypi(source, temporary)
@@ -162,13 +144,7 @@ def _budget(source: PypiSource | HttpsSource | GitSource, what: str) -> Budget:
 
 
 def local_files(source: LocalSource, recipe_folder: Path) -> list[Path]:
-    """Return the files of a local source, sorted.
-
-    Raises
-    ------
-    CorpusError
-        There are none, or one of them lies outside the folder, behind a link.
-    """
+    """Return the files of a local source, sorted."""
     parts = PurePosixPath(source.path).parts
     plain = next((i for i, part in enumerate(parts) if re.search(r"[*?[]", part)), len(parts))
     top = recipe_folder.joinpath(*parts[:plain])

@@ -30,27 +30,6 @@ def prose(
 ) -> Iterator[str]:
     r"""Yield the lines of prose of one document, stripped, without empty ones.
 
-    Parameters
-    ----------
-    stream : binary file
-        The document; plain text is read line by line, the other forms whole.
-    form : {"txt", "md", "json", "jsonl", "html", "csv", "tsv", "ipynb", "po"}
-        What it is.
-    encoding : str
-        Its encoding.
-    name : str
-        What an error calls it.
-    fields : sequence of str
-        Of JSON the keys, of a table the columns whose text is taken, by their names in its first line or by their numbers
-        (from 1) where it has no such line. Without them: every string with Hangul of JSON, every column of a table.
-
-    Raises
-    ------
-    CorpusError
-        Bytes that are not in the encoding, no JSON, JSON that is nested thousands deep, a column that is not there.
-    MissingExtraError
-        A .po file and no library for it.
-
     Examples
     --------
     >>> import io

@@ -116,21 +116,7 @@ class Commit:
 
 @contextmanager
 def open_commit(source: GitSource, temporary: Path, mirror: str | None) -> Iterator[Commit]:
-    """Open the commit of a source.
-
-    Parameters
-    ----------
-    temporary : Path
-        An empty folder; takes a shallow copy of the commit, at first without its files.
-    mirror : str or None
-        In place of the host: a folder that holds OWNER/NAME or OWNER/NAME.git, or an https address with these paths
-        behind it. `MIRROR` where it is None.
-
-    Raises
-    ------
-    CorpusError
-        No git, no network, no such commit there, or a tree that is damaged or too large.
-    """
+    """Open the commit of a source."""
     if shutil.which("git") is None:
         raise CorpusError(f"the repository {source.repository} needs `git`", hint="apt-get install git")
     mirror = mirror or os.environ.get(MIRROR)

@@ -166,16 +166,6 @@ class Normalizer:
 
     Law: ``n(n(x)) == n(x)`` for every str, and the result is NFC (of Unicode 9, see the module).
 
-    Parameters
-    ----------
-    folds : Folds
-        Which folds run. The order of their fields is no choice of the caller's.
-
-    Raises
-    ------
-    InputError
-        For anything but a str, and for lone surrogates, which no UTF-8 file can hold.
-
     Examples
     --------
     >>> Normalizer()("\u1112\u1161\u11ab글은 ㅋㅋ㈜")
@@ -310,13 +300,6 @@ class Normalizer:
     def rules(self) -> dict[str, Any]:
         """Give the rules as plain data, for an engine in another language.
 
-        Returns
-        -------
-        dict
-            `folds`: (character, what it becomes) pairs; `lone` and `repeats`: regular expressions, '' where off, whose
-            matches become `hangul.COMPATIBILITY` and nothing; `whole`: None, or the syllables that stay whole where
-            syllables are taken apart. Between folds and expressions comes NFC, for which `nfc_tables` has what is needed.
-
         Examples
         --------
         >>> Normalizer(Folds(zero_width=False)).rules()
@@ -376,11 +359,6 @@ class JamoNormalizer(Normalizer):
     Without any whole syllable this is `koktok.hangul.split` of normal text. Where some are whole, a rare one becomes its
     open syllable and its tail (뎠 to 뎌 and ㅆ) if the open one is whole, else its jamo. The result is canonically equal to
     NFC, and `koktok.hangul.join` of it is NFC.
-
-    Parameters
-    ----------
-    whole : iterable of str
-        Pieces; those of one syllable stay whole.
 
     Examples
     --------
@@ -531,12 +509,6 @@ def _in_order(run: re.Match[str]) -> str:
 @lru_cache(maxsize=1)
 def nfc_tables() -> dict[str, str]:
     """What an NFC of any Unicode from 9 on needs to be that of Unicode 9, as insides of character classes.
-
-    Returns
-    -------
-    dict
-        `opaque`: characters that nothing moves across; `continues`: characters that NFC may move or compose with those
-        before them.
 
     Examples
     --------

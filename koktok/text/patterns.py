@@ -57,16 +57,6 @@ class PublishedPattern(Pattern):
 
     Law: ``"".join(p.pretokenize(x)) == x`` for every str, and the parts are those of `tokenizers`.
 
-    Attributes
-    ----------
-    name : {"gpt2", "llama3", "qwen2", "o200k", "cl100k"}
-        It alone decides; `split`, `digits` and `superwords` say nothing.
-
-    Raises
-    ------
-    InputError
-        For a name that is none of these.
-
     Examples
     --------
     >>> PublishedPattern(name="llama3").pretokenize("API를 1234번, I'm")

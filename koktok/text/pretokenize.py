@@ -68,21 +68,6 @@ class Pattern:
     Law: ``"".join(p.pretokenize(x)) == x`` for every str; a cut depends on the two characters beside it alone, but for
     ``digits="groups"``.
 
-    Attributes
-    ----------
-    split : {"eojeol", "scripts"}
-        Where words end, or also where the script changes (한글/ABC/漢字/かな/123/punctuation).
-    digits : {"free", "single", "groups"}
-        Digits are like any other character, stand alone, or go by threes from the right (1|234|567). But for "free" they
-        share a pretoken with nothing else (3|개, 5|년), so that a number looks the same whatever it counts.
-    superwords : bool
-        Spaces no longer cut, but for those after a sentence terminator (. ? ! … 。): pieces may cross spaces.
-
-    Raises
-    ------
-    InputError
-        For a name that is none of these.
-
     Examples
     --------
     >>> Pattern().pretokenize("나는 학교에 간다.")
@@ -184,14 +169,6 @@ class Pattern:
 
     def rules(self) -> dict[str, Any]:
         """Give the pattern as plain data, for an engine in another language.
-
-        Returns
-        -------
-        dict
-            `classes`: of each class the first and last code points of its ranges, in one list; what has none is of the
-            class behind the last. `follows[a][b]` is "1" where a character of class b goes on with one of class a.
-            `digits` is the class of digits; `grouped`, where numbers are cut in threes from the right, how many digits
-            from their end that is done for, else 0.
 
         Examples
         --------

@@ -60,22 +60,6 @@ _CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 class ReadReport:
     """What was read: pass one to a reading function and look at it when the lines have run out.
 
-    Attributes
-    ----------
-    files, bytes, lines : int
-        Files begun, bytes as they lie on the disk (compressed), lines given.
-    empty_files : list of str
-        Files without a byte of text.
-    skipped : list of str
-        What lies below a folder and cannot be read, as `koktok.corpus.Source` says.
-    bad_bytes, bad_lines : int
-        Bytes that are not UTF-8 (a lone surrogate and a null count as one), and the lines or records that hold them.
-    bad_places : list of str
-        "file:line" of the first 20 bad lines.
-    digests : dict of str to str
-        By source, SHA-256 of the lines given, each ended by a newline: of one plain UTF-8 file with Unix line ends,
-        what ``sha256sum`` says. Filled in when a source has been read to its end.
-
     Examples
     --------
     >>> ReadReport().bad_lines
@@ -196,26 +180,6 @@ class _File:
 def records(path: Path, field: str | None, errors: Errors, report: ReadReport, meter: Meter) -> Iterator[Batch]:
     r"""Yield the texts of one file in batches; never an empty batch. Plain text comes as bytes: nobody needs its strings.
 
-    Parameters
-    ----------
-    path : Path
-        A file, or ``Path("-")``.
-    field : str or None
-        Field or column that holds the text; None is "text".
-    errors : {"skip", "empty", "replace", "error"}
-        What becomes of text that is not UTF-8; "empty" puts an empty line in its place, so that line numbers stay.
-    report : ReadReport
-        Filled in while reading, lines and digests apart.
-    meter : Meter
-        Counts the bytes.
-
-    Raises
-    ------
-    InputError
-        A file that is unreadable, damaged, binary, in another encoding, or has a record without the field.
-    MissingExtraError
-        A .zst file and no library for it.
-
     Examples
     --------
     >>> import tempfile
@@ -253,23 +217,6 @@ def given_records(
     name: str,
 ) -> Batch:
     r"""The texts of records that others have read, by the rules for those of a file; bad ones are left out.
-
-    Parameters
-    ----------
-    values : sequence of bytes or None
-        Lines of a file of text or of JSON lines, without their newlines; or values of a column.
-    kind : {"text", "jsonl", "column"}
-    field : str or None
-        Field of a JSON line that holds the text; None is "text".
-    report : ReadReport
-        Bad records are counted here; their places are numbered from the first of these values.
-    name : str
-        Of what they come from, for messages.
-
-    Raises
-    ------
-    InputError
-        A line that is no JSON, or without the field.
 
     Examples
     --------
@@ -336,21 +283,6 @@ def _json_texts(file: _File, number: int, block: str, sound: bool, field: str | 
 
 def pick(record: Any, field: str | None, place: str) -> str | None:
     r"""Return the text of a record, without a final newline; None where it is null.
-
-    Parameters
-    ----------
-    record : Any
-        A mapping, or InputError.
-    field : str or None
-        Its field that holds the text; None is "text". `meta.text` is the field `text` of the record in `meta`, where there is
-        no field of that whole name.
-    place : str
-        Where it stands, for the message.
-
-    Raises
-    ------
-    InputError
-        The record is no mapping, lacks the field, or holds something else than text in it.
 
     Examples
     --------
@@ -553,11 +485,6 @@ class _Ahead:
 @dataclass(frozen=True)
 class Ahead:
     r"""Who reads the files of a source for `koktok.text.sources.read_blocks`.
-
-    Parameters
-    ----------
-    threads : int, optional
-        Files that are read at once; all cores by default.
 
     Examples
     --------

@@ -43,22 +43,7 @@ MOST_WEIGHT = 1e6
 
 @dataclass(frozen=True)
 class Source:
-    """Files that are read, named, weighed and signed together.
-
-    Parameters
-    ----------
-    name : str
-        What reports and signatures call it.
-    paths : tuple of Path
-        The files in reading order, as `expand` gives them; ``Path("-")`` is standard input.
-    weight : float
-        How often each of its lines counts; kept for the counting stage, reading ignores it.
-    field : str, optional
-        Field of a JSON line or column of a table that holds the text; None is "text". Standard input is read as
-        JSON lines where a field is named, as plain text where not.
-    skipped : tuple of str
-        What lies below a folder and cannot be read: subfolders without rights, links that lead nowhere.
-    """
+    """Files that are read, named, weighed and signed together."""
 
     name: str
     paths: tuple[Path, ...]
@@ -100,15 +85,6 @@ def text_of(given: Any) -> Any:
 
     A path is a `Path`, or a `str` that names an existing file; any other `str` is a line of text.
 
-    Parameters
-    ----------
-    given : Path, Source, a sequence of these, the path of a file as str, or lines as `lines_of` takes them
-
-    Raises
-    ------
-    InputError
-        When a list holds paths and something else.
-
     Examples
     --------
     >>> text_of(Path("-"))[0].name, text_of(["나는 집에 간다."])
@@ -134,13 +110,6 @@ def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     ``corpus:NAME`` for a corpus, which is fetched where it is not yet in the cache (``corpus:NAME/held-out`` for the part
     of it that is not for training). What cannot be read below a folder
     is left out (`Source.skipped` tells of it).
-
-    Raises
-    ------
-    InputError
-        A path that is missing, or holds no text that koktok reads.
-    CorpusError
-        A corpus that cannot be fetched.
 
     Examples
     --------
@@ -225,27 +194,6 @@ def read_lines(
     may_be_empty: bool = False,
 ) -> Iterator[str]:
     r"""Yield every line of the sources, in order, without its newline.
-
-    Parameters
-    ----------
-    sources : Source or sequence of Source
-        What to read.
-    errors : {"skip", "replace", "error"}
-        What becomes of a line that is not UTF-8: left out, given with U+FFFD, or InputError. Counted in every case.
-    report : ReadReport, optional
-        Filled in while reading.
-    on_progress : callable, optional
-        Called with the bytes read from disk and their total; the last call has both equal. The total is None where
-        standard input or a pipe is among the files.
-    may_be_empty : bool
-        Whether nothing at all is a text, too. One empty file or source among others always is.
-
-    Raises
-    ------
-    InputError
-        Bytes that are no text, a damaged archive, a record without the field, no line at all.
-    MissingExtraError
-        A .zst file and no library for it.
 
     Examples
     --------
@@ -374,22 +322,6 @@ def lines_of(
 ) -> Iterator[str]:
     r"""Yield the lines of a Python object: strings, or mappings with a field, from any iterable, or a path or Source.
 
-    Parameters
-    ----------
-    obj : iterable of str or of mappings, Source, or path-like
-        A generator, a list, a `datasets` split, a column of a table.
-    field : str, optional
-        Field of a mapping that holds the text; None is "text".
-    name : str
-        What the digest is called in `report`.
-    report : ReadReport, optional
-        Filled in while reading.
-
-    Raises
-    ------
-    InputError
-        A bare string, a mapping of splits, an item that is no text or lacks the field, a lone surrogate.
-
     Examples
     --------
     >>> list(lines_of([{"text": "하나\n둘"}, "셋"]))
@@ -464,15 +396,6 @@ def held_block(index: int, share: float, key: str) -> bool:
     Blocks of consecutive lines go to one side together, because neighbours share a topic and often whole sentences.
     The side of a block is a hash of its index and the key, so it is the same in every process; a larger share holds
     out the same blocks and more.
-
-    Parameters
-    ----------
-    index : int
-        Of the block, from 0.
-    share : float
-        Part to hold out, 0 to 1; of the blocks, so exact only on average.
-    key : str
-        Name of the source, so that two sources are not cut at the same places.
 
     Examples
     --------

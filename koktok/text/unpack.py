@@ -46,21 +46,7 @@ def chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def unpacked(raw: IO[bytes], packing: str) -> Iterator[bytes]:
-    """Yield the plain bytes of a packed file, or of a plain one as they are.
-
-    Parameters
-    ----------
-    raw : binary file
-    packing : str
-        ".gz", ".zst", ".xz" or ".bz2"; anything else is plain.
-
-    Raises
-    ------
-    EOFError, OSError, and others of `DAMAGE`
-        A file that is damaged or cut off.
-    MissingExtraError
-        A .zst file and no library for it.
-    """
+    """Yield the plain bytes of a packed file, or of a plain one as they are."""
     if packing == ".zst":
         yield from _zstd(raw)
         return
@@ -69,13 +55,7 @@ def unpacked(raw: IO[bytes], packing: str) -> Iterator[bytes]:
 
 
 def zstd() -> Any:
-    """The library for Zstandard: Python's own `compression.zstd` from 3.14 on, before that the same as a package.
-
-    Raises
-    ------
-    MissingExtraError
-        It is not installed.
-    """
+    """The library for Zstandard: Python's own `compression.zstd` from 3.14 on, before that the same as a package."""
     try:
         if sys.version_info >= (3, 14):
             from compression import zstd as library
@@ -97,11 +77,6 @@ def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
 @dataclass
 class Budget:
     """How many bytes may still come.
-
-    Parameters
-    ----------
-    over : callable
-        Gives the error for one byte more.
 
     Examples
     --------

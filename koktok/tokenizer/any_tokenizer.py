@@ -144,26 +144,6 @@ class AnyTokenizer(ABC):
     ) -> Encoding | list[Encoding]:
         """As transformers has it: one text or many, with the special tokens of the style around each.
 
-        Parameters
-        ----------
-        text : str or iterable of str
-        add_special_tokens : bool
-        **options
-            Those of `encode`.
-
-        Returns
-        -------
-        Encoding or list of Encoding
-            With `input_ids` and `attention_mask`, also by these names in brackets. Nothing is padded, cut, or made a
-            tensor of: that is what `transformers.AutoTokenizer.from_pretrained(FOLDER)` does with a saved folder.
-
-        Raises
-        ------
-        InputError
-            As `encode`.
-        UsageError
-            For options of transformers that koktok does not have.
-
         Examples
         --------
         >>> from koktok import Recipe, Tokenizer

@@ -13,11 +13,6 @@ from koktok.vocab import Vocab
 class WordModel(Model):
     """A pretoken (eojeol 어절, its leading space included) is one token, or unknown.
 
-    Parameters
-    ----------
-    vocab : Vocab
-        Of kind "word".
-
     Examples
     --------
     >>> model = WordModel(Vocab.plain("word", [" 학교", " 집"], specials=["[UNK]"]))
@@ -39,11 +34,6 @@ class WordModel(Model):
 
 class LongestMatchModel(Model):
     """The longest listed piece from the left, again and again; a character that is not listed becomes its bytes.
-
-    Parameters
-    ----------
-    vocab : Vocab
-        Of kind "syllable", "jamo", "ngram" or "morpheme". Jamo come as jamo: the text is taken apart before.
 
     Notes
     -----

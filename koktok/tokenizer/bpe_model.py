@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 class BpeModel(Model):
     """BPE over characters, with byte fallback; n log n in the length n of the pretoken.
 
-    Parameters
-    ----------
-    vocab : Vocab
-        Of kind "bpe": the rank of a piece is its place.
-
     Examples
     --------
     >>> BpeModel(Vocab.bpe("가나", ["가나"])).encode("나가나é")
@@ -57,16 +52,6 @@ class BpeModel(Model):
 
         A join that was passed over comes back only when one of its parts grows, as in SentencePiece; in Hugging Face it
         comes back behind the next join.
-
-        Parameters
-        ----------
-        dropout : float
-            0 gives `encode`, 1 the alphabet.
-
-        Raises
-        ------
-        UsageError
-            When `dropout` is no probability.
 
         Examples
         --------
@@ -132,11 +117,6 @@ class BpeModel(Model):
 
 class ByteBpeModel(BpeModel):
     """BPE over the bytes of UTF-8, spelled with GPT-2's 256 characters; nothing is ever unknown.
-
-    Parameters
-    ----------
-    vocab : Vocab
-        Of kind "bpe-bytes".
 
     Examples
     --------

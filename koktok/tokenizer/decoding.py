@@ -32,11 +32,6 @@ from koktok.vocab import MARK, Vocab
 def checked_id(given: Any, size: int) -> int:
     """`given`, if it is an id of a vocabulary of that size; numpy integers are ids too.
 
-    Raises
-    ------
-    InputError
-        When it is no integer, or outside the vocabulary.
-
     Examples
     --------
     >>> checked_id(300, 256)
@@ -58,11 +53,6 @@ def checked_id(given: Any, size: int) -> int:
 
 def checked_ids(given: Any, size: int) -> list[int]:
     """All of `given`, if they are ids; text and bytes are no ids, though one can iterate over them.
-
-    Raises
-    ------
-    InputError
-        As `checked_id`, and when `given` is no sequence of ids at all.
 
     Examples
     --------
@@ -199,11 +189,6 @@ class _WordPiece(PieceDecoder):
 def decoder_for(vocab: Vocab, *, early: bool = False) -> PieceDecoder:
     r"""The decoder of a kind of vocabulary.
 
-    Parameters
-    ----------
-    early : bool
-        Let a character of byte pieces out when its last byte is there, not when the run of bytes ends; see the module.
-
     Examples
     --------
     >>> decoder_for(Vocab.bpe("가", [])).decode([256, 0xEA, 0xB0, 0x81, 256, 0xFF])
@@ -221,17 +206,6 @@ class Stream:
 
     Law: ``"".join(map(stream.push, ids)) + stream.finish() == tokenizer.decode(ids)``, unless `early`; U+FFFD comes only
     where `decode` gives it.
-
-    Parameters
-    ----------
-    letters : bool
-        Whether pieces are spelled in conjoining jamo.
-    prefix : Prefix
-        What was put before the text and is taken away.
-    skip_special_tokens : bool
-        Leave special tokens out, as `decode` does.
-    early : bool
-        As in `decoder_for`.
 
     Examples
     --------
@@ -263,13 +237,7 @@ class Stream:
         self._open = ""  # jamo mode: a lead or an open syllable at the end of the text so far
 
     def push(self, token_id: int) -> str:
-        """The text that is settled by this id; often '' where a character is not whole yet.
-
-        Raises
-        ------
-        InputError
-            When the id is no integer or outside the vocabulary; the stream is as it was before.
-        """
+        """The text that is settled by this id; often '' where a character is not whole yet."""
         i = checked_id(token_id, self._size)
         return self._begun(self._settled(self._decoder.push(i))) if i < self._end else ""
 

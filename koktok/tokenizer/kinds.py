@@ -29,11 +29,6 @@ MODELS: Mapping[ModelKind, type[Model]] = {
 def model_for(vocab: Vocab) -> Model:
     """The model that reads `vocab`.
 
-    Raises
-    ------
-    UsageError
-        When no model reads vocabularies of that kind.
-
     Examples
     --------
     >>> model = model_for(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))

@@ -17,13 +17,7 @@ Encoded = tuple[Sequence[int], Sequence[tuple[int, int]]]
 
 
 class Model:
-    """A pure function of one pretoken; callers cache it by pretoken.
-
-    Parameters
-    ----------
-    vocab : Vocab
-        What the ids belong to.
-    """
+    """A pure function of one pretoken; callers cache it by pretoken."""
 
     drawn_by: ClassVar[Literal["alpha", "dropout"] | None] = None
     """The keyword of `sample`; None where a pretoken has one segmentation only."""
@@ -37,19 +31,5 @@ class Model:
         return not KINDS[self.vocab.kind].unknown
 
     def encode(self, pretoken: str) -> Encoded:
-        """Ids and spans of the best segmentation.
-
-        Parameters
-        ----------
-        pretoken : str
-            Any text without lone surrogates; empty gives nothing.
-
-        Returns
-        -------
-        ids : list of int
-            Never special tokens, except the unknown token of a model that is not lossless.
-        spans : list of (int, int)
-            Code points of `pretoken`, half-open; the bytes of one character share its span. Spaces that a model drops
-            have none.
-        """
+        """Ids and spans of the best segmentation."""
         raise NotImplementedError

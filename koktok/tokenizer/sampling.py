@@ -27,19 +27,7 @@ def sampler_for(
     seed_or_rng: int | np.random.Generator,
     n_best: int | None = None,
 ) -> Callable[[str], Encoded]:
-    """A function of one pretoken that draws a segmentation.
-
-    Parameters
-    ----------
-    alpha, dropout, n_best
-        As in `Tokenizer.sample`.
-    seed_or_rng : int or numpy.random.Generator
-
-    Raises
-    ------
-    UsageError
-        For a keyword that is not of this kind of model, or for none; names the right one.
-    """
+    """A function of one pretoken that draws a segmentation."""
     import numpy as np
 
     kind = model.vocab.kind
@@ -68,13 +56,7 @@ def sampler_for(
 
 
 def n_best_of(model: Model) -> Callable[[str, int], list[tuple[Encoded, float]]]:
-    """The function that gives the n best segmentations of a pretoken.
-
-    Raises
-    ------
-    UsageError
-        When the model gives segmentations no score.
-    """
+    """The function that gives the n best segmentations of a pretoken."""
     if model.drawn_by != "alpha":
         raise UsageError(
             f"a {model.vocab.kind} tokenizer gives segmentations no score, so none is the second best",
@@ -85,23 +67,6 @@ def n_best_of(model: Model) -> Callable[[str, int], list[tuple[Encoded, float]]]
 
 def best_choices(lists: Iterable[Sequence[float]], n: int) -> list[tuple[tuple[int, ...], float]]:
     """The `n` highest sums of one number from each list, best first; fewer when there are not so many.
-
-    Parameters
-    ----------
-    lists : iterable of sequence of float
-        Each falling, none empty.
-    n : int
-        At least 1.
-
-    Returns
-    -------
-    list of (tuple of int, float)
-        Which number of each list, and the sum; equal sums in the order of their places in the lists.
-
-    Raises
-    ------
-    UsageError
-        When `n` is less than 1.
 
     Examples
     --------

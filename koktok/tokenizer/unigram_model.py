@@ -40,11 +40,6 @@ _NO_PIECE = 1.0  # a proper prefix of a piece that is no piece itself; real scor
 class UnigramModel(Model):
     """Viterbi over a unigram vocabulary; exact, and linear in the length of the pretoken.
 
-    Parameters
-    ----------
-    vocab : Vocab
-        Of kind "unigram", with byte fallback.
-
     Notes
     -----
     Equal to Hugging Face on every text if the characters of `<0x0A>`-like strings are pieces: Hugging Face keeps the
@@ -150,16 +145,6 @@ class UnigramModel(Model):
 
         The first is that of `encode`; later ties are broken likewise.
 
-        Parameters
-        ----------
-        n : int
-            At least 1.
-
-        Raises
-        ------
-        UsageError
-            When `n` is less than 1.
-
         Examples
         --------
         >>> model = UnigramModel(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))
@@ -189,18 +174,6 @@ class UnigramModel(Model):
 
         Drawn exactly, by forward-filtering and backward-sampling over all segmentations (Scott 2002), as SentencePiece
         does for `nbest_size=-1`; or from the `n_best` best ones (Kudo 2018, section 3.3).
-
-        Parameters
-        ----------
-        alpha : float
-            0 makes all segmentations equally likely; the larger, the likelier the best one.
-        n_best : int, optional
-            How many segmentations to draw from; the default is all.
-
-        Raises
-        ------
-        UsageError
-            When `alpha` is negative, no number or over `SHARPEST`, or `n_best` less than 1.
 
         Examples
         --------

@@ -26,16 +26,6 @@ _ROOT, _INSIDE = 0, 1  # nodes of the trie: the start of a word, and what follow
 class WordPieceModel(Model):
     """WordPiece over characters; the spaces before a word are dropped.
 
-    Parameters
-    ----------
-    vocab : Vocab
-        Of kind "wordpiece".
-    match : "greedy" or "linear"
-        How to find the pieces. The trie of linear matching is built on first use (0.1 s for 32,000 pieces) and then
-        1.4 times as fast on words of ordinary length; greedy needs none.
-    max_chars : int, optional
-        A longer word is unknown; `Vocab.longest_word` where it is left out.
-
     Notes
     -----
     Equal to Hugging Face's model on the text behind the spaces. Special tokens are rows of its table, so a word that
@@ -68,16 +58,6 @@ class WordPieceModel(Model):
 
     def sample(self, pretoken: str, *, dropout: float, rng: np.random.Generator) -> Encoded:
         """MaxMatch-dropout (Hiraoka 2022): every match is passed over with a probability, for the next shorter one.
-
-        Parameters
-        ----------
-        dropout : float
-            0 gives `encode`, 1 single characters. A match of one character stays: without it a word would be unknown.
-
-        Raises
-        ------
-        UsageError
-            When `dropout` is no probability.
 
         Examples
         --------
@@ -192,13 +172,6 @@ class WordPieceModel(Model):
 
 class ByteWordPieceModel(WordPieceModel):
     """WordPiece over the bytes of UTF-8 as GPT-2 spells them, the spaces before a word included; nothing is unknown.
-
-    Parameters
-    ----------
-    vocab : Vocab
-        Of kind "wordpiece-bytes".
-    match, max_chars
-        As in `WordPieceModel`, but a length in bytes, and by default without a limit.
 
     Examples
     --------

@@ -28,15 +28,6 @@ BASIC = (" ", "\t", "\n", *map(chr, range(0x21, 0x7F)))
 def required_characters(required: str | Iterable[str], vocab_size: int, *, pieces: int = 1) -> tuple[str, ...]:
     """The characters that a recipe requires, besides those that the text makes frequent.
 
-    Parameters
-    ----------
-    required : "none", "ks-x-1001", "auto" or strings
-        Of strings, all characters.
-    vocab_size : int
-        All ids.
-    pieces : int
-        That a character takes: two in WordPiece, at the head of a word and inside.
-
     Examples
     --------
     >>> [len(required_characters("auto", size)) for size in (14_000, 14_100)], required_characters(["가나", "다"], 300)
@@ -58,24 +49,6 @@ def alphabet_of(
     required: str | Iterable[str] = "auto",
 ) -> tuple[str, ...]:
     """The characters that must be pieces, in code-point order.
-
-    Parameters
-    ----------
-    words : iterable of (str, int)
-        Words with counts.
-    vocab_size : int
-        All ids.
-    taken : int
-        How many of them are bytes and special tokens.
-    coverage : float
-        Share of the running characters to cover, most frequent first, ties by code point.
-    required : "none", "ks-x-1001", "auto" or characters
-        See `required_characters`; `auto` adds the syllables of everyday phrases, where there is room.
-
-    Raises
-    ------
-    VocabSizeError
-        When the alphabet does not fit; names the smallest size that has room for it.
 
     Examples
     --------

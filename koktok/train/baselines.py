@@ -35,38 +35,6 @@ def train_simple(
 ) -> Vocab:
     """A vocabulary of the most frequent units; ties by string.
 
-    Parameters
-    ----------
-    counts : SegmentedCounts
-        Words with leading spaces, cuts and counts.
-    kind : "word", "syllable", "jamo", "ngram" or "morpheme"
-        The unit: an eojeol (어절) with its leading space; a character; the same, for counts of jamo; up to `n`
-        characters in a row; what stands between two cuts. All but words list the alphabet as well, and fall back to
-        bytes.
-    vocab_size : int
-        All ids: bytes, pieces and specials.
-    specials : sequence of str
-        Special tokens; a word vocabulary wants "[UNK]" or "<unk>" among them.
-    characters : iterable of str, optional
-        What units may consist of, and the alphabet of n-grams and morphemes; the default is every character.
-    required : iterable of str
-        Characters to add to the alphabet.
-    n : int
-        Longest n-gram.
-    min_count : int
-        Rarer units are left out; required characters stay.
-    crosses : callable, optional
-        True for a unit that is not wanted.
-    allow_fewer : bool
-        Return a smaller vocabulary, in place of an error, when the counts give no more.
-
-    Raises
-    ------
-    UsageError
-        When an argument is impossible.
-    VocabSizeError
-        When the alphabet does not fit, or the counts give too few units.
-
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({" 학교|에서": 4, " 집|에서": 3})

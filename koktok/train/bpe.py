@@ -35,17 +35,7 @@ _REPORT = 256  # merges between two calls of on_progress
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the curriculum.
-
-    Parameters
-    ----------
-    name : str
-        For the log.
-    share : float
-        Of the merges; the shares of all stages sum to 1. What a stage cannot use goes to the next.
-    swallows : frozenset of Kind
-        Cuts that a piece of this stage may hold inside.
-    """
+    """One stage of the curriculum."""
 
     name: str
     share: float
@@ -69,18 +59,7 @@ def curriculum(share: float) -> tuple[Stage, ...]:
 
 @dataclass(frozen=True)
 class BpeResult:
-    """What `train_bpe` learnt.
-
-    Parameters
-    ----------
-    vocab : Vocab
-        Of kind "bpe" or "bpe-bytes".
-    merges : tuple of (str, str)
-        In order; merge i made the i-th piece behind the alphabet.
-    log : tuple of dict
-        A record a stage: its name, the merges wanted and made, the count of the first and of the last, the pieces that
-        `crosses` refused, distinct parts and running tokens left.
-    """
+    """What `train_bpe` learnt."""
 
     vocab: Vocab
     merges: tuple[tuple[str, str], ...]
@@ -160,18 +139,7 @@ def parts_of(
 
 
 class Learner:
-    """Pieces and merges so far; a stage adds to them.
-
-    Attributes
-    ----------
-    letters : tuple of str
-        The alphabet; its indexes are the first symbols.
-    pieces : list of str
-        By symbol.
-    merges : list of (str, str)
-    spelled : bool
-        Whether pieces are spelled in bytes.
-    """
+    """Pieces and merges so far; a stage adds to them."""
 
     def __init__(
         self,
@@ -281,15 +249,7 @@ class Learner:
 
 
 class Word(NamedTuple):
-    """The tokens of a word as the last stage sees them.
-
-    Parameters
-    ----------
-    symbols : tuple of int
-        Of the tokens; -1 for a character outside the alphabet.
-    head, tail : bool
-        Whether the first token may be joined to its left, and the last one to its right.
-    """
+    """The tokens of a word as the last stage sees them."""
 
     symbols: tuple[int, ...]
     head: bool
@@ -376,26 +336,7 @@ def learn_across(
     on_progress: Callable[[int], None],
     documents: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """Join across the spaces of runs until there are `until` merges, or none is over the floors of the policy.
-
-    Parameters
-    ----------
-    learner : Learner
-        Its merges so far; more are added.
-    runs : SegmentedCounts
-    policy : SuperwordPolicy
-    until : int
-        Merges in all.
-    on_progress : callable
-        Called with merges done.
-    documents : sequence of int, optional
-        Documents that hold each run; without them there is no floor of documents.
-
-    Returns
-    -------
-    dict
-        A record of the log, as the other stages give one.
-    """
+    """Join across the spaces of runs until there are `until` merges, or none is over the floors of the policy."""
     words = tokens_of(learner, runs, inner=policy.inner)
     n = runs.n.tolist()
     rows: list[str] = []
@@ -453,54 +394,6 @@ def train_bpe(
     on_progress: Done | None = None,
 ) -> BpeResult:
     """Train a BPE vocabulary.
-
-    Parameters
-    ----------
-    counts : SegmentedCounts
-        Words with leading spaces, cuts and counts.
-    vocab_size : int
-        All ids: bytes, pieces and specials.
-    specials : sequence of str
-        Special and reserved tokens, behind the pieces.
-    characters : iterable of str, optional
-        The alphabet; the default is every character of the counts. Others become bytes at run time.
-    required : iterable of str
-        Characters to add to the alphabet (of "chars").
-    stages : sequence of Stage
-        The curriculum; see `curriculum`. With one stage that swallows every cut it is plain BPE.
-    ties : "pair", "hf" or "spm"
-        Which of equally frequent pairs comes first. "pair": the smaller left string, then the smaller right one. "hf":
-        the older symbols, as in Hugging Face's BpeTrainer. "spm": the shorter piece, then the smaller string (a space
-        counts as ▁), as in SentencePiece 0.2.3 (the releases before looked at a part of the pairs only).
-    alphabet : "chars" or "bytes"
-        Characters with byte fallback, or the bytes of UTF-8 as GPT-2 spells them.
-    min_count : int
-        A pair that stands less often is not joined.
-    max_length : int, optional
-        Longest piece in symbols of the alphabet; the default is 16 characters or 48 bytes.
-    crosses : callable, optional
-        True for a piece that must never be made, for instance one that mixes scripts.
-    allow_fewer : bool
-        Return a smaller vocabulary, in place of an error, when the counts give no more.
-    runs : SegmentedCounts, optional
-        Runs of eojeols (see `koktok.train.superwords.segment_runs`): a last stage joins across their spaces.
-    superwords : SuperwordPolicy, optional
-        What that stage may make, and its share of the pieces; what it cannot use goes back to the stages before it.
-    documents : sequence of int, optional
-        Documents that hold each run.
-    on_progress : callable, optional
-        Called with merges done and merges wanted.
-
-    Returns
-    -------
-    BpeResult
-
-    Raises
-    ------
-    UsageError
-        When an argument is impossible.
-    VocabSizeError
-        When the alphabet does not fit, or the counts give too few pieces.
 
     Notes
     -----

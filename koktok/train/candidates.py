@@ -37,28 +37,7 @@ SPACE_MARK = "\u2581"
 
 @dataclass(frozen=True)
 class CandidatePolicy:
-    """Which substrings may become pieces.
-
-    Parameters
-    ----------
-    min_count : int
-        Times that a candidate must occur at places where the other rules hold.
-    max_length : int
-        Characters, the leading space counted; `PLAIN` times as many in a piece without a syllable.
-    aligned : bool
-        Only from cut to cut or inside one morpheme (the edges of a word and the gap behind its space are cuts here).
-    coverage : float
-        Share of the running characters that get a piece of their own; rarer characters become bytes.
-    crosses : callable, optional
-        True for strings that no piece may be: those that the tokenizer's pattern would cut.
-    superwords : SuperwordPolicy, optional
-        What a piece that crosses a space must be; without it there is none.
-    min_words : int
-        Places in distinct words that it must occur in.
-    closed : bool
-        No strings of Latin letters that only ever stand inside one longer string of them: the longer string is one, or where
-        that is over the limit, what is left would be a word cut off at the limit (houldComponentUpdate).
-    """
+    """Which substrings may become pieces."""
 
     min_count: int = 10
     max_length: int = 12
@@ -95,25 +74,7 @@ class CandidatePolicy:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What was found.
-
-    Parameters
-    ----------
-    pieces : tuple of str
-        All single characters by code point, then the longer ones by length and code point.
-    n_chars : int
-        How many of them are single characters.
-    required : ndarray of bool, shape (n_chars,)
-        Characters that must be pieces; the others are written as bytes and are in no longer piece.
-    n : ndarray of float64
-        Occurrences that follow the policy, of each piece.
-    superword : ndarray of bool
-        Whether each piece crosses a space.
-    worth : ndarray of float64
-        Factor of what each piece costs while pieces are chosen: 1, or what `SuperwordPolicy.price` says.
-    lattice : Lattice
-        All arcs of all words.
-    """
+    """What was found."""
 
     pieces: tuple[str, ...]
     n_chars: int
@@ -139,15 +100,6 @@ def mine(
     documents: NDArray[np.uint64] | None = None,
 ) -> Candidates:
     """All candidates of counted words.
-
-    Parameters
-    ----------
-    counts : SegmentedCounts
-    policy : CandidatePolicy
-    required : collection of str
-        Characters that must be pieces, also where the text has none of them.
-    documents : ndarray of uint64, optional
-        Documents that hold each word (or run); without them there is no floor of documents.
 
     Examples
     --------

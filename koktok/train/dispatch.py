@@ -45,26 +45,7 @@ BYTES_PER_CHARACTER = 3
 
 @dataclass(frozen=True)
 class Job:
-    """What an adapter gets.
-
-    Parameters
-    ----------
-    counts : SegmentedCounts
-        Waist 2.
-    recipe : Recipe
-    pattern : Pattern
-        What no piece may cross.
-    threads : int, optional
-        All cores by default; the result does not depend on it.
-    tell : callable
-        Called with steps done and steps in all.
-    runs : SegmentedCounts, optional
-        Runs of words, where the recipe wants superwords.
-    run_documents : ndarray of uint64, optional
-        Documents that hold each run.
-    eojeols : float, optional
-        Running whitespace words that `counts` come from; a pattern may cut one into several.
-    """
+    """What an adapter gets."""
 
     counts: SegmentedCounts
     recipe: Recipe
@@ -124,14 +105,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a training gives, whoever trained.
-
-    Parameters
-    ----------
-    vocab : Vocab
-    log : dict
-        What was done, in plain values: `trainer`, what that trainer says of itself, and what `account` says of any.
-    """
+    """What a training gives, whoever trained."""
 
     vocab: Vocab
     log: dict[str, Any]
@@ -139,11 +113,6 @@ class Learnt:
 
 def train(job: Job) -> Learnt:
     """Train the model that the recipe names.
-
-    Raises
-    ------
-    VocabSizeError
-        When the size is below the alphabet or above what the text can give.
 
     Examples
     --------
@@ -164,11 +133,6 @@ def check_counts(counts: Counts, recipe: Recipe) -> None:
 
     The largest size is a bound: cuts rule out some pieces more (one in ten of a small text), so that a training may still
     find that the text has too few.
-
-    Raises
-    ------
-    VocabSizeError
-        When the size is below the alphabet or above what the text can give.
     """
     from koktok.train.candidates import CandidatePolicy, mine
     from koktok.train.unigram_search import check_size

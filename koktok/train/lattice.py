@@ -62,18 +62,6 @@ USUAL = 200.0
 class Dials:
     """What a segmentation costs.
 
-    Parameters
-    ----------
-    lam : float
-        Per token.
-    mu : float
-        Per cut inside a morpheme.
-    nu : tuple of float
-        Per swallowed boundary, indexed by `Kind`, in a word that occurs `USUAL` times in a million.
-    rarity : float
-        A word that occurs f times in a million has its boundaries weighed by (USUAL / f) ** rarity: frequent words may
-        become whole pieces while rare ones, where a reader would need the analysis most, stay cut.
-
     Examples
     --------
     >>> Dials.of(1, 0.5, {"josa": 1.2, "rest": 0.4}).nu[:2]
@@ -89,14 +77,7 @@ class Dials:
 
     @classmethod
     def of(cls, lam: float, mu: float, nu: float | Mapping[str, float], rarity: float = 0.0) -> Dials:
-        """Dials with one weight for all boundaries, times `TRUST`; or one by label of `Kind` (`rest` for the others).
-
-        Raises
-        ------
-        UsageError
-            For a missing weight, one that is negative, not finite or over `MOST_COST`, or a label that is no kind of
-            boundary: compiled code walks along shortest paths, and there are none among infinities.
-        """
+        """Dials with one weight for all boundaries, times `TRUST`; or one by label of `Kind` (`rest` for the others)."""
         if not isinstance(nu, Mapping):
             nu = {label: round(nu * trust, 9) for label, trust in TRUST.items()}
         table = dict(nu)
@@ -121,21 +102,7 @@ class Dials:
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Arcs of all words. Node k of a word is the gap before its character k; arcs are kept by the node they end in.
-
-    Parameters
-    ----------
-    node : ndarray of int64, shape (words + 1,)
-        Word i owns the nodes `node[i]:node[i + 1]`, one more than it has characters.
-    arc : ndarray of int64, shape (nodes + 1,)
-        The arcs `arc[v]:arc[v + 1]` end in node v.
-    length : ndarray of uint8
-        Characters of each arc.
-    piece : ndarray of int32
-        Candidate of each arc.
-    weight : ndarray of float64, shape (words,)
-        How much each word counts.
-    """
+    """Arcs of all words. Node k of a word is the gap before its character k; arcs are kept by the node they end in."""
 
     node: NDArray[np.int64]
     arc: NDArray[np.int64]
@@ -159,15 +126,7 @@ class Lattice:
 
 @dataclass(frozen=True, eq=False)
 class NodeCosts:
-    """The cost of a lattice under dials; an arc i → j costs `price + swallow[j - 1] - swallow[i] + split[j]`.
-
-    Parameters
-    ----------
-    split : ndarray of float64, shape (nodes,)
-        `mu` where a cut would split a morpheme.
-    swallow : ndarray of float64, shape (nodes,)
-        Sum of `nu` over the boundaries up to and including each node.
-    """
+    """The cost of a lattice under dials; an arc i → j costs `price + swallow[j - 1] - swallow[i] + split[j]`."""
 
     split: NDArray[np.float64]
     swallow: NDArray[np.float64]
@@ -210,12 +169,6 @@ def charge(
     """What the cheapest segmentations cost, how often they use each piece, and what its absence would cost more.
 
     The absence is exact to first order: for one use of a piece, the cheapest path of the whole word that avoids it.
-
-    Returns
-    -------
-    objective : float
-    uses : ndarray of float64
-    regret : ndarray of float64
     """
     return _summed(_charge, lattice, costs, price, pool)
 
@@ -227,15 +180,7 @@ def offer(
     alive: NDArray[np.bool_],
     pool: ThreadPoolExecutor,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """What each dead piece would save if it came back, alone.
-
-    Returns
-    -------
-    objective : float
-    uses : ndarray of float64
-        How often it would be used.
-    gain : ndarray of float64
-    """
+    """What each dead piece would save if it came back, alone."""
     return _summed(_offer, lattice, costs, np.where(alive, price, -price), pool)
 
 
@@ -363,15 +308,7 @@ def cheapest(
 
 
 def join(lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], cut: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """What each piece would save if it took the place of the tokens that a decoder spells it with, wherever it does.
-
-    Parameters
-    ----------
-    lattice, costs, price
-        Of all candidates.
-    cut : ndarray of bool
-        By node, the decoder's cuts, see `decode`.
-    """
+    """What each piece would save if it took the place of the tokens that a decoder spells it with, wherever it does."""
     gain = np.zeros(len(price))
     arcs = (lattice.node, lattice.arc, lattice.length, lattice.piece, lattice.weight)
     _join(*arcs, costs.split, costs.swallow, price, cut, gain)

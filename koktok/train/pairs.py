@@ -127,17 +127,6 @@ def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
 class Joiner:
     """Words as rows of symbols, whose pairs are counted and joined.
 
-    Parameters
-    ----------
-    rows : sequence of str
-        Distinct parts of words; no pair spans two of them.
-    n : sequence of int
-        Their counts.
-    alphabet : sequence of str
-        Single characters by code point; their indexes are the first symbols. A character outside joins nothing.
-    heads : sequence of bool, optional
-        Rows whose first character is another symbol than the same character elsewhere: its index + len(alphabet).
-
     Examples
     --------
     >>> joiner = Joiner(["ㅋㅋㅋ", "가ㅋ"], [2, 5], ["ㅋ", "가"])

@@ -34,17 +34,7 @@ SWAP = (0.10, 0.05, 0.05, 0.02, 0.02)
 
 @dataclass(frozen=True)
 class Round:
-    """One round of selection.
-
-    Parameters
-    ----------
-    step : str
-        "prune" or "swap".
-    pieces : int
-        Pieces alive before it.
-    objective : float
-        Cost of the text with them.
-    """
+    """One round of selection."""
 
     step: str
     pieces: int
@@ -53,26 +43,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Choice:
-    """The choice of one size: `prune` to it, then `second_thoughts`.
-
-    Parameters
-    ----------
-    size : int
-        How many pieces to choose, fixed ones counted.
-    lattice, costs, price
-        The words, and what segmentations cost. The lattice has arcs of the pieces that there are to choose from.
-    fixed : ndarray of bool
-        Pieces that stay.
-    quota : (ndarray of bool, int), optional
-        Pieces of which only so many may be chosen.
-    pool : ThreadPoolExecutor
-        Its size changes nothing but the time.
-    rounds : list of Round
-        A line is added for every round.
-    floors : sequence of (ndarray of bool, int)
-        Groups of pieces of which so many are chosen at least, fixed ones not counted, or all where there are fewer. Groups do
-        not overlap, and with the fixed pieces their numbers do not exceed the size.
-    """
+    """The choice of one size: `prune` to it, then `second_thoughts`."""
 
     size: int
     lattice: Lattice

@@ -49,27 +49,7 @@ def fit(
     resume: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> NDArray[np.float64]:
-    """Train the scores of the pieces of a lattice.
-
-    Parameters
-    ----------
-    lattice, costs, price
-        The words with the chosen pieces only, and what segmentations cost.
-    start : ndarray of float64
-        Scores of plain counting, to which the prior pulls.
-    damping : ndarray of float64
-        How much each word counts here.
-    epochs, rate, prior : int, float, float
-        Passes over the words; step of Adagrad; strength of the prior.
-    resume : ndarray of float64, optional
-        Scores to begin with; those of `start` by default.
-    seed : int
-        Of the order of the words.
-
-    Returns
-    -------
-    ndarray of float64
-    """
+    """Train the scores of the pieces of a lattice."""
     n_chars = np.zeros(len(start))
     n_chars[lattice.piece] = lattice.length
     shift = -float((np.exp(start) * start).sum() / max((np.exp(start) * n_chars).sum(), 1e-9))

@@ -39,28 +39,6 @@ def train_spm(
     Where the text has fewer pieces inside morphemes than are wanted, the words are given uncut a second time, and pieces
     across morphemes fill what is left; a smaller size, or more text, keeps to the morphemes.
 
-    Parameters
-    ----------
-    counts : SegmentedCounts
-        Distinct words, cuts and counts.
-    model : "unigram" or "bpe"
-    vocab_size : int
-        All ids: 256 bytes, pieces and specials.
-    alphabet : iterable of str
-        Characters that must be pieces; words with any other character are not trained on.
-    specials : iterable of str
-        Special tokens; words that contain one are not trained on.
-    max_piece_length : int
-        In characters.
-    crosses : callable, optional
-        True for a piece that is not wanted. SentencePiece cannot be told, so where it made such pieces it is asked for
-        so many more, and they are left out afterwards.
-
-    Raises
-    ------
-    VocabSizeError
-        When the text has too few candidates for the size; names the largest that it has.
-
     Examples
     --------
     >>> words = SegmentedCounts.from_marked({" 학교|에서": 9, " 학교|는": 8, " 집|에서": 7, " 집|은": 5})
@@ -161,20 +139,7 @@ def _trimmed(scores: dict[str, float], slots: int, letters: Iterable[str]) -> di
 
 
 def tokens_per_eojeol(model: str | Path, words: Counts) -> float:
-    """Tokens that a SentencePiece model makes of counted words, each by itself.
-
-    Parameters
-    ----------
-    model : str or Path
-        A file *.model.
-    words : Counts
-        Raw words with their leading spaces, which the model's own prefix stands for.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read as a model.
-    """
+    """Tokens that a SentencePiece model makes of counted words, each by itself."""
     import sentencepiece
 
     try:

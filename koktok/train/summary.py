@@ -28,13 +28,6 @@ KINDS = 6
 def account(counts: SegmentedCounts, vocab: Vocab) -> dict[str, Any]:
     """Pieces by length and shape, tokens a word, and by kind of boundary how many there were and how many were swallowed.
 
-    Parameters
-    ----------
-    counts : SegmentedCounts
-        The words with their cuts.
-    vocab : Vocab
-        What was learnt from them.
-
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({" 집|에": 3})
@@ -67,11 +60,6 @@ def account(counts: SegmentedCounts, vocab: Vocab) -> dict[str, Any]:
 
 def summary(log: dict[str, Any]) -> list[str]:
     r"""A training's log in a few lines for people.
-
-    Parameters
-    ----------
-    log : dict
-        Of any trainer.
 
     Examples
     --------

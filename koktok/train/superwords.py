@@ -31,26 +31,7 @@ _PLAIN = re.compile(f" ?[{SYLLABLE}]+(?: [{SYLLABLE}]+)+")
 
 @dataclass(frozen=True)
 class SuperwordPolicy:
-    """Which strings may cross a space, besides swallowing no cut inside an eojeol and ending where a word or a cut does.
-
-    Parameters
-    ----------
-    share : float
-        At most this share of the pieces crosses spaces; within it, the cost decides.
-    min_count : int
-        Times that it must occur.
-    min_runs : int
-        Different runs that it must occur in: the floor against phrases that one document repeats.
-    min_documents : int
-        Documents (records; lines of plain text) that must hold it, where they were counted: the sum over its runs.
-    inner : bool
-        Whether cuts inside an eojeol may be swallowed (할 수 있는). They cost what they cost inside words.
-    price : "tokens" or "bits"
-        What one costs while pieces are chosen: a token, like any piece, or as many as its bits are worth (see
-        `prices_in_bits`), which `unigram` alone looks at.
-    pattern : str
-        What it must look like: by default Hangul and single spaces, so that no mark or number is glued to its neighbours.
-    """
+    """Which strings may cross a space, besides swallowing no cut inside an eojeol and ending where a word or a cut does."""
 
     share: float = 0.4
     min_count: int = 10
@@ -100,15 +81,6 @@ def prices_in_bits(pieces: Sequence[str], n: NDArray[np.float64], words: float) 
     one where each says all of the others. So what is chosen is a matter of pointwise mutual information (Church & Hanks 1990),
     and how often it occurs says no more than how much there is to save.
 
-    Parameters
-    ----------
-    pieces : sequence of str
-        With the parts of every superword among them; one that lacks a part costs k.
-    n : ndarray of float64
-        Occurrences of each.
-    words : float
-        Running words of the text.
-
     Examples
     --------
     >>> n = np.asarray([100.0, 10.0, 10.0, 10.0, 5.0, 1.0])
@@ -129,18 +101,6 @@ def prices_in_bits(pieces: Sequence[str], n: NDArray[np.float64], words: float) 
 
 def segment_runs(runs: Counts, words: SegmentedCounts) -> SegmentedCounts:
     """Counted runs with the cuts of their words.
-
-    Parameters
-    ----------
-    runs : Counts
-        Distinct runs of words, as `koktok.count.prepared.prepare_runs` makes them.
-    words : SegmentedCounts
-        Every word of every run, with its leading spaces; one that is there for the runs alone has `n` 0.
-
-    Raises
-    ------
-    InputError
-        When a run has a word that `words` does not know.
 
     Examples
     --------

@@ -66,52 +66,6 @@ def train_unigram(
 
     A pure function of the counts and the options; `threads` changes nothing but the time (law 5).
 
-    Parameters
-    ----------
-    counts : SegmentedCounts
-        Distinct words with their cuts.
-    vocab_size : int
-        All ids: 256 bytes, pieces and specials.
-    preset : "short", "balanced" or "aligned"
-        Where the dials that are None stand.
-    keep, tokens : float, optional
-        Another target than the preset's, see `Point`.
-    eojeols : float, optional
-        Running words that `tokens` are counted by; those of `counts` by default.
-    lam, mu, nu, rarity, min_count, max_length, aligned
-        See `Point`; a `nu` that is named takes the preset's target away, and a `min_count` that is named is not lowered.
-    required : collection of str
-        Characters that must be pieces.
-    coverage : float
-        Besides them, the most frequent characters up to this share of the text; 0 for none.
-    specials : sequence of str
-        Special and reserved tokens.
-    crosses : callable, optional
-        True for strings that no piece may be, because the pattern of the tokenizer would cut them.
-    runs : SegmentedCounts, optional
-        Runs of eojeols (see `superword.segment_runs`). With them the trainer works on the runs in place of the words,
-        and pieces may cross the spaces inside them.
-    superwords : SuperwordPolicy
-        Which pieces may, and what share of the pieces at most.
-    run_documents : ndarray of uint64, optional
-        Documents that hold each run, for the floor of documents.
-    reserve : mapping of str to float, optional
-        How scripts ("hangul", "latin", "other", see `script_of`) share the vocabulary: at least so much of all pieces,
-        single characters counted, belongs to each; what is left goes where the cost says. Without it, all of it does.
-    seed : int
-        Of the order in which scores are trained.
-    threads : int, optional
-        All cores by default.
-    on_progress : callable, optional
-        Called with (stage, steps done, steps in all).
-
-    Raises
-    ------
-    VocabSizeError
-        When the size is under the alphabet, bytes and specials, or over all candidates.
-    UsageError
-        For an unknown preset, impossible dials, or a `reserve` that does not fit.
-
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
@@ -178,15 +132,6 @@ def train_unigrams(
     """Train every point at every size; the candidates are found once, and smaller sizes start from larger ones.
 
     The larger sizes in a run have a small influence on the smaller ones: a size trained alone may differ in a few pieces.
-
-    Returns
-    -------
-    dict of (point name, size) to Trained
-
-    Raises
-    ------
-    VocabSizeError, UsageError
-        As `train_unigram`.
     """
     names = [point.name for point in points]
     if not points or not vocab_sizes or len(set(names)) != len(names):

@@ -72,23 +72,6 @@ def train_unigram_em(
 ) -> Trained:
     """Train one vocabulary by EM.
 
-    Parameters
-    ----------
-    counts : SegmentedCounts
-    vocab_size : int
-        All ids: 256 bytes, pieces and specials.
-    required, coverage, specials, crosses, threads
-        As `train_unigram`.
-    min_count, max_length : int, int
-        Of seed pieces.
-    cuts : bool
-        Seeds only from cut to cut or inside a morpheme; by default the cuts are not looked at.
-
-    Raises
-    ------
-    VocabSizeError
-        When the size is under the alphabet, bytes and specials, or over all seeds.
-
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})

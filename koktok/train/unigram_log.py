@@ -46,17 +46,6 @@ def describe(
     """Pieces by length and shape, tokens a word, and by kind of boundary how many there were and how many were swallowed.
 
     Of runs also the gaps between their words, and how many of them lie inside a token.
-
-    Parameters
-    ----------
-    counts : SegmentedCounts
-        The words, or runs.
-    vocab : Vocab
-        What became of them.
-    node, cut
-        The nodes of each word (see `Lattice`), and at which of them the tokenizer cuts.
-    tokens : float
-        Running tokens.
     """
     boundary = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
     n = np.repeat(counts.n.astype(np.float64), np.diff(counts.start))

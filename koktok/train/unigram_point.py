@@ -17,47 +17,7 @@ from koktok.train.lattice import TRUST, Dials
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of the dials.
-
-    Parameters
-    ----------
-    name : str
-        What results are called by.
-    lam, mu : float
-        Cost of a token, and of a cut inside a morpheme.
-    nu : float or mapping
-        Cost of a swallowed boundary: one number (times the trust in each kind of boundary), or a number by kind with
-        `rest` for those not named. A kind with 0 is no boundary at all.
-    keep : float, optional
-        Target: share of the boundaries, weighed by `TRUST`, that stay token borders in the running text. `nu` is then
-        where the search begins, and says what the kinds cost beside each other.
-    tokens : float, optional
-        Target in place of `keep`: tokens for each eojeol of the running text.
-    grammar : float, optional
-        Target: share of the boundaries before particles, endings and the copula (`GRAMMAR`) that stay token borders in the
-        running text. Where a text has none of them, of all its boundaries, as `keep`. With `keep` beside it both are
-        wanted, so whichever asks for more is met.
-    at_least : bool
-        Whether a target may make `nu` no smaller than it stands here: where pieces are short, most boundaries are kept by
-        chance, and a share of them that is low enough asks for nothing.
-    rarity : float
-        How much more the boundaries of rare words weigh (see `Dials`).
-    min_count, max_length, aligned
-        Which substrings may become pieces (see `CandidatePolicy`).
-    per_id : float
-        Candidates that each id wants: where `min_count` leaves fewer, it is lowered along `FLOORS`.
-    sharp : float
-        The scores are trained on costs times this: high, and only the cheapest path is a good one.
-    damping : float
-        A word with n occurrences weighs n ** damping while scores are trained.
-    epochs : int
-        Passes over the words while scores are trained.
-
-    Raises
-    ------
-    UsageError
-        For a target that no tokenizer can have, or two of them.
-    """
+    """One setting of the dials."""
 
     name: str
     lam: float = 1.0
@@ -115,11 +75,6 @@ class Point:
 
 def priced(nu: float | Mapping[str, float]) -> dict[str, float]:
     """What a swallowed boundary of each kind costs.
-
-    Parameters
-    ----------
-    nu : float or mapping
-        One number for all, times the trust in each kind; a mapping stays what it is.
 
     Examples
     --------

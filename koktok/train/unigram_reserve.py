@@ -43,12 +43,7 @@ def by_script(pieces: Iterable[str]) -> dict[str, int]:
 
 
 def check_reserve(reserve: Mapping[str, float]) -> None:
-    """Refuse unknown scripts and shares that are none.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse unknown scripts and shares that are none."""
     strange = sorted(set(reserve) - set(SCRIPTS))
     if strange:
         raise UsageError(f"`{strange[0]}` is no script that pieces are told by", hint=", ".join(SCRIPTS))
@@ -57,21 +52,7 @@ def check_reserve(reserve: Mapping[str, float]) -> None:
 
 
 def floors_of(found: Candidates, reserve: Mapping[str, float], n_pieces: int) -> list[tuple[NDArray[np.bool_], int]]:
-    """For each reserved script, its longer pieces and how many of them the required characters leave to choose.
-
-    Parameters
-    ----------
-    found : Candidates
-    reserve : mapping of str to float
-        Share of the pieces by script.
-    n_pieces : int
-        Pieces in all, single characters counted.
-
-    Raises
-    ------
-    UsageError
-        When shares and required characters together are more than there are pieces.
-    """
+    """For each reserved script, its longer pieces and how many of them the required characters leave to choose."""
     if not reserve:
         return []
     script = np.asarray([script_of(piece) for piece in found.pieces])

@@ -57,14 +57,7 @@ DEAR = 1000.0
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training gives.
-
-    Parameters
-    ----------
-    vocab : Vocab
-    log : dict
-        What was done, in plain values that JSON can write; `seconds` in it is the only part that is not reproducible.
-    """
+    """What a training gives."""
 
     vocab: Vocab
     log: dict[str, Any] = field(repr=False)
@@ -72,16 +65,6 @@ class Trained:
 
 class Aim:
     """Where to turn a dial next so that something that rises with it becomes what is wanted: bisection by secants.
-
-    Parameters
-    ----------
-    want : float
-    near : float
-        Distance that is near enough.
-    slope : float
-        What one step of the dial (times e) is thought to add, until two trials tell.
-    least : float
-        The dial is not turned below this.
 
     Examples
     --------
@@ -129,12 +112,6 @@ class Aim:
 
 class Boundaries:
     """The analyser's cuts in the running text, and how many of them a tokenizer meets.
-
-    Parameters
-    ----------
-    counts : SegmentedCounts
-    node : ndarray of int64
-        See `Lattice`.
 
     Examples
     --------
@@ -192,24 +169,7 @@ class _Fitted:
 
 
 class Run:
-    """One point on its way: which candidates it may use, what they cost, and what became of them.
-
-    Parameters
-    ----------
-    counts : SegmentedCounts
-        Words, or runs of them.
-    candidates : Candidates
-    point : Point
-    pool : ThreadPoolExecutor
-    specials : tuple of str
-    eojeols : float
-        Running words that a target of tokens is counted by.
-    seed : int
-    share : float
-        Of the pieces that may cross spaces.
-    reserve : mapping of str to float
-        See `koktok.train.unigram_reserve`.
-    """
+    """One point on its way: which candidates it may use, what they cost, and what became of them."""
 
     def __init__(
         self,
@@ -238,12 +198,7 @@ class Run:
         self.rounds: list[Round] = []
 
     def check(self, sizes: list[int]) -> None:
-        """Refuse sizes that these candidates cannot have.
-
-        Raises
-        ------
-        VocabSizeError
-        """
+        """Refuse sizes that these candidates cannot have."""
         found = self.candidates
         beside = 256 + len(self.specials)
         n_required = int(found.required.sum())
@@ -471,10 +426,6 @@ def check_size(size: int, smallest: int, largest: int, *, cut: bool = True) -> N
     """Refuse a size that a text cannot give; `largest` is a bound where its words are not yet `cut`.
 
     The way between the sizes is safe then: cuts take up to a third of the candidates of a small text.
-
-    Raises
-    ------
-    VocabSizeError
     """
     if size < smallest:
         raise VocabSizeError(

@@ -160,40 +160,6 @@ def train_wordpiece(
 ) -> WordPieceResult:
     """Train a WordPiece vocabulary.
 
-    Parameters
-    ----------
-    counts : SegmentedCounts
-        Words with cuts and counts; WordPiece drops the spaces before a word, unless `alphabet` is "bytes".
-    vocab_size : int
-        All ids: pieces and specials.
-    specials : sequence of str
-        One of them "[UNK]" or "<unk>".
-    characters, required : iterable of str
-        The alphabet, by default all characters; and characters that get both their pieces anyway.
-    swallows : collection of Kind
-        Cuts that a piece may hold inside; by default all.
-    ties : "pair" or "first"
-        Of equal scores, the smaller strings (left, then right; any order of the words gives the same); or the pair that
-        stands first in the text, words taken in `order`, as in Hugging Face's course.
-    order : sequence of str
-        The words in the order of the text, for `ties="first"`.
-    alphabet : "chars" or "bytes"
-        "bytes" spells words as GPT-2 does: 512 pieces, and nothing is unknown (Hugging Face loads it with its ByteLevel
-        pre-tokenizer). For jamo, pass counts of jamo.
-    min_count : int
-        A rare pair has a high score by chance, so pairs that stand less often are not joined.
-    max_length : int, optional
-        Longest piece without "##"; the default is 16 characters or 48 bytes.
-    crosses, allow_fewer, on_progress
-        As in `koktok.train.bpe.train_bpe`; `crosses` sees the text of pieces, without "##".
-
-    Raises
-    ------
-    UsageError
-        When an argument is impossible.
-    VocabSizeError
-        When the alphabet does not fit, or the counts give too few pieces.
-
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5})

@@ -18,20 +18,7 @@ Outcome = Literal["pass", "fail", "not run"]
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A row of the report.
-
-    Parameters
-    ----------
-    outcome : "pass", "fail" or "not run"
-    looked, wrong : int
-        How many texts (pieces, files) were looked at, and how many were not as they must be.
-    said : str
-        What was checked, or why not.
-    note : str
-        What the user should know besides.
-    examples : tuple of str
-        The first few that are wrong.
-    """
+    """A row of the report."""
 
     check: str
     outcome: Outcome
@@ -44,18 +31,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Loss:
-    """What `decode(encode(x))` changes, by rule and by class of character.
-
-    Parameters
-    ----------
-    rule : str
-        A rule of the normalizer (`nfc`, `zero_width`, ...), or what a model that is not lossless does: `unknown`,
-        `dropped`, `space added`.
-    characters : str
-        Class of what was there before.
-    example : str
-        Before → after, the most frequent one.
-    """
+    """What `decode(encode(x))` changes, by rule and by class of character."""
 
     rule: str
     characters: str

@@ -35,21 +35,7 @@ class Unopened:
 
 
 class Reader:
-    """A format, opened: the adapter of the library that runs it, and what a check has to know besides.
-
-    Parameters
-    ----------
-    name : str
-        The file, or the library where it reads the folder.
-    normalized : bool
-        True where the format has no normalizer of ours and wants normal text.
-    own_normalizer : bool
-        True where it has a normalizer of its own all the same, which may do less than ours.
-    rounds : bool
-        True where it sums scores in 32 bits over a whole line, which rounds on lines of thousands of tokens.
-    puts_space, takes_space : bool
-        True where it puts the space before the first word that a tokenizer with `prefix_space` wants, and takes it off.
-    """
+    """A format, opened: the adapter of the library that runs it, and what a check has to know besides."""
 
     puts_space = takes_space = True
     slow = False
@@ -163,20 +149,7 @@ def _ranks(folder: Path) -> Reader:
 def open_formats(
     tokenizer: Tokenizer, folder: Path, more: Iterable[Path] = ()
 ) -> Iterator[tuple[str, Reader | Unopened]]:
-    """The readers of a folder, or why there is none, by name.
-
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        Of the folder.
-    more : iterable of Path
-        Exports, folders or files, which are held against the same tokenizer.
-
-    Raises
-    ------
-    UsageError
-        When nothing that can be read lies at a place.
-    """
+    """The readers of a folder, or why there is none, by name."""
     for place in (folder, *more):
         at = "" if place == folder else f"{(place.resolve().parent if place.is_file() else place.resolve()).name}/"
         found = list(_found(place))

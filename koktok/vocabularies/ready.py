@@ -33,16 +33,6 @@ PREFIX = "koktok:"
 class ReadyVocabulary:
     """A vocabulary that travels with koktok.
 
-    Parameters
-    ----------
-    name : str
-    title : str
-        What it is and whom it is for.
-    digest : str
-        Of the trained vocabulary, as in the signature of its folder.
-    recipe : Recipe
-        What trains it again on `text`.
-
     Examples
     --------
     >>> ready = find("ko-32k")
@@ -95,13 +85,7 @@ class ReadyVocabulary:
         return write_folder(folder, self.files, TOKENIZER, force=force)
 
     def folder(self) -> Path:
-        """Its folder in the cache, written on first use, and again where a file of it was changed.
-
-        Raises
-        ------
-        InputError
-            When nothing can be written there.
-        """
+        """Its folder in the cache, written on first use, and again where a file of it was changed."""
         digest = hashlib.sha256(self._pack.read_bytes()).hexdigest()[:16]
         place = cache_dir() / "vocabularies" / digest / self.name
         if not is_intact(place, TOKENIZER):
@@ -124,11 +108,6 @@ def ready_vocabularies() -> list[ReadyVocabulary]:
 
 def find(name: str) -> ReadyVocabulary:
     """The vocabulary of that name.
-
-    Raises
-    ------
-    UsageError
-        There is none.
 
     Examples
     --------
@@ -157,11 +136,6 @@ def _names() -> list[str]:
 def folder_of(path: Path) -> Path:
     """The folder of a tokenizer: of a ready one that `koktok:NAME` names, of a file in it (tokenizer.json), or itself.
 
-    Raises
-    ------
-    UsageError
-        When `koktok:NAME` names neither a ready vocabulary nor a path.
-
     Examples
     --------
     >>> folder_of(Path("koktok:ko-32k")).name, folder_of(Path("my-tokenizer")).name
@@ -177,13 +151,7 @@ def folder_of(path: Path) -> Path:
 
 
 def packed(folder: Path) -> bytes:
-    """A trained folder as one small file, the same bytes for the same folder.
-
-    Raises
-    ------
-    ArtifactError
-        When the folder is none of koktok's, or what is packed would not give it back.
-    """
+    """A trained folder as one small file, the same bytes for the same folder."""
     _, vocab, _ = read_folder(folder)
     numbers = [round(-score / SCORE_STEP) for score in vocab.scores] or range(len(vocab.pieces))
     by_spelling = dict(sorted(zip(vocab.pieces, numbers, strict=True)))
