@@ -50,10 +50,10 @@ from eval.machine import Told, machine
 from eval.texts import CAP, data_of, split
 from koktok.count.counting import read
 from koktok.errors import ArtifactError
-from koktok.extend.base_text import prepare
-from koktok.extend.base_tokenizer import HANGUL, SPACE, Base, holds_hangul, open_base, runner_of
-from koktok.extend.extension_files import definition_of, extended, files_of
-from koktok.extend.learn import LearnOptions, PieceList, learn
+from koktok.extension.base_text import prepare
+from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul, open_base, runner_of
+from koktok.extension.extension_files import definition_of, extended, files_of
+from koktok.extension.learn import LearnOptions, PieceList, learn
 from koktok.files import cache_dir
 from koktok.hangul import syllable_mask
 from koktok.segment import Policy, segment_counts
@@ -62,7 +62,7 @@ from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.segmented import Kind
 from koktok.sentencepiece_model import NORMAL, ModelProto
 from koktok.text.corpora import fetch, texts
-from koktok.train.lattice import TRUST
+from koktok.training.lattice import TRUST
 
 BASES = "package:qwen3,package:llama3,package:o200k_base,package:mistral-v1"
 

@@ -30,8 +30,8 @@ from koktok.progress import counted
 from koktok.recipe import Recipe
 from koktok.text.sources import Source, read_lines
 from koktok.tokenizer import Tokenizer
-from koktok.verify.probes import tricky_lines
-from koktok.verify.runtimes import RuntimeResult, runtime_results
+from koktok.verification.probes import tricky_lines
+from koktok.verification.runtimes import RuntimeResult, runtime_results
 
 TESTS = Path(__file__).parents[1] / "tests"
 

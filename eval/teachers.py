@@ -44,7 +44,7 @@ from koktok.report.markdown import table
 from koktok.segment import bare, segmenter_for
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.train.unigram_point import PRESETS
+from koktok.training.unigram_point import PRESETS
 
 HEADS: Final = (
     "teacher",

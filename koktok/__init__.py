@@ -6,22 +6,19 @@ These names are the public interface; every other module is private and may chan
 
 from __future__ import annotations
 
-import sys
-import warnings
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from koktok.errors import KoktokError
-    from koktok.extend.make import extend
+    from koktok.extension.make import extend
     from koktok.foreign import load
     from koktok.metrics import evaluate
     from koktok.pipeline.road import Training, train
     from koktok.recipe import Recipe
     from koktok.tokenizer import Tokenizer
     from koktok.tokenizer.encoding import Encoding
-    from koktok.verify import verify
+    from koktok.verification import verify
 
 __all__ = [
     "Encoding",
@@ -43,24 +40,14 @@ _HOMES = {
     "Tokenizer": "koktok.tokenizer.tokenizer",
     "Training": "koktok.pipeline.road",
     "evaluate": "koktok.metrics",
-    "extend": "koktok.extend.make",
+    "extend": "koktok.extension.make",
     "load": "koktok.foreign.import_file",
     "train": "koktok.pipeline.road",
-    "verify": "koktok.verify",
+    "verify": "koktok.verification",
 }
-
-_FORMER = {
-    "Source": ("koktok.text.sources", "Source", "pathlib.Path, or a list of paths"),
-    "train_tokenizer": ("koktok.pipeline.road", "train", "koktok.train"),
-}
-"""Names of the version before, and what to write in their place."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FORMER:
-        home, there, instead = _FORMER[name]
-        warnings.warn(f"koktok.{name} goes with the next version; write {instead}", DeprecationWarning, stacklevel=2)
-        return getattr(import_module(home), there)
     if name not in _HOMES:
         raise AttributeError(f"module 'koktok' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
@@ -68,14 +55,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Package(ModuleType):
-    """The package, in which a public name stands for its function, though a room is called so: `koktok.train(text)`."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):  # what an import of koktok.train... would set
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

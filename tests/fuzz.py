@@ -29,8 +29,8 @@ from koktok import Recipe, Tokenizer
 from koktok.formats import gguf, tiktoken
 from koktok.pipeline import train
 from koktok.text.sources import Source
-from koktok.verify import Verification, verify
-from koktok.verify.finding import Tally
+from koktok.verification import Verification, verify
+from koktok.verification.finding import Tally
 
 FEW = 2_000
 """Strings for what runs in a process of its own."""

@@ -20,7 +20,7 @@ from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.foreign import import_tokenizer
 from koktok.pipeline import train
 from koktok.text.sources import Source
-from koktok.train.lattice import Dials
+from koktok.training.lattice import Dials
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]

@@ -18,14 +18,14 @@ SMALL = {"segmenter": "whitespace", "vocab_size": 900, "holdout": 0.0, "required
 
 
 def test_a_room_does_not_hide_a_name() -> None:
-    for room in ("koktok.train.unigram", "koktok.verify.checks", "koktok.extend.laws"):
+    for room in ("koktok.training.unigram", "koktok.verification.checks", "koktok.extension.laws"):
         importlib.import_module(room)
     assert callable(koktok.train)
     assert callable(koktok.verify)
     assert callable(koktok.extend)
-    from koktok.train import dispatch
+    from koktok.training import dispatch
 
-    assert dispatch.__name__ == "koktok.train.dispatch"
+    assert dispatch.__name__ == "koktok.training.dispatch"
 
 
 def test_train_load_verify_evaluate(tmp_path: Path) -> None:
@@ -57,12 +57,6 @@ def test_names_of_files_are_no_text(tmp_path: Path) -> None:
 def test_fields_have_one_name_each() -> None:
     assert len(SECTION_OF) == sum(len(inspect.signature(section).parameters) for section in SECTIONS.values())
     assert not set(SECTION_OF) & set(Recipe.model_fields)
-
-
-@pytest.mark.parametrize(("former", "instead"), [("train_tokenizer", "koktok.train"), ("Source", "Path")])
-def test_former_names_work_and_warn(former: str, instead: str) -> None:
-    with pytest.warns(DeprecationWarning, match=instead):
-        assert getattr(koktok, former)
 
 
 def test_the_options_of_train_stand_in_groups() -> None:

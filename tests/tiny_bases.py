@@ -11,7 +11,7 @@ import tokenizers
 from conftest import MINI
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
-from koktok.extend.base_tokenizer import Base, of_ranks
+from koktok.extension.base_tokenizer import Base, of_ranks
 from koktok.formats.published import VOCABULARIES
 from koktok.formats.tiktoken import Ranks
 from koktok.segment import Morpheme

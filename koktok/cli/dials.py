@@ -29,8 +29,8 @@ Groups = Mapping[str, str]
 
 HOMES = {
     "Folds": "koktok.text.normalize",
-    "extend": "koktok.extend.make",
-    "prune": "koktok.extend.fewer",
+    "extend": "koktok.extension.make",
+    "prune": "koktok.extension.fewer",
     "Plan": "koktok.instances.plan",
     "Masking": "koktok.instances.masking",
     "write_packed": "koktok.instances.packing",

@@ -24,7 +24,7 @@ DIALS = {
     "Fewer pieces": "prune.drop prune.keep_scripts",
     "tiktoken ranks": "extend.pattern extend.specials",
 }
-"""Parameters of `koktok.extend` and `koktok.extend.fewer.prune`, and fields of the Recipe that mean the same here."""
+"""Parameters of `koktok.extend` and `koktok.extension.fewer.prune`, and fields of the Recipe that mean the same here."""
 
 LEARNT = ("add", "sizes", "keep", "nu", "fill")
 """What is for new pieces alone."""
@@ -54,7 +54,7 @@ def extend(
         if paths:
             raise UsageError("a text does nothing with --apply", hint=f"koktok extend {base} --apply {apply} --out NEW")
         _refuse(dials, (*LEARNT, "drop", "keep_scripts"), "--apply", f"koktok extend {base} --apply {apply} --out NEW")
-        from koktok.extend.embeddings import apply_extension
+        from koktok.extension.embeddings import apply_extension
 
         with Talk(quiet=quiet) as talk:
             notes = apply_extension(
@@ -74,7 +74,7 @@ def extend(
     ranks = {name: dials.pop(name, None) for name in ("pattern", "specials")}
     if "drop" in dials:
         _refuse(dials, (*LEARNT, "init"), "--prune", "prune first, then extend the folder that it wrote")
-        from koktok.extend.fewer import prune as prune_tokenizer
+        from koktok.extension.fewer import prune as prune_tokenizer
 
         chosen = {name: dials[name] for name in ("drop", "keep_scripts") if name in dials}
         read = sources_of(paths, field, [], quiet=quiet)
@@ -86,8 +86,8 @@ def extend(
     if "keep_scripts" in dials:
         raise UsageError("--keep-scripts does nothing without --prune", hint="--prune 10000")
     from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
-    from koktok.extend.cost_card import COLUMNS, frontier_rows
-    from koktok.extend.make import extend as extend_tokenizer
+    from koktok.extension.cost_card import COLUMNS, frontier_rows
+    from koktok.extension.make import extend as extend_tokenizer
     from koktok.recipe import Recipe
 
     user_dictionary = dials.pop("user_dictionary", None)

@@ -12,7 +12,7 @@ import typer
 from koktok.cli.options import Field, Folder, Quiet, lines_of_paths
 
 if TYPE_CHECKING:
-    from koktok.verify import Verification
+    from koktok.verification import Verification
 
 
 def verify(
@@ -45,8 +45,8 @@ def verify(
     import os
 
     from koktok.progress import Talk, print_line
-    from koktok.verify import SAMPLE
-    from koktok.verify import verify as check
+    from koktok.verification import SAMPLE
+    from koktok.verification import verify as check
 
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # it would say that there is no PyTorch
     lines = islice(_lines(paths, field), limit)
@@ -64,8 +64,8 @@ def verify(
 def _show_runtimes(folder: Path, lines: list[str]) -> None:
     """A row for each runtime; what one of them cannot do is no fault of the folder."""
     from koktok.progress import table
-    from koktok.verify.probes import tricky_lines
-    from koktok.verify.runtimes import runtime_results
+    from koktok.verification.probes import tricky_lines
+    from koktok.verification.runtimes import runtime_results
 
     rows = [
         (result.runtime, result.version, result.outcome, f"{result.wrong:,} of {result.looked:,}", result.said[:60])

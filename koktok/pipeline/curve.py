@@ -25,10 +25,10 @@ from koktok.progress import Tell
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.kinds import model_for
-from koktok.train.dispatch import UNIGRAM_FLOORS, Job, relaxed
-from koktok.train.unigram import train_unigrams
-from koktok.train.unigram_point import PRESETS, Point
-from koktok.train.unigram_search import Trained
+from koktok.training.dispatch import UNIGRAM_FLOORS, Job, relaxed
+from koktok.training.unigram import train_unigrams
+from koktok.training.unigram_point import PRESETS, Point
+from koktok.training.unigram_search import Trained
 
 if TYPE_CHECKING:
     from koktok.vocab import Vocab

@@ -18,7 +18,7 @@ from koktok.progress import Done
 from koktok.segment import Segmenter
 from koktok.segment.dpe import learn_segmenter
 from koktok.segment.segmented import SegmentedCounts
-from koktok.train.unigram_em import train_unigram_em
+from koktok.training.unigram_em import train_unigram_em
 from koktok.vocab import BYTE_PIECES
 
 ENDS = 1 / 2

@@ -47,10 +47,10 @@ from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import text_of
 from koktok.tokenizer import Tokenizer
-from koktok.train.dispatch import Job, Learnt, check_counts
-from koktok.train.dispatch import train as train_pieces
-from koktok.train.spm import tokens_per_eojeol
-from koktok.train.superwords import segment_runs
+from koktok.training.dispatch import Job, Learnt, check_counts
+from koktok.training.dispatch import train as train_pieces
+from koktok.training.spm import tokens_per_eojeol
+from koktok.training.superwords import segment_runs
 
 if TYPE_CHECKING:
     import numpy as np

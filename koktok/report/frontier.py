@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from koktok.errors import InputError
 from koktok.pipeline.curve import FrontierRow, Reference, on_front, ordered
 from koktok.report.charts import Line, Mark, alone, points, style_of
-from koktok.train.unigram_point import PRESETS
+from koktok.training.unigram_point import PRESETS
 
 if TYPE_CHECKING:
     from rich.text import Text

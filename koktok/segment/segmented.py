@@ -43,7 +43,7 @@ class Kind(IntEnum):
     NUMERAL = 9  # 3|개: a number and its unit
     PUNCTUATION = 10  # 다|. : a symbol on either side
     OTHER = 11  # anything else, for instance 한국어|tokenizer
-    # Borders that analysers draw and most people do not (the shares stand beside `TRUST` in train/lattice.py):
+    # Borders that analysers draw and most people do not (the shares stand beside `TRUST` in training/lattice.py):
     SUFFIX = 12  # 가능|성, 구체|화: before a suffix that only makes another noun
     BOUND = 13  # 외교|사, 남|희: two nouns, one of them a single syllable
     MODIFIER = 14  # 못|하, 전|세계, 멋|있: an adverb, determiner or noun, written together with the word behind it

@@ -14,7 +14,7 @@ from koktok.cli import DIALS
 from koktok.cli.dials import HOMES, TYPED, Dial, _parameter, values_of
 from koktok.cli.text import FOLDS
 from koktok.cli.train import DIALS as TRAIN
-from koktok.extend.embeddings import METHODS, Method
+from koktok.extension.embeddings import METHODS, Method
 from koktok.recipe import SECTION_OF, Recipe
 
 TOML_ONLY = {

@@ -18,7 +18,7 @@ from koktok.count.prepared import prepare_runs, words_in
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.train.superwords import segment_runs
+from koktok.training.superwords import segment_runs
 
 WORDS = [
     "갈",

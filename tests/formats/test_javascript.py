@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from koktok import Tokenizer
 from koktok.cli import app
-from koktok.verify.probes import TRICKY
+from koktok.verification.probes import TRICKY
 
 KINDS: dict[str, dict[str, Any]] = {
     **{

@@ -34,7 +34,7 @@ from koktok.playground.payload import payload, tables
 from koktok.segment import Whitespace
 from koktok.text.patterns import PublishedPattern
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
-from koktok.verify.probes import around_specials, tricky_lines
+from koktok.verification.probes import around_specials, tricky_lines
 
 FOLDERS = sorted((ROOT / "tests" / "folders").glob("v*-*"))
 

@@ -25,8 +25,8 @@ from koktok.formats.tiktoken import ranks_of
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import PUBLISHED, TIKTOKEN, Published, PublishedPattern
 from koktok.text.pretokenize import Pattern
-from koktok.verify import verify
-from koktok.verify.probes import tricky_lines
+from koktok.verification import verify
+from koktok.verification.probes import tricky_lines
 from koktok.vocab import unspell
 
 NAMES = get_args(Published)

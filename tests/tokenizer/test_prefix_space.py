@@ -23,7 +23,7 @@ from koktok.errors import RecipeError
 from koktok.formats import gguf, tiktoken
 from koktok.formats.card import elsewhere
 from koktok.formats.styles import restyle
-from koktok.verify import verify
+from koktok.verification import verify
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},

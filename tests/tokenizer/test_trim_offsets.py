@@ -23,7 +23,7 @@ from koktok.cli import app
 from koktok.formats.card import elsewhere
 from koktok.formats.styles import restyle
 from koktok.tokenizer.encoding import BLANK
-from koktok.verify import verify
+from koktok.verification import verify
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},

@@ -1,0 +1,556 @@
+"""Rows for the new ids, in the model's own matrices, without a deep-learning library.
+
+This file adds: rows as sparse weights over old rows. A new piece is made of old ids, so its embedding is a weighted sum of
+theirs; which one is a method with a source (`METHODS`). `apply_extension` streams a model's safetensors shards through: what
+does not change is copied, the matrices of embeddings get rows, and no more of a shard than a block of rows is in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, Field, NonNegativeInt
+
+from koktok.errors import ArtifactError, UsageError
+from koktok.extension.extension_files import FOLDER, read_extension
+from koktok.extension.fewer import is_pruned, read_pruned
+from koktok.files import Product, check_folder, checked, is_plain, read_bounded, typed, write_folder
+from koktok.progress import Tell
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+Method = Literal["mean", "eeve", "weighted"]
+
+METHODS: Final[Mapping[str, str]] = {
+    "mean": "both rows are the mean of the old rows (Gee et al. 2022, Fast Vocabulary Transfer, arXiv:2402.09977)",
+    "eeve": "input: the mean; output: the first old row (Kim et al. 2024, EEVE-Korean, arXiv:2402.14714)",
+    "weighted": "input: the mean, with the median norm of the base's Hangul rows where input and output are apart; output: the mean "
+    "weighted by characters (Joshi et al. 2026, arXiv:2608.03494)",
+}
+"""How the rows of a new piece are made of those of the old ids that it replaces."""
+
+MODEL: Final = Product("model.sha256", "model", frozenset({"config.json"}))
+"""The folder of a model with an extension applied."""
+
+_INPUT: Final = (
+    "embed_tokens.weight",
+    "wte.weight",
+    "embed_in.weight",
+    "word_embeddings.weight",
+    "tok_embeddings.weight",
+    "shared.weight",
+)
+_OUTPUT: Final = ("lm_head.weight", "embed_out.weight", "lm_head.bias", "embed_out.bias")
+_OF_TOKENS: Final = ("_token_id", "_token_ids", "_token_index", "suppress_tokens", "bad_words_ids")
+_BYTES: Final = {
+    **dict.fromkeys(("F64", "I64", "U64", "C64"), 8),
+    **dict.fromkeys(("F32", "I32", "U32"), 4),
+    **dict.fromkeys(("F16", "BF16", "I16", "U16"), 2),
+    **dict.fromkeys(("BOOL", "I8", "U8", "F8_E4M3", "F8_E5M2"), 1),
+}
+_CHUNK: Final = 1 << 24
+_ROWS: Final = 1024
+_MOST_HEADER: Final = 100_000_000  # as in the safetensors library
+_MOST_JSON: Final = 100_000_000
+_TIED: Final = (
+    "gpt2",
+    "gemma",
+    "gemma2",
+    "gemma3",
+    "gemma3_text",
+    "t5",
+    "mt5",
+    "opt",
+    "bloom",
+    "xglm",
+    "cohere",
+    "cohere2",
+)
+"""Types of models whose configuration ties input and output where it does not say so."""
+
+
+class Weights(NamedTuple):
+    """Rows as weighted sums of old rows, sparse."""
+
+    start: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    weight: NDArray[np.float64]
+
+    def of(self, matrix: Any, first: int, last: int) -> NDArray[np.float64]:
+        """Rows `first` to `last` of the product with a matrix (or a vector, for a bias)."""
+        part = slice(int(self.start[first]), int(self.start[last]))
+        gathered = np.asarray(matrix[self.rows[part]], dtype=np.float64)
+        weight = self.weight[part]
+        heads = (self.start[first:last] - self.start[first]).astype(np.int64)
+        shaped = weight if gathered.ndim == 1 else weight[:, None]
+        found: NDArray[np.float64] = np.add.reduceat(gathered * shaped, heads, axis=0)
+        return found
+
+
+def weights_of(told: Mapping[str, Any], method: str) -> tuple[Weights, Weights]:
+    """Rows of the input and of the output matrix, by id as extension.json has them.
+
+    Examples
+    --------
+    >>> told = {"pieces": [{"base": [5, 7], "lengths": [1, 3]}]}
+    >>> [rows.weight.tolist() for rows in weights_of(told, "weighted")], weights_of(told, "eeve")[1].rows.tolist()
+    ([[0.5, 0.5], [0.25, 0.75]], [5])
+    """
+    if method not in METHODS:
+        raise UsageError(f"`--init {method}` is not known", hint=f"--init {' | '.join(METHODS)}")
+    bases = [list(map(int, row["base"])) for row in told["pieces"]]
+    mean = _weights(bases, [[1.0] * len(ids) for ids in bases])
+    if method == "mean":
+        return mean, mean
+    if method == "eeve":
+        return mean, _weights([ids[:1] for ids in bases], [[1.0]] * len(bases))
+    return mean, _weights(bases, [list(map(float, row["lengths"])) for row in told["pieces"]])
+
+
+def _weights(ids: Sequence[Sequence[int]], weights: Sequence[Sequence[float]]) -> Weights:
+    start = np.zeros(len(ids) + 1, np.int64)
+    np.cumsum([len(row) for row in ids], out=start[1:])
+    flat = np.array([w / sum(row) for row in weights for w in row], np.float64)
+    return Weights(start, np.array([i for row in ids for i in row], np.int64), flat)
+
+
+def npz(told: Mapping[str, Any], method: str) -> bytes:
+    """init.npz: `ids`, and of input and output `start`, `rows` and `weight`, for those who write rows themselves."""
+    rows = dict(zip(("input", "output"), weights_of(told, method), strict=True))
+    arrays = {f"{side}_{name}": array for side, found in rows.items() for name, array in found._asdict().items()}
+    out = BytesIO()
+    np.savez(out, ids=np.array([row["id"] for row in told["pieces"]], np.int64), method=np.array(method), **arrays)
+    return out.getvalue()
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """A tensor of a shard: where its bytes lie."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """A safetensors file."""
+
+    file: Path
+    metadata: Mapping[str, str]
+    tensors: tuple[_Tensor, ...]
+    data: int
+
+
+class _Row(BaseModel):
+    """What a safetensors header says of one tensor."""
+
+    dtype: str
+    shape: list[NonNegativeInt]
+    data_offsets: tuple[NonNegativeInt, NonNegativeInt]
+
+
+class _Header(BaseModel, extra="allow"):
+    """The header of a safetensors file: a row for each tensor, beside the metadata."""
+
+    metadata: dict[str, str] = Field({}, alias="__metadata__")
+    __pydantic_extra__: dict[str, _Row] = Field(init=False)
+
+
+class _Index(BaseModel, extra="allow"):
+    """Which shard has which tensor."""
+
+    metadata: dict[str, Any] | None = None
+    weight_map: dict[str, str]
+
+
+def _open(file: Path) -> _Shard:
+    """Read a header; raise where it does not fit the file."""
+    hint = "fetch the model again"
+    try:
+        if not file.is_file():
+            raise ArtifactError(f"the shard `{file}` is missing", hint=hint)
+        size = file.stat().st_size
+        with file.open("rb") as opened:
+            length = int.from_bytes(opened.read(8), "little")
+            if size < 8 or length > min(size - 8, _MOST_HEADER):
+                raise ArtifactError(f"`{file}` is no safetensors file, or it is cut short", hint=hint)
+            header = checked(_Header, opened.read(length), f"the header of `{file}`", hint)
+    except OSError as error:
+        raise ArtifactError(f"`{file}` cannot be read: {error}", hint=hint) from error
+    rows = header.__pydantic_extra__.items()
+    tensors = [_Tensor(name, row.dtype, tuple(row.shape), *row.data_offsets) for name, row in rows]
+    tensors.sort(key=lambda t: (t.begin, t.end))
+    at = 0
+    for t in tensors:
+        expected = math.prod(t.shape) * _BYTES.get(t.dtype, 0)
+        if not at <= t.begin <= t.end:
+            raise ArtifactError(
+                f"`{file}`: expected bytes of its own for `{t.name}`, got {t.begin} to {t.end}", hint=hint
+            )
+        if t.dtype in _BYTES and t.end - t.begin != expected:
+            raise ArtifactError(
+                f"`{file}`: expected {expected:,} bytes for `{t.name}` ({t.dtype} {list(t.shape)}), got {t.end - t.begin:,}",
+                hint=hint,
+            )
+        at = t.end
+    if at > size - 8 - length:
+        raise ArtifactError(f"`{file}` is cut short: {size:,} bytes are fewer than its header tells", hint=hint)
+    return _Shard(file, header.metadata, tuple(tensors), 8 + length)
+
+
+def _shards(model: Path) -> tuple[list[_Shard], dict[str, Any] | None]:
+    """The shards of a model in their order, and the index where there is one."""
+    index_file, single = model / "model.safetensors.index.json", model / "model.safetensors"
+    if index_file.exists():
+        hint = "fetch the model again"
+        data = read_bounded(index_file, _MOST_JSON, "an index of shards", hint)
+        index = checked(_Index, data, f"`{index_file}`", hint)
+        names = sorted(set(index.weight_map.values()))
+        if odd := [name for name in names if not is_plain(name)]:
+            raise ArtifactError(f"`{index_file}`: expected names of files beside it, got {odd[0]!r}", hint=hint)
+        shards = [_open(model / name) for name in names]
+        there = {t.name for shard in shards for t in shard.tensors}
+        if lost := sorted(set(index.weight_map) - there):
+            raise ArtifactError(f"no shard of `{model}` has `{lost[0]}`, which its index names", hint=hint)
+        return shards, index.model_dump()
+    if single.exists():
+        return [_open(single)], None
+    raise ArtifactError(
+        f"`{model}` holds no model.safetensors and no index of shards",
+        hint="AutoModelForCausalLM.from_pretrained(MODEL).save_pretrained(NEW) writes them from other formats",
+    )
+
+
+def apply_extension(
+    extension: str | Path,
+    model: str | Path,
+    out: str | Path,
+    *,
+    method: str = "mean",
+    pad_to: int = 1,
+    force: bool = True,
+    tell: Tell = lambda _stage, _done, _total: None,
+) -> list[str]:
+    """Write a model that has rows for the new ids; returns what was done, in sentences."""
+    if pad_to < 1:
+        raise UsageError(f"--pad-to-multiple {pad_to} came; 1 or more was wanted", hint="--pad-to-multiple 64")
+    source, place = Path(model), Path(extension)
+    table = read_pruned(extension)[1] if is_pruned(extension) else None
+    check_folder(out, MODEL)
+    config = _config(source)
+    shards, index = _shards(source)
+    if table is None:
+        plan = _plan(read_extension(extension), shards, config, method, pad_to, source)
+    else:
+        plan = _gathered(table, shards, pad_to, source)
+    skipped = [entry.name for entry in sorted(source.iterdir()) if entry.is_dir()]
+    leave = [entry for folder in (source, place) for entry in folder.iterdir() if _leads_out(entry)]
+    if needed := [entry for entry in leave if entry.name in {"config.json", *(shard.file.name for shard in shards)}]:
+        raise ArtifactError(
+            f"`{needed[0]}` is a link that leads out of the folder", hint=f"cp -rL {typed(source)} A-COPY"
+        )
+    replaced = {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "config.json"}
+    replaced |= {
+        "added_tokens.json",
+        "vocab.json",
+        "merges.txt",
+        "model.safetensors.index.json",
+        MODEL.manifest,
+        FOLDER.manifest,
+    }
+    replaced |= {shard.file.name for shard in shards}
+    total = sum(shard.file.stat().st_size for shard in shards)
+
+    def write(staged: Path) -> None:
+        for entry in sorted(source.iterdir()):
+            if entry.is_file() and entry.name not in replaced and not entry.name.startswith(".") and entry not in leave:
+                shutil.copyfile(entry, staged / entry.name)
+        for entry in sorted(place.iterdir()):
+            if entry.is_file() and entry.name not in (FOLDER.manifest, "README.md", "init.npz") and entry not in leave:
+                shutil.copyfile(entry, staged / entry.name)
+        done = 0
+        for shard in shards:
+            for wrote in _write(shard, staged / shard.file.name, plan):
+                done += wrote
+                tell("apply", done, total)
+        if index is not None:
+            sizes = sum(_bytes(t, plan) for shard in shards for t in shard.tensors)
+            index["metadata"] = {**(index.get("metadata") or {}), "total_size": sizes}
+            (staged / "model.safetensors.index.json").write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
+        changed = _with_size(config, plan.rows)
+        if table is not None:
+            changed = _moved(changed, table)
+            if (source / "generation_config.json").is_file():
+                ids = _config(source, "generation_config.json")
+                (staged / "generation_config.json").write_text(_shown(_moved(ids, table)), encoding="utf-8")
+        (staged / "config.json").write_text(_shown(changed), encoding="utf-8")
+
+    write_folder(out, write, MODEL, force=force)
+    notes = [*plan.notes]
+    if skipped:
+        notes.append(f"folders inside the model were not copied: {', '.join(skipped)}")
+    if leave:
+        notes.append(f"links that lead elsewhere were not followed: {', '.join(entry.name for entry in leave)}")
+    return notes
+
+
+def _leads_out(file: Path) -> bool:
+    """Whether a link in a folder leads out of it; the Hub's cache keeps a model's files beside its folder."""
+    home = file.parent.resolve()
+    homes = [home, home.parent.parent / "blobs"] if home.parent.name == "snapshots" else [home]
+    return file.is_symlink() and not any(file.resolve().is_relative_to(one) for one in homes)
+
+
+def _config(model: Path, name: str = "config.json") -> dict[str, Any]:
+    hint = "the folder of a model"
+    return checked(
+        dict[str, Any], read_bounded(model / name, _MOST_JSON, "a configuration", hint), f"`{model / name}`", hint
+    )
+
+
+def _text_config(config: dict[str, Any]) -> dict[str, Any]:
+    """The part of a configuration that has the size of the vocabulary."""
+    inner = config.get("text_config")
+    return inner if isinstance(inner, dict) and "vocab_size" in inner else config
+
+
+def _with_size(config: dict[str, Any], rows: int) -> dict[str, Any]:
+    changed: dict[str, Any] = json.loads(json.dumps(config))
+    for part in (changed, changed.get("text_config")):
+        if isinstance(part, dict) and "vocab_size" in part:
+            part["vocab_size"] = rows
+    return changed
+
+
+def _shown(config: Any) -> str:
+    return json.dumps(config, ensure_ascii=False, indent=2) + "\n"
+
+
+def _moved(node: Any, table: NDArray[np.int64], *, ids: bool = False) -> Any:
+    """A configuration with its ids of tokens moved: what is called ..._token_id, ..._token_index, ..._tokens and so on."""
+    if isinstance(node, dict):
+        return {name: _moved(value, table, ids=name.endswith(_OF_TOKENS)) for name, value in node.items()}
+    if isinstance(node, list):
+        return [_moved(value, table, ids=ids) for value in node]
+    moves = ids and isinstance(node, int) and not isinstance(node, bool) and 0 <= node < len(table)
+    return int(table[node]) if moves else node
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What happens to which tensor."""
+
+    rows: int
+    old_rows: int
+    ids: NDArray[np.int64]
+    weights: Mapping[str, Weights]
+    calibrated: frozenset[str]
+    hangul: NDArray[np.int64]
+    notes: tuple[str, ...]
+    kept: NDArray[np.int64] | None = None
+
+
+def _matrices(shards: Sequence[_Shard], base_size: int, model: Path) -> tuple[list[_Tensor], list[_Tensor]]:
+    """Input and output (with its bias), all with as many rows as the vocabulary needs."""
+    tensors = [t for shard in shards for t in shard.tensors]
+    of_input = [t for t in tensors if t.name.endswith(_INPUT) and len(t.shape) == 2]
+    of_output = [t for t in tensors if t.name.endswith(_OUTPUT)]
+    if not of_input:
+        raise ArtifactError(
+            f"no tensor of `{model}` is called as embeddings are: {', '.join(_INPUT)}",
+            hint="koktok reads init.npz for you to apply",
+        )
+    old_rows = of_input[0].shape[0]
+    for t in (*of_input, *of_output):
+        if t.shape[0] != old_rows:
+            raise ArtifactError(
+                f"`{t.name}` has {t.shape[0]:,} rows and `{of_input[0].name}` {old_rows:,}; one number was wanted"
+            )
+        if t.dtype not in ("F32", "F16", "BF16"):
+            raise ArtifactError(
+                f"`{t.name}` is {t.dtype}; F32, F16 or BF16 was wanted",
+                hint="apply to the model before it is quantized",
+            )
+    if old_rows < base_size:
+        raise ArtifactError(
+            f"the matrices of `{model}` have {old_rows:,} rows, and the base's vocabulary has ids up to {base_size - 1:,}",
+            hint="the model that the base belongs to, its own added tokens included",
+        )
+    known = {t.name for t in (*of_input, *of_output)}
+    if odd := [t.name for t in tensors if t.name not in known and "embed" in t.name and t.shape[:1] == (old_rows,)]:
+        raise ArtifactError(f"`{odd[0]}` has a row for each id, too, and koktok does not know what it is")
+    return of_input, of_output
+
+
+def _gathered(table: NDArray[np.int64], shards: Sequence[_Shard], pad_to: int, model: Path) -> _Plan:
+    """Rows of the ids that are left, in their new order; rows without a token go with those that were pruned."""
+    matrices = [t for some in _matrices(shards, len(table), model) for t in some]
+    kept = np.flatnonzero(table >= 0)
+    rows, old_rows = -(-len(kept) // pad_to) * pad_to, matrices[0].shape[0]
+    none = np.zeros(0, np.int64)
+    nothing = Weights(np.zeros(1, np.int64), none, np.zeros(0))
+    notes = (f"rows: {old_rows:,} before, {rows:,} now",)
+    return _Plan(rows, old_rows, none, {t.name: nothing for t in matrices}, frozenset(), none, notes, kept)
+
+
+def _plan(
+    told: Mapping[str, Any], shards: Sequence[_Shard], config: dict[str, Any], method: str, pad_to: int, model: Path
+) -> _Plan:
+    inputs, outputs = weights_of(told, method)
+    base_size, size = int(told["base"]["size"]), int(told["size"])
+    of_input, of_output = _matrices(shards, base_size, model)
+    old_rows = of_input[0].shape[0]
+    text = _text_config(config)
+    tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings"))
+    tied = config.get("model_type") in _TIED if tied is None else bool(tied)
+    apart = bool(of_output) and not tied
+    if not apart and not tied and not of_output:
+        tied = True  # there is nothing else to make logits with
+    rows = old_rows if size <= old_rows else -(-size // pad_to) * pad_to
+    weights = {t.name: inputs for t in of_input} | {t.name: outputs if apart else inputs for t in of_output}
+    calibrated = frozenset(t.name for t in of_input) if method == "weighted" and apart else frozenset()
+    notes = [f"init {method}: {METHODS[method]}", f"rows: {old_rows:,} before, {rows:,} now"]
+    if told["mode"] == "append" and old_rows > base_size:
+        notes.append(
+            f"the matrices had {old_rows - base_size:,} rows without a token; new ids begin in them, and have rows of their own"
+        )
+    if rows > size:
+        notes.append(f"{rows - max(size, old_rows):,} new rows without a token, the mean of all old rows")
+    if tied:
+        notes.append(
+            "input and output are one matrix; it has the rows of the input"
+            + (", not scaled" if method == "weighted" else "")
+        )
+    ids = np.array([row["id"] for row in told["pieces"]], np.int64)
+    hangul = np.array(told["base"].get("hangul", ()), np.int64)
+    return _Plan(rows, old_rows, ids, weights, calibrated, hangul, tuple(notes))
+
+
+def _bytes(t: _Tensor, plan: _Plan) -> int:
+    whole = t.end - t.begin
+    return whole // plan.old_rows * plan.rows if t.name in plan.weights else whole
+
+
+def _write(shard: _Shard, target: Path, plan: _Plan) -> Iterator[int]:
+    """Copy a shard, its matrices of embeddings with their new rows; yields bytes written."""
+    header: dict[str, Any] = {"__metadata__": dict(shard.metadata)} if shard.metadata else {}
+    at = 0
+    for t in shard.tensors:
+        shape = (plan.rows, *t.shape[1:]) if t.name in plan.weights else t.shape
+        header[t.name] = {"dtype": t.dtype, "shape": list(shape), "data_offsets": [at, at + _bytes(t, plan)]}
+        at += _bytes(t, plan)
+    head = json.dumps(header, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)
+    with shard.file.open("rb") as source, target.open("wb") as out:
+        out.write(len(head).to_bytes(8, "little") + head)
+        for t in shard.tensors:
+            if t.name in plan.weights:
+                yield from _rows(shard, t, plan, out)
+            else:
+                source.seek(shard.data + t.begin)
+                left = t.end - t.begin
+                while left:
+                    data = source.read(min(_CHUNK, left))
+                    if not data:
+                        raise ArtifactError(f"`{shard.file}` is cut short", hint="fetch the model again")
+                    out.write(data)
+                    left -= len(data)
+                    yield len(data)
+
+
+def _rows(shard: _Shard, t: _Tensor, plan: _Plan, out: BinaryIO) -> Iterator[int]:
+    """A matrix (or a bias) with its new rows, in blocks."""
+    raw = np.memmap(shard.file, _STORED[t.dtype], "r", shard.data + t.begin, t.shape)
+    matrix = _Read(raw, t.dtype)
+    weights, ids = plan.weights[t.name], plan.ids
+    norm = _median_norm(matrix, plan) if t.name in plan.calibrated else None
+    old = plan.old_rows if plan.kept is None else len(plan.kept)
+    mean = _mean(matrix) if plan.rows > old else None
+    for first in range(0, plan.rows, _ROWS):
+        last = min(first + _ROWS, plan.rows)
+        block = np.empty((last - first, *t.shape[1:]), _STORED[t.dtype])
+        kept = max(0, min(last, old) - first)
+        block[:kept] = raw[first : first + kept] if plan.kept is None else raw[plan.kept[first : first + kept]]
+        if kept < last - first:
+            block[kept:] = _stored(np.broadcast_to(mean, block[kept:].shape), t.dtype)  # type: ignore[arg-type]
+        low, high = np.searchsorted(ids, [first, last]).tolist()
+        if low < high:
+            made = weights.of(matrix, low, high)
+            if norm is not None:
+                lengths = np.linalg.norm(made, axis=1, keepdims=True)
+                made = made * (norm / np.where(lengths > 0, lengths, 1.0))
+            block[ids[low:high] - first] = _stored(made, t.dtype)
+        out.write(block.tobytes())
+        yield block.nbytes
+
+
+_STORED: Final[dict[str, np.dtype[Any]]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+
+
+class _Read:
+    """Rows of a stored matrix as floats."""
+
+    def __init__(self, raw: Any, dtype: str) -> None:
+        self.raw, self.dtype = raw, dtype
+
+    def __getitem__(self, rows: Any) -> Any:
+        found = self.raw[rows]
+        return (found.astype("<u4") << 16).view("<f4") if self.dtype == "BF16" else found
+
+
+def _stored(rows: NDArray[np.float64], dtype: str) -> NDArray[Any]:
+    """Floats as they are stored; bfloat16 to the nearest, ties to even."""
+    if dtype != "BF16":
+        plain: NDArray[Any] = rows.astype(_STORED[dtype])
+        return plain
+    bits: NDArray[np.uint64] = np.ascontiguousarray(rows, "<f4").view("<u4").astype(np.uint64)
+    found: NDArray[Any] = ((bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)).astype("<u2")
+    return found
+
+
+def _blocks(matrix: _Read, rows: int) -> Iterator[NDArray[np.float64]]:
+    for first in range(0, rows, _ROWS):
+        yield np.asarray(matrix[first : min(first + _ROWS, rows)], np.float64)
+
+
+def _mean(matrix: _Read) -> NDArray[np.float64]:
+    n = len(matrix.raw)
+    total: NDArray[np.float64] = sum(block.sum(axis=0) for block in _blocks(matrix, n)) / n
+    return total
+
+
+def _median_norm(matrix: _Read, plan: _Plan) -> float | None:
+    """Of the base's rows with Hangul; None where it has none."""
+    if not len(plan.hangul):
+        return None
+    norms = [
+        np.linalg.norm(np.asarray(matrix[plan.hangul[k : k + _ROWS]], np.float64), axis=1)
+        for k in range(0, len(plan.hangul), _ROWS)
+    ]
+    return float(np.median(np.concatenate(norms)))
+
+
+def model_of(folder: str | Path) -> tuple[int, bool, int] | None:
+    """Width, whether input and output are tied, and the number of parameters of the model in a folder; None without one."""
+    place = Path(folder)
+    try:
+        config = _config(place)
+        tensors = [t for shard in _shards(place)[0] for t in shard.tensors]
+    except ArtifactError:
+        return None
+    width = next((t.shape[1] for t in tensors if t.name.endswith(_INPUT) and len(t.shape) == 2), 0)
+    tied = not any(t.name.endswith(_OUTPUT) for t in tensors) or bool(_text_config(config).get("tie_word_embeddings"))
+    return (width, tied, sum(math.prod(t.shape) for t in tensors)) if width else None

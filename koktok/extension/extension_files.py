@@ -1,0 +1,409 @@
+"""Where the new ids go, and the files of an extended tokenizer.
+
+This file adds: places. `append` puts new ids behind everything that is taken; `fill` takes slots that the base keeps free, so
+that the model's matrices keep their shape. Nothing else moves: tokenizer.json gets the new pieces and all their splits as
+merges (the Llama-3 converter writes them so, too), behind all old ones; a SentencePiece model gets scores below all old
+ones; tiktoken gets ranks, which are ids. extension.json says what is new, and what was there before, so that the base can be
+made from the folder again (`restored`) and compared with its digest.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.extension.base_tokenizer import SPACE, Base, holds_hangul
+from koktok.extension.learn import Piece, PieceList, splits
+from koktok.files import Product, checked, read_bounded
+from koktok.formats.tiktoken import Ranks
+from koktok.formats.tiktoken import files as files_of_ranks
+from koktok.sentencepiece_model import NORMAL, UNUSED, ModelProto
+
+EXTENSION: Final = "extension.json"
+"""The file that makes a folder an extension."""
+
+FORMAT: Final = 1
+
+_MOST: Final = 1 << 30
+
+FOLDER: Final = Product(
+    "extension.sha256", "extension", frozenset({EXTENSION, "tokenizer.json", "tokenizer_config.json", "README.md"})
+)
+"""The folder of an extension."""
+
+_BONUS: Final = 2.0**-6
+"""What a new piece of a Unigram scores over the old ones that it joins, for each token that it saves."""
+
+
+@dataclass(frozen=True)
+class Extension:
+    """A base with new pieces."""
+
+    base: Base
+    pieces: tuple[Piece, ...]
+    ids: tuple[int, ...]
+    filled: Mapping[int, str] = field(default_factory=dict)
+    log: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The first id behind all that are taken."""
+        return max(self.base.size, *(i + 1 for i in self.ids)) if self.ids else self.base.size
+
+    @property
+    def holes(self) -> int:
+        """Ids below `size` that nothing has."""
+        taken = {i for i, token in enumerate(self.base.tokens) if token} | set(self.ids)
+        return self.size - len(taken)
+
+
+def slots_of(base: Base, fill: str) -> list[int]:
+    """The ids that an extension may take, ascending."""
+    if fill in ("reserved", "unused"):
+        if not base.free:
+            raise UsageError(
+                f"`{base.name}` keeps no ids free that their names tell", hint="--fill FILE, or no --fill to append"
+            )
+        return base.free
+    try:
+        lines = Path(fill).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the list of slots `{fill}` cannot be read: {error}", hint="--fill reserved | unused | FILE"
+        ) from error
+    by_name = {token: i for i, token in enumerate(base.tokens) if token}
+    found = set()
+    for line in filter(None, map(str.strip, lines)):
+        i = by_name.get(line, int(line) if line.isascii() and line.isdecimal() else -1)
+        if not 0 <= i < base.size:
+            raise UsageError(
+                f"`{line}` of `{fill}` is no token of `{base.name}`, nor an id of one", hint="a token or an id a line"
+            )
+        found.add(i)
+    return sorted(found)
+
+
+def extended(
+    base: Base, learnt: PieceList, size: int, *, fill: str | None = None, log: Mapping[str, Any] | None = None
+) -> Extension:
+    """The first `size` pieces in their places."""
+    pieces = learnt.pieces[:size]
+    if fill is None:
+        return Extension(base, pieces, tuple(range(base.size, base.size + len(pieces))), log=log or {})
+    slots = slots_of(base, fill)
+    if len(slots) < len(pieces):
+        raise UsageError(
+            f"{len(pieces):,} new pieces were wanted, and `{base.name}` has {len(slots):,} slots for them",
+            hint=f"--add {len(slots)}, or no --fill to append",
+        )
+    ids = tuple(slots[: len(pieces)])
+    if base.ranks is not None and ids[0] < max(base.ranks.ranks.values()):
+        raise ArtifactError(
+            "slots below old ranks: in tiktoken an id is a rank, so such pieces would be joined before old ones",
+            hint="no --fill, to append",
+        )
+    return Extension(base, pieces, ids, {i: base.tokens[i] for i in ids}, log or {})
+
+
+def merges_of(extension: Extension) -> list[list[str]]:
+    """Old merges in their order, new splits of old pieces beside them, then all splits of the new pieces."""
+    base = extension.base
+    new = {piece.string: i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
+    have = {string: i for i, string in enumerate(base.strings) if string and i not in extension.filled} | new
+    late: dict[str, list[list[str]]] = {}
+    ranks, _ = base.order
+    for i, string in enumerate(base.strings):
+        if ranks[i] >= 0 and holds_hangul(string):
+            pairs = [(a, b) for a, b in splits(string, have) if a in new or b in new]
+            if pairs:
+                late[base.tokens[i]] = [[base.spelled(a), base.spelled(b)] for a, b in pairs]
+    last: dict[str, int] = {left + right: k for k, (left, right) in enumerate(base.merges) if left + right in late}
+    found: list[list[str]] = []
+    for k, (left, right) in enumerate(base.merges):
+        found.append([left, right])
+        if late and last.get(left + right) == k:
+            found += late[left + right]
+    for piece in new:
+        found += [[base.spelled(a), base.spelled(b)] for a, b in splits(piece, have)]
+    return found
+
+
+def definition_of(extension: Extension) -> dict[str, Any]:
+    """tokenizer.json of the extension."""
+    base = extension.base
+    found = copy.deepcopy({name: node for name, node in base.definition.items() if name != "model"})
+    model = {name: node for name, node in base.model.items() if name not in ("vocab", "merges")}
+    gone = set(extension.filled.values())
+    rows = [row for row in found.get("added_tokens") or () if row["content"] not in gone]
+    known = {row["content"] for row in rows}
+    for i, token in sorted(base.added.items()):
+        if token not in known and token not in gone:
+            rows.append(_row(base, i, token))
+    found["added_tokens"] = sorted(rows, key=lambda row: row["id"])
+    spelled = {base.spelled(piece.string): i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
+    if base.kind == "unigram":
+        model["vocab"] = _scored(extension)
+    else:
+        # Added tokens stand in the table, too: else the library would number them on from its end.
+        pinned = {token: i for i, token in base.added.items() if token not in gone}
+        table = {token: i for token, i in base.ids.items() if token not in gone} | pinned | spelled
+        model["vocab"] = dict(sorted(table.items(), key=lambda row: row[1]))
+        model["merges"] = merges_of(extension)
+    return {**found, "model": model}
+
+
+def _row(base: Base, i: int, token: str) -> dict[str, Any]:
+    """An added token as tokenizer_config.json has it."""
+    flags = base.config.get("added_tokens_decoder", {}).get(str(i), {})
+    names = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    return {"id": i, "content": token, **{name: bool(flags.get(name, name == "special")) for name in names}}
+
+
+def _scored(extension: Extension) -> list[list[Any]]:
+    """Rows of a Unigram: a new piece scores what the best old way to write it does, and a little more."""
+    base = extension.base
+    rows = [list(row) for row in base.model["vocab"]]
+    scores = [row[1] for row in rows]
+    lowest = min(scores)
+    size = extension.size
+    rows += [[f"<koktok_hole_{i}>", lowest] for i in range(len(rows), size)]
+    for i, token in base.added.items():
+        if i >= len(scores):
+            rows[i] = [token, lowest]
+    bound = lowest if _may_be_unknown(base) else float("-inf")
+    for piece, i in zip(extension.pieces, extension.ids, strict=True):
+        old = sum(scores[j] for j in piece.ids)
+        score = max(bound, round((old + _BONUS * (len(piece.ids) - 1)) * 2**12) / 2**12)
+        rows[i] = [base.spelled(piece.string), min(score, -_BONUS)]
+    return rows
+
+
+def _may_be_unknown(base: Base) -> bool:
+    """Whether a character of some piece has no piece of its own: then what is unknown competes with pieces, by the lowest score."""
+    return any(char not in base.ids for token in base.ids for char in token)
+
+
+def config_of(extension: Extension) -> bytes:
+    """tokenizer_config.json: transformers takes the tokenizer.json as it is, whatever class the base names."""
+    base = extension.base
+    gone = set(extension.filled.values())
+    found = {name: value for name, value in base.config.items() if name not in ("auto_map", "tokenizer_file")}
+    found["tokenizer_class"] = "PreTrainedTokenizerFast"
+    if isinstance(found.get("added_tokens_decoder"), dict):
+        found["added_tokens_decoder"] = {
+            i: row for i, row in found["added_tokens_decoder"].items() if row.get("content") not in gone
+        }
+    for name in ("additional_special_tokens", "extra_special_tokens"):
+        if isinstance(found.get(name), list):
+            found[name] = [
+                token
+                for token in found[name]
+                if (token.get("content") if isinstance(token, dict) else token) not in gone
+            ]
+    found.setdefault("clean_up_tokenization_spaces", False)
+    return (json.dumps(found, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def files_of(extension: Extension) -> dict[str, bytes]:
+    """Everything of the folder but the card and rows for embeddings."""
+    base = extension.base
+    definition = definition_of(extension)
+    kept = ("special_tokens_map.json", "chat_template.jinja", "generation_config.json")
+    files = {name: data for name, data in base.files.items() if name in kept}
+    files["tokenizer.json"] = (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode()
+    files["tokenizer_config.json"] = config_of(extension)
+    if "tokenizer.model" in base.files:
+        files["tokenizer.model"] = _model_of(extension)
+    if base.ranks is not None:
+        more = {piece.string: i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
+        specials = {token: i for token, i in base.ranks.specials.items() if i not in extension.filled}
+        ranks = Ranks("extended", base.ranks.pattern, {**base.ranks.ranks, **more}, specials)
+        files |= {name: text.encode() for name, text in files_of_ranks(ranks).items()}
+    files[EXTENSION] = _told(extension)
+    return files
+
+
+def _model_of(extension: Extension) -> bytes:
+    """The SentencePiece model: pieces behind the others, or in their slots, with scores below all old ones."""
+    base = extension.base
+    proto = ModelProto(base.files["tokenizer.model"])
+    lowest = min(row.score for row in proto.pieces if row.type == NORMAL)
+    scored = _scored(extension) if base.kind == "unigram" else None
+    while len(proto.pieces) < extension.size:
+        proto.add(f"<koktok_hole_{len(proto.pieces)}>", 0.0, UNUSED)
+    below = np.float32(lowest)
+    for rank, (piece, i) in enumerate(zip(extension.pieces, extension.ids, strict=True), start=1):
+        row = proto.pieces[i]
+        row.piece, row.type = base.spelled(piece.string), NORMAL
+        # The file has 32 bits for a score: at the -10⁹ of Mistral's last pieces one less is the same.
+        below = min(np.float32(lowest - rank), np.nextafter(below, np.float32(-np.inf)))
+        row.score = scored[i][1] if scored else float(below)
+    proto.trainer_spec.vocab_size = len(proto.pieces)
+    return proto.serialized()
+
+
+def digest_of(definition: Mapping[str, Any]) -> str:
+    """SHA-256 of what a tokenizer.json says, however it is written."""
+    plain = copy.copy(dict(definition))
+    model = dict(plain["model"])
+    if "merges" in model:
+        model["merges"] = [row.split(" ", 1) if isinstance(row, str) else list(row) for row in model["merges"]]
+    text = json.dumps({**plain, "model": model}, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def told_of(base: Base) -> dict[str, Any]:
+    """Which base it was, for the file that tells what became of it."""
+    return {
+        "name": Path(base.name).name,
+        "kind": base.kind,
+        "size": base.size,
+        "sha256": digest_of(base.definition),
+    }
+
+
+def _told(extension: Extension) -> bytes:
+    base = extension.base
+    rows = base.definition.get("added_tokens") or []
+    inside = {row["content"] for row in rows}
+    pinned = [
+        token for token in base.added.values() if token not in base.ids and token not in extension.filled.values()
+    ]
+    content = {
+        "format": FORMAT,
+        "koktok": version("koktok"),
+        "base": told_of(base)
+        | {
+            "rows": len(base.ids),
+            "hangul": [i for i, string in enumerate(base.strings) if holds_hangul(string)],
+        },
+        "mode": "fill" if extension.filled else "append",
+        "size": extension.size,
+        "holes": extension.holes,
+        "undo": {
+            "added_tokens": [row for row in rows if int(row["id"]) in extension.filled],
+            "vocab": {token: i for i, token in extension.filled.items() if base.ids.get(token) == i},
+            "pinned": pinned,
+            "config_only": [token for token in base.added.values() if token not in inside],
+        },
+        **extension.log,
+        "pieces": [
+            {
+                "id": i,
+                "token": base.spelled(piece.string),
+                "text": _text_of(piece.string),
+                "base": list(piece.ids),
+                "lengths": [_length(base, i) for i in piece.ids],
+                "merge": [base.spelled(part) for part in piece.pair] if piece.pair else None,
+                "saved": piece.count,
+            }
+            for piece, i in zip(extension.pieces, extension.ids, strict=True)
+        ],
+    }
+    return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _length(base: Base, i: int) -> float:
+    """Characters of an old token, a part of one by its bytes."""
+    string = base.strings[i].replace(base.space, b" ")
+    whole = string.decode(errors="ignore")
+    return round(len(whole) + (len(string) - len(whole.encode())) / 3, 3) or 1 / 3
+
+
+def _text_of(piece: bytes) -> str | None:
+    """What a piece writes, or None for half a character."""
+    try:
+        return piece.decode().replace(SPACE, " ")
+    except UnicodeDecodeError:
+        return None
+
+
+def is_extension(folder: str | Path) -> bool:
+    """Whether a folder is one that `koktok extend` wrote."""
+    return (Path(folder) / EXTENSION).is_file()
+
+
+class _Base(BaseModel, extra="allow"):
+    """What extension.json says of the base."""
+
+    name: str
+    size: PositiveInt
+    sha256: str = Field(min_length=1)
+    hangul: list[NonNegativeInt] = []
+
+
+class _Piece(BaseModel, extra="allow"):
+    """What extension.json says of one new piece."""
+
+    id: NonNegativeInt
+    token: str
+    base: list[NonNegativeInt] = Field(min_length=1)
+    lengths: list[PositiveFloat]
+
+
+class _Told(BaseModel, extra="allow"):
+    """The layout of extension.json, as far as it is read again."""
+
+    base: _Base
+    mode: Literal["append", "fill"]
+    size: PositiveInt
+    pieces: list[_Piece]
+
+    @model_validator(mode="after")
+    def _fits(self) -> _Told:
+        """Ids say how large the matrices become: they must be such as `extended` gives."""
+        ids, before = [piece.id for piece in self.pieces], self.base.size
+        if self.mode == "append" and ids != list(range(before, before + len(ids))):
+            raise ValueError(f"expected new ids from {before:,} on without a gap, got others")
+        if ids != sorted(set(ids)) or self.size != max([before - 1, *ids]) + 1 or self.size > before + len(ids):
+            raise ValueError(f"expected ascending ids that fill the size, got {ids[:4]} and {self.size:,}")
+        if any(i >= before for i in (*self.base.hangul, *(i for piece in self.pieces for i in piece.base))):
+            raise ValueError(f"expected ids of the base below {before:,}, got a larger one")
+        if odd := [piece.token for piece in self.pieces if len(piece.base) != len(piece.lengths)]:
+            raise ValueError(f"expected a length for each old id of {odd[0]!r}, got another number of them")
+        return self
+
+
+class _Format(BaseModel):
+    """What is looked at before the rest."""
+
+    format: int
+
+
+def read_extension(folder: str | Path) -> dict[str, Any]:
+    """extension.json of a folder."""
+    file = Path(folder) / EXTENSION
+    hint = "koktok extend BASE TEXT --add 8192 --out FOLDER"
+    data = read_bounded(file, _MOST, "the record of an extension", hint)
+    found = checked(_Format, data, f"`{file}`", hint).format
+    if found != FORMAT:
+        raise ArtifactError(f"`{file}`: expected format {FORMAT}, got {found}", hint="pip install -U koktok")
+    return checked(_Told, data, f"`{file}`", hint).model_dump()
+
+
+def restored(definition: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """The base's tokenizer.json, from that of the extension: what is new is taken out, what was taken is put back."""
+    undo, model = told["undo"], dict(definition["model"])
+    new = {row["token"] for row in told["pieces"]}
+    if isinstance(model["vocab"], list):
+        model["vocab"] = model["vocab"][: int(told["base"].get("rows", len(model["vocab"])))]
+    else:
+        gone = new | set(undo["pinned"])
+        model["vocab"] = {token: i for token, i in model["vocab"].items() if token not in gone} | undo["vocab"]
+        model["merges"] = [row for row in model["merges"] if not new & {row[0], row[1], row[0] + row[1]}]
+    rows = [row for row in definition.get("added_tokens") or () if row["content"] not in undo["config_only"]]
+    return {
+        **definition,
+        "added_tokens": sorted([*rows, *undo["added_tokens"]], key=lambda row: row["id"]),
+        "model": model,
+    }

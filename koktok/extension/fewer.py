@@ -1,0 +1,307 @@
+"""An existing vocabulary without pieces that a text never uses: the machinery of extending, backwards.
+
+This file adds: leaves. A piece that nothing longer is joined of stays whole wherever it was joined; so one that no text at hand
+holds was never joined there at all, and without it these texts are cut as before, in every library. Leaves go first, those of
+the highest rank before others, and what they were joined of may be a leaf then. A Unigram joins nothing: there
+any piece that stands nowhere may go. Ids move here and nowhere else, all by the same order, and `ids.tsv` says where to.
+"""
+
+from __future__ import annotations
+
+import copy
+import heapq
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.extension.base_tokenizer import Base, base_of, open_base
+from koktok.extension.extension_files import told_of
+from koktok.extension.learn import splits
+from koktok.files import Product, check_folder, write_folder
+from koktok.formats.tiktoken import files as files_of_ranks
+from koktok.progress import Tell, silent
+from koktok.sentencepiece_model import ModelProto
+from koktok.text.sources import Source, lines_of, read_lines, text_of
+from koktok.vocab import BYTE_PIECES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+PRUNED: Final = "pruned.json"
+"""The file that makes a folder a pruned vocabulary."""
+
+FORMAT: Final = 1
+
+FOLDER: Final = Product(
+    "pruned.sha256", "pruned vocabulary", frozenset({PRUNED, "ids.tsv", "tokenizer.json", "tokenizer_config.json"})
+)
+"""The folder of one."""
+
+_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What `prune` wrote."""
+
+    removed: tuple[int, ...]
+    size: int
+    lines: int
+    notes: tuple[str, ...]
+    folder: Path
+
+
+def prune(
+    reference: str | Path | Base,
+    text: Any,
+    out: str | Path,
+    *,
+    drop: int,
+    keep_scripts: Sequence[str] = (),
+    pattern: str | None = None,
+    specials: Mapping[str, int] | None = None,
+    force: bool = True,
+    tell: Tell = silent,
+) -> Pruned:
+    """Take pieces that the text never uses out of a vocabulary, prove that the text keeps its pieces, and write its folder.
+
+    Parameters
+    ----------
+    reference : str, Path or Base
+        What `open_base` opens.
+    text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
+        Read twice: all that the model will have to do with, every language and all code among it.
+    out : str or Path
+    drop : int
+        Add nothing, and take out so many pieces that the text never uses; ids move.
+    keep_scripts : sequence of str
+        A piece with a letter of one of these Unicode scripts stays (Latin,Han,Hangul).
+    pattern, specials
+        For tiktoken ranks.
+    force : bool
+        Whether another tokenizer that koktok wrote at `out` may be replaced.
+    tell : callable
+        Progress.
+
+    Raises
+    ------
+    UsageError
+        When fewer pieces could go, or a script is none.
+    InputError
+        When there is no text.
+    ArtifactError
+        When a line would get other pieces; nothing is written then.
+    """
+    check_folder(out, FOLDER)
+    if drop < 1:
+        raise UsageError(f"--prune {drop} came; 1 or more was wanted", hint="--prune 10000")
+    base = reference if isinstance(reference, Base) else open_base(str(reference), pattern=pattern, specials=specials)
+    given = text_of(text)
+    if isinstance(given, Iterator):
+        given = list(given)
+    uses, n = np.zeros(base.size, np.int64), 0
+    for lines in _batches(given):
+        for row in base.encode(lines):
+            np.add.at(uses, row, 1)
+        n += len(lines)
+        tell("encode", n, None)
+    if not n:
+        raise InputError("there is no text to tell which pieces are used", hint="koktok extend BASE TEXT --prune 10000")
+    removed = leaves(base, uses > 0, drop, keep_scripts)
+    kept = np.ones(base.size, bool)
+    kept[removed] = False
+    table = np.where(kept, np.cumsum(kept) - 1, -1)
+    files = _files(base, table, removed)
+    new = base_of(str(out), {name: data for name, data in files.items() if name.startswith("token")})
+    looked = 0
+    for lines in _batches(given):
+        for line, same in same_pieces(base, new, table, lines):
+            if not same:
+                raise ArtifactError(
+                    f"without these pieces the line {line[:60]!r} would be cut otherwise; nothing was written"
+                )
+        looked += len(lines)
+        tell("verify", looked, n)
+    notes = (*base.notes, f"{looked:,} lines of the text have the pieces they had")
+    return Pruned(tuple(removed), int(kept.sum()), looked, notes, write_folder(out, files, FOLDER, force=force))
+
+
+def _batches(given: Any) -> Iterator[list[str]]:
+    sources = isinstance(given, Source) or (isinstance(given, list) and given and isinstance(given[0], Source))
+    lines = iter(read_lines(given) if sources else lines_of(given))
+    while batch := list(islice(lines, _BATCH)):
+        yield batch
+
+
+def same_pieces(base: Base, new: Base, table: NDArray[np.int64], lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Of each line whether it has the pieces that it had, under their new ids."""
+    lines = list(lines)
+    for line, before, after in zip(lines, base.encode(lines), new.encode(lines), strict=True):
+        yield line, table[before].tolist() == after
+
+
+def leaves(base: Base, used: NDArray[np.bool_], drop: int, keep_scripts: Sequence[str] = ()) -> list[int]:
+    """Old ids of pieces that may go, so many, ascending."""
+    stays = used | _never(base) | _of_scripts(base, keep_scripts)
+    strings = base.strings
+    have = {string: i for i, string in enumerate(strings) if string}
+    ways: dict[int, list[tuple[bytes, bytes]]] = {}
+    makes = np.zeros(base.size, np.int64)
+    if base.kind != "unigram":
+        for string, i in have.items():
+            ways[i] = splits(string, have)
+            for part in chain.from_iterable(ways[i]):
+                makes[have[part]] += 1
+    ranks = np.full(base.size, 0, np.int64) if base.kind == "unigram" else base.order[0]
+    heap = [(-int(ranks[i]), -i) for i in have.values() if not stays[i] and not makes[i]]
+    heapq.heapify(heap)
+    found: list[int] = []
+    while heap and len(found) < drop:
+        i = -heapq.heappop(heap)[1]
+        found.append(i)
+        for part in chain.from_iterable(ways.get(i, ())):
+            k = have[part]
+            makes[k] -= 1
+            if not makes[k] and not stays[k]:
+                heapq.heappush(heap, (-int(ranks[k]), -k))
+    if len(found) < drop:
+        raise UsageError(
+            f"{drop:,} pieces were to go, and only {len(found):,} stand nowhere in the text and in no piece that is used",
+            hint=f"--prune {len(found)}" if found else "less text, or another base",
+        )
+    return sorted(found)
+
+
+def _never(base: Base) -> NDArray[np.bool_]:
+    """What no text decides about: special tokens, bytes, the unknown token, and ids without a piece."""
+    found = np.array([not string or (base.kind == "bytes" and len(string) == 1) for string in base.strings])
+    found[[i for token, i in base.ids.items() if token in BYTE_PIECES]] = True
+    found[list(base.added)] = True
+    if base.unknown >= 0:
+        found[base.unknown] = True
+    return found
+
+
+def _of_scripts(base: Base, scripts: Sequence[str]) -> NDArray[np.bool_]:
+    """Pieces that hold a letter of one of these scripts, by the first word of its Unicode name; half a character has none."""
+    if not scripts:
+        return np.zeros(base.size, bool)
+    heads = {"CJK" if script.casefold() == "han" else script.upper() for script in scripts}
+    letters = {chr(code) for code in range(0x20000) if unicodedata.name(chr(code), "").split(" ")[0] in heads}
+    if strange := heads - {unicodedata.name(letter).split(" ")[0] for letter in letters}:
+        raise UsageError(f"`{min(strange).title()}` is no script of Unicode", hint="--keep-scripts Latin,Han,Hangul")
+    return np.array([not letters.isdisjoint(string.decode(errors="ignore")) for string in base.strings])
+
+
+# ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _files(base: Base, table: NDArray[np.int64], removed: Sequence[int]) -> dict[str, bytes]:
+    gone = {base.tokens[i] for i in removed}
+    definition = _definition(base, table, gone)
+    files = {
+        name: data for name, data in base.files.items() if name in ("special_tokens_map.json", "chat_template.jinja")
+    }
+    files["tokenizer.json"] = (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode()
+    config = {name: value for name, value in base.config.items() if name not in ("auto_map", "tokenizer_file")}
+    config["tokenizer_class"] = "PreTrainedTokenizerFast"
+    if isinstance(rows := config.get("added_tokens_decoder"), dict):
+        config["added_tokens_decoder"] = {str(int(table[int(i)])): row for i, row in rows.items()}
+    files["tokenizer_config.json"] = (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
+    if "tokenizer.model" in base.files:
+        files["tokenizer.model"] = _model(base, table)
+    if base.ranks is not None:
+        ranks = replace(
+            base.ranks,
+            name="pruned",
+            ranks={piece: int(table[i]) for piece, i in base.ranks.ranks.items() if table[i] >= 0},
+            specials={token: int(table[i]) for token, i in base.ranks.specials.items()},
+        )
+        files |= {name: text.encode() for name, text in files_of_ranks(ranks).items()}
+    told = {
+        "format": FORMAT,
+        "koktok": version("koktok"),
+        "base": told_of(base),
+        "size": int(table.max()) + 1,
+        "removed": [{"id": i, "token": base.tokens[i]} for i in removed],
+    }
+    files[PRUNED] = (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode()
+    rows = "".join(f"{old}\t{new if new >= 0 else ''}\n" for old, new in enumerate(table.tolist()))
+    files["ids.tsv"] = f"old\tnew\n{rows}".encode()
+    return files
+
+
+def _definition(base: Base, table: NDArray[np.int64], gone: set[str]) -> dict[str, Any]:
+    found = copy.deepcopy(base.definition)
+    model = found["model"]
+    if isinstance(model["vocab"], list):
+        model["vocab"] = [row for i, row in enumerate(model["vocab"]) if table[i] >= 0]
+        if model.get("unk_id") is not None:
+            model["unk_id"] = int(table[model["unk_id"]])
+    else:
+        model["vocab"] = {token: int(table[i]) for token, i in model["vocab"].items() if table[i] >= 0}
+        model["merges"] = [[a, b] for a, b in base.merges if not {a, b, a + b} & gone]
+    for row in found.get("added_tokens") or ():
+        row["id"] = int(table[row["id"]])
+    if isinstance(found.get("padding"), dict):
+        found["padding"]["pad_id"] = int(table[found["padding"]["pad_id"]])
+    _move(found.get("post_processor"), table)
+    return found
+
+
+def _move(node: Any, table: NDArray[np.int64]) -> None:
+    """Ids of a post-processor: of templates, and of RoBERTa's and BERT's pairs of a token and its id."""
+    if not isinstance(node, dict):
+        return
+    for part in node.get("processors") or ():
+        _move(part, table)
+    specials = node.get("special_tokens")
+    for row in specials.values() if isinstance(specials, dict) else ():
+        row["ids"] = [int(table[i]) for i in row["ids"]]
+    for name in ("sep", "cls"):
+        if isinstance(node.get(name), list):
+            node[name][1] = int(table[node[name][1]])
+
+
+def _model(base: Base, table: NDArray[np.int64]) -> bytes:
+    proto = ModelProto(base.files["tokenizer.model"])
+    size = len(proto.pieces)
+    proto.pieces = [row for i, row in enumerate(proto.pieces) if table[i] >= 0]
+    spec = proto.trainer_spec
+    spec.vocab_size = len(proto.pieces)
+    for name in ("unk_id", "bos_id", "eos_id", "pad_id"):
+        if 0 <= getattr(spec, name) < size:
+            setattr(spec, name, int(table[getattr(spec, name)]))
+    return proto.serialized()
+
+
+def is_pruned(folder: str | Path) -> bool:
+    """Whether a folder is one that `prune` wrote."""
+    return (Path(folder) / PRUNED).is_file()
+
+
+def read_pruned(folder: str | Path) -> tuple[dict[str, Any], NDArray[np.int64]]:
+    """pruned.json of a folder, and the new id by old id, -1 where it is gone."""
+    place = Path(folder)
+    try:
+        told: dict[str, Any] = json.loads((place / PRUNED).read_text(encoding="utf-8"))
+        rows = [line.split("\t") for line in (place / "ids.tsv").read_text(encoding="utf-8").splitlines()[1:]]
+        table = np.array([int(new) if new else -1 for _, new in rows], np.int64)
+        sound = told["format"] == FORMAT and len(table) == told["base"]["size"] and table.max() + 1 == told["size"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(
+            f"`{folder}` is no pruned vocabulary: {type(error).__name__}: {error}",
+            hint="koktok extend BASE TEXT --prune 10000 --out FOLDER",
+        ) from error
+    if not sound:
+        raise ArtifactError(f"`{place / PRUNED}` is of a newer format, or damaged", hint="pip install -U koktok")
+    return told, table

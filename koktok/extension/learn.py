@@ -1,0 +1,289 @@
+"""Which pieces come first: words as the base cuts them, joined further, with Kiwi's borders in the count.
+
+This file adds: the order. A candidate counts the tokens that it saves, less a penalty for every border of morphemes that it
+swallows, so that pieces inside morphemes come first and frequent ones across them behind; the penalty is the dial, and
+`keep` finds it. The list is ordered, and every beginning of it is an extension: the pieces so far, and nothing behind them,
+made the state in which the next one was counted. Held-out words are joined along, so that one run tells all sizes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from koktok.blocklist import Blocklist
+from koktok.errors import UsageError, VocabSizeError
+from koktok.extension.base_text import BaseText
+from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul
+from koktok.extension.joins import Joints, TokenRows, hash_of
+from koktok.progress import Tell, silent
+from koktok.training.bpe import Queue
+
+NU: Final = 1.0
+"""The penalty by default: a join counts where it swallows no border of morphemes, and not where it does."""
+
+MOST_NU: Final = 8.0
+"""From here on no candidate that swallows a border now and then is ever worth it."""
+
+MOST_CHARS: Final = 16
+"""Longest piece in characters, as in BPE of `koktok train`."""
+
+# Where a piece ends inside a syllable: bytes that begin one, at the end.
+_CUT = re.compile(rb"(?:[\xEB\xEC][\x80-\xBF]?|\xEA[\xB0-\xBF]?|\xED[\x80-\x9E]?)?\Z")
+
+
+@dataclass(frozen=True)
+class LearnOptions:
+    """What is wanted of a list."""
+
+    add: int
+    penalty: float = NU
+    keep: float | None = None
+    sizes: tuple[int, ...] = ()
+    min_count: int = 2
+    blocked: Blocklist | None = None
+
+    def __post_init__(self) -> None:
+        if self.add < 1 or any(not 1 <= size <= self.add for size in self.sizes):
+            came = sorted(self.sizes) or self.add
+            raise UsageError(f"sizes from 1 to {self.add:,} were wanted, and {came} came", hint="--add 8192")
+        if not 0 <= self.penalty <= MOST_NU:
+            raise UsageError(f"nu is {self.penalty}; wanted a number from 0 to {MOST_NU:g}", hint=f"--nu {NU:g}")
+        if self.keep is not None and not 0 < self.keep <= 1:
+            raise UsageError(f"--keep {self.keep} came; a share over 0 and up to 1 was wanted", hint="--keep 0.9")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A new piece."""
+
+    string: bytes
+    ids: tuple[int, ...]
+    pair: tuple[bytes, bytes] | None
+    count: int
+
+
+@dataclass(frozen=True)
+class SizePoint:
+    """An extension of one size, on the frontier."""
+
+    size: int
+    tokens: float
+    held_tokens: float
+    precision: float
+    recall: float
+    used: float
+    exposure: float
+    floor: float
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+@dataclass(frozen=True)
+class PieceList:
+    """An ordered list of new pieces."""
+
+    pieces: tuple[Piece, ...]
+    points: tuple[SizePoint, ...]
+    penalty: float
+
+
+def learn(base: Base, text: BaseText, options: LearnOptions, tell: Tell = silent) -> PieceList:
+    """New pieces in order."""
+    learner = _Learner(base, text, options, tell)
+    if options.keep is None:
+        return learner.run(options.penalty)
+    low, high = 0.0, MOST_NU / 2
+    best: tuple[float, PieceList] | None = None
+    for first in (NU, *[None] * 7):
+        at = (low + high) / 2 if first is None else first
+        try:
+            found = learner.run(at)
+        except VocabSizeError:  # so high a penalty leaves too few pieces
+            high = at
+            continue
+        kept = found.points[-1].recall
+        if best is None or abs(kept - options.keep) < abs(best[0] - options.keep):
+            best = (kept, found)
+        if abs(kept - options.keep) <= 0.01:
+            break
+        low, high = (at, high) if kept < options.keep else (low, at)
+    return best[1] if best else learner.run(0.0)
+
+
+class _Learner:
+    """Runs over one text."""
+
+    def __init__(self, base: Base, text: BaseText, options: LearnOptions, tell: Tell) -> None:
+        self.base, self.text, self.options, self.tell = base, text, options, tell
+        self.strings = base.learning.strings
+        self.hashes, self.powers = hash_of(self.strings)
+        self.ranks, self.lists = base.order
+        if base.kind == "unigram":  # run time joins nothing there
+            self.ranks = np.full(len(self.strings), -1, np.int64)
+        self.own = np.array([i for i, string in enumerate(self.strings) if string and holds_hangul(string)], np.int64)
+        self.chars = {int(code): name for name, code in _chars(text.rows)}
+        self.taken = set(base.added.values())
+
+    def run(self, penalty: float) -> PieceList:
+        """The list under one penalty."""
+        base, options = self.base, self.options
+        n_old, strings = len(self.strings), list(self.strings)
+        have = {string: i for i, string in enumerate(strings) if string}
+        joints = Joints(
+            self.text.rows,
+            self.hashes,
+            self.powers,
+            self.ranks,
+            self.lists,
+            pieces=self.own,
+            more=options.add,
+            penalty=penalty,
+        )
+        spelled: dict[int, bytes] = {}
+        refused: set[int] = set()
+
+        def string(c: int) -> bytes:
+            left = int(joints.left[c])
+            return self.chars[joints.code(c)] if left < 0 else strings[left] + strings[int(joints.right[c])]
+
+        def fits(c: int) -> bool:
+            if c in spelled:
+                return True
+            if c in refused or joints.is_piece(c):
+                return False
+            piece = string(c)
+            if not _may_be(base, piece) or piece in have:
+                refused.add(c)
+                return False
+            spelled[c] = piece
+            return True
+
+        queue = Queue(joints, lambda c: spelled[c], fits, options.min_count * Joints.SCALE)  # type: ignore[arg-type]
+        joints.risen()
+        pieces: list[Piece] = []
+        told = _Telling(self.text, joints)
+        points = [told.point([])]
+        wanted = {options.add, *options.sizes}
+        while len(pieces) < options.add and (c := queue.pop()) is not None:
+            piece = spelled[c]
+            if self.refuses(piece, have):
+                refused.add(c)
+                del spelled[c]
+                joints.count[c] = 0
+                continue
+            left, right = int(joints.left[c]), int(joints.right[c])
+            saved = int(joints.count[c]) // Joints.SCALE
+            have[piece] = joints.join(c, int(hash_of([piece])[1][0]))
+            strings.append(piece)
+            ids = (left, right) if left >= 0 else ()
+            flat = tuple(chain.from_iterable((i,) if i < n_old else pieces[i - n_old].ids for i in ids))
+            pair = (strings[left], strings[right]) if left >= 0 else None
+            pieces.append(Piece(piece, flat or base_ids_of(base, piece), pair, saved))
+            queue.push(joints.risen())
+            if len(pieces) in wanted:
+                points.append(told.point(pieces))
+            if len(pieces) % 256 == 0:
+                self.tell("learn", len(pieces), options.add)
+        if len(pieces) < options.add:
+            raise VocabSizeError(
+                f"{options.add:,} new pieces were wanted, and the text gives only {len(pieces):,} that save {options.min_count} "
+                "tokens or more",
+                hint=f"--add {len(pieces)}, or more text",
+            )
+        return PieceList(tuple(pieces), tuple(points), penalty)
+
+    def refuses(self, piece: bytes, have: Mapping[bytes, int]) -> bool:
+        """Whether the user, or the base's special tokens, or repetition keeps a piece out."""
+        shown = piece.decode(errors="replace").replace("▁", " ")
+        if self.base.spelled(piece) in self.taken:
+            return True
+        if self.options.blocked is not None and self.options.blocked.refuses(shown):
+            return True
+        return _overlaps(piece, have)
+
+
+def splits(piece: bytes, have: Mapping[bytes, int]) -> list[tuple[bytes, bytes]]:
+    """Every pair of pieces that joins to this one, the longest left part first.
+
+    Of two splits that overlap in a text ("다니" "다" "니다") the leftmost is then joined first, as by libraries that go by rank.
+    """
+    return [(piece[:k], piece[k:]) for k in range(len(piece) - 1, 0, -1) if piece[:k] in have and piece[k:] in have]
+
+
+class _Telling:
+    """Figures of the frontier while a run goes on."""
+
+    def __init__(self, text: BaseText, joints: Joints) -> None:
+        self._text, self._joints = text, joints
+
+    def point(self, pieces: Sequence[Piece]) -> SizePoint:
+        text, now = self._text, self._joints.totals
+        held = text.held_words > 0
+        cuts = text.held_cuts if held else text.cuts
+        borders = text.held_borders - now["held_borders"] if held else text.borders - now["borders"]
+        kept = text.held_kept - now["held_cuts"] if held else text.kept - now["cuts"]
+        uses = self._joints.uses()
+        return SizePoint(
+            size=len(pieces),
+            tokens=(text.rest + now["tokens"]) / max(1, text.words),
+            held_tokens=(text.held_rest + now["held_tokens"]) / max(1, text.held_words),
+            precision=kept / max(1, borders),
+            recall=kept / max(1, cuts),
+            used=float((uses > 0).mean()) if pieces else 0.0,
+            exposure=float(np.median(uses)) / max(1, text.size) * 1e9 if pieces else 0.0,
+            floor=text.floor / max(1, text.held_words if held else text.words),
+        )
+
+
+def _chars(rows: TokenRows) -> list[tuple[bytes, int]]:
+    """Unknown characters by hash: all that there may be, for the rows keep their hashes only."""
+    if not rows.char.any():
+        return []
+    every = [chr(code).encode() for code in chain(range(0x3131, 0x318F), range(0xAC00, 0xD7A4))]
+    return list(zip(every, hash_of(every)[0].tolist(), strict=True))
+
+
+def _may_be(base: Base, piece: bytes) -> bool:
+    """Whether the laws let a piece be: Hangul, with a space or one mark before it, or a mark behind; it may end inside a syllable."""
+    body = piece.removeprefix(base.space)
+    if not holds_hangul(body):
+        return False
+    whole = body[: _CUT.search(body).start()] if base.kind == "bytes" else body  # type: ignore[union-attr]
+    try:
+        text = whole.decode()
+    except UnicodeDecodeError:
+        return False
+    if len(body) == len(piece) and text and _is_mark(text[0]):
+        text = text[1:]
+    elif len(whole) == len(body) and _is_mark(text[-1]):
+        text = text[:-1]
+    return len(text) <= MOST_CHARS and (not text or HANGUL.fullmatch(text) is not None)
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char)[0] in "PS" and char != SPACE
+
+
+def _overlaps(piece: bytes, have: Mapping[bytes, int]) -> bool:
+    """Whether a piece could overlap itself by more than half, by two of its splits (ㅋㅋㅋ): libraries take other ones first."""
+    half = len(piece) // 2
+    if not any(piece[:k] == piece[-k:] for k in range(half + 1, len(piece))):
+        return False
+    return sum(piece[:k] in have and piece[k:] in have for k in range(1, len(piece))) > 1
+
+
+def base_ids_of(base: Base, piece: bytes) -> tuple[int, ...]:
+    """The byte tokens of a character."""
+    found = [base.ids.get(f"<0x{byte:02X}>", -1) for byte in piece]
+    return tuple(found) if -1 not in found else (max(0, base.unknown),)

@@ -1,0 +1,440 @@
+"""`Run`: one setting of the dials on its way from candidates to a vocabulary, at one size after the other.
+
+This file adds: the search. A target (so many boundaries kept, so many tokens) is met by turning `nu`. Pieces that were
+chosen under one `nu` are nearly those of another, and swapping some of them is as good as choosing all anew (the cost is
+the same to four digits), so a trial takes a round of swaps. Trials look at the cheapest segmentations first, which need
+no scores; scores come last, and a few more trials at what the decoder does with them.
+
+And: no dead piece (law 15). What no word of the text uses, once there are scores, gives its place to the next best.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from koktok.errors import VocabSizeError
+from koktok.hangul import syllable_mask
+from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.training import scores as crf
+from koktok.training.candidates import Candidates
+from koktok.training.lattice import TRUST, Lattice, cheapest, decode, node_costs
+from koktok.training.prune import Choice, Round
+from koktok.training.superwords import eojeol_counts
+from koktok.training.unigram_log import describe
+from koktok.training.unigram_point import GRAMMAR, Point, priced
+from koktok.training.unigram_reserve import by_script, floors_of
+from koktok.vocab import Vocab
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+NEAR = 0.003
+"""A trial is near enough at this distance from its target, a third of what is promised."""
+
+FAR = 0.01
+"""What is promised: a result that is further from its target is told to be the best possible."""
+
+TRIALS, MORE_TRIALS = 8, 4
+"""At the cheapest segmentations, and with scores; two to four and one or two are usual."""
+
+RETRAIN = 2
+"""Passes over the words where scores were trained before, for pieces that are nearly the same."""
+
+SWAP = 0.05
+"""Share of the vocabulary that a trial may swap."""
+
+DEAR = 1000.0
+"""Times `nu` where no boundary is for sale."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training gives."""
+
+    vocab: Vocab
+    log: dict[str, Any] = field(repr=False)
+
+
+class Aim:
+    """Where to turn a dial next so that something that rises with it becomes what is wanted: bisection by secants.
+
+    Examples
+    --------
+    >>> aim, dial = Aim(0.8, near=0.01), 1.0
+    >>> while dial:
+    ...     tried, dial = dial, aim.after(dial, dial / (1 + dial))
+    >>> round(tried, 1)
+    3.9
+    """
+
+    LEAST, MOST = 1 / 64, 64.0
+
+    def __init__(self, want: float, *, near: float, slope: float = 0.4, least: float = LEAST) -> None:
+        self.want, self.near, self._slope, self.least = want, near, slope, least
+        self.trials: list[tuple[float, float]] = []
+
+    @property
+    def slope(self) -> float:
+        """What one step of the dial adds, by the last two trials."""
+        if len(self.trials) > 1:
+            (a, first), (b, second) = self.trials[-2:]
+            if a != b and (second - first) / (b - a) > 0.01:
+                return (second - first) / (b - a)
+        return self._slope
+
+    def after(self, dial: float, value: float) -> float | None:
+        """The next trial after this one, or None where it is near enough, or nothing lies between."""
+        here = math.log(dial)
+        self.trials.append((here, value))
+        if abs(value - self.want) <= self.near:
+            return None
+        below = max((trial for trial in self.trials if trial[1] < self.want), default=None)
+        above = min((trial for trial in self.trials if trial[1] >= self.want), default=None)
+        if below and above:
+            (a, low), (b, high) = below, above
+            if abs(b - a) < 1e-3:
+                return None
+            share = min(max((self.want - low) / (high - low), 0.15), 0.85)
+            return math.exp(a + (b - a) * share)
+        step = (self.want - value) / self.slope
+        step = math.copysign(min(max(abs(step), 0.05), 1.5), step)
+        there = min(max(here + step, math.log(self.least)), math.log(self.MOST))
+        return None if there == here else math.exp(there)
+
+
+class Boundaries:
+    """The analyser's cuts in the running text, and how many of them a tokenizer meets.
+
+    Examples
+    --------
+    >>> found = Boundaries(SegmentedCounts.from_marked({" 집|에서": 1}), np.array([0, 5]))
+    >>> cut = np.array([False, False, True, True, True])  # 집에서 in three tokens
+    >>> found.kept(cut), round(found.f1(cut), 3)
+    (1.0, 0.667)
+    """
+
+    def __init__(self, counts: SegmentedCounts, node: NDArray[np.int64]) -> None:
+        n = counts.n.astype(np.float64)
+        self._place = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
+        self._n = np.repeat(n, np.diff(counts.start))
+        self._trust = self._n * np.asarray([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])[counts.kind]
+        self._grammar = self._trust * np.asarray([kind.label in GRAMMAR for kind in Kind])[counts.kind]
+        syllable = np.zeros(int(node[-1]), dtype=bool)  # is the character behind this node one?
+        inner = np.ones(len(syllable), dtype=bool)
+        inner[node[1:] - 1] = False
+        codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
+        syllable[inner] = syllable_mask(codes)
+        self._between = np.zeros(len(syllable), dtype=bool)
+        self._between[1:] = syllable[1:] & syllable[:-1]
+        self._weight = np.repeat(n, np.diff(node)) * self._between
+
+    def kept(self, cut: NDArray[np.bool_]) -> float:
+        """The share of the boundaries, weighed by `TRUST`, at which there is a cut; 1 where there is none."""
+        return self._share(self._trust, cut)
+
+    def grammar(self, cut: NDArray[np.bool_]) -> float:
+        """The share of those before particles, endings and the copula; of all of them where a text has none of these."""
+        return self._share(self._grammar if self._grammar.any() else self._trust, cut)
+
+    def _share(self, weight: NDArray[np.float64], cut: NDArray[np.bool_]) -> float:
+        return float((weight * cut[self._place]).sum() / weight.sum()) if weight.any() else 1.0
+
+    def f1(self, cut: NDArray[np.bool_]) -> float:
+        """F1 of the cuts between two syllables; 0 where there is nothing to divide by."""
+        gold = self._n * self._between[self._place]
+        made = float((self._weight * cut).sum())
+        hits = float((gold * cut[self._place]).sum())
+        return 2 * hits / (made + float(gold.sum())) if hits else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """Pieces, the factor of `nu` that they were chosen under, the scores that came of it, and what the decoder does."""
+
+    alive: NDArray[np.bool_]
+    times: float
+    lattice: Lattice
+    score: NDArray[np.float64]
+    vocab: Vocab
+    cut: NDArray[np.bool_]
+    uses: NDArray[np.int64]
+
+
+class Run:
+    """One point on its way: which candidates it may use, what they cost, and what became of them."""
+
+    def __init__(
+        self,
+        counts: SegmentedCounts,
+        candidates: Candidates,
+        point: Point,
+        pool: ThreadPoolExecutor,
+        *,
+        specials: tuple[str, ...],
+        eojeols: float,
+        seed: int,
+        share: float,
+        reserve: Mapping[str, float],
+    ) -> None:
+        self.counts, self.candidates, self.point, self.pool = counts, candidates, point, pool
+        self.specials, self.eojeols, self.seed = specials, eojeols, seed
+        self.share, self.reserve = share, reserve
+        self.frequency = eojeol_counts(counts)
+        self.allowed = candidates.n >= point.min_count
+        self.allowed[: candidates.n_chars] = True
+        self.lattice = candidates.lattice.only(self.allowed)
+        self.fixed = np.zeros(len(candidates.pieces), dtype=bool)
+        self.fixed[: candidates.n_chars] = True
+        self.price = point.lam * candidates.tokens * candidates.worth
+        self.boundaries = Boundaries(counts, candidates.lattice.node)
+        self.rounds: list[Round] = []
+
+    def check(self, sizes: list[int]) -> None:
+        """Refuse sizes that these candidates cannot have."""
+        found = self.candidates
+        beside = 256 + len(self.specials)
+        n_required = int(found.required.sum())
+        longer = self.allowed[found.n_chars :]
+        across = int((longer & found.superword[found.n_chars :]).sum())
+        for size in sizes:
+            most = min(across, int((size - beside) * self.share)) if across else 0
+            check_size(size, beside + n_required, beside + n_required + int(longer.sum()) - across + most)
+
+    def train(self, size: int, alive: NDArray[np.bool_] | None = None) -> tuple[NDArray[np.bool_], Trained]:
+        """Pieces and scores at one size; `alive` are those of a larger size to start from."""
+        clock = time.perf_counter()
+        self.rounds = []
+        alive = self.allowed | self.fixed if alive is None else alive
+        choice = self._choice(size, 1.0)
+        alive = choice.prune(alive)
+        aim = None
+        if self.point.target is None:
+            alive = choice.second_thoughts(alive)
+            chosen = time.perf_counter()
+            found = self._fit(choice, alive, 1.0)
+        else:
+            aim = Aim(self.point.target, near=NEAR, least=1.0 if self.point.at_least else Aim.LEAST)
+            times, alive = self._tried(size, alive, aim)
+            chosen = time.perf_counter()
+            found = self._aimed(size, alive, times, aim)
+        found, buried = self._without_dead(size, found)
+        seconds = {"select": chosen - clock, "scores": time.perf_counter() - chosen}
+        log = {
+            "trainer": "unigram",
+            "point": asdict(self.point),
+            "dials": self._dials(found),
+            "vocab_size": size,
+            "candidates": int(self.allowed.sum()),
+            "required": int(self.candidates.required.sum()),
+            "dead_pieces_replaced": buried,
+            "pieces_by_script": by_script(found.vocab.pieces),
+            "rounds": [asdict(entry) for entry in self.rounds],
+            **describe(self.counts, found.vocab, self.lattice.node, found.cut, self._tokens(found.uses)),
+            "seconds": seconds,
+        }
+        return found.alive, Trained(found.vocab, log)
+
+    # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _choice(self, size: int, times: float) -> Choice:
+        """The selection for a size, with `nu` so many times what the point says."""
+        found = self.candidates
+        pieces = size - 256 - len(self.specials)
+        # Characters without a piece are in the lattice as bytes; they take no place.
+        return Choice(
+            pieces + found.n_chars - int(found.required.sum()),
+            self.lattice,
+            node_costs(self.counts, self.lattice, self.point.dials(times), self.frequency),
+            self.price,
+            self.fixed,
+            (found.superword, int(pieces * self.share)) if found.superword.any() else None,
+            self.pool,
+            self.rounds,
+            floors_of(found, self.reserve, pieces),
+        )
+
+    def _wish(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> tuple[str, float, float]:
+        """The wish that these segmentations are shortest of, what it asks for, and what there is."""
+        point = self.point
+        if point.tokens is not None:
+            return "tokens_per_eojeol", point.tokens, self._tokens(uses) / max(self.eojeols, 1e-9)
+        wishes = [
+            (name, want, share(cut))
+            for name, want, share in (
+                ("grammar", point.grammar, self.boundaries.grammar),
+                ("kept", point.keep, self.boundaries.kept),
+            )
+            if want is not None
+        ]
+        return min(wishes, key=lambda wish: wish[2] - wish[1])
+
+    def _value(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> float:
+        """What a target is about, of these segmentations; of two wishes, as far from it as the one that is shorter."""
+        _, want, got = self._wish(cut, uses)
+        return got if want == self.point.target else (self.point.target or 0.0) + (got - want)
+
+    def _tokens(self, uses: NDArray[np.int64]) -> float:
+        return float((uses * self.candidates.tokens).sum())
+
+    def _met(self, got: float) -> bool:
+        """Whether that is near what was asked for, or more than that where a preset asks for so much at least."""
+        want = self.point.target or 0.0
+        return abs(got - want) <= FAR or (self.point.at_least and got > want)
+
+    def _dials(self, found: _Fitted) -> dict[str, Any]:
+        """The dials that were found, what they gave, and whether that is what was asked for."""
+        point = self.point
+        said: dict[str, Any] = {
+            "lam": point.lam,
+            "mu": point.mu,
+            "nu": {kind: round(price * found.times, 6) for kind, price in priced(point.nu).items()},
+            "rarity": point.rarity,
+            "kept": self.boundaries.kept(found.cut),
+            "grammar": self.boundaries.grammar(found.cut),
+            "f1": self.boundaries.f1(found.cut),
+            "tokens_per_eojeol": self._tokens(found.uses) / max(self.eojeols, 1e-9),
+        }
+        if point.target is not None:
+            wish, want, _ = self._wish(found.cut, found.uses)
+            said |= {"wish": wish, "asked": want, "met": self._met(self._value(found.cut, found.uses))}
+        return said
+
+    def _tried(self, size: int, alive: NDArray[np.bool_], aim: Aim) -> tuple[float, NDArray[np.bool_]]:
+        """The factor of `nu` with which the cheapest segmentations meet the target, and the pieces under it."""
+        dial: float | None = 1.0
+        for _ in range(TRIALS):
+            times = dial or 1.0
+            choice = self._choice(size, times)
+            _, alive = choice.swap(alive, SWAP)
+            cut, uses = cheapest(self.lattice.only(alive), choice.costs, self.price, self.pool)
+            dial = aim.after(times, self._value(cut, uses))
+            if dial is None:
+                break
+        return times, self._choice(size, times).second_thoughts(alive)
+
+    def _aimed(self, size: int, alive: NDArray[np.bool_], times: float, aim: Aim) -> _Fitted:
+        """Scores with which the decoder meets the target, or comes nearest to it."""
+        aim = Aim(aim.want, near=NEAR, slope=aim.slope, least=aim.least)
+        best: _Fitted | None = None
+        dial: float | None = times
+        found: _Fitted | None = None
+        for trial in range(MORE_TRIALS):
+            if dial is None:
+                break
+            times = dial
+            choice = self._choice(size, times)
+            alive = choice.swap(alive, SWAP)[1] if trial else alive
+            found = self._fit(choice, alive, times, found)
+            value = self._value(found.cut, found.uses)
+            if best is None or abs(value - aim.want) < abs(self._value(best.cut, best.uses) - aim.want):
+                best = found
+            dial = aim.after(times, value)
+        assert best is not None, "there is at least one trial"
+        return best
+
+    def _fit(self, choice: Choice, alive: NDArray[np.bool_], times: float, before: _Fitted | None = None) -> _Fitted:
+        """Scores of these pieces; quicker where scores of nearly the same pieces are there."""
+        lattice = self.lattice.only(alive)
+        _, uses = cheapest(lattice, choice.costs, self.price, self.pool)
+        start = np.log(np.maximum(uses, 0.5) / max(uses.sum(), 1.0))
+        score = crf.fit(
+            lattice,
+            node_costs(self.counts, lattice, self.point.sharpened(times), self.frequency),
+            self.point.sharp * self.candidates.tokens,
+            start,
+            damping=self.counts.stands * self.counts.own**self.point.damping,
+            epochs=self.point.epochs if before is None else min(RETRAIN, self.point.epochs),
+            resume=None if before is None else np.where(before.alive, before.score, start),
+            seed=self.seed,
+        )
+        return self._decoded(alive, times, lattice, score)
+
+    def _decoded(self, alive: NDArray[np.bool_], times: float, lattice: Lattice, score: NDArray[np.float64]) -> _Fitted:
+        """What the tokenizer will do: with the scores of the vocabulary, which are rounded."""
+        pieces = self.candidates.pieces
+        kept = alive.copy()
+        kept[: self.candidates.n_chars] &= self.candidates.required
+        places = np.flatnonzero(kept).tolist()
+        vocab = Vocab.unigram({pieces[i]: float(score[i]) for i in places}, specials=self.specials)
+        table = dict(zip(vocab.pieces, vocab.scores, strict=True))
+        rounded = self.candidates.tokens * vocab.byte_score  # of characters without a piece, which stand alone
+        rounded[places] = [table[pieces[i]] for i in places]
+        return _Fitted(alive, times, lattice, score, vocab, *decode(lattice, rounded))
+
+    def _without_dead(self, size: int, found: _Fitted) -> tuple[_Fitted, int]:
+        """The same without pieces that no word uses, the next best in their places; and how many there were.
+
+        Training the scores again would only make other pieces dead, so those of the others stay. A free place goes to what
+        saves most where it takes the place of the tokens that stand there now, and swallows no boundary, for those that are
+        kept are as many as they should be; where nothing saves anything, to what swallows least, which are rare words. Dead
+        pieces stay where nothing else could be used, and then for the text that they spell at least: such a piece is often
+        a frequent one (었습니다), which swallows its boundary in every word.
+        """
+        choice = self._choice(size, found.times * DEAR)
+        dead = np.zeros_like(self.fixed)
+        while (here := found.alive & ~self.fixed & (found.uses == 0)).any():
+            dead |= here
+            alive = choice.refill(found.alive & ~here, dead, found.cut)
+            new = alive & ~found.alive
+            found = self._raised(found, alive, new if new.any() else here)
+            if not new.any():
+                return found, int((dead & ~alive).sum())
+        return found, int(dead.sum())
+
+    def _raised(self, found: _Fitted, alive: NDArray[np.bool_], which: NDArray[np.bool_]) -> _Fitted:
+        """Other pieces with the old scores, those of `which` high enough that their own text is spelled with them."""
+        score = np.where(found.alive, found.score, np.log(0.5 / max(found.uses.sum(), 1.0)))
+        plain = self._decoded(alive, found.times, self.lattice.only(alive), score)
+        pieces = self.candidates.pieces
+        names = {i: pieces[i] for i in np.flatnonzero(which & ~self.fixed).tolist()}
+        raised = spelling_themselves(plain.vocab, names.values())
+        for i, piece in names.items():
+            score[i] = raised[piece]
+        return self._decoded(alive, found.times, plain.lattice, score)
+
+
+def spelling_themselves(vocab: Vocab, pieces: Iterable[str]) -> dict[str, float]:
+    """Scores with which these pieces of a vocabulary are used for their own text at least; the others keep theirs.
+
+    Short pieces come first, so that one pass is enough; of equal sums the decoder takes the longest last piece.
+
+    Examples
+    --------
+    >>> spelling_themselves(Vocab.unigram({"가": -1.0, "나": -1.0, "가나": -3.0}), ["가나"])["가나"]
+    -2.0
+    """
+    scores = dict(zip(vocab.pieces, vocab.scores, strict=True))
+    for piece in sorted(pieces, key=len):
+        best = [0.0]
+        for end in range(1, len(piece) + 1):
+            starts = (start for start in range(end) if end - start < len(piece))
+            sums = (best[start] + scores[piece[start:end]] for start in starts if piece[start:end] in scores)
+            best.append(max(sums, default=-math.inf))
+        scores[piece] = max(scores[piece], best[-1])
+    return scores
+
+
+def check_size(size: int, smallest: int, largest: int, *, cut: bool = True) -> None:
+    """Refuse a size that a text cannot give; `largest` is a bound where its words are not yet `cut`.
+
+    The way between the sizes is safe then: cuts take up to a third of the candidates of a small text.
+    """
+    if size < smallest:
+        raise VocabSizeError(
+            f"a vocabulary of {size:,} is too small: bytes, special tokens and the required characters alone "
+            f"take {smallest:,}",
+            hint=f"--vocab-size {smallest} or more",
+        )
+    if size > largest:
+        raise VocabSizeError(
+            f"a vocabulary of {size:,} is too large: this text has candidates for {'at most' if cut else 'fewer than'} {largest:,}",
+            hint=f"--vocab-size {largest}" if cut else f"--vocab-size {(smallest + largest) // 2}, or more text",
+        )

@@ -1,0 +1,224 @@
+"""WordPiece: join the pair whose parts attract each other most (Schuster and Nakajima 2012).
+
+This file adds: a score. BPE asks how often a pair stands; WordPiece divides by what its parts would give by chance,
+freq(ab) / (freq(a) · freq(b)), so a rare pair whose parts are seen together only beats a frequent one of busy parts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numba import njit
+
+from koktok.errors import UsageError, VocabSizeError
+from koktok.progress import Done
+from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.training.pairs import Joiner, slot
+from koktok.vocab import BYTE_CHARS, FORBIDDEN, MARK, ModelKind, Vocab, spell, unspell
+
+_REPORT = 256  # merges between two calls of on_progress
+
+
+@dataclass(frozen=True)
+class WordPieceResult:
+    """What `train_wordpiece` learnt: the vocabulary, the merges in order, and a log of one record."""
+
+    vocab: Vocab
+    merges: tuple[tuple[str, str], ...]
+    log: tuple[dict[str, Any], ...]
+
+
+@njit(cache=True)
+def _before(spelling, a, b):  # type: ignore[no-untyped-def] # pragma: no cover
+    """-1, 0 or 1: how two symbols stand to each other as strings."""
+    for k in range(spelling.shape[1]):
+        if spelling[a, k] != spelling[b, k]:
+            return -1 if spelling[a, k] < spelling[b, k] else 1
+    return 0
+
+
+@njit(cache=True)
+def _best(pairs, active, symbols, length, spelling, lowest, longest):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The pair with the highest score, of equal ones the smaller strings; and how many pairs stay in the running."""
+    lefts, rights, count, _, _, _ = pairs
+    best, best_score, kept = -1, 0.0, 0
+    for pair in active:
+        left, right = lefts[pair], rights[pair]
+        if count[pair] < lowest or length[left] + length[right] > longest:
+            continue  # counts of old pairs only fall: out for ever
+        active[kept] = pair
+        kept += 1
+        # Equal fractions give equal quotients while the product is under 2 ** 53: IEEE division rounds correctly.
+        score = count[pair] / (symbols[left] * symbols[right])
+        if best >= 0 and score == best_score:
+            order = _before(spelling, left, lefts[best])
+            if order < 0 or (order == 0 and _before(spelling, right, rights[best]) < 0):
+                best = pair
+        elif score > best_score:
+            best, best_score = pair, score
+    return best, best_score, kept
+
+
+@njit(cache=True)
+def _first(text, pairs, symbols, length, wanted, lowest, longest):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The pair with that score that stands first in the text."""
+    symbol, behind, _, _ = text
+    for place in range(len(symbol)):
+        left, right = symbol[place], symbol[behind[place]]
+        if left >= 0 and right >= 0 and behind[place] >= 0:
+            pair = pairs[5][slot(pairs, left, right)]
+            fits = pairs[2][pair] >= lowest and length[left] + length[right] <= longest
+            if fits and pairs[2][pair] / (symbols[left] * symbols[right]) == wanted:
+                return pair
+    return -1
+
+
+class _Picker:
+    """The pair with the highest score; it follows the counts of symbols."""
+
+    def __init__(self, joiner: Joiner, names: list[str], room: int, lowest: int, longest: int, *, first: bool) -> None:
+        self._joiner, self._names, self._lowest, self._longest, self._first = joiner, names, lowest, longest, first
+        size, known = len(names) + room, joiner.symbol >= 0
+        self._symbols = np.zeros(size)
+        np.add.at(self._symbols, joiner.symbol[known], joiner.weight[known])
+        self._length = np.ones(size, dtype=np.int32)
+        self._spelling = np.full((size, longest + len(MARK)), -1, dtype=np.int32)  # -1: a prefix comes first
+        for symbol, name in enumerate(names):
+            self._spelling[symbol, : len(name)] = [ord(char) for char in name]
+        self._active = np.arange(joiner.n_pairs, dtype=np.int32)
+
+    def best(self) -> tuple[int, float] | None:
+        pairs, tables, limits = self._joiner.pairs, (self._symbols, self._length), (self._lowest, self._longest)
+        pair, score, kept = _best(pairs, self._active, *tables, self._spelling, *limits)
+        self._active = self._active[:kept]
+        if self._first and pair >= 0:
+            pair = _first(self._joiner.text, pairs, *tables, score, *limits)
+        return (int(pair), float(score)) if pair >= 0 else None
+
+    def join(self, pair: int, piece: str) -> None:
+        joiner, symbol = self._joiner, len(self._names)
+        parts, known = [joiner.left[pair], joiner.right[pair]], joiner.n_pairs
+        self._names.append(piece)
+        self._spelling[symbol, : len(piece)] = [ord(char) for char in piece]
+        self._length[symbol] = self._length[parts].sum()
+        self._symbols[symbol] = joiner.join(pair, symbol)
+        np.subtract.at(self._symbols, parts, self._symbols[symbol])  # ㅋㅋ takes two of the same
+        fresh = np.arange(known, joiner.n_pairs, dtype=np.int32)
+        self._active = np.concatenate([self._active, fresh[joiner.count[known:] >= self._lowest]])
+
+
+def _rows(
+    counts: SegmentedCounts,
+    swallows: Collection[Kind],
+    order: Sequence[str],
+    guarded: Callable[[str], list[str]],
+    *,
+    spelled: bool,
+) -> tuple[list[str], list[bool], list[int]]:
+    """Parts of words, whether each begins a word, and counts; words without their leading spaces unless bytes.
+
+    What run time cuts at a `guard` is as many words here.
+    """
+    found: Counter[tuple[str, bool]] = Counter()
+    place = {word: i for i, word in enumerate(order)}
+    for whole, cuts, n in sorted(counts.items(), key=lambda item: (place.get(item[0], len(order)), item[0])):
+        at = 0
+        for word in guarded(whole):
+            lead = 0 if spelled else len(word) - len(word.lstrip(" "))
+            inside = [
+                cut.offset - at for cut in cuts if cut.kind not in swallows and lead < cut.offset - at < len(word)
+            ]
+            for start, end in pairwise([lead, *inside, len(word)]):
+                part = word[start:end]
+                found[spell(part) if spelled else part, start == lead] += n
+            at += len(word)
+    kept = [key for key in found if key[0]]
+    return [part for part, _ in kept], [head for _, head in kept], [found[key] for key in kept]
+
+
+def train_wordpiece(
+    counts: SegmentedCounts,
+    *,
+    vocab_size: int,
+    specials: Sequence[str] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+    characters: Iterable[str] | None = None,
+    required: Iterable[str] = (),
+    swallows: Collection[Kind] = tuple(Kind),
+    ties: Literal["pair", "first"] = "pair",
+    order: Sequence[str] = (),
+    alphabet: Literal["chars", "bytes"] = "chars",
+    min_count: int = 5,
+    max_length: int | None = None,
+    crosses: Callable[[str], bool] | None = None,
+    allow_fewer: bool = False,
+    on_progress: Done | None = None,
+) -> WordPieceResult:
+    """Train a WordPiece vocabulary.
+
+    Examples
+    --------
+    >>> counts = SegmentedCounts.from_marked({"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5})
+    >>> order = ["hug", "pug", "pun", "bun", "hugs"]
+    >>> result = train_wordpiece(counts, vocab_size=15, min_count=1, ties="first", order=order)
+    >>> result.vocab.pieces[7:], result.log[0]["first_score"]
+    (('##gs', 'hu', 'hugs'), 0.05)
+    """
+    for name, value, choices in (("ties", ties, ("pair", "first")), ("alphabet", alphabet, ("chars", "bytes"))):
+        if value not in choices:
+            raise UsageError(f"{name} = {value!r}; wanted {choices[0]!r} or {choices[1]!r}")
+    if min_count < 1:
+        raise UsageError(f"min_count = {min_count}; wanted at least 1")
+    spelled = alphabet == "bytes"
+    longest = max_length or (48 if spelled else 16)
+    kind: ModelKind = "wordpiece-bytes" if spelled else "wordpiece"
+    guarded = Vocab.plain(kind, (), specials=specials).guarded
+    rows, heads, n = _rows(counts, swallows, order if ties == "first" else (), guarded, spelled=spelled)
+    seen = {char for row in rows for char in row} if characters is None else set(characters)
+    letters = sorted(BYTE_CHARS if spelled else (seen | set(required)) - {FORBIDDEN})
+    joiner = Joiner(rows, n, letters, heads)
+    # Symbols are the letters inside words, the same letters at the head of words, then the joined pieces.
+    names = [MARK + char for char in letters] + letters
+    standing = set(joiner.symbol.tolist())
+    always = set(BYTE_CHARS) if spelled else set(required)
+    bare = sorted(name for i, name in enumerate(names) if i in standing or name[-1] in always)
+    room = vocab_size - len(bare) - len(specials)
+    if room < 0:
+        raise VocabSizeError(
+            f"{vocab_size:,} ids were wanted, and alphabet and special tokens alone take {vocab_size - room:,}",
+            hint=f"--vocab-size {vocab_size - room} or more",
+        )
+    pick = _Picker(joiner, names, room, min_count, longest, first=ties == "first")
+    merges: list[tuple[str, str]] = []
+    made, refused = dict[str, float](), 0
+    while len(made) < room and (found := pick.best()) is not None:
+        pair, score = found
+        left, right = names[joiner.left[pair]], names[joiner.right[pair]]
+        piece = left + right.removeprefix(MARK)
+        # A head may not look like a continued piece, nor any piece like a special token.
+        clash = piece in specials or (piece.startswith(MARK) and not left.startswith(MARK))
+        bare_piece = piece.removeprefix(MARK)
+        if clash or (crosses and crosses(unspell(bare_piece) if spelled else bare_piece)):
+            refused += 1
+            joiner.count[pair] = 0
+            continue
+        pick.join(pair, piece)
+        merges.append((left, right))
+        made[piece] = score
+        if on_progress and (len(made) % _REPORT == 0 or len(made) == room):
+            on_progress(len(made), room)
+    if len(made) < room and not allow_fewer:
+        reached = vocab_size - room + len(made)
+        raise VocabSizeError(
+            f"{vocab_size:,} ids were wanted, and the text gives only {reached:,} (pairs that stand {min_count} times "
+            f"or more, pieces of at most {longest})",
+            hint=f"--vocab-size {reached}",
+        )
+    scores = [*made.values()] or [0.0]
+    log = {"wanted": room, "merges": len(made), "first_score": scores[0], "last_score": scores[-1], "refused": refused}
+    vocab = Vocab.plain(kind, [*bare, *made], specials=specials)
+    return WordPieceResult(vocab, tuple(merges), ({**log, "tokens": joiner.tokens},))

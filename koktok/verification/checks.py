@@ -1,0 +1,339 @@
+"""The checks that look at text, a class each; every one can fail, and none knows of another.
+
+This file adds: batches. The text goes by once, some hundred lines at a time, encoded once by the public `encode`, while the
+other libraries encode the same lines on the other cores.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+from typing import TYPE_CHECKING
+
+from koktok.errors import ArtifactError, MissingExtraError
+from koktok.text.prefix import without_prefix
+from koktok.tokenizer.encoding import BLANK
+from koktok.verification.finding import Tally, shown
+from koktok.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from koktok.foreign.huggingface_adapter import HuggingFace
+    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer.encoding import Encoding
+    from koktok.verification.finding import CheckResult
+    from koktok.verification.formats import Reader
+
+
+EXACT = SCORE_STEP * (1 << 24)
+"""To here numbers of 32 bits hold every multiple of a score's step, so that sums of scores are not rounded."""
+
+FEW = 2_000
+"""Lines for what takes milliseconds a line: decomposed text, and jamo in Hugging Face's decoder."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some lines, their normal forms, what `encode` makes of them, and what `decode` makes of that."""
+
+    lines: list[str]
+    normal: list[str]
+    encodings: list[Encoding]
+    decoded: list[str]
+
+    def only(self, chosen: Sequence[int]) -> Batch:
+        """The lines of these numbers alone."""
+        if len(chosen) == len(self.lines):
+            return self
+        return Batch(
+            [self.lines[i] for i in chosen],
+            [self.normal[i] for i in chosen],
+            [self.encodings[i] for i in chosen],
+            [self.decoded[i] for i in chosen],
+        )
+
+
+class Ids:
+    """Check: a format gives the ids that `encode` gives (law 6), and its decoder the text that `decode` gives."""
+
+    def __init__(self, tokenizer: Tokenizer, name: str, reader: Reader) -> None:
+        self._tokenizer, self.name, self.reader = tokenizer, name, reader
+        of = "normal text" if reader.normalized else "raw text"
+        self.ids = Tally(f"ids: {name}", f"the ids of Tokenizer, on {of}")
+        self.text = Tally(f"decode: {name}", "the text of Tokenizer.decode")
+        # A decoder of jamo is ten thousand nodes in Hugging Face, and takes milliseconds a line.
+        self._to_decode = FEW if tokenizer.recipe.jamo else sys.maxsize
+        self.unread = self._raw = self._raw_differ = self._rounded = 0
+
+    def rows(self, lines: list[str], normal: list[str]) -> list[list[int] | None]:
+        """Ids of the lines as the format gives them; None where it cannot read one."""
+        given = normal if self.reader.normalized else lines
+        prefix = self._tokenizer.prefix
+        reads = [self.reader.reads(text, prefix=prefix) for text in given]
+        if (
+            self.reader.normalized and prefix == "first"
+        ):  # the space is not put before a raw line whose first character is dropped
+            normalize = self._tokenizer.normalizer
+            reads = [can and bool(normalize(line[:1])) for can, line in zip(reads, lines, strict=True)]
+        read = self.reader.with_space([text for text, can in zip(given, reads, strict=True) if can], prefix=prefix)
+        found = iter(self.reader.encode(read) if read else ())  # transformers fails over no texts at all
+        return [next(found) if can else None for can in reads]
+
+    def look(self, batch: Batch, rows: Sequence[list[int] | None]) -> None:
+        """Compare."""
+        known, texts = [], []
+        for line, ours, decoded, theirs in zip(batch.lines, batch.encodings, batch.decoded, rows, strict=True):
+            if theirs is None:
+                self.unread += 1
+                continue
+            known.append(ours.ids)
+            texts.append(decoded)
+            if ours.ids != theirs and self.reader.rounds and _total(self._tokenizer, ours.ids) < -EXACT:
+                self._rounded += 1
+                continue
+            self._see_ids(line, theirs, ours.ids)
+        known = known[: max(0, self._to_decode - self.text.looked)]
+        found = self.reader.decode(known)
+        if found and self._tokenizer.prefix and not self.reader.takes_space:
+            found = [without_prefix(text, self._tokenizer.prefix) for text in found]
+        for ids, expected, text in zip(known, texts, found or (), strict=False):
+            self.text.see(text == expected, "{}: {} in place of {}", ids, text, expected)
+
+    def _see_ids(self, line: str, theirs: list[int], ours: list[int]) -> None:
+        """See whether ids are the same; where not, show them from where they part."""
+        if theirs == ours:
+            self.ids.see(True, "")
+            return
+        at = next((i for i, pair in enumerate(zip(theirs, ours, strict=False)) if pair[0] != pair[1]), len(theirs))
+        if at == 0:
+            self.ids.see(False, "{}: {} in place of {}", line, theirs, ours)
+        else:
+            self.ids.see(False, "{}: from token {} on {} in place of {}", line, at, theirs[at:], ours[at:])
+
+    def look_raw(self, batch: Batch) -> None:
+        """Count the lines that a format's own normalizer reads otherwise than ours; no failure, it says so itself."""
+        if not self.reader.own_normalizer:
+            return
+        pairs = zip(batch.lines, batch.normal, batch.encodings, strict=True)
+        changed = [(line, ours.ids) for line, normal, ours in pairs if line != normal and self.reader.reads(line)]
+        rows = self.reader.encode([line for line, _ in changed])
+        self._raw += len(changed)
+        self._raw_differ += sum(ids != ours for ids, (_, ours) in zip(rows, changed, strict=True))
+
+    def findings(self) -> Iterator[CheckResult]:
+        """Ids, text, and pieces."""
+        notes = []
+        if self.unread:
+            notes.append(f"lines with what the library cannot read: {self.unread:,}")
+        if self._rounded:
+            notes.append(
+                f"lines so long that its 32-bit sums of scores are rounded, with other ids for that: {self._rounded:,}; "
+                "give it shorter lines"
+            )
+        if self._raw_differ:
+            notes.append(
+                f"on raw text its own normalizer gives other ids for {self._raw_differ:,} of the {self._raw:,} lines that "
+                "normalization changes; normalize first"
+            )
+        self.ids.note = "; ".join(notes)
+        yield self.ids.finding()
+        if self.text.looked:
+            yield self.text.finding()
+        yield pieces_of(self._tokenizer, self.name, self.reader).finding()
+
+
+def _total(tokenizer: Tokenizer, ids: Sequence[int]) -> float:
+    """The sum of the scores of these ids, 0 where the model has none."""
+    vocab = tokenizer.vocab
+    scores, first = vocab.scores, vocab.n_bytes
+    return sum(scores[i - first] if i >= first else vocab.byte_score for i in ids) if scores else 0.0
+
+
+class Offsets:
+    """Check: offsets are in order, inside the raw text, cover it, and cover what their pieces spell (law 7).
+
+    A part of the sample is looked at decomposed (NFD), too, where offsets go wrong in other libraries.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        kind = tokenizer.vocab.kind
+        self._spelled = not tokenizer.recipe.jamo and not kind.endswith("-bytes")
+        self._drops = tokenizer.recipe.normalize.repeats > 0 or kind in WITH_UNKNOWN
+        self._special = tokenizer.vocab.size - len(tokenizer.vocab.specials)
+        self._trims = tokenizer.style.trim_offsets
+        self.tally = Tally("offsets", "they index the raw text, also where it is decomposed (NFD)")
+
+    def look(self, line: str, encoding: Encoding) -> None:
+        """Look at one line."""
+        wrong = self._wrong(line, encoding)
+        self.tally.see(not wrong, "{}: {}", line, wrong)
+
+    def look_decomposed(self, line: str) -> None:
+        """Look at the same line in NFD."""
+        raw = unicodedata.normalize("NFD", line)
+        if raw != line:
+            self.look(raw, self._tokenizer.encode(raw))
+
+    def _wrong(self, line: str, encoding: Encoding) -> str:
+        """What is wrong, or ''."""
+        spans = encoding.offsets
+        if not len(spans) == len(encoding.ids) == len(encoding.pieces):
+            return f"{len(encoding.ids)} ids, {len(encoding.pieces)} pieces, {len(spans)} offsets"
+        blank = [self._trims and not piece.removeprefix(MARK).strip(BLANK) for piece in encoding.pieces]
+        if not all(0 <= a <= b <= len(line) and (a < b or gone) for (a, b), gone in zip(spans, blank, strict=True)):
+            return "an offset is empty or outside the text"
+        if not all(a <= c and b <= d for (a, b), (c, d) in pairwise(spans)):
+            return "offsets go back"
+        normalize = self._tokenizer.normalizer
+        end = 0
+        pieces = encoding.pieces
+        if self._tokenizer.prefix and pieces:
+            pieces = [pieces[0].removeprefix(" "), *pieces[1:]]
+        for i, piece, (a, b) in zip(encoding.ids, pieces, spans, strict=True):
+            if a > end and self._lost(line[end:a]):
+                return f"no token covers {shown(line[end:a])}"
+            end = max(end, b)
+            if self._spelled and self._tokenizer.vocab.n_bytes <= i < self._special:
+                spelled = piece.strip(BLANK) if self._trims else piece
+                spelled = spelled if spelled in line[a:b] else spelled.removeprefix(MARK)
+                if spelled not in line[a:b] and spelled not in normalize(line[a:b]):
+                    return f"the piece {shown(piece)} has the offsets of {shown(line[a:b])}"
+        if end < len(line) and self._lost(line[end:]):
+            return f"no token covers {shown(line[end:])}"
+        return ""
+
+    def _lost(self, uncovered: str) -> bool:
+        """Whether text that no token covers should have been covered."""
+        normal = self._tokenizer.normalizer(uncovered)
+        return not self._drops and bool(normal.strip(BLANK) if self._trims else normal)
+
+
+class OffsetsOfHuggingFace:
+    """Check: on normal text Hugging Face's offsets are ours. On NFD they are not, and the report says how often.
+
+    Unknown characters that stand together are one span there for all their bytes, and ours tell them apart: ours lie
+    inside. Trimmed, the white space that a text itself begins with stays there in part, if another goes before it, and
+    nothing is left of a blank token in another place. Behind normalizer nodes that replace jamo (jamo mode, the fold
+    `lone_jamo`) theirs drift: not compared.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, name: str, adapter: HuggingFace) -> None:
+        self._tokenizer, self._adapter = tokenizer, adapter
+        self.tally = Tally(f"offsets: {name}", "Hugging Face's are ours on normal text")
+        self._trims = tokenizer.style.trim_offsets
+        self._keeps_first = tokenizer.prefix and self._trims
+        self._decomposed = self._differ = 0
+        if tokenizer.recipe.jamo or tokenizer.recipe.normalize.lone_jamo:
+            self.tally.hindered = "Hugging Face's offsets drift where its normalizer takes jamo apart; use koktok's"
+
+    def look(self, normal: list[str]) -> None:
+        """Look at normal texts."""
+        if self.tally.hindered:
+            return
+        n_bytes = self._tokenizer.vocab.n_bytes
+        for text, theirs in zip(normal, self._adapter.offsets(normal), strict=True):
+            ours = self._tokenizer.encode(text)
+            same = len(theirs) == len(ours) and all(
+                (a, b) == (c, d)
+                or (c <= a <= b <= d and (i < n_bytes or (self._keeps_first and c == 0)))
+                or (self._trims and a == b and c == d)
+                for i, (a, b), (c, d) in zip(ours.ids, ours.offsets, theirs, strict=True)
+            )
+            self.tally.see(same, "{}: {} in place of {}", text, theirs, ours.offsets)
+
+    def look_decomposed(self, lines: list[str]) -> None:
+        """Count the NFD lines where Hugging Face's offsets are others than ours."""
+        if self.tally.hindered:
+            return
+        raw = [text for line in lines if (text := unicodedata.normalize("NFD", line)) != line]
+        n_bytes = self._tokenizer.vocab.n_bytes
+        for text, theirs in zip(raw, self._adapter.offsets(raw), strict=True):
+            ours = self._tokenizer.encode(text)
+            self._decomposed += 1
+            self._differ += len(theirs) != len(ours) or any(
+                span != span_ for i, span, span_ in zip(ours.ids, ours.offsets, theirs, strict=True) if i >= n_bytes
+            )
+        if self._differ:
+            self.tally.note = (
+                f"Hugging Face's offsets are wrong on {self._differ:,} of {self._decomposed:,} decomposed (NFD) lines; "
+                "use koktok's there"
+            )
+
+
+class Batches:
+    """Check: the calls for many texts give what the calls for one text give, text by text."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.tally = Tally("batch", "encode_batch gives what encode gives")
+        self.bulk = Tally("bulk", "encode_ids and decode_ids give what encode and decode give")
+
+    def look(self, batch: Batch) -> None:
+        """Look at lists of encodings."""
+        found = self._tokenizer.encode_batch(batch.lines)
+        for line, one, many in zip(batch.lines, batch.encodings, found, strict=True):
+            self.tally.see(one == many, "{}: {} in place of {}", line, many.ids, one.ids)
+
+    def look_flat(self, batch: Batch) -> None:
+        """Look at flat arrays of ids."""
+        tokens = self._tokenizer.encode_ids(batch.lines)
+        for line, one, many in zip(batch.lines, batch.encodings, tokens, strict=True):
+            ids = many.tolist()
+            self.bulk.see(one.ids == ids, "{}: {} in place of {}", line, ids, one.ids)
+        for expected, text in zip(batch.decoded, self._tokenizer.decode_ids(tokens), strict=True):
+            self.bulk.see(text == expected, "{} in place of {}", text, expected)
+
+
+class Streams:
+    """Check: ids pushed one by one give what `decode` gives, in both ways of waiting."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._streams = (tokenizer.stream(), tokenizer.stream(early=True))
+        self.tally = Tally("stream", "ids pushed one by one give what decode gives")
+
+    def look(self, batch: Batch) -> None:
+        """Look at some lines."""
+        for line, encoding, expected in zip(batch.lines, batch.encodings, batch.decoded, strict=True):
+            for stream in self._streams:
+                text = "".join([*map(stream.push, encoding.ids), stream.finish()])
+                self.tally.see(text == expected, "{}: {} in place of {}", line, text, expected)
+
+
+def pieces_of(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally:
+    """Check: a format has the same piece at every id, no more and no fewer."""
+    tally = Tally(f"pieces: {name}", "the same piece at every id")
+    ours, theirs = dict(enumerate(tokenizer.vocab.tokens)), dict(reader.pieces())
+    for i in sorted(ours.keys() | theirs.keys()):
+        tally.see(ours.get(i) == theirs.get(i), "id {}: {} in place of {}", i, theirs.get(i), ours.get(i))
+    return tally
+
+
+def pieces_of_gguf(tokenizer: Tokenizer, name: str, file: Path) -> Tally:
+    """Check: a GGUF holds the table that koktok writes: tokens, scores, types, roles and normalizer.
+
+    llama.cpp itself is no Python library, so no ids are compared here; what it does otherwise is the note.
+    """
+    from koktok.formats import gguf
+
+    tally = Tally(f"pieces: {name}", "the table that koktok writes; no ids, llama.cpp runs outside Python")
+    try:
+        theirs = gguf.read(file)
+        ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
+    except MissingExtraError as error:
+        tally.hindered = str(error).replace("\nhint", "")
+        return tally
+    except ArtifactError as error:
+        tally.see(False, "{}", error.message)
+        return tally
+    tally.note = " ".join(gguf.notes(theirs, tokenizer.normalizer))
+    rows = (list(zip(table.tokens, table.scores, table.types, strict=False)) for table in (ours, theirs))
+    for i, (expected, found) in enumerate(zip_longest(*rows)):
+        tally.see(expected == found, "id {}: {} in place of {}", i, found, expected)
+    for what in ("model", "pre", "roles", "merges", "charsmap", "add_space_prefix", "remove_extra_whitespaces"):
+        tally.see(getattr(ours, what) == getattr(theirs, what), "another {}", what)
+    return tally

@@ -1,0 +1,192 @@
+"""The folder of an extension: law 13 from its definition and on text, and the libraries that read it.
+
+The base is made from the folder again: without what extension.json calls new it must have the digest that is noted there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Final
+
+from koktok.errors import ArtifactError, KoktokError
+from koktok.extension import laws
+from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
+from koktok.extension.extension_files import digest_of, read_extension, restored
+from koktok.extension.fewer import read_pruned, same_pieces
+from koktok.formats.tiktoken import SPEC, Ranks, load
+from koktok.progress import Tell
+from koktok.sentencepiece_model import UNUSED, ModelProto
+from koktok.verification.finding import CheckResult, Tally, Verification
+from koktok.verification.probes import tricky_lines
+
+RANDOM: Final = 10_000
+"""Random strings that are looked at besides the text, and of a byte-level base as many random byte strings."""
+
+_BATCH = 1000
+
+Ids = Callable[[Sequence[str]], list[list[int]]]
+
+
+def verify_extension(
+    folder: Path,
+    lines: Iterable[str],
+    *,
+    exports: Iterable[str | Path] = (),
+    strings: int = RANDOM,
+    tell: Tell | None = None,
+) -> Verification:
+    """Everything about an extension, on so many random `strings` too; `exports` are bases that it must be an extension of."""
+    try:
+        told = read_extension(folder)
+        files = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix in (".json", ".model")}
+        new = base_of(str(folder), files)
+        base = base_of(told["base"]["name"], {**files, "tokenizer.json": _json(restored(new.definition, told))})
+    except (KoktokError, OSError, KeyError, ValueError) as error:
+        why = error.message if isinstance(error, KoktokError) else f"{type(error).__name__}: {error}"
+        return Verification(
+            str(folder), findings=(CheckResult("loads", "fail", 1, 1, "the folder loads", examples=(why,)),)
+        )
+    tallies: dict[str, Tally] = {}
+    _see(tallies, laws.proof(base, new, told))
+    for export in exports:
+        tally = tallies.setdefault(f"base: {export}", Tally(f"base: {export}", "it is the base that was extended"))
+        try:
+            tally.see(
+                digest_of(open_base(str(export)).definition) == told["base"]["sha256"], "{} is another", str(export)
+            )
+        except KoktokError as error:
+            tally.see(False, "{}", error.message)
+    texts = list(dict.fromkeys(lines))
+    tricky = list(tricky_lines())
+    waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
+    libraries = [
+        (name, Tally(f"ids: {name}", "the same ids, where the base's are"), old, now)
+        for name, old, now in _libraries(folder, told)
+    ]
+    while batch := list(islice(waiting, _BATCH)):
+        _see(tallies, laws.on_text(base, new, batch))
+        for _, tally, old, now in libraries:
+            before, after = base.encode(batch), new.encode(batch)
+            for line, ours, theirs, a, b in zip(batch, after, now(batch), before, old(batch), strict=True):
+                if a == b:
+                    tally.see(ours == theirs, "{}: {} and {}", line, ours, theirs)
+        done += len(batch)
+        if tell is not None:
+            tell("verify", done, total)
+    if base.kind == "bytes":
+        _see(tallies, laws.on_bytes(base, new, _random_bytes(strings)))
+    every = [*tallies.values(), *(tally for _, tally, _, _ in libraries)]
+    findings = [_allowed(tally, base) for tally in every]
+    shown = f"{told['base']['name']} (sha256 {told['base']['sha256'][:16]}) with {len(told['pieces']):,} new pieces"
+    return Verification(
+        str(folder),
+        shown,
+        len(texts),
+        sum(map(len, texts)),
+        (CheckResult("loads", "pass", 1, 0, "the folder loads"), *findings),
+    )
+
+
+def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str | Path] = ()) -> Verification:
+    """A vocabulary without some pieces: text has the pieces of the base, which `exports` names, in every library."""
+    texts = list(dict.fromkeys(lines))
+    try:
+        told, table = read_pruned(folder)
+        new = base_of(str(folder), {file.name: file.read_bytes() for file in folder.glob("token*")})
+        bases = [open_base(str(export)) for export in exports]
+    except (KoktokError, OSError, KeyError, ValueError) as error:
+        why = error.message if isinstance(error, KoktokError) else f"{type(error).__name__}: {error}"
+        return Verification(
+            str(folder), findings=(CheckResult("loads", "fail", 1, 1, "the folder loads", examples=(why,)),)
+        )
+    findings = [CheckResult("loads", "pass", 1, 0, "the folder loads")]
+    if not bases:
+        findings.append(CheckResult("pieces", "not run", note="name the base: koktok verify FOLDER TEXT --with BASE"))
+    for base in bases:
+        whole, same = Tally(f"base: {base.name}", "it is the base"), Tally("pieces", "text has the pieces of the base")
+        whole.see(digest_of(base.definition) == told["base"]["sha256"], "{} is another", base.name)
+        for first in range(0, len(texts) if not whole.wrong else 0, _BATCH):
+            for line, good in same_pieces(base, new, table, texts[first : first + _BATCH]):
+                same.see(good, "{} is cut otherwise", line)
+        findings += [whole.finding(), same.finding()]
+    shown = f"{told['base']['name']} without {len(told['removed']):,} pieces"
+    return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
+
+
+def _json(definition: dict[str, Any]) -> bytes:
+    import json
+
+    return json.dumps(definition, ensure_ascii=False).encode()
+
+
+def _see(tallies: dict[str, Tally], said: Iterable[laws.Said]) -> None:
+    for one in said:
+        tallies.setdefault(one.law, Tally(one.law)).see(one.holds, "{}", one.wrong)
+
+
+def _allowed(tally: Tally, base: Base) -> CheckResult:
+    """A Unigram promises nothing about lengths: what was counted there is a note."""
+    if base.kind != "unigram" or tally.check != laws.LONGER or not tally.wrong:
+        return tally.finding()
+    note = f"{tally.wrong:,} lines are longer; for a Unigram that is no law"
+    return CheckResult(tally.check, "pass", tally.looked, tally.wrong, tally.said, note, tuple(tally.examples))
+
+
+def _libraries(folder: Path, told: dict[str, Any]) -> Iterator[tuple[str, Ids, Ids]]:
+    """Libraries besides Hugging Face's, before the extension and after it."""
+    added = {int(row["id"]) for row in told["pieces"]}
+    if (folder / SPEC).is_file():
+        try:
+            ranks = load(folder)
+            kept = {piece: i for piece, i in ranks.ranks.items() if i not in added}
+            old, now = Ranks("base", ranks.pattern, kept, {}).encoding(), ranks.encoding()
+        except (ArtifactError, ImportError):
+            return
+        yield (
+            "tiktoken",
+            lambda batch: old.encode_ordinary_batch(list(batch)),
+            lambda batch: now.encode_ordinary_batch(list(batch)),
+        )
+    file = folder / "tokenizer.model"
+    if file.is_file():
+        import sentencepiece
+
+        proto = ModelProto(file.read_bytes())
+        after = sentencepiece.SentencePieceProcessor(model_proto=proto.serialized())
+        for i in added:
+            proto.pieces[i].piece, proto.pieces[i].type = f"<koktok_{i}>", UNUSED
+        before = sentencepiece.SentencePieceProcessor(model_proto=proto.serialized())
+        yield "sentencepiece", lambda batch: before.encode(list(batch)), lambda batch: after.encode(list(batch))
+
+
+def _random_strings(n: int) -> Iterator[str]:
+    """Strings of any characters without Hangul, the same every time."""
+    chance = random.Random(13)
+    blocks = [
+        (0x20, 0x7F),
+        (0xA0, 0x250),
+        (0x370, 0x530),
+        (0x900, 0xE00),
+        (0x3000, 0x3131),
+        (0x4E00, 0xA000),
+        (0x1F300, 0x1FA00),
+    ]
+    blocks += [(0xD7B0, 0xD7FC), (0xA000, 0xAC00), (0xE000, 0xF900), (0x10000, 0x10200)]
+    while n:
+        low, high = chance.choice(blocks)
+        text = "".join(chr(chance.randrange(low, high)) for _ in range(chance.randint(1, 12)))
+        if not holds_hangul(text.encode()):
+            yield text
+            n -= 1
+
+
+def _random_bytes(n: int) -> Iterator[bytes]:
+    """Byte strings, the same every time: half of them of any bytes, half of such as begin or continue characters."""
+    chance = random.Random(14)
+    some = bytes(range(0x80, 0x100))
+    for k in range(n):
+        size = chance.randint(1, 16)
+        yield chance.randbytes(size) if k % 2 else bytes(chance.choices(some, k=size))

@@ -1,0 +1,434 @@
+"""Extension of an existing vocabulary (law 13): tiny bases made here, every library, the proof, and rows for embeddings."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from conftest import MINI
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_bases import ENGLISH, LINES, Suffixes, byte_level, ranked, saved, sentencepiece_model
+from tokenizers import Regex, models, pre_tokenizers
+
+import koktok
+from koktok import Recipe, Tokenizer
+from koktok.cli import app
+from koktok.count.counting import read
+from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
+from koktok.extension import extension_files as write
+from koktok.extension import laws, learn
+from koktok.extension.base_text import BaseText, prepare
+from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
+from koktok.formats.tiktoken import Ranks, load
+from koktok.segment import Whitespace
+from koktok.sentencepiece_model import ModelProto
+from koktok.vocab import Vocab
+
+
+def learnt(base: Base, add: int, segmenter: Any = None, **options: Any) -> tuple[learn.PieceList, BaseText]:
+    text = prepare(base, read(LINES, holdout=0.1), segmenter or Suffixes())
+    return learn.learn(base, text, learn.LearnOptions(add, **options)), text
+
+
+def made_of(
+    base: Base, add: int = 120, fill: str | None = None, **options: Any
+) -> tuple[write.Extension, Base, dict[str, bytes]]:
+    extension = write.extended(base, learnt(base, add, **options)[0], add, fill=fill)
+    files = write.files_of(extension)
+    return extension, base_of("new", files), files
+
+
+def refuted(base: Base, new: Base, told: Any) -> list[laws.Said]:
+    return [said for said in laws.proof(base, new, told) if not said.holds]
+
+
+@pytest.fixture(scope="module")
+def tiny() -> tuple[write.Extension, Base, dict[str, bytes]]:
+    return made_of(ranked(), 160)
+
+
+def test_a_run_is_what_run_time_does() -> None:
+    base = ranked()
+    found, text = learnt(base, 150, sizes=(50,))
+    reading = read(LINES, holdout=0.1)
+    for point in found.points[1:]:
+        new = base_of("new", write.files_of(write.extended(base, found, point.size)))
+        for counts, tokens, words in (
+            (reading.train, point.tokens, text.words),
+            (reading.held, point.held_tokens, text.held_words),
+        ):
+            rows = new.encode(counts.words)
+            real = sum(len(row) * n for row, n in zip(rows, counts.n.tolist(), strict=True))
+            assert real == round(tokens * words)
+
+
+def test_every_beginning_of_the_list_is_the_shorter_list() -> None:
+    base = ranked()
+    assert learnt(base, 40)[0].pieces == learnt(base, 90)[0].pieces[:40]
+
+
+def test_libraries_agree_and_the_laws_hold(
+    tiny: tuple[write.Extension, Base, dict[str, bytes]], tmp_path: Path
+) -> None:
+    extension, new, files = tiny
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    encoding = load(tmp_path).encoding()
+    lines = [*LINES, *ENGLISH, "ㅋㅋㅋㅋㅋㅋ 하하하하", "쌘돌이 퉜다 API는 3개"]
+    assert new.encode(lines) == encoding.encode_ordinary_batch(lines)
+    assert refuted(extension.base, new, json.loads(files["extension.json"])) == []
+    said = list(laws.on_text(extension.base, new, lines))
+    assert all(one.holds for one in said)
+    assert sum(map(len, new.encode(LINES))) < 0.8 * sum(map(len, extension.base.encode(LINES)))
+
+
+@given(st.text(alphabet=st.sampled_from("학교에서는대한민국 abc1!ㅋㅠ가쌘\n漢😀"), max_size=40))
+def test_no_text_is_longer_and_libraries_agree(text: str) -> None:
+    extension, new, encoding = _tiny()
+    before, after = extension.base.encode([text])[0], new.encode([text])[0]
+    assert len(after) <= len(before)
+    assert after == encoding.encode_ordinary(text)
+    if not holds_hangul(text.encode()):
+        assert after == before
+
+
+@given(st.binary(max_size=24))
+def test_bytes_without_hangul_keep_their_ids(data: bytes) -> None:
+    extension, _, encoding = _tiny()
+    if not holds_hangul(data):
+        old = extension.base.ranks.encoding()
+        assert encoding._encode_bytes(data) == old._encode_bytes(data)
+
+
+_KEPT: list[Any] = []
+
+
+def _tiny() -> Any:
+    if not _KEPT:
+        extension, new, _ = made_of(ranked(), 160)
+        ranks = Ranks(
+            "new",
+            extension.base.ranks.pattern,
+            {new.written(t): i for t, i in new.ids.items() if i not in new.added},
+            {},
+        )
+        _KEPT.append((extension, new, ranks.encoding()))
+    return _KEPT[0]
+
+
+def test_borders_of_morphemes_decide_what_comes_first() -> None:
+    base = ranked()
+    points = {nu: learnt(base, 120, penalty=nu)[0].points[-1] for nu in (0.0, 1.0, 4.0)}
+    assert points[0.0].recall < points[1.0].recall <= points[4.0].recall
+    assert points[0.0].tokens < points[1.0].tokens <= points[4.0].tokens
+    text = learnt(base, 1)[1]
+    wish = (points[0.0].recall + points[1.0].recall) / 2
+    kept = learn.learn(base, text, learn.LearnOptions(120, keep=wish))
+    assert abs(kept.points[-1].recall - wish) <= 0.01
+
+
+def test_llama_3_emits_whole_words_and_its_reserved_slots_can_be_filled(tmp_path: Path) -> None:
+    names = ("<|begin_of_text|>", *(f"<|reserved_special_token_{i}|>" for i in range(100)), "<|eot_id|>")
+    content = json.loads(byte_level(specials=names).to_str())
+    content["model"]["ignore_merges"] = True
+    base = open_base(saved(tokenizers.Tokenizer.from_str(json.dumps(content)), tmp_path))
+    assert len(base.free) == 100
+    for fill in (None, "reserved"):
+        _, new, files = made_of(base, 80, fill)
+        told = json.loads(files["extension.json"])
+        assert refuted(base, new, told) == []
+        assert all(said.holds for said in laws.on_text(base, new, [*LINES, *ENGLISH, *names]))
+        assert new.size == (base.size if fill else base.size + 80)
+        assert {new.runner.token_to_id(token) for token in ("<|begin_of_text|>", "<|eot_id|>")} == {420, 521}
+    with pytest.raises(UsageError, match=r"101 new pieces were wanted, and .* has 100 slots"):
+        write.extended(base, learnt(base, 101)[0], 101, fill="reserved")
+
+
+def test_qwen_ids_that_only_the_config_knows_stay_free(tmp_path: Path) -> None:
+    beside = {
+        "added_tokens_decoder": {"421": {"content": "<|im_start|>", "special": True}, "424": {"content": "<tool>"}}
+    }
+    base = open_base(saved(byte_level("qwen2"), tmp_path, tokenizer_config=beside))
+    extension, new, files = made_of(base, 30)
+    assert (base.size, extension.ids[0], extension.holes) == (425, 425, 2)
+    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    assert new.runner.token_to_id("<tool>") == 424
+    transformers = pytest.importorskip("transformers")
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    loaded = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert [loaded(line)["input_ids"] for line in LINES[:50]] == new.encode(LINES[:50])
+    assert loaded.convert_tokens_to_ids(["<|im_start|>", "<tool>"]) == [421, 424]
+
+
+def _broken(files: dict[str, bytes], change: Callable[[dict[str, Any]], None]) -> Base:
+    content = json.loads(files["tokenizer.json"])
+    change(content["model"])
+    return base_of("broken", {**files, "tokenizer.json": json.dumps(content).encode()})
+
+
+def test_the_proof_refutes(tiny: tuple[write.Extension, Base, dict[str, bytes]]) -> None:
+    extension, new, files = tiny
+    base, told = extension.base, json.loads(files["extension.json"])
+
+    def laws_of(other: Base, said: Any = told) -> set[str]:
+        return {one.law for one in refuted(base, other, said)}
+
+    def front(model: dict[str, Any]) -> None:
+        model["merges"].insert(0, model["merges"].pop())
+
+    def latin(model: dict[str, Any]) -> None:
+        model["merges"].append(["q", "z"])
+        model["vocab"]["qz"] = 9999
+
+    def swapped(model: dict[str, Any]) -> None:
+        model["vocab"]["a"], model["vocab"]["b"] = model["vocab"]["b"], model["vocab"]["a"]
+
+    assert laws.MERGES in laws_of(_broken(files, front))
+    assert {laws.MERGES, laws.OLD_IDS} <= laws_of(_broken(files, latin))
+    assert laws.OLD_IDS in laws_of(_broken(files, swapped))
+    for token in ("ĠAPI", "Ģê°", "°Ģ", "ê°Ģa", "1ê°Ģ"):
+        other = copy.deepcopy(told)
+        other["pieces"][0]["token"] = token
+        assert laws.SHAPE in laws_of(new, other)
+
+
+def test_no_piece_is_refused_by_the_laws_or_the_user() -> None:
+    from koktok.blocklist import Blocklist
+
+    base = ranked()
+    free = learnt(base, 150)[0].pieces
+    word = max((piece.string.decode(errors="ignore").strip() for piece in free), key=len)
+    pieces = learnt(base, 150, blocked=Blocklist([word]))[0].pieces
+    assert not any(word.encode() in piece.string for piece in pieces)
+    assert any(word.encode() in piece.string for piece in free)
+    with pytest.raises(
+        VocabSizeError, match=r"50,000 new pieces were wanted, and the text gives only [\d,]+ that save"
+    ):
+        learnt(base, 50_000)
+
+
+@pytest.mark.parametrize("fill", [None, "unused"])
+def test_sentencepiece_bpe(tmp_path: Path, fill: str | None) -> None:
+    import sentencepiece
+
+    base = open_base(sentencepiece_model(tmp_path, "bpe"))
+    assert base.kind == "chars"
+    add = 20 if fill else 150
+    extension, new, files = made_of(base, add, fill)
+    assert any(len(piece.string.decode().strip("▁")) == 1 for piece in extension.pieces) or fill
+    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    assert all(said.holds for said in laws.on_text(base, new, [*LINES, *ENGLISH]))
+    library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
+    old = sentencepiece.SentencePieceProcessor(model_proto=base.files["tokenizer.model"])
+    agreed = [line for line in LINES if old.encode(line) == base.encode([line])[0]]
+    assert len(agreed) > 0.95 * len(LINES)
+    assert [library.encode(line) for line in agreed] == new.encode(agreed)
+
+
+def test_scores_of_32_bits_stay_apart(tmp_path: Path) -> None:
+    """The last pieces of Mistral's vocabulary have -10⁹, where the next lower number is 64 away."""
+    import sentencepiece
+
+    file = Path(sentencepiece_model(tmp_path, "bpe"))
+    proto = ModelProto(file.read_bytes())
+    min(proto.pieces, key=lambda row: row.score).score = -1e9
+    file.write_bytes(proto.serialized())
+    base = open_base(str(file))
+    extension, new, files = made_of(base, 150)
+    proto = ModelProto(files["tokenizer.model"])
+    scores = [proto.pieces[i].score for i in extension.ids]
+    assert all(later < before for before, later in pairwise([-1e9, *scores]))
+    library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
+    old = sentencepiece.SentencePieceProcessor(model_proto=file.read_bytes())
+    agreed = [line for line in LINES if old.encode(line) == base.encode([line])[0]]
+    assert len(agreed) > 0.9 * len(LINES)
+    assert [library.encode(line) for line in agreed] == new.encode(agreed)
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+def test_unigram(tmp_path: Path, fallback: bool) -> None:
+    import sentencepiece
+
+    base = open_base(sentencepiece_model(tmp_path, "unigram", fallback=fallback))
+    assert base.kind == "unigram"
+    _, new, files = made_of(base, 60)
+    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    said = list(laws.on_text(base, new, [*LINES, *ENGLISH, "ſ ﬁ 你"]))
+    assert all(one.holds for one in said if one.law == laws.UNCHANGED)
+    assert sum(not one.holds for one in said) <= len(LINES) // 100
+    before, after = base.encode(LINES), new.encode(LINES)
+    if fallback:
+        assert sum(map(len, after)) < 0.95 * sum(map(len, before))
+    else:  # what was lost is found: that takes tokens
+        assert sum(row.count(base.unknown) for row in after) < 0.9 * sum(row.count(base.unknown) for row in before)
+    library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
+    rows = new.encode(LINES)
+    assert sum(library.encode(line) == row for line, row in zip(LINES, rows, strict=True)) > 0.98 * len(LINES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["llama3", "qwen2", "sentencepiece"])
+def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
+    from llama_cpp import llama_cpp_ids
+
+    from koktok.foreign import ImportedTokenizer, gguf_table, import_tokenizer
+    from koktok.formats import gguf
+
+    spm = kind == "sentencepiece"
+    reference = sentencepiece_model(tmp_path, "bpe") if spm else saved(byte_level(kind), tmp_path / "base")
+    base = open_base(reference)
+    _, new, files = made_of(base, 150)
+    name = "tokenizer.model" if spm else "tokenizer.json"
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / name).write_bytes(files[name])
+    lines = [line.strip() for line in (*LINES, *ENGLISH)]
+
+    def cut(file: str, out: str) -> list[list[int]]:
+        opened = import_tokenizer(file)
+        assert isinstance(opened, ImportedTokenizer)
+        return llama_cpp_ids(gguf.write(gguf_table(opened), tmp_path / out, name="it"), lines)
+
+    before, after = cut(reference, "old.gguf"), cut(str(tmp_path / "new" / name), "new.gguf")
+    alike = [k for k, row in enumerate(base.encode(lines)) if before[k] == row]
+    assert len(alike) > 0.95 * len(lines)
+    assert [after[k] for k in alike] == [new.encode(lines)[k] for k in alike]
+
+
+# ── bad input ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_bases_that_cannot_be_extended(tmp_path: Path) -> None:
+    def refused(made: tokenizers.Tokenizer, message: str) -> None:
+        with pytest.raises(ArtifactError, match=message):
+            open_base(saved(made, tmp_path / "bad"))
+
+    chars = tokenizers.Tokenizer(models.BPE({"a": 0, "<unk>": 1}, [], unk_token="<unk>"))
+    refused(chars, "without bytes to fall back on")
+    node = json.loads(chars.to_str())
+    del node["model"]["type"]  # as older versions of the library wrote it
+    (tmp_path / "tokenizer.json").write_text(json.dumps(node))
+    with pytest.raises(ArtifactError, match="without bytes to fall back on"):
+        open_base(str(tmp_path / "tokenizer.json"))
+    refused(tokenizers.Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")), "is a WordPiece model")
+    apart = byte_level()
+    apart.normalizer = tokenizers.normalizers.NFD()
+    refused(apart, "takes syllables apart")
+    single = byte_level()
+    single.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex("[가-힣]"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    refused(single, "cuts between any two syllables")
+    lower = byte_level()
+    lower.normalizer = tokenizers.normalizers.Lowercase()
+    assert "lower-cases" in open_base(saved(lower, tmp_path / "lower")).notes[0]
+
+
+def test_no_hangul_no_sizes_no_slots(tmp_path: Path) -> None:
+    base = ranked()
+    with pytest.raises(InputError, match="no Hangul in the text"):
+        prepare(base, read(["only English here"], holdout=0), Whitespace())
+    with pytest.raises(UsageError, match="sizes from 1 to 5"):
+        learnt(base, 5, sizes=(9,))
+    with pytest.raises(UsageError, match="keeps no ids free"):
+        write.slots_of(base, "reserved")
+    slots = tmp_path / "slots.txt"
+    slots.write_text("<|pad|>\n<nothing>\n")
+    with pytest.raises(UsageError, match=r"`<nothing>` of .* is no token"):
+        write.slots_of(base, str(slots))
+    slots.write_text("0\n1\n")
+    with pytest.raises(ArtifactError, match="in tiktoken an id is a rank"):
+        write.extended(base, learnt(base, 2)[0], 2, fill=str(slots))
+    with pytest.raises(ArtifactError, match=r"extension\.json` cannot be read"):
+        write.read_extension(tmp_path)
+
+
+def test_the_verb_and_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = saved(byte_level(), tmp_path / "base")
+    out = tmp_path / "out"
+    words = ["extend", base, *map(str, sorted(MINI.glob("*.txt"))), "--frontier", "20,60", "-o", str(out)]
+    app(words, standalone_mode=False)
+    shown = capsys.readouterr()
+    assert "+60" in shown.out
+    assert "facts of law 13 proven" in shown.err
+    told = write.read_extension(out)
+    assert [len(told["pieces"]), told["frontier"][1]["size"]] == [60, 20]
+    assert "bits per byte" in (out / "README.md").read_text(encoding="utf-8")
+    first = {file.name: file.read_bytes() for file in out.iterdir()}
+    app([*words, "-q"], standalone_mode=False)
+    assert first == {file.name: file.read_bytes() for file in out.iterdir()}
+    (out / "tokenizer.json").write_text("mine")
+    with pytest.raises(UsageError, match="was not written by koktok"):
+        app([*words, "-q"], standalone_mode=False)
+
+
+def test_verify_proves_a_folder_and_refutes_a_harmed_one(tmp_path: Path) -> None:
+    from koktok.verification import verify
+
+    _, _, files = made_of(ranked(), 60)
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    report = verify(tmp_path, LINES[:200], strings=2_000)
+    assert report.passed
+    looked = {finding.check: finding.looked for finding in report.findings}
+    assert looked["ids: tiktoken"] >= 2_000
+    assert looked[laws.UNCHANGED] >= 4_000  # random text, and bytes that need be none
+    content = json.loads(files["tokenizer.json"])
+    content["model"]["merges"].append(["t", "h"])
+    content["model"]["vocab"].setdefault("th", 9999)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    failed = {finding.check for finding in verify(tmp_path, LINES[:20]).findings if finding.outcome == "fail"}
+    assert laws.MERGES in failed
+    base = ranked()
+    plain, harmed = (
+        {said.law for said in laws.on_bytes(base, one, [b"th", b"\xff\xea", "가".encode()]) if not said.holds}
+        for one in (
+            base_of("", {"tokenizer.json": files["tokenizer.json"]}),
+            base_of("", {"tokenizer.json": json.dumps(content)}),
+        )
+    )
+    assert not plain
+    assert harmed == {laws.UNCHANGED}
+    (tmp_path / "extension.json").write_text("{}")
+    assert not verify(tmp_path).passed
+    Tokenizer(Recipe(), Vocab.unigram({"가": -1.0})).save(tmp_path / "plain")
+    with pytest.raises(UsageError, match="for extensions"):
+        verify(tmp_path / "plain", strings=1)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_koktoks_own_vocabularies_can_be_extended(tmp_path: Path, kind: str) -> None:
+    chars = sorted({char for line in LINES[:100] for char in line})
+    recipe = Recipe().changed(train={"model": kind})
+    specials = recipe.special_tokens
+    made = (
+        Vocab.bpe(chars, [], specials=specials)
+        if kind == "bpe"
+        else Vocab.unigram(dict.fromkeys(chars, -5.0), specials=specials)
+    )
+    base = open_base(str(Tokenizer(recipe, made).save(tmp_path / "ours")))
+    _, new, files = made_of(base, 40)
+    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    assert all(said.holds for said in laws.on_text(base, new, [*LINES[:300], *ENGLISH]))
+    assert sum(map(len, new.encode(LINES))) < 0.97 * sum(map(len, base.encode(LINES)))
+
+
+def test_from_python_by_paths(tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    saved(byte_level(), base)
+    made = koktok.extend(base, MINI / "news.txt", tmp_path / "new", add=24, segmenter="whitespace", cache=False)
+    new, old = koktok.load(made.folder), koktok.load(base)
+    assert new.vocab_size == old.vocab_size + 24
+    assert new.encode("The quick brown fox.").ids == old.encode("The quick brown fox.").ids
+    with pytest.raises(InputError, match="is the name of a file"):
+        koktok.extend(base, [str(MINI / "news.txt")], tmp_path / "other", add=24)

@@ -1,0 +1,368 @@
+"""Rows of embeddings for new ids: against the definitions, in every layout of a model, and in PyTorch where it is installed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_bases import LINES, byte_level, saved, sentencepiece_model
+
+import koktok
+from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.extension import embeddings
+from koktok.extension.base_tokenizer import open_base
+from koktok.extension.embeddings import apply_extension, npz, weights_of
+from koktok.extension.extension_files import EXTENSION, read_extension
+
+NUMPY = {"F32": "<f4", "F16": "<f2"}
+PIECES = [
+    {"id": 12, "token": "a", "base": [3, 4], "lengths": [1.0, 2.0]},
+    {"id": 13, "token": "b", "base": [5, 6, 7], "lengths": [0.333, 0.667, 3.0]},
+    {"id": 14, "token": "c", "base": [3, 3, 9, 1], "lengths": [1.0, 1.0, 1.0, 1.0]},
+]
+
+
+def extension(folder: Path, *, base_size: int = 12, pieces: Any = PIECES, mode: str = "append") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    told = {
+        "format": 1,
+        "base": {"name": "tiny", "size": base_size, "sha256": "0" * 64, "hangul": [3, 4, 9]},
+        "mode": mode,
+        "size": max(base_size, *(row["id"] + 1 for row in pieces)),
+        "pieces": pieces,
+    }
+    (folder / EXTENSION).write_text(json.dumps(told))
+    (folder / "tokenizer.json").write_text("{}")
+    return folder
+
+
+def bits(array: np.ndarray, dtype: str) -> bytes:
+    if dtype == "BF16":
+        return (array.astype("<f4").view("<u4") >> 16).astype("<u2").tobytes()
+    return array.astype(NUMPY[dtype]).tobytes()
+
+
+def write_tensors(file: Path, tensors: dict[str, np.ndarray], dtype: str = "F32") -> None:
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    data = b""
+    for name, array in tensors.items():
+        blob = bits(array, dtype)
+        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [len(data), len(data) + len(blob)]}
+        data += blob
+    head = json.dumps(header).encode()
+    file.write_bytes(len(head).to_bytes(8, "little") + head + data)
+
+
+def read_tensors(file: Path) -> dict[str, np.ndarray]:
+    raw = file.read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8 : 8 + length])
+    found = {}
+    for name, row in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = row["data_offsets"]
+        part = raw[8 + length + begin : 8 + length + end]
+        if row["dtype"] == "BF16":
+            array = (np.frombuffer(part, "<u2").astype("<u4") << 16).view("<f4")
+        else:
+            array = np.frombuffer(part, NUMPY[row["dtype"]])
+        found[name] = array.reshape(row["shape"])
+    return found
+
+
+def matrix(rows: int, seed: int, width: int = 8) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(rows, width)).astype(np.float32)
+
+
+def model(folder: Path, tensors: dict[str, np.ndarray], *, dtype: str = "F32", shards: int = 1, **config: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 12, **config}))
+    (folder / "generation_config.json").write_text('{"eos_token_id": 1}')
+    (folder / "tokenizer.json").write_text("old")
+    if shards == 1:
+        write_tensors(folder / "model.safetensors", tensors, dtype)
+        return folder
+    names = [f"model-{i + 1:05}-of-{shards:05}.safetensors" for i in range(shards)]
+    where = {name: names[i % shards] for i, name in enumerate(tensors)}
+    for shard in names:
+        write_tensors(folder / shard, {name: array for name, array in tensors.items() if where[name] == shard}, dtype)
+    index = {"metadata": {"total_size": 0}, "weight_map": where}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    return folder
+
+
+def reference(old: np.ndarray, method: str, side: str, *, scaled: bool = False) -> np.ndarray:
+    """The definitions, row by row."""
+    rows = []
+    for piece in PIECES:
+        parts = old[piece["base"]].astype(np.float64)
+        if method == "eeve" and side == "output":
+            row = parts[0]
+        elif method == "weighted" and side == "output":
+            row = np.average(parts, axis=0, weights=piece["lengths"])
+        else:
+            row = parts.mean(axis=0)
+        if scaled:
+            row = row / np.linalg.norm(row) * np.median(np.linalg.norm(old[[3, 4, 9]].astype(np.float64), axis=1))
+        rows.append(row)
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("method", list(embeddings.METHODS))
+@pytest.mark.parametrize(("dtype", "exact"), [("F32", 1e-6), ("F16", 2e-3), ("BF16", 1.6e-2)])
+@pytest.mark.parametrize("shards", [1, 3])
+def test_rows_are_what_their_definition_says(
+    tmp_path: Path, method: str, dtype: str, exact: float, shards: int
+) -> None:
+    tensors = {
+        "model.embed_tokens.weight": matrix(12, 1),
+        "model.layers.0.mlp.weight": matrix(5, 2),
+        "lm_head.weight": matrix(12, 3),
+    }
+    place = model(tmp_path / "model", tensors, dtype=dtype, shards=shards, tie_word_embeddings=False)
+    notes = apply_extension(extension(tmp_path / "ext"), place, tmp_path / "out", method=method)
+    assert "rows: 12 before, 15 now" in notes
+    files = sorted((tmp_path / "out").glob("*.safetensors"))
+    assert [file.name for file in files] == [file.name for file in sorted(place.glob("*.safetensors"))]
+    found = {name: array for file in files for name, array in read_tensors(file).items()}
+    stored = {name: array for file in sorted(place.glob("*.safetensors")) for name, array in read_tensors(file).items()}
+    assert np.array_equal(found["model.layers.0.mlp.weight"], stored["model.layers.0.mlp.weight"])
+    for name, side in (("model.embed_tokens.weight", "input"), ("lm_head.weight", "output")):
+        assert np.array_equal(found[name][:12], stored[name])
+        wanted = reference(stored[name], method, side, scaled=method == "weighted" and side == "input")
+        assert np.allclose(found[name][12:], wanted, rtol=exact, atol=exact)
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["vocab_size"] == 15
+    assert (tmp_path / "out" / "tokenizer.json").read_text() == "{}"
+    if shards > 1:
+        index = json.loads((tmp_path / "out" / "model.safetensors.index.json").read_text())
+        assert index["metadata"]["total_size"] == sum(bits(a, dtype).__len__() for a in found.values())
+
+
+def test_padded_and_tied_and_filled(tmp_path: Path) -> None:
+    old = matrix(20, 4)
+    place = model(tmp_path / "padded", {"transformer.wte.weight": old}, model_type="gpt2", vocab_size=20)
+    notes = apply_extension(extension(tmp_path / "ext"), place, tmp_path / "out1", method="weighted")
+    found = read_tensors(tmp_path / "out1" / "model.safetensors")["transformer.wte.weight"]
+    assert found.shape == (20, 8)
+    assert np.allclose(found[12:15], reference(old, "mean", "input"), atol=1e-6)
+    assert np.array_equal(np.delete(found, [12, 13, 14], 0), np.delete(old, [12, 13, 14], 0))
+    assert any("8 rows without a token" in note for note in notes)
+    assert any("one matrix" in note for note in notes)
+    filled = [{**row, "id": i} for row, i in zip(PIECES, (2, 8, 10), strict=True)]
+    small = model(tmp_path / "small", {"model.embed_tokens.weight": old[:12]}, tie_word_embeddings=True)
+    apply_extension(extension(tmp_path / "fill", pieces=filled, mode="fill"), small, tmp_path / "out2")
+    found = read_tensors(tmp_path / "out2" / "model.safetensors")["model.embed_tokens.weight"]
+    assert found.shape == (12, 8)
+    assert np.allclose(found[[2, 8, 10]], reference(old, "mean", "input"), atol=1e-6)
+    apply_extension(extension(tmp_path / "ext"), small, tmp_path / "out3", pad_to=16)
+    found = read_tensors(tmp_path / "out3" / "model.safetensors")["model.embed_tokens.weight"]
+    assert np.allclose(found[15], old[:12].mean(axis=0), atol=1e-6)
+
+
+def test_weights_for_those_who_write_rows_themselves(tmp_path: Path) -> None:
+    told = json.loads((extension(tmp_path) / EXTENSION).read_text())
+    (tmp_path / "init.npz").write_bytes(npz(told, "weighted"))
+    held = np.load(tmp_path / "init.npz")
+    assert held["ids"].tolist() == [12, 13, 14]
+    dense = np.zeros((3, 12))
+    for k in range(3):
+        part = slice(held["output_start"][k], held["output_start"][k + 1])
+        np.add.at(dense[k], held["output_rows"][part], held["output_weight"][part])
+    old = matrix(12, 5)
+    assert np.allclose(dense @ old, reference(old, "weighted", "output"), atol=1e-6)
+    assert npz(told, "weighted") == npz(told, "weighted")
+    with pytest.raises(UsageError, match="`--init best` is not known"):
+        weights_of(told, "best")
+
+
+def test_models_that_cannot_be_extended(tmp_path: Path) -> None:
+    ext = extension(tmp_path / "ext")
+    good = {"model.embed_tokens.weight": matrix(12, 1), "lm_head.weight": matrix(12, 2)}
+
+    def refused(place: Path, message: str) -> None:
+        with pytest.raises(ArtifactError, match=message):
+            apply_extension(ext, place, tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+        assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".") and list(entry.glob("new*"))]
+
+    small = {name: array[:11] for name, array in good.items()}
+    refused(model(tmp_path / "a", small), r"have 11 rows, and the base's vocabulary has ids up to 11")
+    refused(model(tmp_path / "b", {"x.weight": matrix(12, 1)}), "no tensor of")
+    lost = model(tmp_path / "c", good, shards=2)
+    (lost / "model-00002-of-00002.safetensors").unlink()
+    refused(lost, "shard .*00002-of-00002.* is missing")
+    short = model(tmp_path / "d", good)
+    data = (short / "model.safetensors").read_bytes()
+    (short / "model.safetensors").write_bytes(data[:-10])
+    refused(short, "cut short")
+    (short / "model.safetensors").write_bytes(b"\xff" * 40)
+    refused(short, "no safetensors file")
+    (short / "model.safetensors").unlink()
+    refused(short, "holds no model.safetensors")
+    refused(tmp_path / "nothing", "config.json` cannot be read")
+    odd = model(tmp_path / "e", {**good, "model.embed_tokens_per_layer.weight": matrix(12, 3)})
+    refused(odd, "embed_tokens_per_layer.weight` has a row for each id")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "file").write_text("")
+    with pytest.raises(UsageError, match="is not empty"):
+        apply_extension(ext, model(tmp_path / "f", good), tmp_path / "theirs")
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = model(tmp_path / "model", {"model.embed_tokens.weight": matrix(12, 1), "lm_head.weight": matrix(12, 2)})
+
+    def full(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(embeddings, "_rows", full)
+    with pytest.raises(InputError, match="No space left"):
+        apply_extension(extension(tmp_path / "ext"), place, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+KINDS = {
+    "LlamaForCausalLM": ("LlamaConfig", {"tie_word_embeddings": False}),
+    "Qwen2ForCausalLM": ("Qwen2Config", {"tie_word_embeddings": True}),
+    "Qwen3ForCausalLM": ("Qwen3Config", {"head_dim": 8, "tie_word_embeddings": False}),
+    "MistralForCausalLM": ("MistralConfig", {"head_dim": 8}),
+    "GemmaForCausalLM": ("GemmaConfig", {"head_dim": 8}),
+    "Gemma3ForCausalLM": ("Gemma3TextConfig", {"head_dim": 8}),
+    "GPT2LMHeadModel": ("GPT2Config", {}),
+}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_model_says_of_old_ids_what_it_said(tmp_path: Path, kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    name, more = KINDS[kind]
+    if kind == "GPT2LMHeadModel":
+        sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32}
+    else:
+        sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
+        sizes["intermediate_size"] = 32
+    torch.manual_seed(0)
+    config = getattr(transformers, name)(vocab_size=12, **sizes, **more)
+    before = getattr(transformers, kind)(config).eval()
+    before.save_pretrained(tmp_path / "model", max_shard_size="5KB")
+    apply_extension(extension(tmp_path / "ext"), tmp_path / "model", tmp_path / "out", method="eeve", pad_to=16)
+    after = getattr(transformers, kind).from_pretrained(tmp_path / "out").eval()
+    assert after.get_input_embeddings().weight.shape[0] == after.config.vocab_size == 16
+    ids = torch.tensor([[0, 3, 5, 11, 7, 2]])
+    with torch.no_grad():
+        old, new = (m(ids, output_hidden_states=True) for m in (before, after))
+    for a, b in zip(old.hidden_states, new.hidden_states, strict=True):
+        assert torch.equal(a, b)
+    assert torch.allclose(old.logits, new.logits[..., :12], atol=1e-6)
+    parts = before.get_input_embeddings().weight[torch.tensor(PIECES[1]["base"])]
+    assert torch.allclose(after.get_input_embeddings().weight[13], parts.mean(dim=0), atol=1e-6)
+    if kind == "LlamaForCausalLM":
+        assert torch.equal(after.lm_head.weight[13], before.lm_head.weight[5])
+
+
+LANGUAGES = ("The quick brown fox jumps.", "def f(x): return x", "你好, 世界 😀", "3.14 % of <|x|>")
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "fill", "shard", "pad", "method"),
+    [
+        ("MistralForCausalLM", "float32", None, "100KB", 64, "weighted"),
+        ("MistralForCausalLM", "bfloat16", None, "5GB", 1, "eeve"),
+        ("GemmaForCausalLM", "float32", "unused", "50KB", 1, "weighted"),
+        ("GemmaForCausalLM", "bfloat16", None, "50KB", 64, "eeve"),
+        ("LlamaForCausalLM", "float16", "reserved", "5GB", 1, "weighted"),
+        ("Qwen3ForCausalLM", "float32", None, "50KB", 1, "eeve"),
+        ("GptOssForCausalLM", "bfloat16", "reserved", "5GB", 1, "weighted"),
+    ],
+)
+def test_a_tokenizer_and_its_model_from_end_to_end(
+    tmp_path: Path, kind: str, dtype: str, fill: str | None, shard: str, pad: int, method: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    if kind in ("MistralForCausalLM", "GemmaForCausalLM"):
+        base = sentencepiece_model(tmp_path, "bpe")
+    else:
+        names = tuple(f"<|reserved_special_token_{i}|>" for i in range(30))
+        base = saved(
+            byte_level("qwen2" if kind.startswith("Qwen") else "llama3", specials=("<|end|>", *names)), tmp_path / "b"
+        )
+    opened = open_base(base)
+    name, more = KINDS.get(kind, ("GptOssConfig", {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1}))
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
+    sizes |= {"intermediate_size": 32, "vocab_size": opened.size + (7 if kind.startswith("Qwen") else 0)}
+    torch.manual_seed(0)
+    kept = {"dtype": getattr(torch, dtype)}
+    config = getattr(transformers, name)(**sizes, **more, pad_token_id=None, bos_token_id=None, eos_token_id=None)
+    old = getattr(transformers, kind)(config).to(**kept).eval()
+    old.save_pretrained(tmp_path / "model", max_shard_size=shard)
+    old = getattr(transformers, kind).from_pretrained(tmp_path / "model", **kept).eval()
+    koktok.extend(
+        opened,
+        LINES,
+        tmp_path / "ext",
+        add=20 if fill else 50,
+        fill=fill,
+        segmenter="whitespace",
+        cache=False,
+        holdout=0.0,
+    )
+    apply_extension(tmp_path / "ext", tmp_path / "model", tmp_path / "new", method=method, pad_to=pad)
+    new = getattr(transformers, kind).from_pretrained(tmp_path / "new", **kept).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "new")
+    for text in LANGUAGES:
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        assert ids == opened.encode([text])[0]
+        with torch.no_grad():
+            before, after = (m(torch.tensor([ids]), output_hidden_states=True) for m in (old, new))
+        assert all(torch.equal(a, b) for a, b in zip(before.hidden_states, after.hidden_states, strict=True))
+        taken = [row["id"] for row in read_extension(tmp_path / "ext")["pieces"]]
+        rest = [i for i in range(opened.size) if i not in taken]
+        assert torch.allclose(before.logits[..., rest].float(), after.logits[..., rest].float(), atol=1e-6, rtol=1e-5)
+    # The rows, by PyTorch.
+    told = read_extension(tmp_path / "ext")
+    tied = config.tie_word_embeddings
+    exact = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
+    rows, made = old.get_input_embeddings().weight.float(), new.get_input_embeddings().weight.float()
+    heads, made_heads = old.get_output_embeddings().weight.float(), new.get_output_embeddings().weight.float()
+    norm = rows[told["base"]["hangul"]].norm(dim=1).quantile(0.5)
+    for row in told["pieces"]:
+        wanted = rows[row["base"]].mean(dim=0)
+        if method == "weighted" and not tied:
+            wanted = wanted * norm / wanted.norm()
+        assert torch.allclose(made[row["id"]], wanted, atol=exact, rtol=exact)
+        if not tied:
+            share = torch.tensor(row["lengths"])
+            parts = heads[row["base"]]
+            wanted = parts[0] if method == "eeve" else (parts * (share / share.sum())[:, None]).sum(dim=0)
+            assert torch.allclose(made_heads[row["id"]], wanted, atol=exact, rtol=exact)
+    assert (new.config.vocab_size == old.config.vocab_size) == bool(fill)
+
+
+def test_a_kill_while_writing_leaves_nothing_and_the_next_run_succeeds(tmp_path: Path) -> None:
+    place = model(tmp_path / "model", {"model.embed_tokens.weight": matrix(12, 1), "lm_head.weight": matrix(12, 2)})
+    ext, out = extension(tmp_path / "ext"), tmp_path / "out"
+    code = (
+        "import os, signal, sys\n"
+        "from koktok.extension import embeddings as e\n"
+        "rows = e._rows\n"
+        "def killed(*given):\n"
+        "    yield from rows(*given)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "e._rows = killed\n"
+        "e.apply_extension(*sys.argv[1:])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(ext), str(place), str(out)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not out.exists()
+    apply_extension(ext, place, out)
+    assert read_tensors(out / "model.safetensors")["lm_head.weight"].shape == (15, 8)
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []

@@ -1,0 +1,336 @@
+"""The BPE trainer: parity with Hugging Face and SentencePiece, stages, determinism, errors."""
+
+import gzip
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+from koktok.errors import UsageError, VocabSizeError
+from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.sentencepiece_model import ModelProto
+from koktok.tokenizer.bpe_model import BpeModel
+from koktok.training.bpe import Stage, curriculum, train_bpe
+from koktok.vocab import BYTE_CHARS, Vocab
+
+
+def counts_of(words: dict[str, int]) -> SegmentedCounts:
+    return SegmentedCounts.from_items((word, (), n) for word, n in words.items())
+
+
+def hf_merges(words: dict[str, int], merges: int, *, max_length: int | None = None) -> list[tuple[str, str]]:
+    """Merges of Hugging Face's trainer on exactly these words."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("\n", "removed")
+    size = len({char for word in words for char in word}) + merges
+    extra = {} if max_length is None else {"max_token_length": max_length + 1}  # Hugging Face asks for "less than"
+    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, **extra)
+    tokenizer.train_from_iterator(("\n".join([word] * n) for word, n in words.items()), trainer)
+    return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
+
+
+def spm_pieces(words: dict[str, int], merges: int, max_length: int = 16) -> list[str]:
+    """Merged pieces of SentencePiece's trainer on exactly these words, ▁ spelled as a space."""
+    model = io.BytesIO()
+    lines = "".join(f"{word}\t{n}\n" for word, n in words.items())
+    size = len({char for word in words for char in word}) + merges + 1
+    path = Path(os.environ["KOKTOK_TMP"]) / "words.tsv"
+    path.write_text(lines, encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(path),
+        input_format="tsv",
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=size,
+        character_coverage=1.0,
+        max_sentencepiece_length=max_length,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=False,
+        split_by_unicode_script=False,
+        split_by_number=False,
+        unk_id=0,
+        bos_id=-1,
+        eos_id=-1,
+        pad_id=-1,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    proto = ModelProto(model.getvalue())
+    return [row.piece.replace("▁", " ") for row in proto.pieces[1:] if len(row.piece) > 1]
+
+
+@pytest.fixture(autouse=True)
+def _scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOKTOK_TMP", str(tmp_path))
+
+
+def real_words(folder: Path, lines: int) -> dict[str, int]:
+    """Whitespace words of real text with their leading space; none holds ▁, none is longer than SentencePiece reads."""
+    found: Counter[str] = Counter()
+    for name in ("petitions.txt.gz", "reviews_movie_nsmc.txt.gz"):
+        with gzip.open(folder / name, "rt", encoding="utf-8") as file:
+            for _, line in zip(range(lines), file, strict=False):
+                found.update(" " + word for word in line.split() if "▁" not in word)
+    return dict(found)
+
+
+def train(words: dict[str, int], merges: int, **options: object) -> list[tuple[str, str]]:
+    counts = counts_of(words)
+    size = 256 + len({char for word in words for char in word}) + merges
+    return list(train_bpe(counts, vocab_size=size, allow_fewer=True, **{"min_count": 1, **options}).merges)
+
+
+def naive(words: dict[str, int], merges: int) -> list[tuple[str, str]]:
+    """Count everything anew for every merge; ties by the pair."""
+    rows = [(list(word), n) for word, n in words.items()]
+    made: list[tuple[str, str]] = []
+    while len(made) < merges:
+        pairs: Counter[tuple[str, str]] = Counter()
+        for parts, n in rows:
+            for pair in pairwise(parts):
+                pairs[pair] += n
+        if not pairs:
+            break
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        made.append(best)
+        for parts, _ in rows:
+            i = 0
+            while i < len(parts) - 1:
+                if (parts[i], parts[i + 1]) == best:
+                    parts[i : i + 2] = [parts[i] + parts[i + 1]]
+                i += 1
+    return made
+
+
+tables = st.dictionaries(st.text("가나ㅋ ", min_size=1, max_size=8), st.integers(1, 6), min_size=1, max_size=12)
+laugh = st.dictionaries(st.integers(1, 30).map(lambda n: "ㅋ" * n), st.integers(1, 5), min_size=1, max_size=6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables | laugh, st.integers(0, 30))
+def test_equal_to_counting_everything_anew(words: dict[str, int], merges: int) -> None:
+    assert train(words, merges, max_length=99) == naive(words, merges)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables | laugh, st.integers(0, 30))
+def test_ties_hf_gives_hugging_faces_merges(words: dict[str, int], merges: int) -> None:
+    assert train(words, merges, ties="hf", max_length=99) == hf_merges(words, merges)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables | laugh, st.integers(0, 30), st.integers(2, 6))
+def test_ties_hf_with_a_longest_piece(words: dict[str, int], merges: int, longest: int) -> None:
+    assert train(words, merges, ties="hf", max_length=longest) == hf_merges(words, merges, max_length=longest)
+
+
+spm_tables = st.dictionaries(
+    st.text("가나ㅋa", min_size=1, max_size=8).map(lambda word: " " + word), st.integers(1, 6), min_size=1, max_size=12
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(spm_tables, st.integers(1, 10))
+def test_ties_spm_gives_sentencepieces_pieces(words: dict[str, int], merges: int) -> None:
+    made = ["".join(pair) for pair in train(words, merges, ties="spm")]
+    assert made == spm_pieces(words, merges)[: len(made)]
+
+
+@pytest.mark.parametrize("lines", [300, pytest.param(6000, marks=pytest.mark.slow)])
+def test_parity_on_real_text(shared_text: Path, lines: int) -> None:
+    words = real_words(shared_text, lines)
+    merges = 2000 if lines < 1000 else 20_000
+    assert train(words, merges, ties="hf", max_length=99) == hf_merges(words, merges)
+    short = {word: n for word, n in words.items() if len(word) < 1000}
+    made = ["".join(pair) for pair in train(short, merges, ties="spm")]
+    assert len(made) == merges
+    assert made == spm_pieces(short, merges)
+
+
+@pytest.mark.parametrize("lines", [300])
+def test_parity_on_real_text_with_bytes(shared_text: Path, lines: int) -> None:
+    words = real_words(shared_text, lines)
+    spelled = {"".join(BYTE_CHARS[byte] for byte in word.encode()): n for word, n in words.items()}
+    result = train_bpe(
+        counts_of(words), vocab_size=256 + 2000, alphabet="bytes", ties="hf", min_count=1, max_length=999
+    )
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("\n", "removed")
+    trainer = trainers.BpeTrainer(vocab_size=2256, show_progress=False, initial_alphabet=list(BYTE_CHARS))
+    tokenizer.train_from_iterator(("\n".join([word] * n) for word, n in spelled.items()), trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    assert result.merges == tuple(tuple(pair) for pair in model["merges"])
+    assert result.vocab.ids == model["vocab"]
+    assert result.vocab.kind == "bpe-bytes"
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables | laugh, st.sampled_from(["pair", "hf", "spm"]), st.randoms(use_true_random=False))
+def test_run_time_makes_the_last_state_of_the_training(words: dict[str, int], ties: str, rng: random.Random) -> None:
+    cut = SegmentedCounts.from_items(
+        (word, [Cut(i) for i in range(1, len(word)) if rng.random() < 0.3], n) for word, n in words.items()
+    )
+    for stages in (curriculum(0.0), curriculum(0.5)):
+        result = train_bpe(
+            cut, vocab_size=256 + 4 + 12, characters="가나ㅋ ", stages=stages, ties=ties, min_count=1, allow_fewer=True
+        )
+        model = BpeModel(result.vocab)
+        assert result.log[-1]["tokens"] == sum(n * len(model.encode(word)[0]) for word, n in words.items())
+        assert len(set(result.vocab.pieces)) == len(result.vocab.pieces)
+        for word in words:
+            encoded = [result.vocab.tokens[i] for i in model.encode(word)[0]]
+            assert "".join(encoded) == word
+
+
+CUT = SegmentedCounts.from_marked({" 학교|에서": 4, " 집|에서|는": 3, " 학교|는": 3, " 집|은": 2})
+
+
+def merged(result: object) -> list[str]:
+    return ["".join(pair) for pair in result.merges]  # type: ignore[attr-defined]
+
+
+def test_a_stage_inside_morphemes_never_joins_over_a_cut() -> None:
+    one = train_bpe(CUT, vocab_size=999, stages=curriculum(1.0), min_count=1, allow_fewer=True)
+    assert merged(one) == [" 학", " 학교", "에서", " 집"]
+    free = train_bpe(CUT, vocab_size=999, min_count=1, allow_fewer=True)
+    assert " 집에서" in merged(free)
+
+
+def test_what_a_stage_cannot_use_goes_to_the_next() -> None:
+    both = train_bpe(CUT, vocab_size=256 + 8 + 6, stages=curriculum(0.9), min_count=1)
+    assert [record["merges"] for record in both.log] == [4, 2]
+    assert [record["wanted"] for record in both.log] == [5, 2]
+    assert merged(both)[:4] == [" 학", " 학교", "에서", " 집"]
+    assert both.log[0]["parts"] == 5
+    assert (both.log[0]["first_count"], both.log[0]["last_count"]) == (7, 5)
+    assert both.log[1]["parts"] == 4
+
+
+def test_a_stage_swallows_the_kinds_that_it_names() -> None:
+    counts = SegmentedCounts.from_items(
+        [("먹었다", [Cut(1, Kind.EOMI), Cut(2, Kind.EOMI_CHAIN)], 5), ("집에", [Cut(1, Kind.JOSA)], 9)]
+    )
+    stages = (Stage("endings", 1.0, frozenset({Kind.EOMI_CHAIN})),)
+    assert merged(train_bpe(counts, vocab_size=999, stages=stages, allow_fewer=True)) == ["었다"]
+
+
+def test_the_alphabet_can_be_limited_and_a_character_outside_joins_nothing() -> None:
+    words = counts_of({"가뷁나": 9, "가나": 2})
+    result = train_bpe(words, vocab_size=999, characters="가나", required="하", allow_fewer=True)
+    assert result.vocab.pieces == ("가", "나", "하", "가나")
+    assert result.log[0]["last_count"] == 2
+    literal = train_bpe(counts_of({"▁가": 9, "가나": 2}), vocab_size=999, allow_fewer=True)
+    assert literal.vocab.pieces == ("가", "나", "가나")
+
+
+def test_a_refused_piece_is_never_made_but_longer_ways_around_it_are() -> None:
+    words = counts_of({"가나다": 5})
+    result = train_bpe(words, vocab_size=999, crosses=lambda piece: piece == "가나", allow_fewer=True)
+    assert merged(result) == ["나다", "가나다"]
+    assert result.log[0]["refused"] == 1
+    seen: list[str] = []
+    one = counts_of({"가": 5})
+    train_bpe(one, vocab_size=258, alphabet="bytes", crosses=lambda piece: bool(seen.append(piece)), allow_fewer=True)
+    assert seen == ["\ufffd\ufffd", "가"]  # in byte mode a predicate gets text, not GPT-2's spelling
+
+
+@pytest.mark.parametrize("alphabet", ["chars", "bytes"])
+def test_no_piece_spells_a_special_token_or_a_byte(alphabet: str) -> None:
+    words = counts_of({"</s>": 50, "<0x0A>": 40})
+    made = train_bpe(words, vocab_size=999, specials=("</s>",), alphabet=alphabet, allow_fewer=True).vocab.pieces
+    assert "</s>" not in made
+    assert ("<0x0A>" in made) == (alphabet == "bytes")  # there it spells nothing
+
+
+def test_counts_are_64_bit() -> None:
+    words = {"가나": 3_000_000_000, "다라": 2_999_999_999}
+    assert train(words, 2) == [("가", "나"), ("다", "라")]
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"),
+    [
+        # aa and then bb are made first; (aa, aac), (bb, c) and (x, b) stand 5 times each.
+        ("pair", ("aa", "d")),  # the smallest left string
+        ("hf", ("x", "b")),  # the oldest symbols: characters come before pieces
+        ("spm", ("x", "b")),  # the shortest piece
+    ],
+)
+def test_the_tie_rules_on_a_table(ties: str, expected: tuple[str, str]) -> None:
+    words = {"aad": 5, "bbc": 5, "xb": 5, "aa": 9, "bb": 8}
+    assert train(words, 3, ties=ties) == [("a", "a"), ("b", "b"), expected]
+
+
+def test_hf_prefers_old_symbols_where_spm_prefers_short_pieces() -> None:
+    words = {"aaaa": 5, "bbc": 5, "aa": 9, "bb": 8}
+    assert train(words, 3, ties="hf")[2] == ("aa", "aa")
+    assert train(words, 3, ties="spm")[2] == ("bb", "c")
+    assert train(words, 3, ties="pair")[2] == ("aa", "aa")
+
+
+def test_progress_ends_with_all_merges() -> None:
+    seen: list[tuple[int, int]] = []
+    train_bpe(CUT, vocab_size=256 + 8 + 5, min_count=1, on_progress=lambda *step: seen.append(step))
+    assert seen == [(5, 5)]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"ties": "coin"}, UsageError, "ties = 'coin'; wanted 'pair', 'hf' or 'spm'"),
+        ({"alphabet": "emoji"}, UsageError, "alphabet = 'emoji'; wanted 'chars' or 'bytes'"),
+        ({"min_count": 0}, UsageError, "min_count = 0; wanted at least 1"),
+        ({"stages": (Stage("a", 0.5),)}, UsageError, r"the stages have the shares \[0.5\]; wanted a sum of 1"),
+        ({"required": ["가나"]}, UsageError, r"required characters are single characters; got \['가나'\]"),
+        (
+            {"vocab_size": 262},
+            VocabSizeError,
+            "262 ids were wanted, and alphabet, bytes and special tokens alone take 265",
+        ),
+        (
+            {"vocab_size": 999},
+            VocabSizeError,
+            r"999 ids were wanted, and the text gives only 27\d \(pairs that stand 2 times or more, pieces of at most",
+        ),
+    ],
+)
+def test_errors_say_what_came_and_what_was_wanted(options: dict[str, object], error: type, message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        train_bpe(CUT, **{"vocab_size": 270, "specials": ("</s>",), **options})  # type: ignore[arg-type]
+    if error is VocabSizeError:
+        assert "hint: --vocab-size 2" in str(caught.value)
+
+
+def test_no_words_give_the_bare_alphabet() -> None:
+    result = train_bpe(counts_of({}), vocab_size=300, required="가", allow_fewer=True)
+    assert result.vocab == Vocab.bpe("가", [])
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_other_hash_seeds_give_the_same_vocabulary(seed: str) -> None:
+    code = (
+        "from koktok.segment.segmented import SegmentedCounts; from koktok.training.bpe import *\n"
+        "c = SegmentedCounts.from_marked({' 학교|에서': 4, ' 집|에서|는': 3, ' 학교|는': 3, ' 집|은': 2})\n"
+        "print(train_bpe(c, vocab_size=999, stages=curriculum(.5), min_count=1, allow_fewer=True).vocab.digest())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here = train_bpe(CUT, vocab_size=999, stages=curriculum(0.5), min_count=1, allow_fewer=True)
+    assert done.stdout.strip() == here.vocab.digest()

@@ -1,0 +1,305 @@
+"""What a user asks for: targets that are met, pieces that live, and what never becomes a piece."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koktok import Recipe
+from koktok.count import count_words
+from koktok.errors import RecipeError, UsageError
+from koktok.segment import Policy, segment_counts
+from koktok.segment.segmented import SegmentedCounts
+from koktok.text.pretokenize import Pattern
+from koktok.tokenizer.kinds import model_for
+from koktok.training.candidates import CandidatePolicy, mine
+from koktok.training.dispatch import Job
+from koktok.training.lattice import TRUST, decode
+from koktok.training.unigram import PRESETS, train_unigram, train_unigrams
+from koktok.training.unigram_search import Aim, spelling_themselves
+from koktok.vocab import Vocab
+
+SIZES = (2400, 3200)
+
+
+@pytest.fixture(scope="module")
+def text(mini, kiwi) -> SegmentedCounts:
+    """The mini corpus, cut by Kiwi: 6,500 words, so that a target lies between two pieces nowhere."""
+    return segment_counts(count_words(mini), kiwi, Policy.parse("morphemes"))
+
+
+def account(vocab: Vocab, counts: SegmentedCounts, kinds: Collection[str] = TRUST) -> tuple[float, float, set[str]]:
+    """Share of the boundaries that are token borders, weighed by trust; tokens a word; pieces used: by the model itself."""
+    model = model_for(vocab)
+    kept = there = tokens = 0.0
+    used = set()
+    for word, cuts, n in counts.items():
+        ids, spans = model.encode(word)
+        used |= {word[a:b] for a, b in spans}
+        tokens += n * len(ids)
+        for cut in cuts:
+            weight = n * TRUST.get(cut.kind.label, TRUST["rest"]) * (cut.kind.label in kinds)
+            there += weight
+            kept += weight * (cut.offset in {a for a, _ in spans})
+    return kept / there, tokens / counts.total, used
+
+
+# ── targets ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("keep", [0.82, 0.9])
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_asked_for_is_kept(text, size, keep):
+    trained = train_unigram(text, vocab_size=size, keep=keep)
+    dials = trained.log["dials"]
+    kept, tokens, _ = account(trained.vocab, text)
+    assert dials["asked"] == keep
+    assert dials["kept"] == pytest.approx(kept)
+    assert dials["tokens_per_eojeol"] == pytest.approx(tokens)
+    assert dials["met"] == (abs(kept - keep) <= 0.01)
+    assert dials["met"], dials
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_borders_of_grammar_are_a_target_of_their_own(text, size):
+    """Before particles, endings and the copula; chains of them have no part in it."""
+    point = replace(PRESETS["balanced"], grammar=0.92, at_least=False)
+    trained = train_unigrams(text, points=[point], vocab_sizes=[size])["balanced", size]
+    dials = trained.log["dials"]
+    share = account(trained.vocab, text, ("josa", "eomi", "copula"))[0]
+    assert dials["grammar"] == pytest.approx(share)
+    assert share == pytest.approx(0.92, abs=0.01)
+    assert dials["met"]
+    with_chains = account(trained.vocab, text, ("josa", "eomi", "copula", "josa_chain", "eomi_chain"))[0]
+    assert abs(share - with_chains) > 0.005, "the test can tell"
+
+
+@pytest.mark.parametrize(("keep", "grammar", "bound"), [(0.9, 0.5, "keep"), (0.5, 0.92, "grammar")])
+def test_of_two_shares_the_one_that_asks_for_more_is_met(text, keep, grammar, bound):
+    both = replace(PRESETS["balanced"], keep=keep, grammar=grammar, at_least=False)
+    alone = replace(both, **{"keep": None, "grammar": None, bound: getattr(both, bound)})
+    found = [
+        train_unigrams(text, points=[point], vocab_sizes=[SIZES[0]])["balanced", SIZES[0]] for point in (both, alone)
+    ]
+    for trained in found:
+        dials = trained.log["dials"]
+        assert dials["met"]
+        assert dials["kept" if bound == "keep" else "grammar"] == pytest.approx(getattr(both, bound), abs=0.01)
+    assert found[0].vocab == found[1].vocab or bound == "keep"  # there the sums differ in their last digit
+
+
+def test_where_there_is_no_grammar_all_boundaries_are_the_target():
+    """Cuts of analysers that name no kinds."""
+    words = {
+        f" {a}{b}|{c}": 20 for a in "가나다라마바사" for b in "아자차카타파하" for c in ("누리", "구름", "바다", "하늘")
+    }
+    found = [
+        train_unigrams(
+            SegmentedCounts.from_marked(words), points=[replace(PRESETS["balanced"], **target)], vocab_sizes=[320]
+        )["balanced", 320]
+        for target in ({}, {"grammar": None, "keep": PRESETS["balanced"].grammar})
+    ]
+    assert found[0].vocab == found[1].vocab
+    assert found[0].log["dials"]["grammar"] == found[0].log["dials"]["kept"]
+
+
+def test_tokens_can_be_asked_for(text):
+    usual = train_unigram(text, vocab_size=SIZES[0]).log["dials"]["tokens_per_eojeol"]
+    more = train_unigram(text, vocab_size=SIZES[0], tokens=usual + 0.1).log["dials"]
+    assert more["tokens_per_eojeol"] == pytest.approx(usual + 0.1, abs=0.02)
+    twice = train_unigram(text, vocab_size=SIZES[0], tokens=2 * usual + 0.2, eojeols=text.total / 2).log["dials"]
+    assert twice["tokens_per_eojeol"] == pytest.approx(2 * usual + 0.2, abs=0.04)
+
+
+def test_what_cannot_be_had_is_said(text):
+    dials = train_unigram(text, vocab_size=SIZES[0], keep=0.01).log["dials"]
+    assert (dials["met"], dials["wish"], dials["asked"]) == (False, "kept", 0.01)
+    least = train_unigram(text, vocab_size=SIZES[0], nu=0.0).log["dials"]["kept"]
+    assert dials["kept"] == pytest.approx(least, abs=0.05), "the best possible"
+
+
+@pytest.mark.parametrize(("keep", "grammar", "missed"), [(0.2, 0.01, "kept"), (0.01, 0.2, "grammar")])
+def test_of_two_wishes_the_one_that_was_missed_is_named(text, keep, grammar, missed):
+    point = replace(PRESETS["balanced"], keep=keep, grammar=grammar, at_least=False)
+    dials = train_unigrams(text, points=[point], vocab_sizes=[SIZES[0]])["balanced", SIZES[0]].log["dials"]
+    assert (dials["met"], dials["wish"], dials["asked"]) == (False, missed, 0.2)
+
+
+def test_costs_take_the_target_away(text):
+    log = train_unigram(text, vocab_size=SIZES[0], nu=0.4).log
+    assert "asked" not in log["dials"]
+    assert log["dials"]["nu"]["josa"] == 0.4
+    with pytest.raises(UsageError, match="by itself"):
+        train_unigram(text, vocab_size=SIZES[0], nu=0.4, keep=0.8)
+    with pytest.raises(UsageError, match="at a time"):
+        train_unigram(text, vocab_size=SIZES[0], tokens=1.5, keep=0.8)
+    with pytest.raises(UsageError, match="at most 1"):
+        train_unigram(text, vocab_size=SIZES[0], keep=1.5)
+
+
+@pytest.mark.parametrize("size", [2000, *SIZES])
+def test_presets_mean_the_same_at_every_size(text, size):
+    """Law of the presets: the target is met wherever it can be, and more is kept from one to the next."""
+    dials = {name: train_unigram(text, vocab_size=size, preset=name).log["dials"] for name in PRESETS}
+    for name in ("short", "balanced"):
+        assert dials[name]["met"]
+        assert dials[name]["kept"] >= PRESETS[name].keep - 0.01
+        assert dials[name]["nu"]["josa"] >= PRESETS[name].nu["josa"] - 1e-6
+    assert dials["balanced"]["grammar"] >= PRESETS["balanced"].grammar - 0.01
+    for share in ("kept", "grammar"):
+        assert dials["short"][share] <= dials["balanced"][share] <= dials["aligned"][share]
+    assert dials["aligned"]["kept"] > 0.97, "every boundary that a piece can respect, punctuation too"
+
+
+@given(st.floats(0.05, 0.95), st.floats(0.3, 3.0), st.floats(0.2, 5.0))
+def test_an_aim_ends_near_what_is_wanted(want, steep, start):
+    aim, dial, value = Aim(want, near=0.003), start, 0.0
+    for _ in range(40):
+        value = dial**steep / (1 + dial**steep)
+        after = aim.after(dial, value)
+        if after is None:
+            break
+        dial = after
+    at_an_end = dial in (pytest.approx(Aim.LEAST), pytest.approx(Aim.MOST))
+    assert abs(value - want) <= 0.003 or at_an_end
+
+
+def test_an_aim_gives_up_where_nothing_lies_between():
+    aim, dial, trials = Aim(0.5, near=0.003), 1.0, 0
+    while dial is not None and trials < 100:
+        dial, trials = aim.after(dial, float(dial > 1.7)), trials + 1
+    assert trials < 30
+    assert dial is None
+
+
+# ── no dead piece ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("options", [{}, {"preset": "short"}, {"preset": "aligned"}, {"keep": 0.8}, {"nu": 0.6}])
+@pytest.mark.parametrize("size", SIZES)
+def test_every_piece_is_used_by_some_word(text, size, options):
+    """Law 15."""
+    trained = train_unigram(text, vocab_size=size, **options)
+    assert trained.vocab.size == size
+    _, _, used = account(trained.vocab, text)
+    dead = [piece for piece in trained.vocab.pieces if len(piece) > 1 and piece not in used]
+    assert not dead
+    assert trained.log["dead_pieces_replaced"] >= 0
+
+
+def test_where_no_piece_saves_anything_what_costs_least_lives():
+    """Law 15: every boundary is kept with fewer pieces, and still each piece is one that some word needs."""
+    counts = SegmentedCounts.from_marked(
+        {" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10, " 집|에|는": 5, " 학교|는": 7}
+    )
+    for size in range(263, 269):
+        vocab = train_unigram(counts, vocab_size=size, preset="aligned", min_count=2, aligned=False).vocab
+        _, _, used = account(vocab, counts)
+        assert used >= {piece for piece in vocab.pieces if len(piece) > 1}, size
+
+
+def test_where_the_text_has_no_more_pieces_they_spell_themselves():
+    counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
+    for size in range(263, 274):
+        vocab = train_unigram(counts, vocab_size=size, preset="aligned", min_count=2).vocab
+        assert vocab.size == size
+        model = model_for(vocab)
+        _, _, used = account(vocab, counts)
+        for piece in vocab.pieces:
+            assert piece in used or len(piece) == 1 or model.encode(piece)[1] == [(0, len(piece))], piece
+
+
+@given(st.dictionaries(st.text("가나다", min_size=1, max_size=4), st.integers(-4000, -1), min_size=1, max_size=12))
+def test_pieces_can_be_made_to_spell_themselves(scores):
+    scores = {**dict.fromkeys("가나다", -900), **scores}
+    vocab = Vocab.unigram({piece: score / 256 for piece, score in scores.items()})
+    raised = Vocab.unigram(spelling_themselves(vocab, vocab.pieces))
+    model = model_for(raised)
+    for piece in raised.pieces:
+        assert model.encode(piece)[1] == [(0, len(piece))]
+    before = dict(zip(vocab.pieces, vocab.scores, strict=True))
+    assert all(score >= before[piece] for piece, score in zip(raised.pieces, raised.scores, strict=True))
+
+
+@given(
+    st.lists(st.text("가나다", min_size=1, max_size=6), min_size=1, max_size=6, unique=True),
+    st.dictionaries(st.text("가나다", min_size=2, max_size=4), st.integers(-6, 0), max_size=8),
+)
+def test_ties_are_decoded_as_the_model_decodes_them(words, scores):
+    """Few different scores, so that sums are often equal."""
+    counts = SegmentedCounts.from_items((word, [], 1) for word in words)
+    found = mine(counts, CandidatePolicy(min_count=1, aligned=False, coverage=1.0, closed=False))
+    table = {piece: -2.0 for piece in found.pieces if len(piece) == 1} | {
+        piece: float(score) for piece, score in scores.items() if piece in found.pieces
+    }
+    alive = np.array([piece in table for piece in found.pieces])
+    lattice = found.lattice.only(alive)
+    cut, _ = decode(lattice, np.array([table.get(piece, 0.0) for piece in found.pieces]))
+    model = model_for(Vocab.unigram(table))
+    for i, word in enumerate(counts.words):
+        ends = {
+            int(node - lattice.node[i]) for node in np.flatnonzero(cut) if lattice.node[i] < node < lattice.node[i + 1]
+        }
+        assert ends == {b for _, b in model.encode(word)[1]}
+
+
+# ── what is no candidate ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_no_candidate_is_a_word_cut_off_at_the_limit():
+    words = {" shouldComponentUpdate": 50, " Component": 20, " Update": 20, " Updater": 5, " should": 10}
+    counts = SegmentedCounts.from_items((word, [], n) for word, n in words.items())
+    pieces = {piece for piece in mine(counts, CandidatePolicy(min_count=2, coverage=1.0)).pieces if len(piece) > 1}
+    assert (
+        pieces
+        == {" should", "should", " Component", "Component", " Update", "Update", " Updater", "Updater", " U"} & pieces
+    )
+    assert {" should", "Component", "Update"} <= pieces
+    assert "houldComponentUpdate" in mine(counts, CandidatePolicy(min_count=2, coverage=1.0, closed=False)).pieces
+
+
+def blocked(**train: object) -> Job:
+    return Job(SegmentedCounts.from_marked({"가": 1}), Recipe().changed(train=train), Pattern())
+
+
+def test_junk_is_no_piece_unless_it_is_wanted():
+    for piece in ("ㅋㅋㅋㅋㅋ", "======", "-=-=-=-=", " https:", "www.", ".com"):
+        assert blocked().crosses(piece)
+        assert not blocked(junk="keep").crosses(piece)
+    for piece in ("ㅋㅋㅋㅋ", "하하하", "        ", " https", "://", ".", "command"):
+        assert not blocked().crosses(piece)
+
+
+# ── the recipe ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_target_at_a_time():
+    recipe = Recipe().changed(train={"keep": 0.8})
+    assert Recipe.from_toml(recipe.to_toml()) == recipe
+    other = recipe.changed(train={"tokens_per_eojeol": 1.8}).train
+    assert (other.keep, other.tokens_per_eojeol) == (None, 1.8), "another target takes the old one's place"
+    assert recipe.changed(train={"preset": "aligned"}).train.keep is None
+    assert recipe.changed(train={"nu": 0.4}).train.keep is None
+    assert recipe.changed(train={"vocab_size": 8000}).train.keep == 0.8
+    with pytest.raises(RecipeError, match="same dial"):
+        Recipe.build({"train": {"keep": 0.8, "nu": 0.4}})
+    with pytest.raises(RecipeError, match="not for bpe"):
+        Recipe.build({"train": {"keep": 0.8, "model": "bpe"}})
+    with pytest.raises(RecipeError, match="keep"):
+        Recipe.build({"train": {"keep": 1.2}})
+
+
+def test_required_characters_are_a_list_or_strings():
+    recipe = Recipe().changed(train={"required": ["뷁쀍", "똠"]})
+    assert Recipe.from_toml(recipe.to_toml()) == recipe
+    job = Job(SegmentedCounts.from_marked({"가나": 5}), recipe, Pattern())
+    assert {"뷁", "쀍", "똠", "가"} <= set(job.alphabet())
+    with pytest.raises(RecipeError, match="required"):
+        Recipe.build({"train": {"required": "ksx1001"}})
+    with pytest.raises(RecipeError, match="can be no piece"):
+        Recipe.build({"train": {"required": ["가\n"]}})

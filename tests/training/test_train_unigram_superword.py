@@ -1,0 +1,191 @@
+"""Superwords: the second table, its rules, and what the trainer makes of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference.lines import runs_of
+
+from koktok.count import Counts, words_of
+from koktok.errors import InputError, UsageError
+from koktok.segment.segmented import SegmentedCounts
+from koktok.tokenizer.unigram_model import UnigramModel
+from koktok.training.candidates import CandidatePolicy, mine
+from koktok.training.summary import summary
+from koktok.training.superwords import SuperwordPolicy, crosses_space, eojeol_counts, prices_in_bits, segment_runs
+from koktok.training.unigram import train_unigram
+
+WORDS = {"그|는": 1, " 사람|은": 1, " 할": 1, " 수": 1, " 있|다.": 1, " 없|다.": 1, " 먹|을": 1, " 갈": 1}
+LINES = ["그는 할 수 있다.", "그는 갈 수 없다. 그는 먹을 수 있다.", "그는 사람은"] * 10
+
+
+def words() -> SegmentedCounts:
+    return SegmentedCounts.from_marked({**WORDS, " 그|는": 1})
+
+
+def runs() -> SegmentedCounts:
+    return segment_runs(Counts.from_mapping({run: 20 for line in LINES for run in runs_of(line)}), words())
+
+
+@given(st.text('가. "?', max_size=30), st.integers(1, 4))
+def test_runs_join_back_and_end_with_sentences(line, longest):
+    found = list(runs_of(line, longest=longest))
+    assert "".join(found) == line
+    assert all(len(words_of(run)) <= longest for run in found)
+    assert all(not run[:-1].rstrip(" ").endswith(". ") for run in found)
+
+
+def test_cuts_of_runs_are_those_of_their_words():
+    found = {run: runs().pieces(i) for i, run in enumerate(runs().words)}
+    assert found["그는 할 수 있다."] == ["그", "는 할 수 있", "다."]
+    assert found["그는 갈 수 없다."] == ["그", "는 갈 수 없", "다."]
+    with pytest.raises(InputError, match="' 사람은', which was not segmented"):
+        segment_runs(Counts.from_mapping({"그는 사람은": 1}), SegmentedCounts.from_marked({"그|는": 1}))
+
+
+def test_frequency_is_that_of_the_eojeol():
+    counts = SegmentedCounts.from_marked({"가|나 다|라": 1, "가|나": 3})
+    assert eojeol_counts(counts).tolist() == pytest.approx([8e5, 8e5, 2e5])
+
+
+def test_superwords_swallow_no_cut_and_end_at_edges():
+    rule = SuperwordPolicy(min_count=20, min_runs=2)
+    found = [p for p in mine(runs(), CandidatePolicy(min_count=10, superwords=rule)).pieces if crosses_space(p)]
+    assert " 수 있" in found
+    assert "는 할" not in found, "one run only"
+    assert not any("있다" in p or "그는" in p or "." in p or p.endswith(" ") for p in found)
+    rare = SuperwordPolicy(min_count=20, min_runs=1)
+    more = [p for p in mine(runs(), CandidatePolicy(min_count=10, superwords=rare)).pieces if crosses_space(p)]
+    assert "는 할 수 있" in more
+    assert not any("그는" in p or "있다" in p for p in more), "a cut of an eojeol lies inside"
+    assert not any(crosses_space(p) for p in mine(runs(), CandidatePolicy(min_count=10)).pieces)
+    with pytest.raises(UsageError, match="floors"):
+        SuperwordPolicy(min_count=0)
+
+
+def test_share_is_a_ceiling():
+    repeated = segment_runs(
+        Counts.from_mapping(
+            {run: 20 + i for i, run in enumerate(sorted({r for line in LINES for r in runs_of(line)}))}
+        ),
+        words(),
+    )
+    bare, some = (
+        train_unigram(
+            words(),
+            runs=repeated,
+            superwords=SuperwordPolicy(share=share, min_count=20, min_runs=1),
+            vocab_size=290,
+            min_count=10,
+            preset="aligned",
+        ).vocab
+        for share in (0.0, 0.2)
+    )
+    assert not any(map(crosses_space, bare.pieces))
+    assert 0 < sum(map(crosses_space, some.pieces)) <= 0.2 * len(some.pieces)
+
+
+def test_documents_are_a_floor_of_their_own():
+    rule = SuperwordPolicy(min_count=20, min_runs=1, min_documents=5)
+    policy = CandidatePolicy(min_count=10, superwords=rule)
+    table = runs()
+    few, enough, uncounted = (
+        [p for p in mine(table, policy, documents=documents).pieces if crosses_space(p)]
+        for documents in (np.ones(len(table), np.uint64), np.full(len(table), 5, np.uint64), None)
+    )
+    assert " 수 있" in enough
+    assert enough == uncounted
+    assert not few
+    with pytest.raises(UsageError, match="floors"):
+        SuperwordPolicy(min_documents=0)
+
+
+def test_inner_superwords_swallow_cuts_where_that_pays():
+    rule = SuperwordPolicy(min_count=20, min_runs=1, inner=True)
+    found = [p for p in mine(runs(), CandidatePolicy(min_count=10, superwords=rule)).pieces if crosses_space(p)]
+    assert "그는 할" in found
+    made = [
+        train_unigram(
+            words(),
+            runs=runs(),
+            superwords=SuperwordPolicy(share=0.9, min_count=20, min_runs=1, inner=True),
+            vocab_size=278,  # more would have to swallow: nothing else is left that some run uses
+            min_count=10,
+            preset=preset,
+        ).vocab.pieces
+        for preset in ("aligned", "short")
+    ]
+    swallowing = [sum("그는 " in piece or "는 먹을" in piece for piece in pieces) for pieces in made]
+    assert swallowing[0] < swallowing[1], "a cut costs more than a token when aligned"
+
+
+def test_the_log_counts_the_gaps_inside_tokens():
+    policy = SuperwordPolicy(share=0.9, min_count=20, min_runs=1)
+    options = {"vocab_size": 290, "min_count": 10, "preset": "aligned"}
+    made = train_unigram(words(), runs=runs(), superwords=policy, **options)
+    model, n, inside = UnigramModel(made.vocab), 0, 0
+    for run, _, times in runs().items():
+        borders = {end for _, end in model.encode(run)[1]}
+        for at in (i for i, char in enumerate(run) if char == " " and i):
+            n += times
+            inside += times * borders.isdisjoint({at, at + 1})
+    assert made.log["gaps"] == {"n": n, "inside": inside}
+    assert inside
+    assert any(line.startswith("gaps between eojeols inside a token: ") for line in summary(made.log))
+    assert "gaps" not in train_unigram(words(), **{**options, "vocab_size": 271, "min_count": 1}).log
+
+
+def by_chance_and_together() -> tuple[SegmentedCounts, SegmentedCounts]:
+    """Words, and runs in which 수 stands before 있 alone, and 오 before each of eight words, which stand behind 우, too."""
+    others = [f" {syllable}" for syllable in "가나다라마바사아"]
+    lines = {"할 수 있": 40, **{f"오{word}": 100 for word in others}, **{f"우{word}": 100 for word in others}}
+    return (
+        SegmentedCounts.from_marked({word: 40 for line in lines for word in words_of(line)}),
+        SegmentedCounts.from_marked(lines),
+    )
+
+
+def test_in_bits_words_that_meet_by_chance_save_nothing():
+    counts, table = by_chance_and_together()
+    found = {
+        price: mine(table, CandidatePolicy(superwords=SuperwordPolicy(min_runs=1, price=price)))
+        for price in ("tokens", "bits")
+    }
+    worth = {price: dict(zip(made.pieces, made.worth.tolist(), strict=True)) for price, made in found.items()}
+    assert set(worth["tokens"].values()) == {1.0}
+    assert worth["bits"][" 수 있"] == worth["bits"]["할 수 있"] == 1.0, "each says all of the other"
+    assert worth["bits"]["오 가"] == pytest.approx(2 * np.log2(33.2) / (np.log2(33.2 / 8) + np.log2(33.2 / 2)))
+    assert {price for piece, price in worth["bits"].items() if not crosses_space(piece)} == {1.0}
+    chosen = [
+        [
+            piece
+            for piece in train_unigram(
+                counts,
+                runs=table,
+                superwords=SuperwordPolicy(share=0.12, min_runs=1, price=price),  # two of 18 pieces
+                vocab_size=274,
+                preset="short",
+            ).vocab.pieces
+            if crosses_space(piece)
+        ]
+        for price in ("tokens", "bits")
+    ]
+    assert len(chosen[0]) == 2
+    assert all(piece[0] in "오우" for piece in chosen[0]), "such a piece saves 100 tokens, and 할 수 있 80"
+    assert chosen[1] == ["할 수 있"]
+    with pytest.raises(UsageError, match="paid in tokens or bits, not in `money`"):
+        SuperwordPolicy(price="money")
+
+
+@given(st.lists(st.floats(1, 1000), min_size=3, max_size=3), st.floats(0.01, 1))
+def test_a_price_in_bits_is_at_least_a_token_and_falls_as_words_belong_together(n, share):
+    words, together = 1000.0, share * min(n)
+    price = [
+        prices_in_bits((*"가나", " 다", "가 다"), np.asarray([*n[:2], n[2], times]), words)[3]
+        for times in (together, together / 2)
+    ]
+    assert 1.0 <= price[0] <= price[1]
+    assert prices_in_bits(("가", " 다", "가 다"), np.asarray([9.0, 9.0, 100.0]), words)[2] == 1.0, "never less"
+    assert prices_in_bits(("가", "가 다"), np.asarray([9.0, 9.0]), words).tolist() == [1.0, 2.0], (
+        "no ` 다` to compare with"
+    )

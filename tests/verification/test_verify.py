@@ -1,0 +1,446 @@
+"""`verify`: it passes what is right, and each way to break a folder is seen by the check that is there for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from conftest import MINI, MODELS, WITHOUT_HF, koktok
+
+from koktok import Recipe, Tokenizer
+from koktok.errors import UsageError
+from koktok.foreign.huggingface_adapter import HuggingFace
+from koktok.formats import tiktoken
+from koktok.sentencepiece_model import NORMAL, ModelProto
+from koktok.text.normalize import Normalizer
+from koktok.tokenizer.decoding import Stream
+from koktok.verification import Verification, formats, verify
+from koktok.verification.finding import CheckResult
+from koktok.verification.loss import class_of
+from koktok.verification.probes import TRICKY, around_specials
+from koktok.vocab import SCORE_STEP, Vocab
+
+Trained = Callable[..., Path]
+
+RECIPES: dict[str, dict[str, Any]] = {
+    **{name: MODELS[name] for name in MODELS if name != "unigram-em"},
+    "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
+    "fallback": {"jamo": "fallback"},
+    "bert": {"train": {"model": "wordpiece", "vocab_size": 4000}, "special": {"style": "bert"}},
+    "llama": {"train": {"model": "bpe-bytes"}, "special": {"style": "llama", "chat_template": "llama-3"}},
+    "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "repeats": 2, "lone_jamo": True}},
+    "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet_libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """transformers opens files and warns as it likes; these are not its tests."""
+    monkeypatch.setenv("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    return None
+
+
+@pytest.fixture
+def folder(trained: Trained, tmp_path: Path) -> Callable[..., Path]:
+    """A copy of a trained folder, to be broken."""
+
+    def copy(model: str = "unigram") -> Path:
+        return Path(shutil.copytree(trained(**RECIPES[model]), tmp_path / model.replace(" ", "-")))
+
+    return copy
+
+
+def failed(report: Verification) -> set[str]:
+    return {finding.check for finding in report.findings if finding.outcome == "fail"}
+
+
+def of(report: Verification, check: str) -> CheckResult:
+    return next(finding for finding in report.findings if finding.check == check)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", RECIPES)
+def test_what_was_trained_passes(name: str, trained: Trained, mini: list[str]) -> None:
+    report = verify(trained(**RECIPES[name]), mini[::12])
+    assert report.passed, [finding for finding in report.findings if finding.outcome == "fail"]
+    assert report.lines == len(set(mini[::12]))
+    checks = {finding.check for finding in report.findings if finding.outcome == "pass"}
+    assert checks >= {"loads", "round trip", "offsets", "batch", "stream", "special tokens", "saving"}
+    if name in WITHOUT_HF:
+        assert "longest match" in of(report, "ids: tokenizer.json").said
+        assert of(report, "ids: tokenizer.json").outcome == "not run"
+        return
+    assert checks >= {f"{what}: tokenizer.json" for what in ("ids", "decode", "pieces", "special tokens")}
+    assert ("ids: tokenizer.model" in checks) == (trained(**RECIPES[name]) / "tokenizer.model").exists()
+    assert all(finding.looked > 100 for finding in report.findings if finding.check.startswith(("ids", "pieces")))
+
+
+def edit_json(change: Callable[[dict[str, Any]], object], name: str = "tokenizer.json") -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        content = json.loads((folder / name).read_text())
+        change(content)
+        (folder / name).write_text(json.dumps(content, ensure_ascii=False))
+
+    return edit
+
+
+def edit_proto(change: Callable[[Any], object]) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        model = ModelProto((folder / "tokenizer.model").read_bytes())
+        change(model)
+        (folder / "tokenizer.model").write_bytes(model.serialized())
+
+    return edit
+
+
+def without_guard(content: dict[str, Any]) -> None:
+    pattern = next(node["pattern"] for node in content["normalizer"]["normalizers"] if "PAD" in str(node))
+    pattern["Regex"] = pattern["Regex"].split(r"|(?<=[\s\S])")[0]
+
+
+def one_space(spec: Any) -> None:
+    spec.remove_extra_whitespaces = True
+
+
+SPM_IDS, SPM_PIECES = {"ids: tokenizer.model"}, {"pieces: tokenizer.model", "saving"}
+NFKC = {"type": "NFKC"}
+STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+
+BROKEN: list[tuple[str, str, Callable[[Path], object], set[str]]] = [
+    # what, model, how to break it, the checks that must see it
+    ("a score of tokenizer.json", "unigram", edit_json(lambda c: c["model"]["vocab"][300].__setitem__(1, -1.0)), {"loads"}),
+    ("two pieces of tokenizer.json", "bpe", edit_json(lambda c: c["model"]["vocab"].update({"가": 300, "나": 301})), {"loads"}),
+    ("a byte piece gone", "unigram", edit_json(lambda c: c["model"]["vocab"].pop(10)), {"loads"}),
+    ("a torn file", "unigram", lambda d: os.truncate(d / "tokenizer.json", 5000), {"loads"}),
+    ("no koktok.toml", "unigram", lambda d: (d / "koktok.toml").unlink(), {"loads"}),
+    ("merges gone", "bpe", edit_json(lambda c: c["model"]["merges"].clear()), {"ids: tokenizer.json", "saving"}),
+    ("another normalizer", "unigram", edit_json(lambda c: c.update(normalizer=NFKC)), {"ids: tokenizer.json", "saving"}),
+    ("no pre-tokenizer", "wordpiece", edit_json(lambda c: c.update(pre_tokenizer=None)), {"ids: tokenizer.json", "saving"}),
+    ("another decoder", "unigram", edit_json(lambda c: c["decoder"]["decoders"].append(STRIP)), {"decode: tokenizer.json", "saving"}),
+    ("no decoder", "bpe-bytes", edit_json(lambda c: c.update(decoder=None)), {"decode: tokenizer.json", "saving"}),
+    ("no guard of special tokens", "wordpiece", edit_json(without_guard), {"special tokens: tokenizer.json", "saving"}),
+    ("a config that is no JSON", "unigram", lambda d: (d / "tokenizer_config.json").write_text("{"), {"ids: transformers"}),
+    ("a score of tokenizer.model", "unigram", lambda d: spoil_a_score(d), SPM_IDS | {"saving"}),
+    ("two pieces of tokenizer.model", "unigram", lambda d: swap_pieces(d, 1), SPM_IDS | SPM_PIECES),
+    ("two ranks of tokenizer.model", "bpe", lambda d: swap_pieces(d, 1), SPM_IDS | SPM_PIECES),
+    ("a piece more", "bpe", edit_proto(lambda m: m.add("새것", -9.0, NORMAL)), {"pieces: tokenizer.model"}),
+    ("a byte dropped", "unigram", lambda d: drop_byte(d / "tokenizer.model"), {"ids: tokenizer.model"}),
+    ("another normalizer of tokenizer.model", "unigram", edit_proto(lambda m: one_space(m.normalizer_spec)), SPM_IDS | {"saving"}),
+]  # fmt: skip
+
+
+def often(folder: Path) -> int:
+    """The id of the most frequent piece of some characters: what is wrong with it must show."""
+    ours = Tokenizer.load(folder)
+    used = Counter(i for text in MINI.glob("*.txt") for i in ours.encode(text.read_text(encoding="utf-8")).ids)
+    return next(i for i, _ in used.most_common() if i >= 256 and len(ours.vocab.tokens[i].strip()) > 1)
+
+
+def spoil_a_score(folder: Path) -> None:
+    i = often(folder)
+    edit_proto(lambda m: setattr(m.pieces[i], "score", -99.0))(folder)
+
+
+def swap_pieces(folder: Path, apart: int) -> None:
+    i = often(folder)
+
+    def swap(model: Any) -> None:
+        one, two = model.pieces[i], model.pieces[i + apart]
+        one.piece, two.piece = two.piece, one.piece
+
+    edit_proto(swap)(folder)
+
+
+def drop_byte(file: Path) -> None:
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2] + data[len(data) // 2 + 1 :])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("model", "break_it", "seen"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
+def test_a_broken_folder_is_seen_by_the_right_check(
+    model: str, break_it: Callable[[Path], object], seen: set[str], folder: Callable[..., Path], mini: list[str]
+) -> None:
+    place = folder(model)
+    break_it(place)
+    report = verify(place, mini[::12])
+    assert not report.passed
+    assert failed(report) >= seen
+    ours = {"round trip", "offsets", "batch", "stream", "special tokens"}
+    assert not failed(report) & ours, "the fault is not there"
+    if "tokenizer.model" in str(seen):
+        assert not any(check.endswith("tokenizer.json") for check in failed(report))
+
+
+def worse(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, change: Callable[[Any], Any]) -> None:
+    real = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *args, **kwargs: change(real(*args, **kwargs)))
+
+
+FAULTS: list[tuple[type, str, Callable[[Any], Any], str]] = [
+    (Tokenizer, "decode", lambda text: text.rstrip(" "), "round trip"),
+    (Tokenizer, "encode", lambda e: replace(e, offsets=[(a, b + (b == 3)) for a, b in e.offsets]), "offsets"),
+    (Tokenizer, "encode", lambda e: replace(e, offsets=e.offsets[::-1]), "offsets"),
+    (Tokenizer, "encode", lambda e: replace(e, offsets=[(0, b) for a, b in e.offsets]), "offsets: tokenizer.json"),
+    (Tokenizer, "encode_batch", lambda found: [replace(e, ids=e.ids[:-1]) for e in found], "batch"),
+    (Tokenizer, "encode_ids", lambda found: replace(found, ids=found.ids[::-1]), "bulk"),
+    (Tokenizer, "decode_ids", lambda texts: [text[1:] for text in texts], "bulk"),
+    (Stream, "push", lambda text: text.replace("\ufffd", ""), "stream"),
+    (Stream, "finish", lambda text: text[:0], "stream"),
+    (Normalizer, "to_hf", lambda node: node["normalizers"][-1], "ids: tokenizer.json"),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("owner", "name", "change", "seen"), FAULTS, ids=[f"{row[1]}-{row[3]}" for row in FAULTS])
+def test_a_fault_of_koktok_is_seen_by_the_right_check(
+    owner: type, name: str, change: Callable[[Any], Any], seen: str, trained: Trained, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, mini: list[str],
+) -> None:  # fmt: skip
+    loaded = Tokenizer.load(trained())
+    worse(monkeypatch, owner, name, change)
+    place = loaded.save(tmp_path / "tokenizer") if owner is Normalizer else trained()
+    assert seen in failed(verify(place, mini[::40]))
+
+
+def test_text_that_reaches_a_special_token_is_seen(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Tokenizer.encode
+    monkeypatch.setattr(Tokenizer, "encode", lambda self, text, **_: real(self, text, allowed_special="all"))
+    report = verify(trained(), ["가나다"])
+    assert "special tokens" in failed(report)
+    assert "gives ['</s>']" in str(of(report, "special tokens").examples) or of(report, "special tokens").wrong > 10
+
+
+def test_saving_that_is_another_each_time_is_seen(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    import koktok.tokenizer.tokenizer as module
+
+    real, calls = module.files_of, iter(range(100))
+    monkeypatch.setattr(module, "files_of", lambda *made: real(*made) | {"README.md": str(next(calls))})
+    report = verify(trained(), ["가나다"])
+    assert failed(report) == {"saving"}
+    assert "'README.md' is another when it is saved a second time" in of(report, "saving").examples
+
+
+def test_a_folder_of_an_older_koktok_may_have_other_bytes(trained: Trained, folder: Callable[..., Path]) -> None:
+    place = folder()
+    loaded = Tokenizer.load(place)
+    old = Tokenizer(loaded.recipe, loaded.vocab, {**loaded.signature, "koktok": "0.0.1"})
+    old.save(place)
+    edit_json(lambda c: c["model"].update(extra=1))(place)
+    finding = of(verify(place, ["가나다"]), "saving")
+    assert (finding.outcome, finding.note) == (
+        "pass",
+        "the folder was written by koktok 0.0.1, so its own bytes are not compared",
+    )
+
+
+def test_a_missing_library_is_told_and_no_failure(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "find_spec", {}.get)
+    report = verify(trained(), ["가나다"])
+    assert report.passed
+    assert of(report, "ids: tokenizer.model").said == "the library `sentencepiece` is not installed"
+    assert "pip install 'koktok[transformers]'" in of(report, "ids: transformers").said
+    assert of(report, "ids: transformers").outcome == "not run"
+
+
+def test_an_export_beside_it_is_held_against_it(trained: Trained, tmp_path: Path, mini: list[str]) -> None:
+    pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
+    ours = Tokenizer.load(trained(**MODELS["bpe-bytes"]))
+    ranks = tiktoken.ranks_of(ours.vocab, ours.pattern, "mine")
+    target = tmp_path / "export"
+    target.mkdir()
+    for change, seen in (
+        (ranks, set()),
+        (replace(ranks, pattern=".+"), {"ids: export/mine.tiktoken"}),
+        (replace(ranks, ranks=shifted(ranks.ranks)), {"pieces: export/mine.tiktoken"}),
+    ):
+        for name, text in tiktoken.files(change).items():
+            (target / name).write_text(text, encoding="utf-8")
+        report = verify(trained(**MODELS["bpe-bytes"]), mini[::12], exports=[target])
+        assert failed(report) >= seen
+        assert bool(failed(report)) == bool(seen)
+        assert of(report, "ids: export/mine.tiktoken").looked > 100
+
+
+def shifted(ranks: Any) -> dict[bytes, int]:
+    """Two ranks the other way round."""
+    swapped = {1500: 1501, 1501: 1500}
+    return {piece: swapped.get(rank, rank) for piece, rank in ranks.items()}
+
+
+def test_losses_have_a_rule_a_class_and_a_number(trained: Trained) -> None:
+    lines = ["가\u200b나\u200b", "\u1112\u1161\u11ab글", "\u1112\u1161\u11ab글이다", "그대로", "\ufeff"]
+    losses = verify(trained(), lines).losses
+    assert [(loss.rule, loss.characters, loss.times) for loss in losses] == [
+        ("zero_width", "control or invisible", 3),
+        ("nfc", "conjoining jamo", 2),
+    ]
+    assert losses[1].example == "U+1112 U+1161 U+11AB → 한"
+
+
+def test_a_lossy_kind_says_what_it_lost(trained: Trained) -> None:
+    rows = {
+        (loss.rule, loss.characters): loss.times
+        for loss in verify(trained(**MODELS["wordpiece"]), ["나는  간다 ", "3개", "나는 鿕 간다"]).losses
+    }
+    assert rows[("dropped", "space")] >= 2
+    assert rows[("space added", "nothing")] == 1
+    assert rows[("unknown", "Han")] == 1
+    rows = {(loss.rule, loss.characters) for loss in verify(trained(**MODELS["word"]), ["없는낱말임"]).losses}
+    assert rows == {("unknown", "Hangul syllable")}
+
+
+def test_a_line_is_looked_at_once_and_the_slow_checks_take_a_sample(trained: Trained) -> None:
+    told: list[tuple[str, int, int]] = []
+    lines = [f"{i}번째 줄" for i in range(1000)] * 2
+    report = verify(trained(), lines, sample=100, tell=lambda *step: told.append(step))
+    tricky = of(report, "round trip").looked - 1000
+    assert report.lines == 1000
+    assert of(report, "ids: tokenizer.json").looked == 1000 + tricky
+    assert of(report, "batch").looked == 100 + tricky
+    assert told[-1] == ("verify", 1000 + tricky, 1000 + tricky)
+
+
+def test_a_batch_of_which_nothing_is_in_the_sample(trained: Trained) -> None:
+    """transformers fails over a list of no texts; 1,001 lines end in a batch of one that is not the eleventh."""
+    assert verify(trained(), [f"{i}번째 줄" for i in range(1001)], sample=90).passed
+
+
+def test_every_character_has_a_class() -> None:
+    assert {class_of(chr(c)) for c in range(0x110000)} == {
+        "Hangul syllable", "compatibility jamo", "conjoining jamo", "old jamo", "half-width jamo", "Latin",
+        "full-width form", "digit", "Han", "kana", "space", "other white space", "control or invisible", "other letter",
+        "mark", "other number", "punctuation", "symbol",
+    }  # fmt: skip
+
+
+def test_the_probes_hold_what_they_say() -> None:
+    assert len(set(TRICKY)) == len(TRICKY)
+    spelled = around_specials(["</s>"])
+    assert {"</s>", "가<0x0A>나", "<0xFF><0xFF>"} <= set(spelled)
+
+
+def test_the_command_prints_a_table_and_exits_with_0_or_1(
+    trained: Trained, folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("가\u200b나\n나는 간다\n셋째 줄\n", encoding="utf-8")
+    done = koktok("verify", trained(), text)
+    assert done.returncode == 0, done.stderr
+    assert "3 lines" in done.stdout
+    assert "PASS" in done.stdout
+    assert "FAIL" not in done.stdout
+    assert "zero_width" in done.stdout
+    assert "verify: " in done.stderr  # progress
+    assert done.stderr.endswith("all checks passed\n")
+    place = folder()
+    drop_byte(place / "tokenizer.model")
+    done = koktok("verify", place, text, "--json", "--limit", 2, "-q")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["passed"], report["lines"]) == (1, False, 2)
+    assert {row["check"] for row in report["findings"] if row["outcome"] == "fail"} >= {"ids: tokenizer.model"}
+
+
+def test_without_text_the_command_takes_our_own(trained: Trained, mini: list[str]) -> None:
+    done = koktok("verify", trained(), "--json", "-q", "--sample", 10)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["lines"] == len(set(mini))
+
+
+def test_the_command_names_a_folder_that_is_none(tmp_path: Path) -> None:
+    done = koktok("verify", tmp_path / "none", "-q")
+    assert done.returncode == 1
+    assert "is no readable koktok tokenizer" in done.stderr
+
+
+def test_a_gguf_beside_it_is_read_back(trained: Trained, tmp_path: Path) -> None:
+    pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
+    from koktok.formats import gguf
+
+    ours = Tokenizer.load(trained(**MODELS["bpe"]))
+    table = gguf.table_of(ours.vocab, ours.pattern, ours.normalizer)
+    file = gguf.write(table, tmp_path / "mine.gguf")
+    finding = of(verify(trained(**MODELS["bpe"]), ["가나다"], exports=[file]), f"pieces: {tmp_path.name}/mine.gguf")
+    assert (finding.outcome, finding.wrong) == ("pass", 0)
+    assert finding.looked > 2300
+    tokens = (*table.tokens[:300], table.tokens[301], table.tokens[300], *table.tokens[302:])
+    gguf.write(replace(table, tokens=tokens), tmp_path / "other.gguf")
+    report = verify(trained(**MODELS["bpe"]), ["가나다"], exports=[tmp_path])
+    assert failed(report) == {f"pieces: {tmp_path.name}/other.gguf"}
+    os.truncate(file, 1000)
+    assert f"pieces: {tmp_path.name}/mine.gguf" in failed(verify(trained(**MODELS["bpe"]), ["가나다"], exports=[file]))
+
+
+def test_what_sentencepieces_own_normalizer_does_otherwise_is_told(trained: Trained) -> None:
+    """Marks out of order: its rules are strings and know no order."""
+    report = verify(trained(), ["e\u0301\u0323 a\u0301\u0323", "가\u200b나"])
+    finding = of(report, "ids: tokenizer.model")
+    assert finding.outcome == "pass"
+    assert "normalize first" in finding.note or "cannot read" in finding.note
+
+
+def test_code_of_a_folder_is_not_run(folder: Callable[..., Path]) -> None:
+    place = folder()
+    edit_json(lambda c: c.update(auto_map={"AutoTokenizer": ["evil.Evil", None]}), "tokenizer_config.json")(place)
+    (place / "evil.py").write_text("raise SystemExit('ran')")
+    finding = of(verify(place, ["가나다"]), "ids: transformers")
+    assert (finding.outcome, "auto_map" in finding.said) == ("not run", True)
+
+
+def test_an_imported_tokenizer_is_refused(tmp_path: Path) -> None:
+    """Another library runs it, so there are no two sides to compare."""
+    from koktok.foreign import import_tokenizer
+
+    foreign = tokenizers.ByteLevelBPETokenizer()
+    foreign.train_from_iterator(["나는 학교에 간다"] * 9, vocab_size=300, show_progress=False)
+    foreign.save(str(tmp_path / "tokenizer.json"))
+    saved = import_tokenizer(tmp_path / "tokenizer.json").save(tmp_path / "imported")
+    with pytest.raises(UsageError, match="holds an imported tokenizer"):
+        verify(saved, ["가나다"])
+
+
+def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path) -> None:
+    pytest.importorskip("gguf", reason="the extra `gguf` is not installed")
+    from koktok.formats import gguf
+
+    folder = trained(**MODELS["bpe"])
+    ours = Tokenizer.load(folder)
+    model = tmp_path / "spm"
+    model.write_bytes((folder / "tokenizer.model").read_bytes())
+    table = gguf.write(gguf.table_of(ours.vocab, ours.pattern, ours.normalizer), tmp_path / "table")
+    report = verify(folder, ["가나다"], exports=[model, table, folder / "tokenizer.json"])
+    assert report.passed
+    assert {"spm", "table", "tokenizer.json"} <= {finding.check.rpartition("/")[2] for finding in report.findings}
+    for wrong in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(UsageError, match="is nothing that `koktok export` wrote"):
+            verify(folder, ["가나다"], exports=[wrong])
+
+
+def test_a_line_that_sentencepiece_cannot_sum_exactly_is_told_and_no_failure(tmp_path: Path) -> None:
+    hyphens = {"-" * n: n * (-20 - SCORE_STEP) for n in (1, 2, 3)}  # every way to cut them costs the same
+    place = Tokenizer(Recipe(), Vocab.unigram(hyphens, specials=Recipe().special_tokens)).save(tmp_path / "hyphens")
+    short, long = verify(place, ["-" * 3_000]), verify(place, ["-" * 20_001])
+    assert (failed(short), failed(long)) == (set(), set())
+    assert "32-bit" not in of(short, "ids: tokenizer.model").note
+    assert "so long that its 32-bit sums of scores are rounded" in of(long, "ids: tokenizer.model").note
+
+
+def test_other_ids_are_shown_from_where_they_part(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = HuggingFace.ids
+    monkeypatch.setattr(
+        HuggingFace,
+        "ids",
+        lambda self, texts: [row[:3] + [0] * (len(row) > 3) for row in found(self, texts)],
+    )
+    line = "나는 학교에 간다. " * 40
+    ids = Tokenizer.load(trained()).encode(line).ids
+    examples = of(verify(trained(), [line]), "ids: tokenizer.json").examples
+    assert f"from token 3 on [0] in place of {str(ids[3:])[:40]}" in examples[0]
