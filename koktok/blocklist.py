@@ -1,6 +1,6 @@
 """`Blocklist`: which pieces a vocabulary should not hold: a user's words, and what looks like personal data.
 
-This file adds: one matching function for two ends. Training asks it of every candidate (so that an abusive word or a
+One matching function for two ends. Training asks it of every candidate (so that an abusive word or a
 telephone number never becomes a piece; the text itself is still spelled, with smaller pieces), and `koktok doctor` asks
 it of every piece of a finished vocabulary. Both see plain text: callers undo byte spellings, `##` and `▁` before.
 """

@@ -1,6 +1,6 @@
 """Styles: which special tokens a tokenizer has, what part each plays, and what stands around a text that a model reads.
 
-This file adds: what users of a model family expect. A style names the special tokens as that family spells them, the
+What users of a model family expect. A style names the special tokens as that family spells them, the
 roles that transformers asks for (`bos_token`, `mask_token`, ...), the template around a text and a pair of texts, the
 sides of padding and truncation, and the longest input. Pieces know nothing of it: special tokens stand behind them, so
 a trained tokenizer changes its style without a new training.

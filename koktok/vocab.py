@@ -1,6 +1,6 @@
 """`Vocab`: pieces, their ids and scores: what a trainer returns and a model runs on.
 
-This file adds: the canonical order. Ids are the 256 bytes in one block (where the vocabulary falls back to bytes), then
+Ids are the 256 bytes in one block (where the vocabulary falls back to bytes), then
 the pieces, then the special tokens, so that special tokens are never model pieces and user text cannot reach them.
 Unigram pieces stand by falling score, then by string; BPE pieces by rank, the alphabet first.
 """

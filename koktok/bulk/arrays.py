@@ -1,6 +1,6 @@
 """`TokenArray`: the ids of many documents in one flat array, with the places where each document begins and ends.
 
-This file adds: the shape that everything in bulk has. Two numpy arrays hold a gigabyte of text as well as a line, slice
+The shape that everything in bulk has. Two numpy arrays hold a gigabyte of text as well as a line, slice
 without a copy, and lie on a disk as they lie in memory.
 """
 

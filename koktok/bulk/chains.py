@@ -1,6 +1,6 @@
 r"""BPE in compiled code: the pieces of a pretoken with as few joins as give the same ids.
 
-This file adds: three ways to one result, each the fastest for what it can do. BPE joins, of all neighbours, those with the
+Three ways to one result, each the fastest for what it can do. BPE joins, of all neighbours, those with the
 lowest rank first, from the left; a rank belongs to the joined piece.
 
 * *By characters.* The bytes of a character are nearly always joined first. Where that is certain beside its neighbours,

@@ -1,6 +1,6 @@
 """`Decoder`: ids back to texts, by the gigabyte: what each token spells is copied as UTF-16, and Python reads it as it lies.
 
-This file adds: the way back in one pass. What a token spells depends on nothing but the token and whether it is the first
+The way back in one pass. What a token spells depends on nothing but the token and whether it is the first
 of its text (WordPiece puts a space before the others). A token of at most seven units, with their number in the eighth,
 is a record of one size: found without a look-up of its place and written without a loop; what it writes too much, the
 next one writes over. Longer tokens, first tokens and byte pieces take a slower road through the same pass. Korean text is

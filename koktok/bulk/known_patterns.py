@@ -1,6 +1,6 @@
 r"""Units cut as a published pattern cuts them (see `koktok.text.patterns`), in compiled code.
 
-This file adds: a reader for one family of patterns. They differ in six ways, `RULES`; which character is a letter, a number
+A reader for one family of patterns. They differ in six ways, `RULES`; which character is a letter, a number
 or white space is asked of the engine of regular expressions itself. A unit with a character that is none of the usual is left
 to the engine (`NOT_PLAIN`): marks are letters in some of the patterns.
 """

@@ -1,6 +1,6 @@
 r"""Files to blocks of lines for bulk encoding: plain text as it lies on the disk, mapped and not read, without strings.
 
-This file adds: the shortest way from a file to ids. Only what the reader of `koktok.text.sources` would give byte for byte
+The shortest way from a file to ids. Only what the reader of `koktok.text.sources` would give byte for byte
 goes this way: plain text, Unix line ends, no mark at its beginning. Bytes that are no UTF-8 are found on the way, and then
 everything is read again by that reader, which says what is wrong, or leaves bad lines out.
 """

@@ -1,6 +1,6 @@
 """Token files for pre-training: flat ids that are mapped into memory, with the borders of documents, in shards.
 
-This file adds: shards of ids. A run that was killed goes on behind its last finished shard (see `koktok.files.run`), if the
+A run that was killed goes on behind its last finished shard (see `koktok.files.run`), if the
 text is still the same.
 
 A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read_documents` gives

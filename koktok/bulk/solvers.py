@@ -1,6 +1,6 @@
 """The models in compiled code, many pretokens a call: the same ids as `koktok.tokenizer.model`, ties and unknown characters too.
 
-This file adds: for each algorithm the arrays that it reads. A solver is a pure function of the characters of a pretoken,
+For each algorithm the arrays that it reads. A solver is a pure function of the characters of a pretoken,
 so what is solved may be kept, dropped, and solved on any thread.
 
 * `solve_unigram`, the best sum of scores, in one pass over each pretoken. Of the best sums only those within reach of the

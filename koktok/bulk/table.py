@@ -1,6 +1,6 @@
 """A hash table from the characters of a unit to its ids, in flat arrays; bounded.
 
-This file adds: memory. Words repeat, so a unit is solved once and found again; the table grows up to its bound, and then
+Words repeat, so a unit is solved once and found again; the table grows up to its bound, and then
 begins anew, which costs one solution more for each unit that comes back, and no id. Long units are seldom met twice and
 never enter.
 

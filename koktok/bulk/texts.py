@@ -1,6 +1,6 @@
 r"""`Texts`: documents as one run of UTF-16 with their places, from strings or Arrow arrays.
 
-This file adds: one conversion for thousands of strings. They are joined by a null character and encoded at once, and
+One conversion for thousands of strings. They are joined by a null character and encoded at once, and
 the nulls show where each begins; only where a text holds a null itself is every string encoded by itself. UTF-8, as
 Arrow keeps it, is read by compiled code, which makes no strings of it.
 """

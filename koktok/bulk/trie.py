@@ -1,6 +1,6 @@
 """The pieces of a vocabulary as a trie in a double array (Aoe 1989): a step is one load and one comparison.
 
-This file adds: the step. A node is a place in `cells`; its cell holds where its children are laid out, and whose child it
+A node is a place in `cells`; its cell holds where its children are laid out, and whose child it
 is. From node n with symbol s one goes to ``base(n) + s`` if the cell there says that it is a child of n. Symbols are the
 characters of the pieces, numbered, or bytes where the vocabulary spells bytes; the node of a single symbol is the
 symbol's own number, so that a walk begins without a look-up.

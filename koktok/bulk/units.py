@@ -1,6 +1,6 @@
 """Text, as UTF-16, to units: which characters are plain, which cuts are safe, and the one pass that cuts there.
 
-This file adds: the shortcut that makes bulk encoding exact. A character is *plain* when the normalizer leaves it alone
+The shortcut that makes bulk encoding exact. A character is *plain* when the normalizer leaves it alone
 whatever stands beside it. A cut between two plain characters is *safe*: normalization reaches across neither of them,
 and the pattern looks no further (the bigram rule), so what lies between two safe cuts, a *unit*, has the same ids
 alone as in its text. A unit of plain characters is one pretoken and normal already; any other goes through the

@@ -1,6 +1,6 @@
 """Steps of a datatrove pipeline: counting words, token files that Nanotron and its like read, training instances.
 
-This file adds: nothing of its own; each step hands documents to what one machine does, on the executors that datatrove has
+Nothing of its own; each step hands documents to what one machine does, on the executors that datatrove has
 (local, Slurm, Ray). A rank's files are a function of its documents: datatrove may run it again.
 """
 

@@ -1,6 +1,6 @@
 """Analysing on Spark: distinct words only, one Kiwi a worker, and what is known already is joined away first.
 
-This file adds: the lexicon of many machines (`koktok.segment.lexicon_file`), the same file that one machine writes. Words are spread
+The lexicon of many machines (`koktok.segment.lexicon_file`), the same file that one machine writes. Words are spread
 over tasks; each Python worker keeps one analyser in a child process (`koktok.segment.workers`), so a word that kills or
 stalls it costs that word and no task.
 """

@@ -1,6 +1,6 @@
 """Ids by Spark: a column of them, or `df.write.format("koktok")`, which writes the token files of `koktok encode`.
 
-This file adds: shards that many tasks write and one driver commits. A task cuts its documents into shards by the size of their
+Shards that many tasks write and one driver commits. A task cuts its documents into shards by the size of their
 text, so that a shard is known by the SHA-256 of its text before anything is encoded: one that stands in the manifest, or that a
 killed run has finished, is not made again. Tasks write into the workplace beside the target under names of their own; what
 Spark reports of them, once each, is named and listed by the driver, in one step, and everything else in the workplace goes.

@@ -1,6 +1,6 @@
 """Counting on Spark: split, group by, sum, with koktok's own rules for lines and words in every task.
 
-This file adds: the plan. Each task counts its documents in parts of some 16 MB, as one machine does (`koktok.count.counting`),
+Each task counts its documents in parts of some 16 MB, as one machine does (`koktok.count.counting`),
 and the tables are added up, because a count is a relation: word, group by, sum. How many lines there were, how many of them
 were bad and what signs a source are sums as well, so they travel as rows of the same table, and a task that is run again or
 twice changes nothing. No order is needed anywhere: documents are held out and signed one by one.

@@ -1,6 +1,6 @@
 """Tables as single values: Spark moves, keeps and orders them, and never looks at their rows.
 
-This file adds: the packed table, an Arrow stream in a binary column. A row of words costs the JVM a string, a hash and a place in
+The packed table, an Arrow stream in a binary column. A row of words costs the JVM a string, a hash and a place in
 three sorts; a table of 200,000 rows costs it a copy. `python -m eval.cluster` tells Java's share.
 """
 

@@ -1,6 +1,6 @@
 """What a task of a count does: documents in, the rows of its tables out.
 
-This file adds: a machine among many. It runs in Spark's Python workers; the counting is that of one machine
+A machine among many. It runs in Spark's Python workers; the counting is that of one machine
 (`koktok.count.counting.tables_of`), with as much text in memory at a time.
 """
 

@@ -1,6 +1,6 @@
 """Training instances by many machines: the documents of each part are packed and made into instances of their own.
 
-This file adds: the part. Instances are a function of a packed text, so a part (a rank of datatrove, a partition of Spark) gives
+Instances are a function of a packed text, so a part (a rank of datatrove, a partition of Spark) gives
 what `koktok instances` gives of its documents, byte for byte; documents are shuffled and paired within a part. On Spark the
 parts become one folder: tasks write into the workplace of the run under names of their own, and the driver names what
 Spark reports, once for each partition.

@@ -1,6 +1,6 @@
 """Counts on disk: one Parquet file a table, with what was counted in its metadata.
 
-This file adds: the count file. Columns `word` (string, by code point), `n` and `held` (64 bits, unsigned); `held` are the
+Columns `word` (string, by code point), `n` and `held` (64 bits, unsigned); `held` are the
 occurrences in lines that were held out, so that a training from a count file measures itself as a training from the text
 does. Runs for superwords stand in a second file beside it, NAME.runs.parquet, with a column `documents` more.
 """

@@ -1,6 +1,6 @@
 """Text of any size to counted words: split, group by, sum, on all cores and in bounded memory.
 
-This file adds: the stream. One thread reads, signs and joins documents; shards of `SHARD` bytes are counted beside it, each
+One thread reads, signs and joins documents; shards of `SHARD` bytes are counted beside it, each
 by one plan in polars. What waits is bounded, and so is what is kept: beyond `KEPT` bytes shards go to files, and they are
 summed range by range of the words. With a folder every shard goes there at once, under a name made from its own bytes: a
 killed count finds it again.

@@ -1,6 +1,6 @@
 """`Counts`: what every later stage works on, so that nothing is done per word that can be done per distinct word.
 
-This file adds: the word, and counted words. A word (eojeol 어절) is a run of spaces and the run of other characters behind
+The word, and counted words. A word (eojeol 어절) is a run of spaces and the run of other characters behind
 it, so the words of a line join back to the line, and normalizing or pre-tokenizing the distinct words once is exact.
 """
 

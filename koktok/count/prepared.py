@@ -1,6 +1,6 @@
 """Raw words to pre-tokens: each distinct word normalized and cut once, which is exact as words are cut apart anyhow.
 
-This file adds: the short way. Nine words in ten are Hangul syllables, letters and the like, which no rule touches and
+Nine words in ten are Hangul syllables, letters and the like, which no rule touches and
 no pattern cuts; polars finds them by a regular expression, and only the others become strings. Runs of words likewise.
 """
 

@@ -1,6 +1,6 @@
 """Which words are trained on where there are too many: all frequent ones, and of the rare a sample that stands for the rest.
 
-This file adds: the sample. A word with f occurrences is kept with the chance min(1, f / t), and a kept one stands for
+A word with f occurrences is kept with the chance min(1, f / t), and a kept one stands for
 max(f, t) of them (sampling with chances proportional to size, Horvitz & Thompson 1952): whatever a trainer sums over words
 is then right on average, and frequent words are exact. Nothing happens at a threshold: t grows from 1 with the text. Leaving
 rare words out instead shifts every such sum, and with it what a dial means: without the words that came once 20 MB of

@@ -1,6 +1,6 @@
 """Words with counts to a `Dpe`, by gradient descent on the exact log probability of the words.
 
-This file adds: the learning. Distinct words, not running ones: an ending that stands in ten thousand words is then worth more than a
+Distinct words, not running ones: an ending that stands in ten thousand words is then worth more than a
 word that comes ten thousand times, and what is frequent in many words is what people call a morpheme (SelfSeg: Song and others
 2023; long before, Creutz and Lagus 2007).
 """

@@ -1,6 +1,6 @@
 """`Dpe`: what was learnt. It cuts words, draws cuts from their posterior, and is a folder of two files.
 
-This file adds: paths. The best one, or one drawn with its probability, is walked from the end of a word back to its beginning,
+The best one, or one drawn with its probability, is walked from the end of a word back to its beginning,
 for all words of a tree at once. All sums are in double precision, so that a path does not depend on which words are asked together.
 """
 

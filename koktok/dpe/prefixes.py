@@ -1,6 +1,6 @@
 """Every way to cut a set of words, on the tree of their beginnings.
 
-This file adds: the lattice that the decoder works on. What a piece costs depends on the characters before it and on nothing else
+The lattice that the decoder works on. What a piece costs depends on the characters before it and on nothing else
 (not on how these were cut), so that words which begin alike share states and sums: a node for each distinct beginning, in the
 order of their lengths, and the sum over all segmentations is one pass over the levels of the tree for all words together.
 """

@@ -1,6 +1,6 @@
 """The decoder: characters in, the probability of the piece that begins behind them out; and the exact sums over segmentations.
 
-This file adds: dynamic programming encoding (He, Haffari and Norouzi 2020) on the tree of `Prefixes`. With a(v) the log
+Dynamic programming encoding (He, Haffari and Norouzi 2020) on the tree of `Prefixes`. With a(v) the log
 probability of node v, however the characters up to it are cut, a(v) = log Σ_k exp(a(above k) + log p(piece k | above k)).
 The weights are a table of tensors, because that is what is saved; PyTorch is loaded when a function is called.
 """

@@ -1,6 +1,6 @@
 """Counted words as a base cuts them, with Kiwi's borders: what an extension is learnt from.
 
-This file adds: the text in the base's own tokens. Of every pre-token with Hangul it keeps the ids, what stands before each token
+The text in the base's own tokens. Of every pre-token with Hangul it keeps the ids, what stands before each token
 (a byte of the same character, another character, a border of morphemes) and the trust in that border; everything else is a
 number of tokens that no extension changes.
 """

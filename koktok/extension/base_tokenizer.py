@@ -1,6 +1,6 @@
 """The tokenizer that is extended: what it is made of, whichever library wrote it.
 
-This file adds: one view. tokenizer.json, SentencePiece models, tiktoken ranks and tekken files are read by `koktok.foreign`; here
+tokenizer.json, SentencePiece models, tiktoken ranks and tekken files are read by `koktok.foreign`; here
 each is a kind (bytes, characters with byte fallback, or Unigram), strings by id, an order in which pieces are made, and the
 ids that are taken or kept free. What the laws of an extension cannot hold for is refused, with the reason.
 """

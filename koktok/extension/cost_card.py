@@ -1,6 +1,6 @@
 """What an extension costs and brings: the README.md of its folder.
 
-This file adds: the other side. Fewer tokens are one figure of several; parameters, FLOPs a token, how often a new row is
+Fewer tokens are one figure of several; parameters, FLOPs a token, how often a new row is
 trained, and what the pattern never lets go below stand beside it.
 """
 

@@ -1,6 +1,6 @@
 """Rows for the new ids, in the model's own matrices, without a deep-learning library.
 
-This file adds: rows as sparse weights over old rows. A new piece is made of old ids, so its embedding is a weighted sum of
+Rows as sparse weights over old rows. A new piece is made of old ids, so its embedding is a weighted sum of
 theirs; which one is a method with a source (`METHODS`). `apply_extension` streams a model's safetensors shards through: what
 does not change is copied, the matrices of embeddings get rows, and no more of a shard than a block of rows is in memory.
 """

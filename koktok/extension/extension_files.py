@@ -1,6 +1,6 @@
 """Where the new ids go, and the files of an extended tokenizer.
 
-This file adds: places. `append` puts new ids behind everything that is taken; `fill` takes slots that the base keeps free, so
+`append` puts new ids behind everything that is taken; `fill` takes slots that the base keeps free, so
 that the model's matrices keep their shape. Nothing else moves: tokenizer.json gets the new pieces and all their splits as
 merges (the Llama-3 converter writes them so, too), behind all old ones; a SentencePiece model gets scores below all old
 ones; tiktoken gets ranks, which are ids. extension.json says what is new, and what was there before, so that the base can be

@@ -1,6 +1,6 @@
 """An existing vocabulary without pieces that a text never uses: the machinery of extending, backwards.
 
-This file adds: leaves. A piece that nothing longer is joined of stays whole wherever it was joined; so one that no text at hand
+A piece that nothing longer is joined of stays whole wherever it was joined; so one that no text at hand
 holds was never joined there at all, and without it these texts are cut as before, in every library. Leaves go first, those of
 the highest rank before others, and what they were joined of may be a leaf then. A Unigram joins nothing: there
 any piece that stands nowhere may go. Ids move here and nowhere else, all by the same order, and `ids.tsv` says where to.

@@ -1,6 +1,6 @@
 """TokenRows of tokens that are joined as run time joins them: by the rank of the joined string.
 
-This file adds: pairs that are one candidate. tiktoken, SentencePiece and llama.cpp join any two neighbours whose joined
+Pairs that are one candidate. tiktoken, SentencePiece and llama.cpp join any two neighbours whose joined
 string is a piece, so candidates are counted by their joined string (a hash of it), whatever pairs make it. And once a piece
 is there, whatever it makes joinable is joined at once, the lowest rank first and then the leftmost, as run time does: a
 state is at every moment exactly what a tokenizer with the pieces so far makes of the text. A joint that a morpheme border

@@ -1,6 +1,6 @@
 """Law 13, proven: from the merge list for every string there is, and on text besides.
 
-This file adds: the proof. Bytes that only Hangul has stand in every new piece and in every merge that was added, so in a text
+Bytes that only Hangul has stand in every new piece and in every merge that was added, so in a text
 without Hangul none of them can ever be joined, and old ones are as they were. Added merges come behind all old ones or
 need a piece that does, so what happens in any text begins with exactly what the base does, and then only joins more:
 no text gets longer. What a Unigram's Viterbi search does is no list of merges: there the first of the two holds, and the

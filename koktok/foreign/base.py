@@ -1,6 +1,6 @@
 """`ForeignTokenizer`: a tokenizer of any library behind one interface: lines in, ids and spans out.
 
-This file adds: whose ids they are. A foreign definition is run by the library that it was written for, from the bytes
+Whose ids they are. A foreign definition is run by the library that it was written for, from the bytes
 that were given, and not by a rebuilding of ours: then its ids are that library's by construction, for whoever asks.
 Nothing of a file is ever executed.
 """

@@ -1,6 +1,6 @@
 """Imported tokenizers in other formats: tokenizer.json from SentencePiece models and from ranks, GGUF from what fits.
 
-This file adds: rebuilding, and its price. Another library's nodes are put together to do what the first one does; where
+Rebuilding, and its price. Another library's nodes are put together to do what the first one does; where
 they do it differently nobody notices until the ids differ, so `agreement` counts on hard texts how often they agree.
 """
 

@@ -1,6 +1,6 @@
 """`load` and `import_tokenizer`: a path or a reference, as a tokenizer that encodes and decodes.
 
-This file adds: suspicion. What the libraries pass over in silence (a piece that stands there twice, an id that is given
+What the libraries pass over in silence (a piece that stands there twice, an id that is given
 twice, an added token that gets another id than the file says) is an error; and what koktok could have written is koktok's.
 """
 

@@ -1,6 +1,6 @@
 """`ImportedTokenizer`: a foreign tokenizer with the calls of ours, and the folder that keeps it.
 
-This file adds: keeping. The definition stays the data that it was, in a folder with a koktok.toml that says what it is,
+The definition stays the data that it was, in a folder with a koktok.toml that says what it is,
 which library runs it, and its digest; `koktok.load` reads it back. What a round trip through it costs is measured,
 not believed: `lossless` is what `decode(encode(x))` did to a list of hard texts.
 """

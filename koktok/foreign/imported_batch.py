@@ -1,6 +1,6 @@
 """Many texts through a foreign library: the interface of `koktok.bulk`, as the library has it.
 
-This file adds: nothing of our own between the texts and the library. Its ids are those of `encode`, and its texts those
+Nothing of our own between the texts and the library. Its ids are those of `encode`, and its texts those
 of `decode`, at the library's speed; what comes out has the shape that everything in bulk has.
 """
 

@@ -1,6 +1,6 @@
 """Files that koktok could have written: read back as koktok's own tokenizer.
 
-This file adds: proof by writing. A file is ours where a normalizer, a pattern and a vocabulary of ours are found that
+A file is ours where a normalizer, a pattern and a vocabulary of ours are found that
 would write the same nodes; then every law holds for it, and nothing has to be compared text by text.
 """
 

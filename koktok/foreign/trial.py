@@ -1,6 +1,6 @@
 """`prove`: a foreign definition is loaded and tried by its library in a process of its own, before it is loaded here.
 
-This file adds: bounds. Libraries in Rust and C++ abort, panic or run for ever on definitions that no honest tool wrote (a
+Libraries in Rust and C++ abort, panic or run for ever on definitions that no honest tool wrote (a
 garbled table of characters, a pattern that takes exponential time, rules that make a gigabyte of one letter), and an abort
 ends the program of whoever asked. Tried in a child with bounds on time and memory, all of it is an error of ours. What
 passed once is noted by its digest in the cache folder and not tried again.

@@ -1,6 +1,6 @@
 """What lies at a path: which kind of tokenizer, in which file; told by content, not by name.
 
-This file adds: one answer. Whatever opens a foreign tokenizer (`load`, `import`, `report`, `diff`, `doctor`) asks here. A
+Whatever opens a foreign tokenizer (`load`, `import`, `report`, `diff`, `doctor`) asks here. A
 name decides only where the content can be two things.
 """
 

@@ -1,6 +1,6 @@
 """A saved tokenizer: which files it is made of, and what they say when they are read back.
 
-This file adds: one list. Whoever writes a folder writes these files (`koktok.files` says how); whoever reads one gets the
+Whoever writes a folder writes these files (`koktok.files` says how); whoever reads one gets the
 recipe and the vocabulary, or one error.
 """
 

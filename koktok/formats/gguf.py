@@ -1,6 +1,6 @@
 """GGUF: the vocabulary of a file for llama.cpp, alone or put into the file of a model.
 
-This file adds: a choice among the tokenizers that llama.cpp is built with (src/llama-vocab.cpp), for it has no general
+A choice among the tokenizers that llama.cpp is built with (src/llama-vocab.cpp), for it has no general
 engine. A unigram vocabulary is its "t5"; BPE over characters its "llama", which joins by the score of the joined piece
 as we do, and has byte fallback; byte-level BPE its "gpt2", which knows its patterns by name only, and ours is none.
 

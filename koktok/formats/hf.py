@@ -1,6 +1,6 @@
 """tokenizer.json: what `tokenizers` and `transformers` load without any code of ours (hf_config.py has its neighbours).
 
-This file adds: the hand-over. The five stages are written as the nodes that Hugging Face's engine runs: normalizer,
+The five stages are written as the nodes that Hugging Face's engine runs: normalizer,
 pre-tokenizer, model, post-processor, decoder. Spaces are real spaces inside pieces, so the decoder only has to join
 bytes and fuse, and every text comes back exactly. The layout is that of the library's own writer to the byte, so that
 `save_pretrained` right after loading changes nothing. tokenizer.json is also where `Tokenizer.load` reads the

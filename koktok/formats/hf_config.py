@@ -1,6 +1,6 @@
 """tokenizer_config.json and its neighbours: roles, sides, the longest input, the chat template.
 
-This file adds: two versions at once. transformers 4.57 and 5 read the same files and write different ones; what stands
+Two versions at once. transformers 4.57 and 5 read the same files and write different ones; what stands
 here is what both read. `PreTrainedTokenizerFast` without a `backend` key, because 5 writes `TokenizersBackend`, which
 4.57 cannot load; `additional_special_tokens`, because 4.57 takes a list called `extra_special_tokens` for a mapping and
 fails; the chat template in the file that both prefer *and* under the key that older readers know.

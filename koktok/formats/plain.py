@@ -1,6 +1,6 @@
 """vocab.json: a vocabulary of a kind that no other library runs, for `Tokenizer.load` alone.
 
-This file adds: honesty. A tokenizer.json that another library loads and reads differently is worse than none.
+A tokenizer.json that another library loads and reads differently is worse than none.
 """
 
 from __future__ import annotations

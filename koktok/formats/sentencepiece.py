@@ -1,6 +1,6 @@
 """tokenizer.model: the same vocabulary for the sentencepiece library.
 
-This file adds: a ModelProto written piece by piece. `escape_whitespaces=false` keeps spaces real, and since no piece
+A ModelProto written piece by piece. `escape_whitespaces=false` keeps spaces real, and since no piece
 crosses a pre-token border and borders depend on two neighbouring characters only, its search over the whole line finds
 what ours finds pre-token by pre-token.
 

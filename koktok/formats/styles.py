@@ -1,6 +1,6 @@
 """`restyle`: other special tokens, roles and templates for a tokenizer that is trained already.
 
-This file adds: nothing to the pieces. Special tokens stand behind them, so ids of text stay what they are.
+Nothing to the pieces. Special tokens stand behind them, so ids of text stay what they are.
 """
 
 from __future__ import annotations

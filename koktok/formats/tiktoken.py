@@ -1,6 +1,6 @@
 """tiktoken: ranks, a pattern and special tokens, for vocabularies of byte-level BPE.
 
-This file adds: ranks that are ids. tiktoken joins the neighbours whose joined bytes have the lowest rank, leftmost first,
+Ranks that are ids. tiktoken joins the neighbours whose joined bytes have the lowest rank, leftmost first,
 which is the rule of `koktok.tokenizer.bpe_model`; a rank is the place of a piece and its id at once. One thing is tiktoken's own:
 a whole pretoken that is a piece is taken as that piece, without joining. That makes no difference where every piece
 encodes to itself, and this is checked here, piece by piece.

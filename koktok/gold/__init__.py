@@ -1,6 +1,6 @@
 """Gold morphemes to cuts: treebanks and Sejong-style files, read into sentences with legal and fused borders.
 
-This folder adds: honesty about the gold. Only the treebanks whose morphemes people annotated are called human; words
+Only the treebanks whose morphemes people annotated are called human; words
 whose annotation contradicts itself are masked, counted and never scored.
 """
 

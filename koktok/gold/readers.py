@@ -1,6 +1,6 @@
 """Files of gold morphemes: CoNLL-U treebanks, KLUE-DP, lines of a word or of a sentence with its morphemes and their tags.
 
-This file adds: which files people are known to have annotated, and the refusal of those that hold too few morphemes.
+Which files people are known to have annotated, and the refusal of those that hold too few morphemes.
 """
 
 from __future__ import annotations

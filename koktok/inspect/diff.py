@@ -1,6 +1,6 @@
 """`difference`: where two tokenizers cut the same text differently, and what that costs or gains.
 
-This file adds: the comparison word by word, by frequency, with the verdict of gold morphemes where there are any. Like the
+The comparison word by word, by frequency, with the verdict of gold morphemes where there are any. Like the
 command `diff` it has one bit of an answer (same or not) and then the details. What a cut is, every figure and every
 interval are those of `koktok.metrics`.
 """

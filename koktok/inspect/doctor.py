@@ -1,6 +1,6 @@
 """`diagnose`: an audit of any vocabulary: pieces that nothing can reach, junk, personal data, and which Korean it covers.
 
-This file adds: findings with a severity, so that a build can fail on them. Sources: the checks of magikarp (Land and Bartolo
+Findings with a severity, so that a build can fail on them. Sources: the checks of magikarp (Land and Bartolo
 2024: undecodable and unreachable tokens), and checks that Korean needs (`"그는` glued to its quotation mark,
 the 11,172 syllables, the 2,350 of KS X 1001).
 """

@@ -1,6 +1,6 @@
 """Pairs for BERT: two texts that follow one another, or do not, as places of a packed shard.
 
-This file adds: the second text. As in Devlin et al. 2019 a document is cut into chunks of whole sentences up to the length
+As in Devlin et al. 2019 a document is cut into chunks of whole sentences up to the length
 (one in ten chunks is aimed shorter, so that a model meets short inputs), a chunk is divided between two sentences, and in
 half of the cases the second text comes from another document; the sentences that were not used begin the next chunk. What is
 too long loses tokens at the front or the back, by chance. The chance of a document is that of (seed, epoch, its ids); the

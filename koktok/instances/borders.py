@@ -1,6 +1,6 @@
 """Where eojeols and morphemes begin among tokens: the marks that stand beside every id of the packed layer.
 
-This file adds: marks from words. What a token begins is told by its word alone (the analyser is asked about words, as in
+What a token begins is told by its word alone (the analyser is asked about words, as in
 training), so marks are found once for each distinct word, kept beside its ids in the table of the bulk encoder, and cost
 nothing where the word comes again. A tokenizer of another library gives spans, and marks are told from those.
 

@@ -1,6 +1,6 @@
 """`KoktokCollator`: rows to padded tensors, masked while they are read, by the function that masks them on a disk.
 
-This file adds: masking for transformers' Trainer. Rows of `koktok instances` bring their marks, and every unit can be masked.
+Masking for transformers' Trainer. Rows of `koktok instances` bring their marks, and every unit can be masked.
 Rows of ids alone, as a tokenizer gives them, are masked by token or by eojeol: where an eojeol begins is told by the space
 that its first piece holds, or by the `##` that it lacks. (`DataCollatorForLanguageModeling(whole_word_mask=True)` looks
 for gaps between offsets, and for pieces that hold their space there are none unless offsets are trimmed: it takes a

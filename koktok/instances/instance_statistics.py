@@ -1,6 +1,6 @@
 """What lies in a folder of instances, in figures: what a person checks before a machine reads it for a week.
 
-This file adds: counts over all shards, a batch at a time, so that memory does not grow with the text.
+Counts over all shards, a batch at a time, so that memory does not grow with the text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Layouts: which tokens of a packed shard make one instance, as places and nothing else.
 
-This file adds: instances without their content. A layout is a few whole numbers an instance, made by one pass over the ends
+Instances without their content. A layout is a few whole numbers an instance, made by one pass over the ends
 of sentences, so that any instance can be put together alone, by any worker, from the mapped shard. No instance crosses a
 shard, and a shard's layout depends on nothing but its documents, the plan and the epoch.
 """

@@ -1,6 +1,6 @@
 """Documents for a causal language model: simple chunks of the stream, or documents packed so that few are cut.
 
-This file adds: packing. *Chunks* lay all documents of a shard end to end, each closed by its end token, and cut every
+*Chunks* lay all documents of a shard end to end, each closed by its end token, and cut every
 `length` tokens. *Best fit* (Ding et al. 2024, "Fewer truncations improve language modeling") cuts only documents that are
 longer than an instance, and puts every piece, the longest first, where it leaves the least room; so hardly a document is
 cut, and an instance has a little padding in place of it.

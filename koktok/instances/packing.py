@@ -1,6 +1,6 @@
 """The packed layer: ids of all documents, once, with the borders of sentences, eojeols and morphemes beside them.
 
-This file adds: what every kind of instance is made from. A shard is an Arrow IPC file that is mapped, not read, a row a
+What every kind of instance is made from. A shard is an Arrow IPC file that is mapped, not read, a row a
 document: `ids`, `marks` (see `koktok.instances.borders`), `sentences` (where each ends, in tokens) and `source`. No special
 token stands in it, so that one packed folder serves every kind, length, rate and seed; and the manifest says all that is
 needed to make instances without the tokenizer.

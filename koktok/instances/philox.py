@@ -1,6 +1,6 @@
 """Random numbers that are a function of what they are for: Philox, keyed by (seed, epoch), counted by (use, document).
 
-This file adds: chance without a history. Philox 4x64 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3")
+Chance without a history. Philox 4x64 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3")
 makes its numbers from a key and a counter and from nothing else, so that neither the order of documents nor the worker,
 the shard or the machine changes one (law 14). The raw numbers are those of `numpy.random.Philox`, whose stream numpy
 promises to keep; what is made of them here (whole numbers below a bound, permutations) is ours, because numpy keeps the

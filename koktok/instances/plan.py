@@ -1,6 +1,6 @@
 """A plan, and the instances that it makes of a packed folder: an epoch at a time, any instance alone.
 
-This file adds: law 14. Instance i of an epoch is a function of the packed text, the plan and the epoch: the layout says
+Instance i of an epoch is a function of the packed text, the plan and the epoch: the layout says
 where its tokens stand, the shuffle of (seed, epoch) which instance is the i-th, and masking draws from the chance of
 (seed, epoch, its ids). What is written to a disk and what is made while reading are the same call.
 """

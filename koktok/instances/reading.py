@@ -1,6 +1,6 @@
 """Raw text to documents of sentences: where a document ends, and where a sentence ends.
 
-This file adds: the document. For a model that reads more than a sentence, text is not a run of lines: what stands before a
+For a model that reads more than a sentence, text is not a run of lines: what stands before a
 sentence is its context, and what stands in another document is not.
 """
 

@@ -1,6 +1,6 @@
 """Span corruption: what was chosen becomes a sentinel in the input, and stands behind that sentinel in the target.
 
-This file adds: the two sequences of T5 (Raffel et al. 2020). Neighbouring chosen units are one span, as there; the sentinels
+The two sequences of T5 (Raffel et al. 2020). Neighbouring chosen units are one span, as there; the sentinels
 `<extra_id_0>`, `<extra_id_1>`, ... rise along the text, and the target ends with the end token.
 """
 

@@ -1,6 +1,6 @@
 """Instances on a disk: Arrow files that `datasets.load_dataset` opens, made shard by shard, by any number of workers.
 
-This file adds: the folder. A shard is so many instances of one epoch, a function of its number; workers make them side by
+A shard is so many instances of one epoch, a function of its number; workers make them side by
 side, and a run that was killed goes on with the first that is not finished. `README.md` tells the Hub's data sets where the
 rows are, `manifest.json` what they were made from.
 """

@@ -1,6 +1,6 @@
 """The analyser at run time: the cuts of a word while a text is read, and the folder that asks for them.
 
-This file adds: the exact boundaries. A trained tokenizer knows morphemes only as far as its scores carry them; here Kiwi
+A trained tokenizer knows morphemes only as far as its scores carry them; here Kiwi
 cuts every eojeol as it did in training, and the model solves each part by itself. Vocabulary and ids are the same, so a
 model may be trained with the analyser and served without, or the other way round; decode is the same, too.
 

@@ -1,6 +1,6 @@
 """`KoktokKiwiTokenizer`: a `transformers` tokenizer that asks Kiwi where the morphemes of each eojeol end.
 
-This file adds: one node. The folder's tokenizer.json runs as it is, with a pre-tokenizer behind the pattern that cuts
+The folder's tokenizer.json runs as it is, with a pre-tokenizer behind the pattern that cuts
 each pretoken at the morphemes; so everything that the fast tokenizers of transformers can do works (offsets, `word_ids`,
 which now count morphemes, padding, windows), in 4.57 and in 5. The node is Python and cannot be written into a
 tokenizer.json: it is taken out for saving and pickling, and put in again after loading.

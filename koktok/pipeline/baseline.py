@@ -1,6 +1,6 @@
 """A training beside its baselines: plain SentencePiece of the same size on the same words, and one token a syllable.
 
-This file adds: an honest yardstick. All are measured by `koktok.metrics.silver` on the words of the held-out lines, cut by
+All are measured by `koktok.metrics.silver` on the words of the held-out lines, cut by
 the analyser; SentencePiece is trained with its own defaults on the very words that ours was trained on. It solves words one
 by one, as ours does, so distinct words weighted by their counts give the same figure as the whole text.
 """

@@ -1,6 +1,6 @@
 """The curve tokens per eojeol against boundary F1: many settings of the dials and many sizes, trained from one count.
 
-This file adds: the choice by looking. One row a vocabulary, measured on held-out words; and which rows no other beats.
+The choice by looking. One row a vocabulary, measured on held-out words; and which rows no other beats.
 Nothing here recommends anything.
 
 Two references keep the reader honest. Recall is free where many cuts are made, so the row of the *trivial* tokenizer

@@ -1,6 +1,6 @@
 """What a training will take, from a look at its text: the numbers behind `koktok train --dry-run`.
 
-This file adds: the look. Up to `LOOK` bytes of text are really counted (seconds), a share of each source; beyond them new
+Up to `LOOK` bytes of text are really counted (seconds), a share of each source; beyond them new
 words come as Heaps' law says, its exponent fitted to the first half of the look against all of it. Memory and time are
 linear in what the counts say, with the constants below.
 """

@@ -1,6 +1,6 @@
 """Words to a learnt segmentation: candidates by the classic Unigram trainer, then dynamic programming encoding among them.
 
-This file adds: the candidates. A Unigram vocabulary of the same words holds whole stems, which strings that merely stand in many
+A Unigram vocabulary of the same words holds whole stems, which strings that merely stand in many
 words are not: 대한민국 is one candidate, and not only 대한 and 민국.
 """
 

@@ -1,6 +1,6 @@
 """What the page knows of Korean: frequent words with their morphemes, analysed when the page is made.
 
-This file adds: shapes. Kiwi is too large for a page, but most running words are few: the morphemes of some twenty thousand
+Kiwi is too large for a page, but most running words are few: the morphemes of some twenty thousand
 are a short list, because words of one length share their row with others, and sorted words share their beginnings.
 """
 

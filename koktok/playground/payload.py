@@ -1,6 +1,6 @@
 """What the page's engine runs on: a tokenizer as plain data, and data as text that a browser unpacks.
 
-This file adds: `payload`. Everything that decides an id is in it, worked out here; engine.js holds algorithms and no table of
+Everything that decides an id is in it, worked out here; engine.js holds algorithms and no table of
 Korean or Unicode. Ranks with a published pattern (o200k_base, Llama 3's) are byte-level BPE without a normalizer, and the
 engine runs them as it runs koktok's own.
 """

@@ -1,6 +1,6 @@
 """`to_page`: one self-contained HTML file that runs tokenizers, English and Korean, and loads nothing from anywhere.
 
-This file adds: the policy. The page may run its one script and show its one style sheet, both known by their hash, and ask
+The page may run its one script and show its one style sheet, both known by their hash, and ask
 for nothing else (Content Security Policy, level 3): what is typed cannot leave it.
 """
 

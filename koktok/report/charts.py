@@ -1,6 +1,6 @@
 """Drawings as inline SVG: the browser's own fonts draw the Hangul, and nothing is loaded from anywhere.
 
-This file adds: four drawings (points with a front, bars with whiskers, stacked bars, lines over two logarithmic axes). Words
+Four drawings (points with a front, bars with whiskers, stacked bars, lines over two logarithmic axes). Words
 that a reader sees come in pairs, English and Korean, and the page shows one of them. A drawing that is wide on a screen is
 made a second time for a telephone, because letters of a drawing shrink with it.
 """

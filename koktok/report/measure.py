@@ -1,6 +1,6 @@
 """`measure`: specs and text in, `Report` out.
 
-This file adds: the loop over tokenizers. One that cannot run becomes a row that says why; a row that is done can be kept on
+The loop over tokenizers. One that cannot run becomes a row that says why; a row that is done can be kept on
 disk, so that a long run that was stopped goes on where it was.
 """
 

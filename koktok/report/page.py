@@ -1,6 +1,6 @@
 """`to_html`: one self-contained page, English and Korean, that loads nothing from anywhere.
 
-This file adds: what the template shows, worked out from the rows. The template holds no arithmetic.
+What the template shows, worked out from the rows. The template holds no arithmetic.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a report says, typed and versioned: the rows first, and every rendering from them.
 
-This file adds: `Report` and its JSON. The same inputs give the same bytes, so neither dates nor seconds are in it; speed
+`Report` and its JSON. The same inputs give the same bytes, so neither dates nor seconds are in it; speed
 is in a file of its own.
 """
 

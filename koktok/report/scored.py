@@ -1,6 +1,6 @@
 """Scores of the metrics as rows of a report: figures, histograms, signatures.
 
-This file adds: what is left out (figures that are undefined) and what is thinned (curves of a hundred thousand ranks).
+What is left out (figures that are undefined) and what is thinned (curves of a hundred thousand ranks).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Analyses kept on disk by word, so that a second training asks nothing and an interrupted one goes on where it was.
 
-This file adds: the cache. One SQLite file per analyser signature (name, version, options, user dictionary), because
+One SQLite file per analyser signature (name, version, options, user dictionary), because
 SQLite survives a killed process without losing what was committed, and several trainings may share it: 360,000 rows are
 read in a second. The analyser's raw tags are kept, not cuts.
 """

@@ -1,6 +1,6 @@
 """A segmentation that was learnt from words, as a segmenter (extra `dpe`); see `koktok.dpe`.
 
-This file adds: runs. Only Hangul is learnt and cut: every run of syllables is a word to the decoder (빵집에서, is 빵집에서 and a
+Only Hangul is learnt and cut: every run of syllables is a word to the decoder (빵집에서, is 빵집에서 and a
 comma), and every other run is one piece.
 """
 

@@ -1,6 +1,6 @@
 """Okt, Komoran, Kkma and Hannanum as segmenters, by konlpy (extra `konlpy`, and Java).
 
-This file adds: one tag set. What each analyser calls its morphemes is read as Sejong tags, so that boundaries have the same
+What each analyser calls its morphemes is read as Sejong tags, so that boundaries have the same
 kinds whoever finds them; restored forms (하+았+다 for 했다) are laid on the word by `koktok.segment.align`.
 """
 

@@ -1,6 +1,6 @@
 """Analyses as a file of their own: words that were analysed elsewhere, for whoever trains here.
 
-This file adds: the lexicon, a Parquet file with the columns `word` (by code point) and `row` (`koktok.segment.packed`), and the
+The lexicon, a Parquet file with the columns `word` (by code point) and `row` (`koktok.segment.packed`), and the
 analyser's signature in its metadata. The cache (`koktok.segment.cache`) is one machine's own and grows; a lexicon is whole,
 travels, and has the same bytes wherever it was made.
 """

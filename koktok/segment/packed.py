@@ -1,6 +1,6 @@
 """Analyses as short strings: what the cache keeps, what worker processes send, and what equal cuts are recognised by.
 
-This file adds: the packed row, a morpheme a line as `start end tag form`, the form only where it is not the surface. Most
+The packed row, a morpheme a line as `start end tag form`, the form only where it is not the surface. Most
 words share their row with thousands of others, so its cuts are found once.
 """
 

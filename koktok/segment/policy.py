@@ -1,6 +1,6 @@
 """Morphemes to cuts: which borders lie on the surface, what kind they are, and which of them a policy keeps.
 
-This file adds: the boundary policy. Morphemes are not substrings (했다 is 하+었+다 with 하 and 었 in one syllable), so a
+Morphemes are not substrings (했다 is 하+었+다 with 하 and 었 in one syllable), so a
 cut stands only where no morpheme's span crosses it; the pieces then join back to the word for every analyser (law 2).
 """
 

@@ -1,6 +1,6 @@
 """`SegmentedCounts`: distinct words, their morpheme cuts and their counts, the only thing that a trainer sees.
 
-This file adds: the cut. A cut is an offset between two pieces of one word, with the kind of boundary and how sure the
+A cut is an offset between two pieces of one word, with the kind of boundary and how sure the
 analyser is. A trainer's whole test corpus is therefore a list literal.
 """
 

@@ -1,6 +1,6 @@
 """Cuts of words that nobody analysed, from the endings of those that somebody did.
 
-This file adds: the budget. New words come for ever (Heaps' law) and an analyser is the slowest stage, but what is new is
+New words come for ever (Heaps' law) and an analyser is the slowest stage, but what is new is
 mostly the stem: the ending of a rare word has been seen on frequent ones. So the frequent words are analysed, those that
 cover a share of the running text, and each other word is cut where most analysed words with its longest known ending are.
 

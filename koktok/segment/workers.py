@@ -1,6 +1,6 @@
 """An analyser in processes of its own: all cores, and a word that kills or stalls it costs that word and no more.
 
-This file adds: supervision. Processes, because half of the time goes into turning what Kiwi found into Python objects,
+Processes, because half of the time goes into turning what Kiwi found into Python objects,
 which threads do one at a time; each sends finished rows instead. At most `AHEAD` batches a process wait. A batch whose
 process died, stalled or raised is asked again word by word in a fresh one: the word that does it again is quarantined
 (no cuts), told, and the run goes on. Order and rows do not depend on the number of processes.

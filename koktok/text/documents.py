@@ -1,6 +1,6 @@
 """Documents signed one by one: which are held out, and what they are together, whatever their order.
 
-This file adds: the digest of a document. Blocks of lines and the digest of a whole source (`koktok.text.sources`) want one
+The digest of a document. Blocks of lines and the digest of a whole source (`koktok.text.sources`) want one
 reader that goes from the first line to the last. Where many machines read at once, or the order is nobody's, the SHA-256 of
 each document decides its side, and the sum of all of them signs the source.
 """

@@ -1,6 +1,6 @@
 r"""Patterns that other vocabularies made known, letter for letter as they were published, and `PublishedPattern`, which cuts by one.
 
-This file adds: names. Fast runtimes (gigatoken, snaptokens, fastokens, llama.cpp) have no general engine for regular
+Fast runtimes (gigatoken, snaptokens, fastokens, llama.cpp) have no general engine for regular
 expressions; they know these, and stop at any other. `\p{L}` and its like are those of the engine that runs them, so a letter
 younger than its Unicode may be cut elsewhere by another; koktok lets the library `tokenizers` cut, whose ids are the yardstick.
 """

@@ -1,6 +1,6 @@
 """The models of simple tokenizers, the baselines that show why subwords win: whole words, and the longest match.
 
-This file adds: nothing to learn from the text but a list. A word tokenizer knows a pretoken or does not; syllables,
+Nothing to learn from the text but a list. A word tokenizer knows a pretoken or does not; syllables,
 jamo, character n-grams and morphemes are taken from the left, the longest that is listed, with bytes for the rest.
 """
 

@@ -1,6 +1,6 @@
 """The BPE models: join the neighbours whose joined piece has the lowest rank, leftmost first, until nothing joins.
 
-This file adds: the rank of the *joined piece*. Sennrich et al. (2016, arXiv:1508.07909) rank merges, pairs (left,
+The rank of the *joined piece*. Sennrich et al. (2016, arXiv:1508.07909) rank merges, pairs (left,
 right); here, as in tiktoken and SentencePiece, a rank belongs to the piece and any pair that spells it may join.
 Hugging Face ranks pairs, and gets every split of every piece in the order of the pieces' ranks; the order of the
 splits of one piece does not matter: when a piece is made at some place, no join has crossed its edges, so the

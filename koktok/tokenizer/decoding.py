@@ -1,6 +1,6 @@
 r"""The way back: ids to text, whole or one by one, as Hugging Face's decoders of the same names do it.
 
-This file adds: what each kind of vocabulary loses, and patience. Pieces with real spaces are only joined; bytes are
+What each kind of vocabulary loses, and patience. Pieces with real spaces are only joined; bytes are
 collected until they make characters; WordPiece alone puts spaces where it may, because it kept none.
 
 Where ids come one by one, as a model gives them, a token may end inside a character, and in a vocabulary of jamo a

@@ -1,6 +1,6 @@
 """`Encoding`, what encoding a text gives, and `NormalText`, a text as a model reads it, with the way back to the raw text.
 
-This file adds: offsets. Spans inside a pretoken become half-open code points of the text that the caller passed (law 7).
+Spans inside a pretoken become half-open code points of the text that the caller passed (law 7).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Other segmentations than the best: which models can be sampled, with which keyword, and n-best of a whole text.
 
-This file adds: the error that names the way out, and laziness. Unigram gives segmentations a probability and is sharpened
+The error that names the way out, and laziness. Unigram gives segmentations a probability and is sharpened
 by `alpha`; BPE and WordPiece have none and drop joins or matches; the baselines have one segmentation only. Of two sorted
 lists of n there are n² sums, and their n best are found by looking at about 2n of them: a sum can be next only when the
 one above it or the one to its left has been taken (Huang and Chiang 2005).

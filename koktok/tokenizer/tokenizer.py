@@ -1,6 +1,6 @@
 """`Tokenizer`: normalize, pre-tokenize, model: text to ids and back, with offsets into the text that the caller passed.
 
-This file adds: composition. decode(encode(x)) == normalize(x) for every text (law 4), and offsets are half-open code
+Decode(encode(x)) == normalize(x) for every text (law 4), and offsets are half-open code
 points of the raw text, also where normalization changed its length (law 7). Text that spells a special token is text,
 unless the caller allows that token.
 

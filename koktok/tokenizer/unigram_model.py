@@ -1,6 +1,6 @@
 """The Unigram model: the segmentation with the highest sum of scores, by Viterbi (Kudo 2018, arXiv:1804.10959).
 
-This file adds: ties. Scores are multiples of 1/256, so equal sums are common, and ids agree between libraries only if
+Scores are multiples of 1/256, so equal sums are common, and ids agree between libraries only if
 ties break alike. Hugging Face's `encode_optimized` and SentencePiece's `EncodeOptimized` both walk over the starts from
 left to right, over the pieces at each start from short to long, and replace a path to an end only by a strictly better
 one: of equal paths the one whose last piece starts earliest wins. So does this one, in Hugging Face's float64.

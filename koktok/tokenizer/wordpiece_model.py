@@ -1,6 +1,6 @@
 """The WordPiece models: the longest piece from the left, again and again; a word with an unknown part is all [UNK].
 
-This file adds: linear time. Greedy matching tries every length at every place. LinMaxMatch (Song et al. 2021,
+Greedy matching tries every length at every place. LinMaxMatch (Song et al. 2021,
 arXiv:2012.15524) walks a trie of all pieces once: where the walk fails, the node says which pieces the text so far is
 certain to begin with (its failure pops) and where the walk goes on (its failure link). Both give the same pieces.
 """

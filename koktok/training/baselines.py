@@ -1,6 +1,6 @@
 """Vocabularies of simple tokenizers: the most frequent words, characters, n-grams or morphemes.
 
-This file adds: baselines. Each is a list sorted by count; they go through the same `Tokenizer` as everything else, so
+Each is a list sorted by count; they go through the same `Tokenizer` as everything else, so
 that the evaluation can show what subwords gain over them.
 """
 

@@ -1,6 +1,6 @@
 """Candidates: every substring that could become a piece, found level by level, with the lattice that it spans.
 
-This file adds: where pieces come from. A string of k characters can only be frequent where its first k - 1 characters
+Where pieces come from. A string of k characters can only be frequent where its first k - 1 characters
 are (the apriori rule of Agrawal & Srikant 1994), so level k numbers the pairs (number of the prefix, next character)
 at the places where level k - 1 was frequent. Pairs are compared in full, so nothing collides, and the lattice falls out.
 """

@@ -1,6 +1,6 @@
 """Recipe to trainer: the one place that knows which function trains which model, and with which options of the recipe.
 
-This file adds: adapters. A trainer is a pure function of counts and its own options and knows no recipe; an adapter
+A trainer is a pure function of counts and its own options and knows no recipe; an adapter
 picks the options that the recipe gives it, asks again with a lower floor where the text is small, and brings vocabulary
 and log back in one shape.
 """

@@ -1,6 +1,6 @@
 """`Lattice`: every way to cut every distinct word into candidate pieces, in flat arrays, and what each way costs.
 
-This file adds: the one cost (`docs/architecture.md`). A segmentation pays `lam` per token, `mu` per cut
+The one cost (`docs/architecture.md`). A segmentation pays `lam` per token, `mu` per cut
 inside a morpheme (Hangul on both sides) and `nu` per morpheme boundary that a piece swallows, by kind of boundary. All
 three are additive over arcs, so shortest paths find the cheapest segmentation of a word in time linear in its arcs.
 """

@@ -1,6 +1,6 @@
 """Pair counts that follow the joins: what BPE and WordPiece share.
 
-This file adds: the text as joined places. Each pair of neighbouring symbols keeps its count and the places where it stood,
+The text as joined places. Each pair of neighbouring symbols keeps its count and the places where it stood,
 and a join corrects the counts of its neighbours only, so a merge costs what it changes and not what the text is long.
 """
 

@@ -1,6 +1,6 @@
 """Which candidates become pieces: top-down pruning under the cost, then second thoughts.
 
-This file adds: the choice. Unigram's pruning (Kudo 2018) drops the pieces whose absence costs least likelihood; here
+Unigram's pruning (Kudo 2018) drops the pieces whose absence costs least likelihood; here
 the loss is the cost of the lattice (tokens, split morphemes, swallowed boundaries). Pruning judges each piece while all
 others are still there, so the pieces that it drops together may have been each other's substitutes; afterwards a few
 dropped pieces come back where they would save most and the least useful go, as long as the cost falls.

@@ -1,6 +1,6 @@
 """Scores that carry at run time what the analyser knew: the weights of a semi-Markov CRF, exported as Unigram scores.
 
-This file adds: the scores. At run time a plain Unigram decoder takes the path with the highest sum of piece scores. The
+At run time a plain Unigram decoder takes the path with the highest sum of piece scores. The
 scores are trained (Sarawagi & Cohen 2004) so that the probability of cheap paths under them is high: with C the cost of
 a path, the loss of a word is log Σ exp(w·y) - log Σ exp(w·y - C(y)), its gradient the expected piece counts under the
 free lattice minus those under the cost-weighted one. As C is additive over arcs, both are forward-backward passes.

@@ -1,6 +1,6 @@
 """Training with the sentencepiece library, from counts, under our cuts.
 
-This file adds: a trained vocabulary. SentencePiece reads `word TAB count` lines, and a delimiter in them keeps seed
+SentencePiece reads `word TAB count` lines, and a delimiter in them keeps seed
 pieces (Unigram) and merges (BPE) inside morphemes. What it returns is put into our canonical form.
 """
 

@@ -1,6 +1,6 @@
 """What a trained vocabulary does with the words that it was trained on, for any model, in plain values for `--log json`.
 
-This file adds: the account of trainers that keep none themselves. The most frequent words are encoded as at run time,
+The account of trainers that keep none themselves. The most frequent words are encoded as at run time,
 and the cuts that no token border meets were swallowed; so a builder sees which boundaries a vocabulary pays with.
 """
 

@@ -1,6 +1,6 @@
 """Superwords: pieces that cross spaces (수 있, 는 것 같, 에 대한), learnt from runs of eojeols.
 
-This file adds: the second table. It is of the same kind as the first, with runs in place of words: every run is a piece
+It is of the same kind as the first, with runs in place of words: every run is a piece
 of text that the tokenizer will see whole, cut behind sentence ends, with the cuts that its words have. The trainer then
 needs nothing new: spaces are nodes like any other, a piece may swallow them for nothing, and the same cost decides
 whether a place in the vocabulary is better spent inside words or across them.

@@ -1,6 +1,6 @@
 """The default trainer: pieces chosen under the cost, scores by the semi-CRF, exported as plain Unigram.
 
-This file adds: the parts put together. One run trains many points and sizes from one table of candidates.
+The parts put together. One run trains many points and sizes from one table of candidates.
 Reading order: lattice, candidates, selection, crf, unigram_point, unigram_search, here.
 """
 

@@ -1,6 +1,6 @@
 """Classic Unigram (Kudo 2018, arXiv:1804.10959), as SentencePiece trains it: EM with likelihood as the cost.
 
-This file adds: the comparison. Candidates and lattice are those of the default trainer, so that a difference in the
+Candidates and lattice are those of the default trainer, so that a difference in the
 result is a difference of the cost. The steps follow SentencePiece's unigram_model_trainer.cc: two rounds of EM with the
 digamma step (a sparse Dirichlet prior, Liang & Klein 2009), then the quarter of the pieces goes whose loss is least.
 """

@@ -1,6 +1,6 @@
 """What a trained vocabulary does with the text that it was trained on, in plain values for `--log json`.
 
-This file adds: the account. It says how many boundaries of each kind survive where every distinct word is decoded as the
+It says how many boundaries of each kind survive where every distinct word is decoded as the
 tokenizer will, without an analyser, so that a builder sees what the dials bought.
 """
 

@@ -1,6 +1,6 @@
 """`Point`: one setting of the default trainer, and the three that have names.
 
-This file adds: what is asked for. A cost means another thing at every size and in every text, so a setting may name a
+What is asked for. A cost means another thing at every size and in every text, so a setting may name a
 target in its place: the share of the morpheme boundaries that stay token borders, all of them or those that grammar draws,
 or the number of tokens. The trainer then turns `nu` until the vocabulary does that (see `koktok.training.unigram_search`).
 """

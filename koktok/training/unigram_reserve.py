@@ -1,6 +1,6 @@
 """`reserve`: how the scripts share a vocabulary, where text of two languages is trained on.
 
-This file adds: floors. The cost shares the pieces by what they save in the text at hand, so a language that is a tenth
+The cost shares the pieces by what they save in the text at hand, so a language that is a tenth
 of the text gets the places that a tenth of the text is worth. Who will meet more of it later keeps places for it here.
 """
 

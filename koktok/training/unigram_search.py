@@ -1,6 +1,6 @@
 """`Run`: one setting of the dials on its way from candidates to a vocabulary, at one size after the other.
 
-This file adds: the search. A target (so many boundaries kept, so many tokens) is met by turning `nu`. Pieces that were
+A target (so many boundaries kept, so many tokens) is met by turning `nu`. Pieces that were
 chosen under one `nu` are nearly those of another, and swapping some of them is as good as choosing all anew (the cost is
 the same to four digits), so a trial takes a round of swaps. Trials look at the cheapest segmentations first, which need
 no scores; scores come last, and a few more trials at what the decoder does with them.

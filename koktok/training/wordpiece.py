@@ -1,6 +1,6 @@
 """WordPiece: join the pair whose parts attract each other most (Schuster and Nakajima 2012).
 
-This file adds: a score. BPE asks how often a pair stands; WordPiece divides by what its parts would give by chance,
+BPE asks how often a pair stands; WordPiece divides by what its parts would give by chance,
 freq(ab) / (freq(a) · freq(b)), so a rare pair whose parts are seen together only beats a frequent one of busy parts.
 """
 

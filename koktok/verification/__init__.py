@@ -1,6 +1,6 @@
 """`verify`: proof that a saved folder is lossless, and equal in every format; on any text, by the user's own command.
 
-This package adds: doubt. Whatever the tests of this repository prove of small folders is proven again of the folder at hand:
+Whatever the tests of this repository prove of small folders is proven again of the folder at hand:
 `probes` (what breaks tokenizers), `formats` (every format in the library that runs it), `loss`, `checks` and `folders` (what
 is checked), `finding` (what was found).
 """

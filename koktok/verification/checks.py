@@ -1,6 +1,6 @@
 """The checks that look at text, a class each; every one can fail, and none knows of another.
 
-This file adds: batches. The text goes by once, some hundred lines at a time, encoded once by the public `encode`, while the
+The text goes by once, some hundred lines at a time, encoded once by the public `encode`, while the
 other libraries encode the same lines on the other cores.
 """
 

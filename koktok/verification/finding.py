@@ -1,6 +1,6 @@
 """What a check found: the shape of every row of a report, and the tally that a check keeps while it looks.
 
-This file adds: one rule. A check looks at texts one by one, says of each whether it is as it must be, and keeps a few that
+A check looks at texts one by one, says of each whether it is as it must be, and keeps a few that
 are not; a check that cannot run says why, and is no failure.
 """
 

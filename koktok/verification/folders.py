@@ -1,6 +1,6 @@
 """The checks that look at the folder: special tokens that a text spells, and what saving writes.
 
-This file adds: a copy to compare with. A tokenizer that was loaded is saved, and loaded and saved again; all of it must be
+A copy to compare with. A tokenizer that was loaded is saved, and loaded and saved again; all of it must be
 the same bytes, and what lies in the folder must be what is written now.
 """
 

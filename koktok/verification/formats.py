@@ -1,6 +1,6 @@
 """Every format in a folder, opened by the library that runs it in the world, through the adapters of `koktok.foreign`.
 
-This file adds: what a check has to know of a format besides (a text it cannot read, no normalizer of its own). Where a
+What a check has to know of a format besides (a text it cannot read, no normalizer of its own). Where a
 library is missing there is no reader, but the reason.
 """
 

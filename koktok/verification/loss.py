@@ -1,6 +1,6 @@
 """What changes under `decode(encode(x))`: the law that it is the normal form, and an account of everything that is not `x`.
 
-This file adds: names for what is lost. A change is put down to the normalizer's rule that made it, or to the model where
+Names for what is lost. A change is put down to the normalizer's rule that made it, or to the model where
 it is of a kind that keeps less; and to a class of characters, so that a reader of a report sees "NFD syllables were
 composed" and not ten thousand lines.
 """
