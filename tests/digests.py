@@ -49,9 +49,8 @@ def main() -> None:
             print(recipe, digest(*(file for file in made if file.exists())), flush=True)
         run("extend", home / "bpe-bytes", "corpus:mini", "--add", "300", "-o", home / "extension")
         print("extension", digest(home / "extension" / "tokenizer.json"))
-        for kind in ("mlm", "lm"):
-            run("instances", home / "wordpiece", MINI, "--kind", kind, "--length", "64", "-o", home / kind)
-            print(kind, digest(*sorted((home / kind).glob("*.arrow"))), flush=True)
+        run("instances", home / "wordpiece", MINI, "--length", "64", "-o", home / "instances")
+        print("instances", digest(*sorted((home / "instances").glob("*.arrow"))), flush=True)
         out = home / "report"
         run("report", home / "default", "syllables", "--text", MINI / "essay.txt", "-o", out)
         found = json.loads((out / "report.json").read_text(encoding="utf-8"))
