@@ -46,9 +46,9 @@ def load(path: str | Path) -> Tokenizer | ImportedTokenizer:
     >>> import tempfile
     >>> from koktok import Recipe, load
     >>> from koktok.vocab import Vocab
-    >>> folder = Tokenizer(Recipe(), Vocab.bpe("한국", [], specials=Recipe().special_tokens)).save(tempfile.mkdtemp() + "/t")
+    >>> folder = Tokenizer(Recipe(), Vocab.bpe(" 한국", [], specials=Recipe().special_tokens)).save(tempfile.mkdtemp() + "/t")
     >>> load(folder).encode("한국").pieces, load(folder / "tokenizer.model").encode("한국").pieces
-    (['한', '국'], ['한', '국'])
+    ([' ', '한', '국'], [' ', '한', '국'])
     """
     return import_tokenizer(path)
 

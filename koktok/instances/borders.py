@@ -78,9 +78,9 @@ class MarkedTexts:
     >>> from koktok.vocab import Vocab
     >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("가나 .", [" 가"]))
     >>> marked = MarkedTexts(tokenizer, WordCuts(Whitespace(), Policy.parse("morphemes")))
-    >>> for _, tokens, marks in marked(iter([["가나 가.", " 나"]])):
+    >>> for _, tokens, marks in marked(iter([["가나 가.", "나"]])):
     ...     print([tokenizer.vocab.tokens[i] for i in tokens.ids], marks.tolist())
-    ['가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
+    [' 가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
     """
 
     def __init__(self, tokenizer: Tokenizer | ImportedTokenizer, lexicon: WordCuts) -> None:

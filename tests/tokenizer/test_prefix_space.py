@@ -202,15 +202,20 @@ def test_special_tokens_inside_a_text_are_as_in_the_library(trained: Callable[..
         assert tokenizer.decode(ids) == library.decode(ids, skip_special_tokens=False)
 
 
-def test_the_style_decides_where_nobody_does() -> None:
+def test_the_model_and_the_style_decide_by_default() -> None:
     def on(**changes: Any) -> bool:
         return Recipe().changed(**changes).pretokenize.prefix_space
 
     styles = ("plain", "gpt", "llama", "bert", "roberta", "t5")
-    assert [on(special={"style": style}) for style in styles] == [False] * 3 + [True] * 3
+    assert all(on(special={"style": style}) for style in styles)
+    assert [on(model="bpe-bytes", style=style) for style in styles] == [False] * 3 + [True] * 3
+    assert not any(on(model=model) for model in ("wordpiece", "wordpiece-bytes", "word", "ngram", "morpheme"))
+    assert Recipe(train={"model": "bpe"}).pretokenize.prefix_space
+    assert not Recipe(train={"model": "bpe-bytes"}).pretokenize.prefix_space
+    assert not Recipe.from_toml("[recipe]\nformat = 1").pretokenize.prefix_space
     assert not on(special={"style": "bert"}, pretokenize={"prefix_space": False})
     assert not on(special={"style": "bert"}, train={"model": "wordpiece"})
-    bert = Recipe().changed(special={"style": "bert"})
+    bert = Recipe().changed(model="bpe-bytes", style="bert")
     assert bert.changed(train={"vocab_size": 8000}).pretokenize.prefix_space
     assert not bert.changed(special={"style": "gpt"}).pretokenize.prefix_space
     assert Recipe.from_toml(bert.to_toml()) == bert
@@ -219,7 +224,7 @@ def test_the_style_decides_where_nobody_does() -> None:
 
 
 def test_another_style_changes_no_ids(trained: Callable[..., Path]) -> None:
-    plain = Tokenizer.load(trained(train={"vocab_size": 2300}))
+    plain = Tokenizer.load(trained(train={"vocab_size": 2300, "model": "bpe-bytes"}))
     bert = restyle(plain, "bert")
     assert not bert.prefix
     assert bert.encode("집에 간다.").ids == plain.encode("집에 간다.").ids

@@ -248,7 +248,7 @@ def test_shuffled_cuts_teach_nothing():
 
 SCRIPT = """
 import sys
-from tests.train.test_train_unigram import text
+from tests.training.test_train_unigram import text
 from koktok.training.unigram import train_unigram
 print(train_unigram(text(), vocab_size=320, min_count=2, threads=int(sys.argv[1])).vocab.digest())
 """
