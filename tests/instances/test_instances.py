@@ -99,7 +99,7 @@ def test_eojeols_begin_behind_white_space(folders: dict[str, Path], kind: str, t
 
 
 def test_marks_of_a_sentence(folders: dict[str, Path], kiwi: KiwiSegmenter) -> None:
-    vocab = Vocab.bpe("학교에서는책을읽습니다. ", [" 학교", "에서", " 책", "습니", "습니다"], specials=["<pad>"])
+    vocab = Vocab.bpe("학교에서는책을읽습니다. ", ["학교", " 학교", "에서", " 책", "습니", "습니다"], specials=["<pad>"])
     (row,) = marked(Tokenizer(Recipe(), vocab), ["학교에서는 책을 읽습니다."], kiwi)
     assert row == [
         (" 학교", EOJEOL | MORPHEME), ("에서", MORPHEME | ENDING), ("는", MORPHEME | ENDING), (" 책", EOJEOL | MORPHEME),
@@ -107,7 +107,7 @@ def test_marks_of_a_sentence(folders: dict[str, Path], kiwi: KiwiSegmenter) -> N
         (".", MORPHEME | SYMBOL),
     ]  # fmt: skip
     # A border inside a token is none: 학교|에서|는 of 학교에 + 서는.
-    vocab = Vocab.bpe(" 학교에서는", [" 학교", " 학교에", "서는"])
+    vocab = Vocab.bpe(" 학교에서는", ["학교", " 학교", " 학교에", "서는"])
     assert [mark & MORPHEME for _, mark in marked(Tokenizer(Recipe(), vocab), ["학교에서는"], kiwi)[0]] == [MORPHEME, 0]
 
 
