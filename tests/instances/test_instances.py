@@ -99,7 +99,9 @@ def test_eojeols_begin_behind_white_space(folders: dict[str, Path], kind: str, t
 
 
 def test_marks_of_a_sentence(folders: dict[str, Path], kiwi: KiwiSegmenter) -> None:
-    vocab = Vocab.bpe("학교에서는책을읽습니다. ", ["학교", " 학교", "에서", " 책", "습니", "습니다"], specials=["<pad>"])
+    vocab = Vocab.bpe(
+        "학교에서는책을읽습니다. ", ["학교", " 학교", "에서", " 책", "습니", "습니다"], specials=["<pad>"]
+    )
     (row,) = marked(Tokenizer(Recipe(), vocab), ["학교에서는 책을 읽습니다."], kiwi)
     assert row == [
         (" 학교", EOJEOL | MORPHEME), ("에서", MORPHEME | ENDING), ("는", MORPHEME | ENDING), (" 책", EOJEOL | MORPHEME),
