@@ -36,7 +36,6 @@ ROOMS = [
     "vocabularies",
     "foreign",
     "extension",
-    "integrations",
     "instances",
     "cluster",
     "gold",

@@ -370,11 +370,6 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert (made.vocab.size, made.style.model_max_length, made.style.padding_side) == (2304, 99, "left")
     assert made.recipe.jamo == "fallback"
     assert "There is a chat template." in (tmp_path / "gpt" / "README.md").read_text(encoding="utf-8")
-    done = koktok("export", tmp_path / "gpt", "--to", "hf-kiwi", "--style", "bert", "--out", tmp_path / "kiwi")
-    assert done.returncode == 0, done.stderr
-    assert "pip install 'koktok[transformers]'" in done.stderr
-    config = json.loads((tmp_path / "kiwi" / "tokenizer_config.json").read_text(encoding="utf-8"))
-    assert (config["tokenizer_class"], config["cls_token"]) == ("KoktokKiwiTokenizer", "[CLS]")
     done = koktok("export", tmp_path / "gpt", "--to", "spm", "--style", "bert", "--out", tmp_path / "a.model")
     assert done.returncode == 2
     assert "`--style` does nothing with `--to spm`" in done.stderr

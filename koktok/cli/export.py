@@ -22,14 +22,10 @@ class Target(StrEnum):
     """What `koktok export` writes."""
 
     hf = "hf"
-    hf_kiwi = "hf-kiwi"
     spm = "spm"
     tiktoken = "tiktoken"
     gguf = "gguf"
 
-
-FOLDERS = (Target.hf, Target.hf_kiwi)
-"""What is a koktok tokenizer itself."""
 
 DIALS = {
     "With --to hf, else as the tokenizer has it": (
@@ -38,7 +34,7 @@ DIALS = {
 }
 """Fields of the Recipe that a trained tokenizer may change."""
 
-TO = "hf, hf-kiwi (asks Kiwi at run time) and tiktoken: a folder. spm and gguf: a file."
+TO = "hf and tiktoken: a folder. spm and gguf: a file."
 
 
 def export(
@@ -66,9 +62,9 @@ def export(
         raise UsageError(
             "`--out` is the tokenizer itself; it would be replaced", hint=f"--out {typed(f'{out}-{to.value}')}"
         )
-    if to not in FOLDERS and (out / MARK).is_file():
+    if to is not Target.hf and (out / MARK).is_file():
         raise UsageError(f"the folder `{out}` holds a koktok tokenizer, which would be lost", hint="--out NEW-NAME")
-    idle = [*dials] if to not in FOLDERS else []
+    idle = [*dials] if to is not Target.hf else []
     idle += ["user_defined"] if user_defined and to is not Target.spm else []
     idle += ["name"] if name and to not in (Target.tiktoken, Target.gguf) else []
     idle += ["into"] if into and to is not Target.gguf else []
@@ -85,8 +81,6 @@ def export(
     match to:
         case Target.hf:
             said = _hf(loaded, out, dials, force=force)
-        case Target.hf_kiwi:
-            said = _hf_kiwi(loaded, out, dials, force=force)
         case Target.spm:
             said = _spm(loaded, out, user_defined or [], force=force)
         case Target.tiktoken:
@@ -124,22 +118,6 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
     tokenizer.save(out, force=force)
     return [
         f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {seal_of((out / 'tokenizer.json').read_bytes())}"
-    ]
-
-
-def _hf_kiwi(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:
-    from koktok.foreign import ImportedTokenizer
-    from koktok.formats.styles import restyle
-    from koktok.integrations.runtime import save_with_kiwi
-
-    if isinstance(tokenizer, ImportedTokenizer):
-        raise UsageError("an imported tokenizer was trained without an analyser", hint="koktok train TEXT --out FOLDER")
-    if looks:
-        tokenizer = restyle(tokenizer, **looks)
-    save_with_kiwi(tokenizer, out, force=force)
-    return [
-        "where it is loaded it asks Kiwi: pip install 'koktok[transformers]'",
-        "load: `import koktok.integrations.transformers`, then AutoTokenizer; or AutoTokenizer with trust_remote_code=True",
     ]
 
 
