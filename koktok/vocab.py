@@ -95,7 +95,7 @@ KINDS: Mapping[str, KindRow] = {
     "ngram": KindRow(),
     "morpheme": KindRow(),
 }
-"""The kinds. A new one is a row here, a model (`koktok.tokenizer.kinds`), a trainer and a solver (`koktok.bulk.solvers`)."""
+"""The kinds. A new one is a row here, a model (`koktok.tokenizer.models`), a trainer and a solver (`koktok.bulk.solvers`)."""
 
 WITH_UNKNOWN = tuple(name for name, kind in KINDS.items() if kind.unknown)
 """Kinds that read whole words."""

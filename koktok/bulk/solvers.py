@@ -1,4 +1,4 @@
-"""The models in compiled code, many pretokens a call: the same ids as `koktok.tokenizer.model`, ties and unknown characters too.
+"""The models in compiled code, many pretokens a call: the same ids as `koktok.tokenizer.models`, ties and unknown characters too.
 
 For each algorithm the arrays that it reads. A solver is a pure function of the characters of a pretoken,
 so what is solved may be kept, dropped, and solved on any thread.

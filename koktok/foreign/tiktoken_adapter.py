@@ -86,7 +86,7 @@ class Tiktoken(ForeignTokenizer):
             return list(self._encoding.encode_batch(list(lines), num_threads=2, allowed_special="all"))
 
     def read(self, text: str) -> Found:
-        """As `ForeignTokenizer.read`; the bytes of one character share its offsets, as in `koktok.tokenizer.bpe_model`."""
+        """As `ForeignTokenizer.read`; the bytes of one character share its offsets, as in `koktok.tokenizer.models`."""
         with asking(self.library):
             ids = self._encoding.encode_ordinary(text)
         return ids, self._offsets(text, ids, ())

@@ -1,7 +1,7 @@
 """tiktoken: ranks, a pattern and special tokens, for vocabularies of byte-level BPE.
 
 Ranks that are ids. tiktoken joins the neighbours whose joined bytes have the lowest rank, leftmost first,
-which is the rule of `koktok.tokenizer.bpe_model`; a rank is the place of a piece and its id at once. One thing is tiktoken's own:
+which is the rule of `koktok.tokenizer.models`; a rank is the place of a piece and its id at once. One thing is tiktoken's own:
 a whole pretoken that is a piece is taken as that piece, without joining. That makes no difference where every piece
 encodes to itself, and this is checked here, piece by piece.
 
@@ -128,7 +128,7 @@ def why_not(vocab: Vocab, *, jamo: bool = False) -> str:
 
 def _stray(vocab: Vocab) -> str:
     """A piece that does not encode to itself, or ''."""
-    from koktok.tokenizer.bpe_model import BpeModel
+    from koktok.tokenizer.models import BpeModel
 
     # The same ranks over the characters that spell bytes: then a piece that holds half a character can be encoded, too.
     model = BpeModel(Vocab("bpe", vocab.pieces, byte_fallback=False))

@@ -24,7 +24,7 @@ from koktok.pipeline.road import Options, cut_words, segment_text
 from koktok.progress import Tell
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.training.dispatch import UNIGRAM_FLOORS, Job, relaxed
 from koktok.training.unigram import train_unigrams
 from koktok.training.unigram_point import PRESETS, Point

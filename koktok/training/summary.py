@@ -11,7 +11,7 @@ from heapq import nlargest
 from typing import Any
 
 from koktok.segment.segmented import Kind, SegmentedCounts
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.training.unigram_log import shape_of
 from koktok.vocab import Vocab
 

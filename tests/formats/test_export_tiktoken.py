@@ -18,7 +18,7 @@ from koktok.errors import ArtifactError
 from koktok.files import write_folder
 from koktok.formats.tiktoken import EXPORT, Ranks, files, load, ranks_from_text, ranks_of, why_not
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.bpe_model import ByteBpeModel
+from koktok.tokenizer.models import BpeModel
 from koktok.vocab import BYTE_CHARS, Vocab
 
 tiktoken = pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
@@ -78,7 +78,7 @@ MERGES = st.lists(st.sampled_from("ab"), min_size=2, max_size=5).map("".join)
 def test_ranks_of_joined_pieces_are_tiktokens_rule(merged: list[str], text: str) -> None:
     """Any list of pieces, in any order, that tiktoken may run at all; the pretoken is the whole text."""
     vocab = Vocab.bpe_bytes(merged)
-    ours = ByteBpeModel(vocab).encode(text)[0]
+    ours = BpeModel(vocab).encode(text)[0]
     if why_not(vocab):
         return
     ranks = {bytes(BYTE_CHARS.index(char) for char in piece): i for i, piece in enumerate(vocab.pieces)}

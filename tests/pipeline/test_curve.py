@@ -16,7 +16,7 @@ from koktok.pipeline.curve import FRONTIER, FrontierRow, frontier, measure, on_f
 from koktok.report.frontier import draw, flags, plot, to_dict, to_markdown
 from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.training.unigram import PRESETS, train_unigrams
 from koktok.vocab import Vocab
 

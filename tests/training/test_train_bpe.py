@@ -20,7 +20,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.sentencepiece_model import ModelProto
-from koktok.tokenizer.bpe_model import BpeModel
+from koktok.tokenizer.models import BpeModel
 from koktok.training.bpe import Stage, curriculum, train_bpe
 from koktok.vocab import BYTE_CHARS, Vocab
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from koktok.count import Counts, words_of
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.tokenizer.bpe_model import BpeModel
+from koktok.tokenizer.models import BpeModel
 from koktok.training.bpe import curriculum, train_bpe
 from koktok.training.superwords import SuperwordPolicy, crosses_space, segment_runs
 from koktok.vocab import unspell

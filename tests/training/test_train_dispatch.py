@@ -14,7 +14,7 @@ from koktok.pipeline import road
 from koktok.recipe import SPM_MODELS
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.training import summary as summaries
 from koktok.training.dispatch import _ADAPTERS, Job, train
 from koktok.training.summary import account, summary

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError, UsageError, VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.training.baselines import KINDS, train_simple
 
 COUNTS = SegmentedCounts.from_marked({" 학교|에서": 4, " 집|에서|는": 3, "▁": 9, "</s>": 7})

@@ -16,7 +16,7 @@ from koktok.errors import RecipeError, UsageError
 from koktok.segment import Policy, segment_counts
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.dispatch import Job
 from koktok.training.lattice import TRUST, decode

@@ -9,7 +9,7 @@ from reference.lines import runs_of
 from koktok.count import Counts, words_of
 from koktok.errors import InputError, UsageError
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.unigram_model import UnigramModel
+from koktok.tokenizer.models import UnigramModel
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.summary import summary
 from koktok.training.superwords import SuperwordPolicy, crosses_space, eojeol_counts, prices_in_bits, segment_runs

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from koktok import Recipe, Tokenizer, train
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.training.wordpiece import train_wordpiece
 
 HUGS = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
