@@ -103,8 +103,8 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
     from koktok.foreign import ImportedTokenizer, hf_files
     from koktok.foreign.conversion import agreement
     from koktok.foreign.trial import PROBES
-    from koktok.formats import hf
     from koktok.formats.folder import TOKENIZER, seal_of
+    from koktok.formats.limits import why_not
 
     if isinstance(tokenizer, ImportedTokenizer):
         if looks:
@@ -118,7 +118,7 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
         from koktok.formats.styles import restyle
 
         tokenizer = restyle(tokenizer, **looks)
-    reason = hf.why_not(tokenizer.vocab)
+    reason = why_not("hf", tokenizer.vocab)
     if reason:
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     tokenizer.save(out, force=force)

@@ -17,7 +17,7 @@ from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
 from koktok.formats import tiktoken
 from koktok.formats.hf import utf8
-from koktok.formats.published import VOCABULARIES, RanksPattern, published
+from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
 from koktok.vocab import BYTE_CHARS
 
 GAP = 1

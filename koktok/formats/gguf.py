@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import typed, write_file
+from koktok.formats.limits import that_hold, why_not
 from koktok.formats.sentencepiece import charsmap, differences
 from koktok.special import ROLES
 from koktok.text.normalize import JamoNormalizer
-from koktok.text.patterns import PUBLISHED
-from koktok.vocab import Vocab, splits
+from koktok.text.patterns import LLAMA_CPP, PUBLISHED
+from koktok.vocab import KINDS, Vocab, splits
 
 if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
@@ -32,14 +33,6 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Types of tokens, as SentencePiece numbers them and `gguf.TokenType` spells them."""
 
 ESCAPED = "▁"
-
-PATTERNS = {
-    (PUBLISHED["gpt2"], False): "gpt-2",
-    (PUBLISHED["llama3"], False): "smaug-bpe",
-    (PUBLISHED["llama3"], True): "llama-bpe",
-    (PUBLISHED["qwen2"], False): "qwen2",
-}
-"""Patterns that llama.cpp knows: (regular expression, whether a whole word that is a piece is taken unjoined) to name."""
 
 PATTERNS_OF_BYTE_LEVEL = PUBLISHED["gpt2"]
 """What a ByteLevel pre-tokenizer of Hugging Face cuts by itself."""
@@ -73,38 +66,6 @@ class GgufVocab:
             raise ArtifactError(f"the id {self.roles[wrong[0]]} of `{wrong[0]}` is outside the vocabulary")
 
 
-def why_not(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> str:
-    """Why llama.cpp cannot run this tokenizer, or '' where it can.
-
-    Examples
-    --------
-    >>> from koktok.text.pretokenize import Pattern
-    >>> why_not(Vocab.unigram({"가": -1.0}), Pattern())
-    'llama.cpp wants an unknown token, and the special tokens have none'
-    """
-    if jamo:
-        return "its pieces are spelled in conjoining jamo, and llama.cpp cannot put syllables together again"
-    if vocab.kind == "bpe-bytes":
-        if (pattern.regex, False) in PATTERNS:
-            return ""
-        return (
-            "llama.cpp runs byte-level BPE only behind patterns that are built into it, and this is none of them "
-            "(--pattern gpt2, llama3, cl100k and qwen2 are); "
-            "BPE over characters (--model bpe) runs there with the same ids, byte fallback included"
-        )
-    if vocab.kind not in ("unigram", "bpe", "syllable"):
-        return f"llama.cpp has no {vocab.kind} model that gives the same ids"
-    if not pattern.bigram:
-        return "llama.cpp does not count digits in threes from the right (--digits single or free)"
-    crossing = next((piece for piece in vocab.pieces if pattern.crosses(piece)), None)
-    if crossing is not None:
-        return f"the piece {crossing!r} crosses a pre-token border"
-    for name, role in (("an unknown token", "unk_token"), ("an end-of-sequence token", "eos_token")):
-        if not set(ROLES[role]) & set(vocab.specials):
-            return f"llama.cpp wants {name}, and the special tokens have none"
-    return ""
-
-
 def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False) -> GgufVocab:
     """The table of one of koktok's own tokenizers.
 
@@ -117,7 +78,7 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
     >>> table.model, table.tokens[256:], table.scores[256:]
     ('llama', ('▁', '가', '나', '▁가', '<unk>', '</s>'), (0.0, -1.0, -2.0, -3.0, 0.0, 0.0))
     """
-    reason = why_not(vocab, pattern, jamo=isinstance(normalizer, JamoNormalizer))
+    reason = why_not("gguf", vocab, pattern, jamo=isinstance(normalizer, JamoNormalizer))
     if reason:
         hint = "koktok train TEXT --model bpe --out FOLDER" if vocab.kind == "bpe-bytes" else ""
         raise ArtifactError(f"no GGUF: {reason}", hint=hint)
@@ -126,10 +87,12 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
         for role, names in ROLES.items()
     }
     roles = {role: i for role, i in roles.items() if i >= 0}
-    if vocab.kind == "bpe-bytes":
+    model = KINDS[vocab.kind].gguf
+    assert model, "why_not has looked"
+    if model == "gpt2":
         return GgufVocab(
-            model="gpt2",
-            pre=PATTERNS[pattern.regex, False],
+            model=model,
+            pre=LLAMA_CPP[pattern.regex, False],
             tokens=vocab.tokens,
             scores=(),
             types=(NORMAL,) * len(vocab.pieces) + (CONTROL,) * len(vocab.specials),
@@ -139,10 +102,9 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
     # Where a role has no token, llama.cpp takes a fixed id for it, which is a byte here.
     roles.setdefault("bos", roles["eos"])
     roles.setdefault("pad", roles["eos"])
-    unigram = vocab.kind == "unigram"
-    scores = vocab.scores if unigram else tuple(float(-rank) for rank in range(len(vocab.pieces)))
+    scores = vocab.scores or tuple(float(-rank) for rank in range(len(vocab.pieces)))
     return GgufVocab(
-        model="t5" if unigram else "llama",
+        model=model,
         pre="default",
         tokens=tuple(token.replace(" ", ESCAPED) for token in vocab.tokens),
         scores=(0.0,) * vocab.n_bytes + scores + (0.0,) * len(vocab.specials),
@@ -150,7 +112,7 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
         + (NORMAL,) * len(vocab.pieces)
         + tuple(UNKNOWN if vocab.special_ids[t] == roles["unk"] else CONTROL for t in vocab.specials),
         roles=dict(sorted(roles.items())),
-        charsmap=charsmap(normalizer) if unigram else b"",
+        charsmap=charsmap(normalizer) if model == "t5" else b"",
         add_space_prefix=prefix,
     )
 
@@ -164,25 +126,16 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
     >>> notes(table)[0]
     'no normalizer: give llama.cpp text that is normalized already (koktok normalize)'
     """
-    found = []
-    if table.model == "t5":
-        found.append("no byte fallback: a run of characters without a piece becomes one unknown token, and is lost")
-    if not table.charsmap:
-        found.append("no normalizer: give llama.cpp text that is normalized already (koktok normalize)")
-    elif normalizer is not None:
-        found += [f"not normalized: {line}" for line in differences(normalizer)]
-    if table.add_space_prefix:
-        found.append(
-            "the space before the first word is put there, and decoding leaves it; none before white space alone"
-        )
-    if USER_DEFINED in table.types:
-        found.append("user-defined symbols are cut out of the text first, and a space beside one may be lost")
-    if table.model != "gpt2":
-        found.append("a ▁ (U+2581) in the text is read as a space")
-    else:
-        found.append("the classes of its pattern are of llama.cpp's Unicode version")
-    found.append("beginning and end of sequence are not added (add_bos_token and add_eos_token are false)")
-    return found
+    raw = differences(normalizer) if table.charsmap and normalizer is not None else ()
+    before = (("unknown", table.model == "t5"), ("no-normalizer", not table.charsmap))
+    behind = (
+        ("prefix", table.add_space_prefix),
+        ("user-defined", USER_DEFINED in table.types),
+        ("mark", table.model != "gpt2"),
+        ("classes", table.model == "gpt2"),
+        ("no-frame", True),
+    )
+    return [*that_hold("gguf", before), *(f"not normalized: {line}" for line in raw), *that_hold("gguf", behind)]
 
 
 def write(table: GgufVocab, path: str | Path, *, name: str = "koktok", force: bool = True) -> Path:

@@ -21,7 +21,7 @@ from koktok import hangul
 from koktok.errors import ArtifactError, InputError
 from koktok.files import write_folder
 from koktok.formats.folder import TOKENIZER, files_of, with_extra
-from koktok.formats.hf import why_not
+from koktok.formats.limits import why_not
 from koktok.segment import Segmenter, bare, segmenter_for
 from koktok.segment.policy import Morpheme, Policy, codas_of, cuts_of
 from koktok.text.pretokenize import Pattern
@@ -61,7 +61,9 @@ def settings_of(tokenizer: Tokenizer) -> dict[str, Any]:
     """What the run-time class has to know of the recipe, in plain values for tokenizer_config.json."""
     kind = tokenizer.vocab.kind
     published = not tokenizer.pattern.by_neighbours
-    reason = why_not(tokenizer.vocab) or ("a published pattern cuts where no analyser is asked" if published else "")
+    reason = why_not("hf", tokenizer.vocab) or (
+        "a published pattern cuts where no analyser is asked" if published else ""
+    )
     if kind in ("wordpiece", "word"):
         reason = f"a {kind} vocabulary spells a piece after a cut as the beginning of a new word, and decodes to one"
     if reason:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koktok.errors import UsageError
-from koktok.vocab import KINDS, MARK, ModelKind, Vocab, spell
+from koktok.vocab import KINDS, MARK, Vocab, named, spell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,7 @@ class Model:
     @property
     def lossless(self) -> bool:
         """True where decode(encode(x)) == x for every x."""
-        return not KINDS[self.vocab.kind].unknown
+        return KINDS[self.vocab.kind].lossless
 
     def cut(self, text: str) -> list[str] | None:
         """The pieces of a text, and characters that are none; None where the whole text is unknown."""
@@ -455,19 +455,6 @@ def _draw(logs: list[float], rng: np.random.Generator) -> int:
 
 # --- Kinds ------------------------------------------------------------------------------------------------------------
 
-MODELS: Mapping[ModelKind, type[Model]] = {
-    "unigram": UnigramModel,
-    "bpe": BpeModel,
-    "bpe-bytes": BpeModel,
-    "wordpiece": WordPieceModel,
-    "wordpiece-bytes": WordPieceModel,
-    "word": WordModel,
-    "syllable": LongestMatchModel,
-    "jamo": LongestMatchModel,
-    "ngram": LongestMatchModel,
-    "morpheme": LongestMatchModel,
-}
-
 
 def model_for(vocab: Vocab) -> Model:
     """The model that reads `vocab`.
@@ -478,6 +465,7 @@ def model_for(vocab: Vocab) -> Model:
     >>> model.encode("가나가")
     ([257, 256], [(0, 2), (2, 3)])
     """
-    if vocab.kind not in MODELS:
-        raise UsageError(f"no model reads a vocabulary of kind {vocab.kind!r}; known kinds: {', '.join(MODELS)}")
-    return MODELS[vocab.kind](vocab)
+    if vocab.kind not in KINDS:
+        raise UsageError(f"no model reads a vocabulary of kind {vocab.kind!r}; known kinds: {', '.join(KINDS)}")
+    model: type[Model] = named(KINDS[vocab.kind].model)
+    return model(vocab)

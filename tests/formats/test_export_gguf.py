@@ -21,10 +21,10 @@ from koktok.formats.gguf import (
     notes,
     read,
     table_of,
-    why_not,
     write,
     write_into,
 )
+from koktok.formats.limits import why_not
 from koktok.formats.sentencepiece import charsmap
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
@@ -109,7 +109,7 @@ def test_the_way_out_is_named() -> None:
     with pytest.raises(ArtifactError) as caught:
         table_of(Vocab.bpe_bytes([], specials=SPECIALS), Pattern(), Normalizer())
     assert caught.value.hint == "koktok train TEXT --model bpe --out FOLDER"
-    assert "conjoining jamo" in why_not(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), jamo=True)
+    assert "conjoining jamo" in why_not("gguf", Vocab.bpe("가", [], specials=SPECIALS), Pattern(), jamo=True)
 
 
 def test_roles_without_a_token_are_not_left_to_chance() -> None:
