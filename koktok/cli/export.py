@@ -204,7 +204,13 @@ def _gguf(
         table, chat_template = gguf_table(tokenizer), ""
         said = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
     else:
-        table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
+        table = gguf.table_of(
+            tokenizer.vocab,
+            tokenizer.pattern,
+            tokenizer.normalizer,
+            prefix=bool(tokenizer.prefix),
+            style=tokenizer.style,
+        )
         chat_template = tokenizer.style.chat_template
         said = [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
     if into is None:

@@ -10,13 +10,14 @@ flags that add or drop spaces are written as off. `notes` says, for a file, what
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import typed, write_file
+from koktok.formats.gguf_header import check, opened
 from koktok.formats.limits import that_hold, why_not
 from koktok.formats.sentencepiece import charsmap, differences
 from koktok.special import ROLES
@@ -25,6 +26,7 @@ from koktok.text.patterns import LLAMA_CPP, PUBLISHED
 from koktok.vocab import KINDS, Vocab, splits
 
 if TYPE_CHECKING:
+    from koktok.special import Style
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
@@ -52,6 +54,8 @@ class GgufVocab:
     charsmap: bytes = b""
     add_space_prefix: bool = False
     remove_extra_whitespaces: bool = False
+    add_bos: bool = False
+    add_eos: bool = False
 
     def __post_init__(self) -> None:
         if len(self.types) != len(self.tokens) or len(self.scores) not in (0, len(self.tokens)):
@@ -66,8 +70,10 @@ class GgufVocab:
             raise ArtifactError(f"the id {self.roles[wrong[0]]} of `{wrong[0]}` is outside the vocabulary")
 
 
-def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False) -> GgufVocab:
-    """The table of one of koktok's own tokenizers.
+def table_of(
+    vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False, style: Style | None = None
+) -> GgufVocab:
+    """The table of one of koktok's own tokenizers; a text begins and ends with the special tokens of the style.
 
     Examples
     --------
@@ -87,6 +93,12 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
         for role, names in ROLES.items()
     }
     roles = {role: i for role, i in roles.items() if i >= 0}
+    # llama.cpp knows one token before a text, that of the role bos, and one behind it, eos.
+    before, behind = style.frame if style is not None else ((), ())
+    add_bos, add_eos = (
+        [vocab.special_ids[token] for token in tokens] == [roles.get(role)]
+        for role, tokens in (("bos", before), ("eos", behind))
+    )
     model = KINDS[vocab.kind].gguf
     assert model, "why_not has looked"
     if model == "gpt2":
@@ -98,6 +110,8 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
             types=(NORMAL,) * len(vocab.pieces) + (CONTROL,) * len(vocab.specials),
             roles=dict(sorted(roles.items())),
             merges=tuple(" ".join(pair) for pair in splits(vocab.pieces)),
+            add_bos=add_bos,
+            add_eos=add_eos,
         )
     # Where a role has no token, llama.cpp takes a fixed id for it, which is a byte here.
     roles.setdefault("bos", roles["eos"])
@@ -114,6 +128,8 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
         roles=dict(sorted(roles.items())),
         charsmap=charsmap(normalizer) if model == "t5" else b"",
         add_space_prefix=prefix,
+        add_bos=add_bos,
+        add_eos=add_eos,
     )
 
 
@@ -133,7 +149,9 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
         ("user-defined", USER_DEFINED in table.types),
         ("mark", table.model != "gpt2"),
         ("classes", table.model == "gpt2"),
-        ("no-frame", True),
+        ("no-frame", not (table.add_bos or table.add_eos)),
+        ("begun", table.add_bos),
+        ("ended", table.add_eos),
     )
     return [*that_hold("gguf", before), *(f"not normalized: {line}" for line in raw), *that_hold("gguf", behind)]
 
@@ -157,7 +175,10 @@ def fitted(table: GgufVocab, model: str | Path) -> GgufVocab:
 
     A model often has some rows more than its tokenizer has ids, for speed; they get names that no text is read as.
     """
-    sizes = {tensor.name: int(tensor.shape[1]) for tensor in _model(model).tensors if tensor.name in BY_ID}
+    shapes = check(model)[1]
+    if wrong := next((name for name in BY_ID if len(shapes.get(name, (0, 0))) != 2), ""):
+        raise ArtifactError(f"`{model}`: expected a row for each id in `{wrong}`, got the shape {shapes[wrong]}")
+    sizes = {name: shapes[name][1] for name in BY_ID if name in shapes}
     if BY_ID[0] not in sizes:
         raise ArtifactError(f"`{model}` holds no model: it has no tensor `{BY_ID[0]}`")
     rows, tokens = min(sizes.values()), len(table.tokens)
@@ -188,15 +209,17 @@ def write_into(table: GgufVocab, model: str | Path, path: str | Path, *, chat_te
 def _model(path: str | Path) -> Any:
     """A reader of a whole model."""
     hint = "python convert_hf_to_gguf.py FOLDER-OF-THE-MODEL --outfile MODEL.gguf (of llama.cpp)"
+    fields, _ = check(path)
+    if "general.architecture" not in fields:
+        raise ArtifactError(f"`{path}`: expected a string as `general.architecture`, got none", hint=hint)
+    if "split.count" in fields and int(fields["split.count"].value) > 1:
+        raise ArtifactError(f"`{path}` is a part of a model", hint=f"llama-gguf-split --merge {typed(path)} WHOLE.gguf")
     try:
         reader = _library().GGUFReader(path)
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise ArtifactError(f"`{path}` is no GGUF of a model: {type(error).__name__}: {error}", hint=hint) from error
     if max((tensor.data_offset + tensor.n_bytes for tensor in reader.tensors), default=0) > Path(path).stat().st_size:
         raise ArtifactError(f"`{path}` is cut short", hint="fetch or convert it again")
-    parts = reader.get_field("split.count")
-    if parts is not None and int(parts.contents()) > 1:
-        raise ArtifactError(f"`{path}` is a part of a model", hint=f"llama-gguf-split --merge {typed(path)} WHOLE.gguf")
     return reader
 
 
@@ -226,26 +249,13 @@ def _write_into(table: GgufVocab, reader: Any, path: Path, chat_template: str) -
 
 
 def may_be_ours(file: Path) -> bool:
-    """Whether a GGUF begins as `write` begins it: no tensors, and no word about a model before the vocabulary.
-
-    Read by hand, because the library takes seconds for the thousands of values behind.
-    """
-    string, number = 8, 4  # types of values, as the format numbers them
-    with file.open("rb") as content:
-
-        def text() -> str:
-            return content.read(struct.unpack("<Q", content.read(8))[0] & 0xFFFF).decode()
-
-        try:
-            magic, _, tensors, _ = struct.unpack("<4sIQQ", content.read(24))
-            for wanted in ("general.architecture", "general.name", "llama.vocab_size", "tokenizer.ggml.model"):
-                key, kind = text(), struct.unpack("<I", content.read(4))[0]
-                if (magic, tensors, key) != (b"GGUF", 0, wanted) or kind not in (string, number):
-                    return False
-                text() if kind == string else content.read(4)
-        except (struct.error, UnicodeDecodeError):
-            return False
-    return True
+    """Whether a GGUF begins as `write` begins it: no tensors, and no word about a model before the vocabulary."""
+    begin = ("general.architecture", "general.name", "llama.vocab_size", "tokenizer.ggml.model")
+    try:
+        with opened(file) as header:
+            return not header.n_tensors and tuple(field.key for field in islice(header.fields(), len(begin))) == begin
+    except ArtifactError:
+        return False
 
 
 def _write(table: GgufVocab, path: Path, name: str) -> None:
@@ -272,8 +282,8 @@ def add_table(writer: Any, table: GgufVocab) -> None:
         writer.add_token_merges(list(table.merges))
     for role, i in table.roles.items():
         getattr(writer, f"add_{role}_token_id", lambda i: writer.add_uint32("tokenizer.ggml.cls_token_id", i))(i)
-    writer.add_add_bos_token(False)
-    writer.add_add_eos_token(False)
+    writer.add_add_bos_token(table.add_bos)
+    writer.add_add_eos_token(table.add_eos)
     writer.add_add_space_prefix(table.add_space_prefix)
     if table.model != "gpt2":
         writer.add_remove_extra_whitespaces(table.remove_extra_whitespaces)
@@ -284,13 +294,14 @@ def add_table(writer: Any, table: GgufVocab) -> None:
 def read(path: str | Path) -> GgufVocab:
     """Read the vocabulary of a GGUF back."""
     library = _library()
+    check(path)
     try:
         fields = library.GGUFReader(path).fields
-        fields = {key: field for key, field in fields.items() if key.startswith("tokenizer.ggml.")}
-        if short := next((key for key, field in fields.items() if not _is_whole(field, library)), ""):
-            raise ArtifactError(f"`{path}` is cut short: `{short}` does not end in it", hint="fetch or export it again")
-        found = {key: field.contents() for key, field in fields.items()}
-        get = {key.removeprefix("tokenizer.ggml."): value for key, value in found.items()}
+        get = {
+            key.removeprefix("tokenizer.ggml."): field.contents()
+            for key, field in fields.items()
+            if key.startswith("tokenizer.ggml.")
+        }
         roles = {
             role: int(get[key])
             for role in ("bos", "cls", "eos", "mask", "pad", "unk")
@@ -309,6 +320,8 @@ def read(path: str | Path) -> GgufVocab:
             charsmap=bytes(x & 0xFF for x in get.get("precompiled_charsmap", ())),
             add_space_prefix=bool(get.get("add_space_prefix", False)),
             remove_extra_whitespaces=bool(get.get("remove_extra_whitespaces", False)),
+            add_bos=bool(get.get("add_bos_token", False)),
+            add_eos=bool(get.get("add_eos_token", False)),
         )
     except ArtifactError:
         raise
@@ -317,12 +330,6 @@ def read(path: str | Path) -> GgufVocab:
             f"`{path}` is no GGUF with a vocabulary: {type(error).__name__}: {error}",
             hint="koktok export FOLDER --to gguf --out FILE.gguf",
         ) from error
-
-
-def _is_whole(field: Any, library: Any) -> bool:
-    """False where the file ends within a field: the library reads what is there, and says nothing."""
-    text = field.types[-1] == library.GGUFValueType.STRING
-    return all(field.parts[i].size == (int(field.parts[i - 1][0]) if text else 1) for i in field.data)
 
 
 def _library() -> Any:
