@@ -97,8 +97,8 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
     from koktok.foreign import ImportedTokenizer, hf_files
     from koktok.foreign.conversion import agreement
     from koktok.foreign.trial import PROBES
-    from koktok.formats import hf
     from koktok.formats.folder import TOKENIZER, seal_of
+    from koktok.formats.limits import why_not
 
     if isinstance(tokenizer, ImportedTokenizer):
         if looks:
@@ -112,7 +112,7 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
         from koktok.formats.styles import restyle
 
         tokenizer = restyle(tokenizer, **looks)
-    reason = hf.why_not(tokenizer.vocab)
+    reason = why_not("hf", tokenizer.vocab)
     if reason:
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     tokenizer.save(out, force=force)
@@ -182,7 +182,13 @@ def _gguf(
         table, chat_template = gguf_table(tokenizer), ""
         said = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
     else:
-        table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
+        table = gguf.table_of(
+            tokenizer.vocab,
+            tokenizer.pattern,
+            tokenizer.normalizer,
+            prefix=bool(tokenizer.prefix),
+            style=tokenizer.style,
+        )
         chat_template = tokenizer.style.chat_template
         said = [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
     if into is None:

@@ -22,7 +22,7 @@ from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.tiktoken_adapter import Tiktoken, ranks_at
 from koktok.formats.detect import Detected, detect
 from koktok.formats.hf import checked_json, utf8
-from koktok.formats.published import VOCABULARIES, RanksPattern, published
+from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
 from koktok.tokenizer import Tokenizer
 
 

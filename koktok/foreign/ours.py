@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, get_args
 
 from koktok.errors import KoktokError
 from koktok.formats import hf, sentencepiece
+from koktok.formats.limits import why_not
 from koktok.formats.pre_tokenizer import cutting
 from koktok.recipe import FORMAT, Recipe
 from koktok.sentencepiece_model import CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
@@ -92,7 +93,7 @@ def own_model(proto: ModelProto, data: bytes) -> Tokenizer | None:
         )
     except KoktokError:
         return None
-    pattern = next((pattern for pattern in _patterns() if not sentencepiece.why_not(vocab, pattern)), None)
+    pattern = next((pattern for pattern in _patterns() if not why_not("sentencepiece", vocab, pattern)), None)
     for jamo in IN_JAMO if joins else (False,):
         normalizer = _normalizer(vocab, Folds(), jamo)
         if pattern and sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, prefix=bool(prefix)) == data:

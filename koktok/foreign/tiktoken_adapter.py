@@ -17,7 +17,7 @@ from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
 from koktok.formats import tiktoken
 from koktok.formats.hf import utf8
-from koktok.formats.published import VOCABULARIES, RanksPattern, published
+from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
 from koktok.vocab import BYTE_CHARS
 
 GAP = 1
@@ -86,7 +86,7 @@ class Tiktoken(ForeignTokenizer):
             return list(self._encoding.encode_batch(list(lines), num_threads=2, allowed_special="all"))
 
     def read(self, text: str) -> Found:
-        """As `ForeignTokenizer.read`; the bytes of one character share its offsets, as in `koktok.tokenizer.bpe_model`."""
+        """As `ForeignTokenizer.read`; the bytes of one character share its offsets, as in `koktok.tokenizer.models`."""
         with asking(self.library):
             ids = self._encoding.encode_ordinary(text)
         return ids, self._offsets(text, ids, ())

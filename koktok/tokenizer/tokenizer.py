@@ -29,9 +29,7 @@ from koktok.text.prefix import with_prefix, without_prefix
 from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
 from koktok.tokenizer.decoding import Stream, checked_ids, decoder_for
 from koktok.tokenizer.encoding import Encoding, NormalText, blanks_of, trimmed
-from koktok.tokenizer.kinds import model_for
-from koktok.tokenizer.model import Encoded
-from koktok.tokenizer.sampling import best_choices, n_best_of, sampler_for
+from koktok.tokenizer.models import Encoded, best_choices, model_for, n_best_of, sampler_for
 from koktok.vocab import Vocab
 from koktok.vocabularies import folder_of
 

@@ -21,7 +21,7 @@ import koktok
 from koktok import Recipe, Tokenizer, train
 from koktok.errors import RecipeError
 from koktok.formats import gguf, tiktoken
-from koktok.formats.card import elsewhere
+from koktok.formats.limits import limitations
 from koktok.formats.styles import restyle
 from koktok.verification import verify
 
@@ -263,7 +263,7 @@ def test_gguf_says_so(trained: Callable[..., Path], tmp_path: Path) -> None:
 
 
 def test_the_card_says_what_words_given_apart_become() -> None:
-    notes = {on: "\n".join(elsewhere("unigram", superwords=False, jamo=False, prefix=on)) for on in (False, True)}
+    notes = {on: "\n".join(limitations("unigram", superwords=False, jamo=False, prefix=on)) for on in (False, True)}
     assert "do not use `is_split_into_words=True`" in notes[False]
     assert "gives the ids of the running text" in notes[True]
     assert len(set(itertools.chain(notes.values()))) == 2

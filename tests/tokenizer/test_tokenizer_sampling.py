@@ -15,7 +15,7 @@ from strategies import korean_text
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
-from koktok.tokenizer.sampling import best_choices
+from koktok.tokenizer.models import best_choices
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
