@@ -19,15 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from koktok.corpora import download
+from koktok.corpora.extract import prose
+from koktok.corpora.recipe import AnySource, CorpusRecipe, LocalSource, load
 from koktok.errors import CorpusError, InputError, did_you_mean, visible
 from koktok.files import Product, cache_dir, check_folder, sweep, workplace, workplace_of, write_folder
 from koktok.hangul import has_syllable
 from koktok.progress import Tell
-from koktok.text import download
-from koktok.text.corpus_recipe import AnySource, CorpusRecipe, LocalSource, load
-from koktok.text.extract import prose
 
-_EXTRACTION = 1  # Part of every cache key: raise it when `koktok.text.extract` gives other lines.
+_EXTRACTION = 1  # Part of every cache key: raise it when `koktok.corpora.extract` gives other lines.
 
 
 def _folders() -> Iterator[Path]:

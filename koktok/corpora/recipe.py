@@ -60,19 +60,13 @@ def _inside(value: str) -> str:
     return value
 
 
-def _host(value: str) -> str:
-    parts = urlsplit(value)
-    if not parts.hostname or "@" in parts.netloc or (parts.scheme == "http" and parts.hostname != "127.0.0.1"):
-        raise ValueError(f"https://HOST/FILE was wanted; {value[:80]!r} came")
-    return value
-
-
 def _repository(value: str) -> str:
     parts = urlsplit(value)
     names = parts.path.strip("/").split("/")
     plain = all(re.fullmatch(r"[\w.-]+", name, re.ASCII) and name.strip(".") for name in names)
-    if parts.query or parts.fragment or not plain:
-        raise ValueError(f"https://HOST/OWNER/NAME was wanted; {value[:80]!r} came")
+    local = parts.scheme != "http" or parts.hostname == "127.0.0.1"
+    if not (parts.hostname and local and plain) or "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError(f"expected https://HOST/OWNER/NAME, got {value[:80]!r}")
     return value
 
 
@@ -93,10 +87,9 @@ Version = Annotated[
         "a version such as 1.2.3",
     ),
 ]
-Url = Annotated[
-    str, Field(max_length=2000, pattern=r"^(https://|http://127\.0\.0\.1[:/])[!-~]+$"), AfterValidator(_host)
+Repository = Annotated[
+    str, Field(max_length=2000, pattern=r"^(https://|http://127\.0\.0\.1[:/])[!-~]+$"), AfterValidator(_repository)
 ]
-Repository = Annotated[Url, AfterValidator(_repository)]
 LocalPath = Annotated[Text, Field(min_length=1, max_length=500), AfterValidator(_inside)]
 
 
@@ -138,7 +131,7 @@ class _Fetched(_Source):
     """What comes from others, and may be as large as they like."""
 
     max_mb: Megabytes = 500
-    """Million bytes that what came may unpack to, and that a file from the web may have."""
+    """Million bytes of the files, unpacked."""
 
 
 class PypiSource(_Fetched):
@@ -150,16 +143,6 @@ class PypiSource(_Fetched):
     sha256: Sha256
     include: Annotated[Include, Field(min_length=1)]
     stem_of = "package"
-
-
-class HttpsSource(_Fetched):
-    """A file, or members of a .zip or .tar archive, from the web; .gz, .zst, .xz and .bz2 are unpacked."""
-
-    kind: Literal["https"]
-    url: Url
-    sha256: Sha256
-    include: Include = ()
-    stem_of = "url"
 
 
 class GitSource(_Fetched):
@@ -181,10 +164,9 @@ class LocalSource(_Source):
     stem_of = "path"
 
 
-AnySource = PypiSource | HttpsSource | GitSource | LocalSource
+AnySource = PypiSource | GitSource | LocalSource
 _KINDS: dict[str, type[_Source]] = {
     "pypi": PypiSource,
-    "https": HttpsSource,
     "git": GitSource,
     "local": LocalSource,
 }

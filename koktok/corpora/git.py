@@ -22,7 +22,7 @@ from koktok.errors import CorpusError
 from koktok.process import environment
 
 if TYPE_CHECKING:
-    from koktok.text.corpus_recipe import GitSource
+    from koktok.corpora.recipe import GitSource
 
 
 MIRROR = "KOKTOK_MIRROR"

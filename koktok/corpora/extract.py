@@ -1,4 +1,4 @@
-r"""Markdown, HTML, JSON, tables, notebooks and translations to lines of prose, for the corpora that `koktok.text.corpora` brings.
+r"""Markdown, HTML, JSON, tables, notebooks and translations to lines of prose, for the corpora of `koktok.corpora.fetch`.
 
 The aim is text to learn words from, not a faithful rendering: marks go, words stay, and a line holds one paragraph,
 item or cell. Cells stand on lines of their own, because a word and its neighbour in a table row are no phrase.

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-import koktok.text.git
+import koktok.corpora.git
 from koktok.errors import CorpusError
-from koktok.text.corpora import fetch, texts
+from koktok.corpora.fetch import fetch, texts
 
 HEAD = """name = "test"
 title = "t"
@@ -298,7 +298,7 @@ def tree_of(kind: str, repository: Path) -> str:
 def test_a_hostile_tree_ends_in_one_error(
     tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(koktok.text.git, "_MOST_PATHS", 20_000)
+    monkeypatch.setattr(koktok.corpora.git, "_MOST_PATHS", 20_000)
     commit = committed(repository, tree_of(kind, repository))
     with pytest.raises(CorpusError, match=r"did not give the commit|is too large|is damaged"):
         fetch(recipe(tmp_path, commit), mirror=str(tmp_path / "mirror"))
