@@ -22,6 +22,7 @@ ROOMS = [
     "progress",
     "process",
     "text",
+    "corpora",
     "count",
     "dpe",
     "segment",

@@ -8,8 +8,8 @@ from unicodedata import normalize
 import numpy as np
 
 from koktok import hangul
+from koktok.corpora.fetch import mini_lines
 from koktok.foreign.base import ForeignTokenizer
-from koktok.text.corpora import mini_lines
 
 
 @dataclass(frozen=True)
