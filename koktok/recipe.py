@@ -76,7 +76,7 @@ LONGEST_SPECIAL = 256
 Script = Literal["hangul", "latin", "other"]
 
 SCRIPTS: tuple[Script, ...] = get_args(Script)
-"""What pieces are told by, see `koktok.training.unigram_reserve`."""
+"""What pieces are told by, see `koktok.training.unigram`."""
 
 Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
