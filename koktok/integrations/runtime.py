@@ -60,7 +60,7 @@ __all__ = ["KoktokKiwiTokenizer"]
 def settings_of(tokenizer: Tokenizer) -> dict[str, Any]:
     """What the run-time class has to know of the recipe, in plain values for tokenizer_config.json."""
     kind = tokenizer.vocab.kind
-    published = not tokenizer.pattern.by_neighbours
+    published = not tokenizer.pattern.bigram
     reason = why_not("hf", tokenizer.vocab) or (
         "a published pattern cuts where no analyser is asked" if published else ""
     )

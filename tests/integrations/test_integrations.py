@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 RECIPES: dict[str, dict[str, Any]] = {
     **{name: MODELS[name] for name in ("unigram", "bpe-bytes", "wordpiece-bytes")},
     "superwords": {"train": {"superwords": 0.3}},
-    "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},
+    "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
     "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
     "jamo fallback": {"jamo": "fallback", "train": {"character_coverage": 0.9}},
     "josa only": {"segment": {"policy": "josa"}},

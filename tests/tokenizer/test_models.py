@@ -202,9 +202,9 @@ def test_a_long_pretoken_takes_linear_time_and_keeps_its_ids() -> None:
     times = []
     for size in (1 << 15, 1 << 18):
         text = "".join(rng.choices("ㅋㅋㅋ가", k=size))
-        started = time.perf_counter()
+        started = time.process_time()
         ids, _ = model.encode(text)
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
         assert ids == ids_of_hf(vocab, text)
     assert times[1] < 8 * times[0] * 4  # eight times the text; four for a noisy machine, quadratic would be 64
 
@@ -277,9 +277,9 @@ def test_bpe_of_a_long_pretoken_is_not_quadratic_and_keeps_its_ids() -> None:
     times = []
     for size in (1 << 14, 1 << 17):
         text = "".join(rng.choices("ㅋㅋㅋ가", k=size))
-        started = time.perf_counter()
+        started = time.process_time()
         ids, _ = model.encode(text)
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
         assert ids == ids_of_hf(vocab, text)
     assert times[1] < 8 * times[0] * 4  # eight times the text; quadratic would be 64
 
