@@ -54,7 +54,7 @@ CASES: dict[str, Callable[[str], Any]] = {
     "changes": lambda text: Normalizer().changes(text),
     "jamo": lambda text: hangul.join(hangul.split(text)),
     "pretokenize": Pattern().pretokenize,
-    "pretokenize, scripts": Pattern(split="scripts", digits="groups", superwords=True).pretokenize,
+    "pretokenize, scripts": Pattern(split="scripts", digits="single", superwords=True).pretokenize,
     "unigram": tokenizer(Vocab.unigram({"가": -1.0, "a": -1.0, " ": -2.0, "aa": -1.5, "  ": -3.0}, specials=("</s>",))),
     "bpe": tokenizer(Vocab.bpe("a 가", ["aa", "  ", "aaaa"], specials=("</s>",))),
     "wordpiece": tokenizer(Vocab.plain("wordpiece", ["a", "##a", "aa", "##aa"], specials=("[UNK]", "</s>"))),

@@ -314,9 +314,9 @@ def _learn_segmenter(
     from koktok.cli.options import sources_of
     from koktok.count.counting import read
     from koktok.count.prepared import prepare
+    from koktok.dpe.learning import learn_cuts
     from koktok.dpe.learnt import FOLDER
     from koktok.files import check_folder
-    from koktok.pipeline.learnt_cuts import learn_cuts
     from koktok.progress import Talk, counted
     from koktok.recipe import Recipe
     from koktok.segment import bare, segmenter_for

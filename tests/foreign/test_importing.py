@@ -379,7 +379,7 @@ class TestOwn:
             {"jamo": "fallback", "train": {"model": "bpe"}},
             {"special": {"style": "gpt"}},
             {"special": {"style": "t5"}},
-            {"pretokenize": {"split": "scripts", "digits": "groups"}},
+            {"pretokenize": {"split": "scripts", "digits": "single"}},
             {"normalize": {"spaces": True, "quotes": True, "repeats": 2, "lone_jamo": True, "zero_width": False}},
         ],
         ids=str,

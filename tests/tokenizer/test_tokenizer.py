@@ -35,7 +35,7 @@ RECIPES = {
     **MODELS,
     "jamo bpe-bytes": {"jamo": True, "train": {"model": "bpe-bytes", "vocab_size": 1500}},
     "jamo wordpiece": {"jamo": True, "train": {"model": "wordpiece", "vocab_size": 1500}},
-    "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},
+    "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
     "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
     "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "dashes": True, "repeats": 2}},
 }
