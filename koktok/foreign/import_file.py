@@ -1,7 +1,8 @@
 """`load` and `import_tokenizer`: a path or a reference, as a tokenizer that encodes and decodes.
 
 What the libraries pass over in silence (a piece that stands there twice, an id that is given
-twice, an added token that gets another id than the file says) is an error; and what koktok could have written is koktok's.
+twice, an added token that gets another id than the file says) is an error. A folder is koktok's where it holds a koktok.toml;
+a loose file is run by its library, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.huggingface_adapter import HuggingFace, open_hf, open_wordpiece
 from koktok.foreign.imported import ImportedTokenizer, load_folder
 from koktok.foreign.open import is_reference, open_definition, open_spec, parse_spec
-from koktok.foreign.ours import own_json, own_model
 from koktok.foreign.rewriting import Adapted
-from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.tiktoken_adapter import Tiktoken, ranks_at
 from koktok.formats.detect import Detected, detect
 from koktok.formats.hf import checked_json, utf8
@@ -93,10 +92,6 @@ def import_tokenizer(
         adapter = open_wordpiece(str(found.path), found.path, lowercase=lowercase)
     else:
         adapter = open_definition(found, str(found.path))
-    if isinstance(adapter, SentencePiece):
-        own = own_model(adapter.proto, adapter.data)
-        if own is not None:
-            return own
     return _wrapped(adapter, found.path.name)
 
 
@@ -109,13 +104,10 @@ def _wrapped(adapter: ForeignTokenizer, source: str) -> ImportedTokenizer:
     return ImportedTokenizer(adapter, {"source": source})
 
 
-def _json(found: Detected) -> Tokenizer | ImportedTokenizer:
+def _json(found: Detected) -> ImportedTokenizer:
     """A tokenizer.json, looked through."""
     content = checked_json(utf8(found.path), str(found.path))
     adapter = open_hf(str(found.path), found.path)
-    own = own_json(adapter.text, content)  # behind the library, which refuses what is laid out as nothing
-    if own is not None:
-        return own
     _check_added(adapter, content, found.path)
     return _wrapped(adapter, found.path.name)
 

@@ -71,7 +71,7 @@ def tokenizer_json(
         "pre_tokenizer": pre_tokenizer,
         "post_processor": _post_processor(vocab, style, prefix=bool(prefix)),
         "decoder": {"type": "Sequence", "decoders": decoders},
-        "model": _model(vocab, earlier=earlier),
+        "model": _model(vocab),
     }
     return json.dumps(content, ensure_ascii=False, indent=2)
 
@@ -163,7 +163,7 @@ def jamo_decoders() -> list[dict[str, Any]]:
     return [{"type": "Replace", "pattern": {"String": a}, "content": b} for a, b in rules]
 
 
-def _model(vocab: Vocab, *, earlier: bool) -> dict[str, Any]:
+def _model(vocab: Vocab) -> dict[str, Any]:
     """The model node.
 
     `unk_id` names a byte: Hugging Face wants some id there, and never emits it, because byte fallback has an answer
@@ -183,7 +183,7 @@ def _model(vocab: Vocab, *, earlier: bool) -> dict[str, Any]:
             "type": "WordPiece",
             "unk_token": unknown,
             "continuing_subword_prefix": MARK,
-            "max_input_chars_per_word": 1 << 62 if earlier and vocab.bytewise else vocab.longest_word,
+            "max_input_chars_per_word": vocab.longest_word,
             "vocab": table,
         }
     # Syllables and jamo are BPE without merges.
