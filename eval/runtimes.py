@@ -22,6 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from eval.runtime_sources import RuntimeResult, runtime_results
 from koktok.errors import KoktokError
 from koktok.formats.gguf import read, table_of, why_not, write, write_into
 from koktok.formats.tiktoken import ranks_of
@@ -31,7 +32,6 @@ from koktok.recipe import Recipe
 from koktok.text.sources import Source, read_lines
 from koktok.tokenizer import Tokenizer
 from koktok.verification.probes import tricky_lines
-from koktok.verification.runtimes import RuntimeResult, runtime_results
 
 TESTS = Path(__file__).parents[1] / "tests"
 
@@ -291,8 +291,8 @@ def table(rows: dict[str, list[RuntimeResult]]) -> str:
     return (
         "# Runs in\n\nWhich runtimes load a vocabulary of each kind, and whether they give koktok's ids on "
         f"{looked:,} normalized lines, hostile ones among them: those of code points, combining marks, controls, special "
-        "tokens typed as text. `python -m eval.runtimes --environments FOLDER` prints this page; `koktok verify my-tokenizer "
-        "--runtimes` asks those that are installed for yours. xgrammar, outlines-core and lm-format-enforcer do not "
+        "tokens typed as text. `python -m eval.runtimes --environments FOLDER` prints this page. "
+        "xgrammar, outlines-core and lm-format-enforcer do not "
         "encode: *yes* is for tokens that spell to them what they spell.\n\n"
         + "\n".join(lines)
         + "\n\nWhere ids are others, or a folder is refused, it is the runtime that lacks something; below each stand the "

@@ -102,15 +102,18 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
     from koktok.files import write_folder
     from koktok.foreign import ImportedTokenizer, hf_files
     from koktok.foreign.conversion import agreement
+    from koktok.foreign.huggingface_adapter import HuggingFace
     from koktok.foreign.trial import PROBES
     from koktok.formats import hf
     from koktok.formats.folder import TOKENIZER, seal_of
+    from koktok.formats.probe import PROBE, probe_json
 
     if isinstance(tokenizer, ImportedTokenizer):
         if looks:
             raise UsageError("styles are for koktok's own tokenizers; an imported one keeps its special tokens")
         files = hf_files(tokenizer)
         different = agreement(tokenizer, files)
+        files[PROBE] = probe_json(HuggingFace(str(files["tokenizer.json"])).ids)
         write_folder(out, files, TOKENIZER, force=force)
         same = f"{len(PROBES) - len(different)} of {len(PROBES)} hard texts get the same ids as from the source"
         return [same, *(f"other ids for {probe!r}" for probe in different[:5])]

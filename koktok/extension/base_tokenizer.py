@@ -45,7 +45,15 @@ E3 86 8E. A byte that begins a character never continues one, so no text without
 HANGUL = re.compile(f"[{SYLLABLE}\u3131-\u318e]+")
 """Syllables and compatibility letters."""
 
-_OWN = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json")
+_OWN = (
+    *(
+        "tokenizer.json",
+        "tokenizer.model",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "generation_config.json",
+    ),
+)
 """What a base that koktok wrote is made of."""
 
 _FREE = re.compile(

@@ -26,6 +26,7 @@ from koktok.extension.base_tokenizer import Base, base_of, open_base
 from koktok.extension.extension_files import told_of
 from koktok.extension.learn import splits
 from koktok.files import Product, check_folder, write_folder
+from koktok.formats.probe import PROBE, probe_json
 from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.progress import Tell, silent
 from koktok.sentencepiece_model import ModelProto
@@ -132,6 +133,7 @@ def prune(
         looked += len(lines)
         tell("verify", looked, n)
     notes = (*base.notes, f"{looked:,} lines of the text have the pieces they had")
+    files[PROBE] = probe_json(new.encode).encode()
     return Pruned(tuple(removed), int(kept.sum()), looked, notes, write_folder(out, files, FOLDER, force=force))
 
 

@@ -19,6 +19,7 @@ from koktok.extension.extension_files import EXTENSION, FOLDER, Extension, exten
 from koktok.extension.laws import proof
 from koktok.extension.learn import NU, LearnOptions, SizePoint, learn
 from koktok.files import check_folder, write_folder
+from koktok.formats.probe import PROBE, probe_json
 from koktok.progress import Tell, silent
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, supervised
@@ -166,8 +167,10 @@ def extend(
     tell("write", 0, None)
     files = files_of(extension)
     told = json.loads(files[EXTENSION])
-    looked = _proven(base, base_of(str(out), files), told)
+    new = base_of(str(out), files)
+    looked = _proven(base, new, told)
     notes = [*base.notes, *_notes(extension, counted.left_out)]
+    files[PROBE] = probe_json(new.encode).encode()
     files["init.npz"] = npz(told, init)
     model = model_of(base.name)
     held = counted.held_words > 0

@@ -23,6 +23,7 @@ from koktok import hangul
 from koktok.errors import UsageError
 from koktok.files import path_of, read_whole, write_folder
 from koktok.formats.folder import TOKENIZER, files_of, read_folder, with_extra
+from koktok.formats.probe import PROBE, probe_json
 from koktok.recipe import Recipe
 from koktok.special import Style, cut_at, special_tokens
 from koktok.text.prefix import with_prefix, without_prefix
@@ -408,9 +409,9 @@ class Tokenizer(AnyTokenizer):
         InputError
             When the disk says no; nothing half-written is left.
         """
-        return write_folder(
-            path, with_extra(files_of(self.recipe, self.vocab, self.signature), extra), TOKENIZER, force=force
-        )
+        files = files_of(self.recipe, self.vocab, self.signature)
+        files[PROBE] = probe_json(lambda lines: [self.encode(line).ids for line in lines])
+        return write_folder(path, with_extra(files, extra), TOKENIZER, force=force)
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:

@@ -20,6 +20,7 @@ from koktok.formats.tiktoken import SPEC, Ranks, load
 from koktok.progress import Tell
 from koktok.sentencepiece_model import UNUSED, ModelProto
 from koktok.verification.finding import CheckResult, Tally, Verification
+from koktok.verification.folders import probe
 from koktok.verification.probes import tricky_lines
 
 RANDOM: Final = 10_000
@@ -78,7 +79,7 @@ def verify_extension(
             tell("verify", done, total)
     if base.kind == "bytes":
         _see(tallies, laws.on_bytes(base, new, _random_bytes(strings)))
-    every = [*tallies.values(), *(tally for _, tally, _, _ in libraries)]
+    every = [*tallies.values(), probe(folder, new.encode), *(tally for _, tally, _, _ in libraries)]
     findings = [_allowed(tally, base) for tally in every]
     shown = f"{told['base']['name']} (sha256 {told['base']['sha256'][:16]}) with {len(told['pieces']):,} new pieces"
     return Verification(
@@ -112,6 +113,7 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
             for line, good in same_pieces(base, new, table, texts[first : first + _BATCH]):
                 same.see(good, "{} is cut otherwise", line)
         findings += [whole.finding(), same.finding()]
+    findings.append(probe(folder, new.encode).finding())
     shown = f"{told['base']['name']} without {len(told['removed']):,} pieces"
     return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
 

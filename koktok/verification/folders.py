@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koktok.errors import ArtifactError
+from koktok.formats.probe import PROBE, read_probe
 from koktok.sentencepiece_model import ModelProto
 from koktok.verification.finding import Tally
 from koktok.verification.probes import around_specials
@@ -88,6 +90,22 @@ def saving(tokenizer: Tokenizer, folder: Path) -> Tally:
             tally.see(
                 _alike(name, found, first[name]), "{} is not what koktok writes: it was changed, or is missing", name
             )
+    return tally
+
+
+def probe(folder: Path, encode: Callable[[Sequence[str]], list[list[int]]]) -> Tally:
+    """Check: probe.json holds the ids that the folder's tokenizer gives."""
+    tally = Tally(PROBE, "its ids are those of the tokenizer")
+    if not (folder / PROBE).is_file():
+        tally.hindered = f"there is no {PROBE}; save the tokenizer again"
+        return tally
+    try:
+        lines, rows = read_probe(folder)
+    except ArtifactError as error:
+        tally.see(False, "{}", error.message)
+        return tally
+    for line, row, ids in zip(lines, rows, encode(lines), strict=True):
+        tally.see(row == ids, "{}: {} in place of {}", line, row, ids)
     return tally
 
 
