@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from koktok.metrics import Difference
     from koktok.report import Report
 
-SPEC = "koktok:DIR|NAME hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN kiwi-sw:FILE package:NAME kiwi mecab-ko syllables, or a path."
+SPEC = "koktok:DIR|NAME hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN package:NAME kiwi mecab-ko syllables, or a path."
 
 Spec = Annotated[str, typer.Argument(help=f"A tokenizer: {SPEC}", show_default=False)]
 Texts = Annotated[list[str] | None, typer.Option("--text", help="File, folder, glob or corpus:NAME; may be repeated.")]

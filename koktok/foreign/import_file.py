@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.files import path_of, typed
+from koktok.files import path_of
 from koktok.foreign.base import ForeignTokenizer
 from koktok.foreign.huggingface_adapter import HuggingFace, open_hf, open_wordpiece
 from koktok.foreign.imported import ImportedTokenizer, load_folder
 from koktok.foreign.open import is_reference, open_definition, open_spec, parse_spec
-from koktok.foreign.rewriting import Adapted
 from koktok.foreign.tiktoken_adapter import Tiktoken, ranks_at
 from koktok.formats.detect import Detected, detect
 from koktok.formats.hf import checked_json, utf8
@@ -96,11 +95,6 @@ def import_tokenizer(
 
 
 def _wrapped(adapter: ForeignTokenizer, source: str) -> ImportedTokenizer:
-    if isinstance(adapter, Adapted):
-        raise UsageError(
-            f"`{source}` wants more than its library makes of a text: {adapter.notes[0]}",
-            hint=f"koktok report {typed(adapter.spec)}",
-        )
     return ImportedTokenizer(adapter, {"source": source})
 
 

@@ -15,13 +15,11 @@ from koktok.vocabularies import folder_of
 KINDS: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a vocabulary that travels with it",
     "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
-    "sp": "sp:FILE.model, a SentencePiece model; sp:FILE.model#mecab for one that was trained on MeCab's output",
+    "sp": "sp:FILE.model, a SentencePiece model",
     "wordpiece": "wordpiece:vocab.txt, a BERT vocabulary",
     "gpt2": "gpt2:vocab.json, with its merges.txt beside it",
     "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
     "tekken": "tekken:FILE.json, Mistral's ranks",
-    "kiwi-sw": "kiwi-sw:FILE, a vocabulary of Kiwi's SwTokenizer",
-    "plain": "plain:FILE#UNIT, a list of characters, jamo or MeCab morphemes (char, jamo, mecab)",
     "package": "package:NAME, a vocabulary that an installed package carries (o200k_base, llama3, ...)",
     "dpe": "dpe:DIR, a segmentation that koktok segment --learn wrote",
 }
@@ -85,7 +83,7 @@ def open_spec(text: str) -> ForeignTokenizer:
         from koktok.foreign.packages import open_package
 
         return open_package(text, rest, open_definition)
-    where, _, option = rest.partition("#") if kind in ("tiktoken", "plain", "sp") else (rest, "", "")
+    where, _, option = rest.partition("#") if kind == "tiktoken" else (rest, "", "")
     path = folder_of(Path(text)) if kind == "koktok" else Path(where)
     if not path.exists():
         raise InputError(f"`{text}`: there is no file or folder `{where}`")
@@ -124,22 +122,9 @@ def _opened(found: Detected, spec: str, option: str) -> ForeignTokenizer:
 
             return open_wordpiece(spec, path)
         case "sp":
-            from koktok.foreign.sentencepiece_adapter import MECAB, open_sp
+            from koktok.foreign.sentencepiece_adapter import open_sp
 
-            if option not in ("", MECAB):
-                raise UsageError(
-                    f"`{spec}`: expected nothing or `{MECAB}` after #, got `{option}`", hint=f"sp:{path}#{MECAB}"
-                )
-            model = open_sp(spec, path)
-            return _behind_mecab(model) if option else model
-        case "kiwi-sw":
-            from koktok.foreign.kiwi_adapter import open_kiwi_sw
-
-            return open_kiwi_sw(spec, path)
-        case "plain":
-            from koktok.foreign.lists import open_plain
-
-            return open_plain(spec, path, option)
+            return open_sp(spec, path)
         case "tekken":
             from koktok.foreign.tiktoken_adapter import open_tekken
 
@@ -148,18 +133,3 @@ def _opened(found: Detected, spec: str, option: str) -> ForeignTokenizer:
             from koktok.foreign.tiktoken_adapter import open_tiktoken
 
             return open_tiktoken(spec, path, option)
-
-
-def _behind_mecab(model: ForeignTokenizer) -> ForeignTokenizer:
-    """A model that was trained on MeCab's output, with it as its input."""
-    from koktok.foreign.analysers import mecab_spans, mecab_version
-    from koktok.foreign.rewriting import Adapted, marked_morphemes
-    from koktok.foreign.sentencepiece_adapter import MARK
-
-    return Adapted(
-        model,
-        marked_morphemes(mecab_spans(), MARK),
-        note=f"input segmented by MeCab-ko {mecab_version()}, spaces as {MARK}, which are tokens",
-        undo=lambda text: text.replace(" ", "").replace(MARK, " "),
-        libraries={"python-mecab-ko": mecab_version()},
-    )

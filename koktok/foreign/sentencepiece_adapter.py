@@ -15,12 +15,6 @@ from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
 from koktok.foreign.trial import prove
 from koktok.sentencepiece_model import BYTE, CONTROL, UNIGRAM, UNKNOWN, UNUSED, ModelProto
 
-MECAB = "mecab"
-"""The word behind a model's path that says it was trained on MeCab's output."""
-
-MARK = "▃"
-"""How the vocabularies trained on MeCab's output write the spaces of the text."""
-
 _HINT = "a SentencePiece model is the .model file of spm_train"
 
 

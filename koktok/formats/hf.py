@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
 from koktok.errors import ArtifactError
-from koktok.files import typed
 from koktok.formats.pre_tokenizer import cutting
 from koktok.special import Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
@@ -296,7 +295,7 @@ def checked_json(text: str, where: str) -> dict[str, Any]:
     if (decoder.get("type") if isinstance(decoder, dict) else decoder) == "Kiwi":
         raise ArtifactError(
             f"`{where}` is Kiwi's own format, which the tokenizers library does not read",
-            hint=f"koktok report {typed(f'kiwi-sw:{where}')} reads it, and kiwipiepy.sw_tokenizer.SwTokenizer",
+            hint="kiwipiepy.sw_tokenizer.SwTokenizer reads it",
         )
     rows = model["vocab"]
     if isinstance(rows, dict):

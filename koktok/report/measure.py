@@ -11,7 +11,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
@@ -116,6 +116,16 @@ def _unjudged(gold: GoldCorpus) -> list[int]:
     return [at for at in range(1, len(inner) - 1) if not inner[at]]
 
 
+def _open(spec: str) -> ForeignTokenizer:
+    from koktok.foreign import open_spec
+
+    return open_spec(spec)
+
+
+Opener = Callable[[str], "ForeignTokenizer"]
+"""A reference to its tokenizer; the benchmark has kinds of its own."""
+
+
 def measure(
     entries: Sequence[Entry],
     material: Material,
@@ -130,6 +140,7 @@ def measure(
     remarks: Sequence[str] = (),
     kept: Path | None = None,
     tell: Tell | None = None,
+    opener: Opener = _open,
 ) -> Report:
     """Measure every entry on the same material."""
     if not entries:
@@ -139,8 +150,10 @@ def measure(
     if material.text is None and not material.golds:
         raise UsageError("a report wants text or gold morphemes", hint="--text FILE, or --gold FILE")
     check_names(material.golds)
-    opened = [_opened(entry) for entry in entries]
-    against = _opened(Entry(reference)) if reference else next((s for s in opened if not isinstance(s, str)), None)
+    opened = [_opened(entry, opener) for entry in entries]
+    against = (
+        _opened(Entry(reference), opener) if reference else next((s for s in opened if not isinstance(s, str)), None)
+    )
     if isinstance(against, str):
         raise UsageError(f"the reference `{reference}` cannot run: {against}")
     run = _Measuring(material, against, extended, sample, resamples, seed, kept, tell or _silent)
@@ -291,14 +304,12 @@ def _source_digest() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
-def _opened(entry: Entry) -> ForeignTokenizer | str:
+def _opened(entry: Entry, opener: Opener) -> ForeignTokenizer | str:
     """The tokenizer, or why there is none."""
-    from koktok.foreign import open_spec
-
     if entry.why:
         return entry.why
     try:
-        return open_spec(entry.spec)
+        return opener(entry.spec)
     except KoktokError as error:
         return f"{error.message} ({error.hint})" if error.hint else error.message
 
@@ -327,7 +338,9 @@ def _family(spec: str) -> str:
         return "unknown"
 
 
-def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell | None = None) -> SpeedReport:
+def measure_speed(
+    entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell | None = None, opener: Opener = _open
+) -> SpeedReport:
     """Throughput, latency and memory of every entry that runs, on at most 200 kB of the text.
 
     Peak memory is that of the process so far: measure one tokenizer a process where it matters.
@@ -335,9 +348,7 @@ def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell 
     import os
     import platform
 
-    from koktok.foreign import open_spec
-
-    opened = [_opened(entry) for entry in entries]
+    opened = [_opened(entry, opener) for entry in entries]
     names, total = _names(entries, opened), 0
     kept: list[str] = []
     for line in lines:
@@ -350,7 +361,7 @@ def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell 
         (tell or _silent)("timing", number - 1, len(entries))
         if isinstance(tokenizer, str):
             continue
-        found = speed(lambda spec=entry.spec: open_spec(spec), kept).as_dict()  # type: ignore[misc]
+        found = speed(lambda spec=entry.spec: opener(spec), kept).as_dict()  # type: ignore[misc]
         rows.append(SpeedRow(number=number, name=name, scores={k: v for k, v in found.items() if v is not None}))
     return SpeedReport(
         machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", rows=rows

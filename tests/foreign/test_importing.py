@@ -409,7 +409,7 @@ class TestBadFiles:
             ("tokenizer.json", "", "is empty"),
             ("tokenizer.json", json.dumps(GOOD)[:-9], "is no JSON: .*"),
             ("tokenizer.json", {"a": 1}, "has no model with a vocab"),
-            ("tokenizer.json", {"model": {"vocab": {}}, "decoder": {"type": "Kiwi"}}, "is no SwTokenizer vocabulary"),
+            ("tokenizer.json", {"model": {"vocab": {}}, "decoder": {"type": "Kiwi"}}, "is Kiwi's own format"),
             ("tokenizer.json", GOOD | {"model": {"type": "New", "vocab": {}}}, "cannot read this tokenizer.json"),
             ("tokenizer.json", GOOD | {"normalizer": {"type": "Mine"}}, "cannot read this tokenizer.json"),
             ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"a": 1'), "gives 'a' twice"),

@@ -23,9 +23,7 @@ from koktok.errors import ArtifactError, KoktokError, UsageError
 from koktok.files import write_folder
 from koktok.foreign import PACKAGES, ForeignTokenizer, import_tokenizer, open_spec, package_names, parse_spec
 from koktok.foreign.base import Rows
-from koktok.foreign.rewriting import Adapted, marked_morphemes
 from koktok.foreign.spans import ByteTable, align, rows_by_bytes
-from koktok.foreign.trivial import OpenVocabulary
 from koktok.formats.detect import detect
 from koktok.formats.tiktoken import EXPORT, files, ranks_from_tekken, ranks_of
 from koktok.metrics import Page, Tokens
@@ -151,7 +149,6 @@ def test_token_bytes_join_to_the_line(trained: Callable[..., Path], mini: list[s
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import sentencepiece
 
     lines = [
         line
@@ -204,32 +201,6 @@ def test_wordpiece_over_jamo_gets_jamo(tmp_path: Path) -> None:
     assert imported.encode("나는 한다").ids == row.ids.tolist()
     assert imported.save(tmp_path / "imported")
     assert load(tmp_path / "imported").encode("나는 한다").offsets == [tuple(span) for span in row.spans.tolist()]
-
-
-def test_what_wants_an_analyser_is_reported_and_not_imported(tmp_path: Path) -> None:
-    pytest.importorskip("mecab")
-    lines = ["나 는 ▃ 간다", "너 는 ▃ 온다"] * 9
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines), model_prefix=str(tmp_path / "m"), vocab_size=12, user_defined_symbols=["▃"],
-        minloglevel=2,
-    )  # fmt: skip
-    assert isinstance(open_spec(f"sp:{tmp_path / 'm.model'}#mecab"), Adapted)
-    with pytest.raises(UsageError, match=r"input segmented by MeCab-ko .*\nhint: koktok report "):
-        import_tokenizer(f"sp:{tmp_path / 'm.model'}#mecab")
-
-
-def test_a_list_of_characters_is_no_wordpiece(tmp_path: Path) -> None:
-    vocab = tmp_path / "vocab.txt"
-    vocab.write_text("\n".join(["[PAD]", "[UNK]", "나", "는", "학"]), "utf-8")
-    assert open_spec(str(vocab)).encode(["나는 뷁"])[0].ids.tolist() == [2, 3, 1]
-
-
-def test_plain_lists_of_jamo(tmp_path: Path) -> None:
-    path = tmp_path / "tok.vocab"
-    path.write_text("\n".join(["[UNK]\t-1", "▁\t9", *(f"{c}\t1" for c in "난ᄀ")]), "utf-8")
-    row = open_spec(str(path)).encode(["난 가"])[0]
-    assert row.ids.tolist() == [2, 3, 4, 1, 5, 3]
-    assert row.spans.tolist() == [[0, 1], [0, 1], [0, 1], [1, 2], [2, 3], [2, 3]]
 
 
 def test_tiktoken_files_need_a_pattern(tmp_path: Path) -> None:
@@ -298,34 +269,6 @@ def test_tekken_without_names_has_those_of_mistral(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_mecab_is_asked_for_and_not_guessed(tmp_path: Path) -> None:
-    path = tmp_path / "m.model"
-    with path.open("wb") as file:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(["나 는 ▃ 집 에 ▃ 간다"] * 20), model_writer=file, vocab_size=16,
-            hard_vocab_limit=False, minloglevel=2,
-        )  # fmt: skip
-    assert "▃" in "".join(sentencepiece.SentencePieceProcessor(model_file=str(path)).id_to_piece(list(range(10))))
-    model = open_spec(str(path))
-    assert not isinstance(model, Adapted)
-    assert model.encode(["나는 간다"])[0].ids.size
-    with pytest.raises(UsageError, match="expected nothing or `mecab`"):
-        open_spec(f"sp:{path}#other")
-
-
-# ── adapters ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_segmented_input_maps_back_to_the_line() -> None:
-    inner = OpenVocabulary(
-        "x", "x", lambda lines: [[(k, k + 1) for k in range(len(line))] for line in lines], digest=""
-    )
-    cut = marked_morphemes(lambda _: [(0, 2), (2, 3), (5, 6)], "▃")
-    row = Adapted(inner, cut, note="segmented").encode(["학교에  간"])[0]
-    # 학 교 space 에 space ▃ space 간: spaces that were put in have no width
-    assert row.spans.tolist() == [[0, 1], [1, 2], [2, 2], [2, 3], [3, 3], [3, 5], [5, 5], [5, 6]]
-
-
 # ── guesses and refusals ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -335,8 +278,6 @@ def test_paths_are_guessed(tmp_path: Path) -> None:
         ("x.model", "\n\x0e\n\x05<unk>", "sp"),
         ("y.model", "IQ== 0\nIg== 1\n", "tiktoken"),  # as Llama 3 calls its ranks
         ("vocab.txt", "[UNK]\n학교\n##에\n", "wordpiece"),
-        ("chars.txt", "[UNK]\n학\n교\n", "plain"),
-        ("x.vocab", "<unk>\t0\n▁학교\t-3.2\n", "plain"),
         ("x.tiktoken", "no ranks here", "tiktoken"),
         ("tekken.json", '{"vocab": [{"rank": 0, "token_bytes": "AA=="}]}', "tekken"),
     ):
@@ -349,8 +290,10 @@ def test_paths_are_guessed(tmp_path: Path) -> None:
         (tmp_path / name).write_text("{}", "utf-8")
     (tmp_path / "merges.txt").write_text("a b\n", "utf-8")
     assert (detect(tmp_path / "vocab.json").kind, detect(tmp_path, "gpt2").path.name) == ("gpt2", "vocab.json")
-    (tmp_path / "sw.json").write_text('{"config": {"simple_tag": true}}', "utf-8")
-    assert parse_spec(str(tmp_path / "sw.json"))[0] == "kiwi-sw"
+    for name, content in (("chars.txt", "[UNK]\n학\n교\n"), ("x.vocab", "<unk>\t0\n▁학교\t-3.2\n")):
+        (tmp_path / name).write_text(content, "utf-8")
+        with pytest.raises(ArtifactError, match="is none of"):
+            parse_spec(str(tmp_path / name))
 
 
 @pytest.mark.parametrize(
@@ -361,7 +304,6 @@ def test_paths_are_guessed(tmp_path: Path) -> None:
         ("nowhere", "is no file or folder"),
         ("sp:nowhere.model", "there is no file"),
         ("package:unheard-of", "no package is known"),
-        ("package:hanbert-54k", "closed binary"),
     ],
 )
 def test_what_cannot_run_says_why(spec: str, why: str) -> None:
@@ -369,9 +311,7 @@ def test_what_cannot_run_says_why(spec: str, why: str) -> None:
         open_spec(spec)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("hf", "a.json"), ("sp", "a.model"), ("kiwi-sw", "a.json"), ("tekken", "a.json")]
-)
+@pytest.mark.parametrize(("kind", "name"), [("hf", "a.json"), ("sp", "a.model"), ("tekken", "a.json")])
 @pytest.mark.parametrize("content", ['{"broken": 1}', '{"cut short": ', ""])
 def test_broken_files_are_told(tmp_path: Path, kind: str, name: str, content: str) -> None:
     pytest.importorskip("tiktoken")
@@ -384,7 +324,7 @@ def test_packages_have_an_install_line() -> None:
     assert all(line.startswith("pip install ") for line in package_names().values())
 
 
-@pytest.mark.parametrize("name", sorted(set(PACKAGES) - {"hanbert-54k"}))
+@pytest.mark.parametrize("name", sorted(PACKAGES))
 def test_installed_packages_open(name: str, mini: list[str]) -> None:
     try:
         subject = open_spec(f"package:{name}")
@@ -393,13 +333,3 @@ def test_installed_packages_open(name: str, mini: list[str]) -> None:
     assert subject.size is not None
     assert subject.size > 30_000
     check_spans(subject, LINES + mini[:50] if name != "claude-old" else mini[:5])
-
-
-@pytest.mark.slow
-def test_shared_vocabularies_open_or_say_why(shared_text: Path, mini: list[str]) -> None:
-    opened = 0
-    for folder in sorted((shared_text.parent / "tokenizers").iterdir()):
-        subject = open_spec(str(folder))
-        check_spans(subject, mini[:50])
-        opened += 1
-    assert opened > 20
