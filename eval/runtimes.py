@@ -17,12 +17,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from eval.runtime_sources import RuntimeResult, runtime_results
+from eval.runtime_sources import RuntimeResult, result_of, runtime_results
+from koktok.agree import agreement
 from koktok.errors import KoktokError
 from koktok.formats.gguf import read, table_of, why_not, write, write_into
 from koktok.formats.tiktoken import ranks_of
@@ -197,9 +198,7 @@ def _compared(name: str, texts: list[str], ids: list[list[int]], ask: Any) -> Ru
     except (KoktokError, ValueError, subprocess.CalledProcessError) as error:
         said = str(getattr(error, "stderr", "") or error).strip()
         return RuntimeResult(name, "", "refused", said=" ".join(said.split())[-300:])
-    other = [text for text, row, own in zip(texts, rows, ids, strict=True) if row != own]
-    result = RuntimeResult(name, version, "differs" if other else "same ids", len(texts), len(other))
-    return replace(result, said=other[0][:80]) if other else result
+    return result_of(name, version, agreement(zip(texts, rows, ids, strict=True)))
 
 
 def in_llama_cpp(tokenizer: Tokenizer, texts: list[str], environment: Path) -> tuple[str, list[list[int]]]:

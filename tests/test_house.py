@@ -16,6 +16,7 @@ import koktok
 
 ROOMS = [
     "errors",
+    "agree",
     "hangul",
     "sentencepiece_model",
     "files",

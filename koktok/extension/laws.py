@@ -101,18 +101,6 @@ def reached(new: Base, token: str, i: int) -> bool:
     return True
 
 
-def on_text(base: Base, new: Base, lines: Iterable[str], size: int = 1000) -> Iterator[Said]:
-    """What both make of lines: the same ids where there is no Hangul, and never more of them."""
-    batch: list[str] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == size:
-            yield from _compared(base, new, batch)
-            batch = []
-    if batch:
-        yield from _compared(base, new, batch)
-
-
 def on_bytes(base: Base, new: Base, strings: Iterable[bytes]) -> Iterator[Said]:
     """The same of byte strings that need be no text, given to the models as they are: for byte-level bases."""
     before, after = base.runner.model, new.runner.model
@@ -124,7 +112,8 @@ def on_bytes(base: Base, new: Base, strings: Iterable[bytes]) -> Iterator[Said]:
         yield Said(LONGER, len(now) <= len(old), f"{string!r}: {len(old)} tokens became {len(now)}")
 
 
-def _compared(base: Base, new: Base, lines: Sequence[str]) -> Iterator[Said]:
+def on_text(base: Base, new: Base, lines: Sequence[str]) -> Iterator[Said]:
+    """What both make of lines: the same ids where there is no Hangul, and never more of them."""
     normalizer = base.runner.normalizer
     for line, before, after in zip(lines, base.encode(lines), new.encode(lines), strict=True):
         if before == after:

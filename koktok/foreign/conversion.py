@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from koktok.agree import Ids, agree
 from koktok.errors import ArtifactError, InputError
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.imported import ImportedTokenizer
@@ -56,13 +57,25 @@ def agreement(tokenizer: ImportedTokenizer, files: Mapping[str, str | bytes]) ->
     text = files["tokenizer.json"]
     other = HuggingFace(text if isinstance(text, str) else text.decode("utf-8"))
 
-    def same(probe: str) -> bool:
-        try:
-            return other.read(probe)[0] == tokenizer.encode(probe).ids
-        except InputError:  # one of the libraries refuses it
-            return False
+    def ids(read: Callable[[str], Sequence[int]]) -> Ids:
+        def rows(lines: Sequence[str]) -> list[Sequence[int] | None]:
+            found: list[Sequence[int] | None] = []
+            for line in lines:
+                try:
+                    found.append(read(line))
+                except InputError:  # the library refuses it
+                    found.append(None)
+            return found
 
-    return [probe for probe in PROBES if not same(probe)]
+        return rows
+
+    found = agree(
+        ids(lambda line: other.read(line)[0]),
+        ids(lambda line: tokenizer.encode(line).ids),
+        PROBES,
+        examples=len(PROBES),
+    )
+    return [example.line for example in found.examples]
 
 
 def _added(specials: Mapping[str, int], more: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -6,16 +6,17 @@ The base is made from the folder again: without what extension.json calls new it
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
+from koktok.agree import Ids, agree
 from koktok.errors import ArtifactError, KoktokError
 from koktok.extension import laws
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.extension.extension_files import digest_of, read_extension, restored
-from koktok.extension.fewer import read_pruned, same_pieces
+from koktok.extension.fewer import moved, read_pruned
 from koktok.formats.tiktoken import SPEC, Ranks, load
 from koktok.progress import Tell
 from koktok.sentencepiece_model import UNUSED, ModelProto
@@ -27,8 +28,6 @@ RANDOM: Final = 10_000
 """Random strings that are looked at besides the text, and of a byte-level base as many random byte strings."""
 
 _BATCH = 1000
-
-Ids = Callable[[Sequence[str]], list[list[int]]]
 
 
 def verify_extension(
@@ -70,10 +69,8 @@ def verify_extension(
     while batch := list(islice(waiting, _BATCH)):
         _see(tallies, laws.on_text(base, new, batch))
         for _, tally, old, now in libraries:
-            before, after = base.encode(batch), new.encode(batch)
-            for line, ours, theirs, a, b in zip(batch, after, now(batch), before, old(batch), strict=True):
-                if a == b:
-                    tally.see(ours == theirs, "{}: {} and {}", line, ours, theirs)
+            rows = zip(batch, base.encode(batch), old(batch), strict=True)
+            tally.add(agree(now, new.encode, [line for line, ours, theirs in rows if ours == theirs]))
         done += len(batch)
         if tell is not None:
             tell("verify", done, total)
@@ -109,9 +106,8 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
     for base in bases:
         whole, same = Tally(f"base: {base.name}", "it is the base"), Tally("pieces", "text has the pieces of the base")
         whole.see(digest_of(base.definition) == told["base"]["sha256"], "{} is another", base.name)
-        for first in range(0, len(texts) if not whole.wrong else 0, _BATCH):
-            for line, good in same_pieces(base, new, table, texts[first : first + _BATCH]):
-                same.see(good, "{} is cut otherwise", line)
+        if not whole.wrong:
+            same.add(agree(new.encode, moved(base, table), texts))
         findings += [whole.finding(), same.finding()]
     findings.append(probe(folder, new.encode).finding())
     shown = f"{told['base']['name']} without {len(told['removed']):,} pieces"

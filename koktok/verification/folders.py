@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koktok.agree import Ids, agreement
 from koktok.errors import ArtifactError
 from koktok.formats.probe import PROBE, read_probe
 from koktok.sentencepiece_model import ModelProto
@@ -60,12 +61,10 @@ def specials_of_format(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally
     allowed = None if tokenizer.prefix and not reader.puts_space else reader.encode_specials(texts)
     if allowed is not None:
         tally.said += " when the call says so, and the token otherwise"
-    for i, text in enumerate(texts):
-        ours = tokenizer.encode(text).ids
-        tally.see(plain[i] == ours, "{}: {} in place of {}", text, plain[i], ours)
-        if allowed is not None:
-            read = tokenizer.encode(text, allowed_special="all").ids
-            tally.see(allowed[i] == read, "{}, allowed: {} in place of {}", text, allowed[i], read)
+    tally.add(agreement(zip(texts, plain, (tokenizer.encode(text).ids for text in texts), strict=True)))
+    if allowed is not None:
+        read = (tokenizer.encode(text, allowed_special="all").ids for text in texts)
+        tally.add(agreement(zip((f"{text}, allowed" for text in texts), allowed, read, strict=True)))
     return tally
 
 
@@ -93,7 +92,7 @@ def saving(tokenizer: Tokenizer, folder: Path) -> Tally:
     return tally
 
 
-def probe(folder: Path, encode: Callable[[Sequence[str]], list[list[int]]]) -> Tally:
+def probe(folder: Path, encode: Ids) -> Tally:
     """Check: probe.json holds the ids that the folder's tokenizer gives."""
     tally = Tally(PROBE, "its ids are those of the tokenizer")
     if not (folder / PROBE).is_file():
@@ -104,8 +103,7 @@ def probe(folder: Path, encode: Callable[[Sequence[str]], list[list[int]]]) -> T
     except ArtifactError as error:
         tally.see(False, "{}", error.message)
         return tally
-    for line, row, ids in zip(lines, rows, encode(lines), strict=True):
-        tally.see(row == ids, "{}: {} in place of {}", line, row, ids)
+    tally.add(agreement(zip(lines, rows, encode(lines), strict=True)))
     return tally
 
 
