@@ -1,4 +1,4 @@
-"""Rows of the benchmark that no vocabulary of today needs: Kiwi's SwTokenizer, lists of units, models behind MeCab, pecab.
+"""Tokens of the benchmark that no vocabulary of today needs: Kiwi's SwTokenizer, lists of units, models behind MeCab, pecab.
 
 `open_row` knows these references and what `koktok report` knows:
 
@@ -21,15 +21,14 @@ import numpy as np
 
 from koktok import hangul
 from koktok.errors import ArtifactError, InputError
-from koktok.foreign import ForeignTokenizer, open_spec
+from koktok.foreign import LibraryTokenizer, load
 from koktok.foreign.analysers import mecab_spans, mecab_version
-from koktok.foreign.base import Ints, Rows
 from koktok.foreign.sentencepiece_adapter import SentencePiece
-from koktok.foreign.spans import align, remap
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.formats.detect import IN_A_FOLDER
 from koktok.formats.hf import parsed, utf8
 from koktok.text.normalize import normalized
+from koktok.tokenizer.tokens import Ints, Tokens, align, running
 from koktok.vocab import UNKNOWN
 
 MARK = "▃"
@@ -79,12 +78,26 @@ def marked_morphemes(cut: Callable[[str], list[tuple[int, int]]], mark: str) -> 
     return rewrite
 
 
-class Adapted(ForeignTokenizer):
+def remap(tokens: Tokens, starts: Sequence[Ints], ends: Sequence[Ints], lines: Sequence[str]) -> Tokens:
+    """Tokens of rewritten lines as tokens of the lines that they came from."""
+    line_starts = running([len(line) for line in lines])
+    flat_starts = np.concatenate([s + b for s, b in zip(starts, line_starts, strict=False)] or [np.zeros(0, np.int64)])
+    flat_ends = np.concatenate([e + b for e, b in zip(ends, line_starts, strict=False)] or [np.zeros(0, np.int64)])
+    if not len(flat_starts):
+        nothing = np.zeros(len(tokens.ids), dtype=np.int64)
+        return Tokens(tokens.ids, nothing, nothing, tokens.indptr, line_starts)
+    top = len(flat_starts) - 1
+    new_starts = flat_starts[np.minimum(tokens.starts, top)]
+    new_ends = np.where(tokens.ends > tokens.starts, flat_ends[np.clip(tokens.ends - 1, 0, top)], new_starts)
+    return Tokens(tokens.ids, new_starts, np.maximum(new_ends, new_starts), tokens.indptr, line_starts)
+
+
+class Adapted(LibraryTokenizer):
     """A tokenizer behind a rewriting of its input."""
 
     def __init__(
         self,
-        inner: ForeignTokenizer,
+        inner: LibraryTokenizer,
         rewrite: Rewrite,
         *,
         note: str,
@@ -95,7 +108,7 @@ class Adapted(ForeignTokenizer):
             inner.spec,
             inner.name,
             size=inner.size,
-            digest=inner.digest,
+            digest=inner.digest(),
             libraries=inner.libraries | (libraries or {}),
             notes=(note, *inner.notes),
             unknown_ids=inner.unknown_ids,
@@ -104,29 +117,25 @@ class Adapted(ForeignTokenizer):
         )
         self.inner, self._rewrite, self._undo = inner, rewrite, undo
 
-    def encode(self, lines: Sequence[str]) -> Rows:
-        """As `ForeignTokenizer.encode`."""
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
         made = [self._rewrite(line) for line in lines]
-        rows = self.inner.encode([text for text, _, _ in made])
+        rows = self.inner.encode_lines([text for text, _, _ in made])
         return remap(rows, [s for _, s, _ in made], [e for _, _, e in made], lines)
 
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
-        """As `ForeignTokenizer.decode`."""
-        text = self.inner.decode(ids, skip_special_tokens=skip_special_tokens)
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+        text = self.inner.text_of(ids, skip_special_tokens=skip_special_tokens)
         if text is None or self._undo is None:
             return text if text is None else normalized("NFC", text)
         return self._undo(text)
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `ForeignTokenizer.token_bytes`: bytes of the rewritten text."""
         return self.inner.token_bytes(i)
 
     def piece(self, i: int) -> str:
-        """As `ForeignTokenizer.piece`."""
         return self.inner.piece(i)
 
 
-class Plain(ForeignTokenizer):
+class Plain(LibraryTokenizer):
     """Units looked up in a list."""
 
     def __init__(
@@ -158,24 +167,21 @@ class Plain(ForeignTokenizer):
         )
         self._unknown, self._cut = unknown, cut
 
-    def encode(self, lines: Sequence[str]) -> Rows:
-        """As `ForeignTokenizer.encode`."""
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
         units = [self._cut(line) for line in lines]
         ids = [[self._ids.get(unit, self._unknown) for _, _, unit in row] for row in units]
-        return Rows.of(ids, [[(a, b) for a, b, _ in row] for row in units], lines)
+        return Tokens.of(ids, [[(a, b) for a, b, _ in row] for row in units], lines)
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `ForeignTokenizer.token_bytes`."""
         if i == self._unknown or i in self.special_ids:
             return None
         return b" " if self._pieces[i] in SPACES else self._pieces[i].encode()
 
     def piece(self, i: int) -> str:
-        """As `ForeignTokenizer.piece`."""
         return self._pieces[i]
 
 
-def open_plain(spec: str, path: Path, unit: str) -> ForeignTokenizer:
+def open_plain(spec: str, path: Path, unit: str) -> LibraryTokenizer:
     """A file with one piece a line (what stands after a tab is ignored); `unit` is char, jamo or mecab, or guessed."""
     raw = path.read_bytes()
     pieces = [line.split("\t")[0] for line in raw.decode("utf-8").splitlines() if line.split("\t")[0]]
@@ -228,7 +234,7 @@ def _within(spans: Any, length: int) -> list[tuple[int, int]]:
     ]
 
 
-class KiwiSubwords(ForeignTokenizer):
+class KiwiSubwords(LibraryTokenizer):
     """A vocabulary of Kiwi's SwTokenizer."""
 
     library: ClassVar[str] = "kiwipiepy"
@@ -260,19 +266,16 @@ class KiwiSubwords(ForeignTokenizer):
             special_ids=controls - self._unknown,
         )
 
-    def encode(self, lines: Sequence[str]) -> Rows:
-        """As `ForeignTokenizer.encode`."""
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
         found = list(self.tokenizer.encode(iter(lines), return_offsets=True))
         spans = [_within(spans, len(line)) for (_, spans), line in zip(found, lines, strict=True)]
-        return Rows.of([ids.tolist() for ids, _ in found], spans, lines)
+        return Tokens.of([ids.tolist() for ids, _ in found], spans, lines)
 
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
-        """As `ForeignTokenizer.decode`."""
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
         left_out = self.special_ids if skip_special_tokens else frozenset()
         return str(self.tokenizer.decode([int(i) for i in ids if i not in left_out]))
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `ForeignTokenizer.token_bytes`: the form without its tag."""
         if i in self.byte_ids:
             return bytes([int(self._pieces[i][3:5], 16)])
         if i in self.special_ids or i in self._unknown or not self._pieces[i]:
@@ -283,7 +286,6 @@ class KiwiSubwords(ForeignTokenizer):
         )
 
     def piece(self, i: int) -> str:
-        """As `ForeignTokenizer.piece`."""
         return self._pieces[i]
 
 
@@ -294,7 +296,7 @@ def open_kiwi_sw(spec: str, path: Path) -> KiwiSubwords:
     return KiwiSubwords(spec, name, path)
 
 
-def _open_pecab() -> ForeignTokenizer:
+def _open_pecab() -> LibraryTokenizer:
     try:
         from pecab import PeCab
     except ImportError as error:
@@ -326,7 +328,7 @@ def _open_pecab() -> ForeignTokenizer:
     )
 
 
-def _open_behind_mecab(spec: str, path: Path) -> ForeignTokenizer:
+def _open_behind_mecab(spec: str, path: Path) -> LibraryTokenizer:
     """A model that was trained on MeCab's output, with it as its input."""
     return Adapted(
         SentencePiece(path.read_bytes(), spec=spec, name=path.resolve().parent.name),
@@ -337,7 +339,7 @@ def _open_behind_mecab(spec: str, path: Path) -> ForeignTokenizer:
     )
 
 
-def open_row(spec: str) -> ForeignTokenizer:
+def open_row(spec: str) -> LibraryTokenizer:
     """The tokenizer of a row."""
     kind, _, rest = spec.partition(":")
     place, _, option = rest.partition("#")
@@ -354,7 +356,7 @@ def open_row(spec: str) -> ForeignTokenizer:
         return open_kiwi_sw(spec, file)
     if file is not None and _is_list(file):
         return open_plain(spec, file, "")
-    return open_spec(spec)
+    return load(spec)
 
 
 def _first_file(path: Path) -> Path | None:

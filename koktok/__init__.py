@@ -41,7 +41,7 @@ _HOMES = {
     "Training": "koktok.pipeline.road",
     "evaluate": "koktok.metrics",
     "extend": "koktok.extension.make",
-    "load": "koktok.foreign.import_file",
+    "load": "koktok.foreign.open",
     "train": "koktok.pipeline.road",
     "verify": "koktok.verification",
 }

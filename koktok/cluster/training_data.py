@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
     from koktok.tokenizer import Tokenizer
 
 
 def write_part(
     documents: Iterable[str],
-    tokenizer: Tokenizer | ImportedTokenizer,
+    tokenizer: Tokenizer | LibraryTokenizer,
     plan: Plan,
     out: Path,
     *,

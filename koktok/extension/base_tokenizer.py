@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from koktok.errors import ArtifactError
-from koktok.foreign import ImportedTokenizer, hf_files, import_tokenizer
+from koktok.foreign import LibraryTokenizer, hf_files, load
 from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
@@ -235,10 +235,10 @@ def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[s
 
 
 def _read(reference: str, pattern: str | None, specials: Mapping[str, int] | None) -> Base:
-    tokenizer = import_tokenizer(reference, pattern=pattern, specials=specials)
-    if isinstance(tokenizer, ImportedTokenizer):
-        files, whole = tokenizer.adapter.files(), hf_files(tokenizer)
-        ranks = getattr(tokenizer.adapter, "ranks", None)
+    tokenizer = load(reference, pattern=pattern, specials=specials)
+    if isinstance(tokenizer, LibraryTokenizer):
+        files, whole = tokenizer.files(), hf_files(tokenizer)
+        ranks = getattr(tokenizer, "ranks", None)
     else:
         places = (folder_of(Path(reference)) / name for name in _OWN)
         files = whole = {file.name: file.read_bytes() for file in places if file.is_file()}
@@ -263,7 +263,7 @@ def base_of(
 
 def of_ranks(ranks: Ranks, name: str = "ranks") -> Base:
     """The base that tiktoken ranks are."""
-    return base_of(name, hf_files(ImportedTokenizer(Tiktoken(ranks))), files_of_ranks(ranks), ranks)
+    return base_of(name, hf_files(Tiktoken(ranks)), files_of_ranks(ranks), ranks)
 
 
 def _nodes(node: Any) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from koktok.errors import AnalyserError, MissingExtraError
-from koktok.foreign.base import ForeignTokenizer
+from koktok.foreign.library import LibraryTokenizer
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.segment import Policy, Segmenter, segmenter_for
 from koktok.segment.konlpy import KONLPY
@@ -47,7 +47,7 @@ def mecab_spans() -> Callable[[str], list[tuple[int, int]]]:
     return cut
 
 
-def _open_mecab() -> ForeignTokenizer:
+def _open_mecab() -> LibraryTokenizer:
     cut = mecab_spans()
     libraries = {name: version(name) for name in ("python-mecab-ko", "python-mecab-ko-dic")}
     return OpenVocabulary(
@@ -60,7 +60,7 @@ def _open_mecab() -> ForeignTokenizer:
     )
 
 
-def _open_kiwi() -> ForeignTokenizer:
+def _open_kiwi() -> LibraryTokenizer:
     """Morphemes of Kiwi, read in whole sentences; a fused syllable holds two tokens with one span."""
     from kiwipiepy import Kiwi
 
@@ -83,7 +83,7 @@ def _open_kiwi() -> ForeignTokenizer:
     )
 
 
-def of_segmenter(name: str, segmenter: Segmenter) -> ForeignTokenizer:
+def of_segmenter(name: str, segmenter: Segmenter) -> LibraryTokenizer:
     """A teacher of the training as a tokenizer: its cuts of each eojeol, asked alone."""
     policy = Policy.parse("morphemes")
 
@@ -109,12 +109,12 @@ def of_segmenter(name: str, segmenter: Segmenter) -> ForeignTokenizer:
     )
 
 
-def open_segmenter(name: str) -> ForeignTokenizer:
+def open_segmenter(name: str) -> LibraryTokenizer:
     """One that training knows as a segmenter."""
     return of_segmenter(name, segmenter_for(name))
 
 
-ANALYSERS: Final[dict[str, Callable[[], ForeignTokenizer]]] = {
+ANALYSERS: Final[dict[str, Callable[[], LibraryTokenizer]]] = {
     "kiwi": _open_kiwi,
     "mecab-ko": _open_mecab,
     **{name: partial(open_segmenter, name) for name in (*KONLPY, "khaiii")},

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from koktok.errors import InputError, UsageError
-from koktok.foreign.base import ForeignTokenizer
+from koktok.foreign.library import LibraryTokenizer
 from koktok.formats.detect import Detected
 
-Opened = Callable[[Detected, str, str], ForeignTokenizer]
+Opened = Callable[[Detected, str, str], LibraryTokenizer]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def package_names() -> dict[str, str]:
     return {name: carriers[0].install for name, carriers in sorted(PACKAGES.items())}
 
 
-def open_package(spec: str, name: str, opened: Opened) -> ForeignTokenizer:
+def open_package(spec: str, name: str, opened: Opened) -> LibraryTokenizer:
     """The vocabulary of that name, from the first of its packages that is installed."""
     if name not in PACKAGES:
         raise UsageError(f"no package is known for `{name}`; known: {', '.join(sorted(PACKAGES))}")

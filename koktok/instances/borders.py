@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from koktok.bulk.solvers import Solver
-    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
 
 
 EOJEOL, MORPHEME, ENDING, SYMBOL = 1, 2, 4, 8
@@ -43,12 +43,12 @@ _BITS = 4
 _NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of the bulk encoder keeps in its entries
 
 
-def is_imported(tokenizer: Tokenizer | ImportedTokenizer) -> bool:
+def is_imported(tokenizer: Tokenizer | LibraryTokenizer) -> bool:
     """Whether another library runs it, so that it has neither koktok's normalizer nor its pattern."""
     return not isinstance(tokenizer, Tokenizer)
 
 
-def surfaces(tokenizer: Tokenizer | ImportedTokenizer) -> list[str]:
+def surfaces(tokenizer: Tokenizer | LibraryTokenizer) -> list[str]:
     """What every id writes into a text, as far as its bytes are whole characters; U+FFFD for the rest, '' for specials."""
     vocab = tokenizer.vocab
     special = set(vocab.special_ids.values())
@@ -83,7 +83,7 @@ class MarkedTexts:
     ['가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
     """
 
-    def __init__(self, tokenizer: Tokenizer | ImportedTokenizer, lexicon: WordCuts) -> None:
+    def __init__(self, tokenizer: Tokenizer | LibraryTokenizer, lexicon: WordCuts) -> None:
         self.tokenizer, self.lexicon = tokenizer, lexicon
         written = surfaces(tokenizer)
         self._symbols = np.array([SYMBOL * is_symbol(surface) for surface in written], np.uint8)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from koktok.errors import InputError, UsageError
-from koktok.foreign.import_file import load
+from koktok.foreign.open import load
 from koktok.instances.borders import EOJEOL, MORPHEME, SPECIAL, SYMBOL, is_symbol, surfaces
 from koktok.instances.masking import IGNORED, Masking
 from koktok.instances.packing import Packed, facts_of

@@ -38,7 +38,7 @@ from koktok.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
 
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class Packed:
 
 
 def write_packed(
-    tokenizer: Tokenizer | ImportedTokenizer,
+    tokenizer: Tokenizer | LibraryTokenizer,
     sources: Source | Sequence[Source],
     out: str | Path,
     *,
@@ -227,7 +227,7 @@ def _bytes(source: Source) -> int | None:
     return sum(path.stat().st_size for path in source.paths) if all(path.is_file() for path in source.paths) else None
 
 
-def facts_of(tokenizer: Tokenizer | ImportedTokenizer) -> dict[str, Any]:
+def facts_of(tokenizer: Tokenizer | LibraryTokenizer) -> dict[str, Any]:
     """What instances need to know of a tokenizer."""
     vocab = tokenizer.vocab
     specials = vocab.special_ids
@@ -254,7 +254,7 @@ def facts_of(tokenizer: Tokenizer | ImportedTokenizer) -> dict[str, Any]:
     }
 
 
-def _frame(tokenizer: Tokenizer | ImportedTokenizer, roles: dict[str, int], *, pair: bool) -> list[list[Any]]:
+def _frame(tokenizer: Tokenizer | LibraryTokenizer, roles: dict[str, int], *, pair: bool) -> list[list[Any]]:
     """The template as [id or "A" or "B", type id]."""
     if not is_imported(tokenizer):
         specials = tokenizer.vocab.special_ids

@@ -31,8 +31,8 @@ from koktok.report.schema import Report, ReportRow, Sentence, SpeedReport, Speed
 from koktok.report.scored import gold_info, row_of, texts_of
 
 if TYPE_CHECKING:
-    from koktok.foreign import ForeignTokenizer
     from koktok.gold import GoldCorpus
+    from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
 COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
@@ -116,13 +116,13 @@ def _unjudged(gold: GoldCorpus) -> list[int]:
     return [at for at in range(1, len(inner) - 1) if not inner[at]]
 
 
-def _open(spec: str) -> ForeignTokenizer:
-    from koktok.foreign import open_spec
+def _open(spec: str) -> AnyTokenizer:
+    from koktok.foreign import load
 
-    return open_spec(spec)
+    return load(spec)
 
 
-Opener = Callable[[str], "ForeignTokenizer"]
+Opener = Callable[[str], "AnyTokenizer"]
 """A reference to its tokenizer; the benchmark has kinds of its own."""
 
 
@@ -214,7 +214,7 @@ class _Measuring:
     def __init__(
         self,
         material: Material,
-        against: ForeignTokenizer | None,
+        against: AnyTokenizer | None,
         extended: bool,  # noqa: FBT001
         sample: int,
         resamples: int,
@@ -229,7 +229,7 @@ class _Measuring:
         self.options: dict[str, Any] = {"extended": extended, "sample": sample, "resamples": resamples, "seed": seed}
         self._reference: Scores | None = None
 
-    def one(self, tokenizer: ForeignTokenizer) -> _Done:
+    def one(self, tokenizer: AnyTokenizer) -> _Done:
         """The row of one tokenizer, from the cache where it is there."""
         place = self.kept / f"{self._key(tokenizer)}.json" if self.kept else None
         if place and place.exists():
@@ -239,7 +239,7 @@ class _Measuring:
             write_file(place, done.model_dump_json().encode())
         return done
 
-    def _measured(self, tokenizer: ForeignTokenizer) -> _Done:
+    def _measured(self, tokenizer: AnyTokenizer) -> _Done:
         scores = self._scores(tokenizer)
         differences: dict[str, Difference] = {}
         if self.against is not None and tokenizer is not self.against:
@@ -252,14 +252,14 @@ class _Measuring:
                     )
                     if math.isfinite(found.value):
                         differences[key] = found
-        shown = tokenizer.encode([sentence.text for sentence in self.material.shown])
+        shown = tokenizer.encode_lines([sentence.text for sentence in self.material.shown])
         return _Done(
             row=row_of(tokenizer, scores).model_copy(update={"differences": differences}),
             tokens=[[(int(a), int(b)) for a, b in shown[k].spans] for k in range(len(self.material.shown))],
             measures=sorted({name.split("@")[0] for name in scores.values}),
         )
 
-    def _scores(self, tokenizer: ForeignTokenizer) -> Scores:
+    def _scores(self, tokenizer: AnyTokenizer) -> Scores:
         material = self.material
         return score(
             tokenizer,
@@ -273,14 +273,14 @@ class _Measuring:
             **self.options,
         )
 
-    def _key(self, tokenizer: ForeignTokenizer) -> str:
+    def _key(self, tokenizer: AnyTokenizer) -> str:
         material = self.material
         both = material.parallel
         beside = [material.english and material.english.digest, material.code and material.code.digest]
         beside += [hashlib.sha256(repr((both.korean, both.other)).encode()).hexdigest()] if both else []
         what = [
-            [tokenizer.spec, tokenizer.name, tokenizer.digest, tokenizer.libraries, tokenizer.notes],
-            self.against and [self.against.name, self.against.digest],
+            [tokenizer.spec, tokenizer.name, tokenizer.digest(), tokenizer.libraries, tokenizer.notes],
+            self.against and [self.against.name, self.against.digest()],
             material.text and material.text.digest,
             [gold.digest for gold in material.golds],
             beside,
@@ -304,7 +304,7 @@ def _source_digest() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
-def _opened(entry: Entry, opener: Opener) -> ForeignTokenizer | str:
+def _opened(entry: Entry, opener: Opener) -> AnyTokenizer | str:
     """The tokenizer, or why there is none."""
     if entry.why:
         return entry.why
@@ -314,16 +314,14 @@ def _opened(entry: Entry, opener: Opener) -> ForeignTokenizer | str:
         return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
-def _names(entries: Sequence[Entry], opened: Sequence[ForeignTokenizer | str]) -> list[str]:
+def _names(entries: Sequence[Entry], opened: Sequence[AnyTokenizer | str]) -> list[str]:
     """A name a row, all distinct."""
     pairs = zip(entries, opened, strict=True)
     names = [entry.name or (entry.spec if isinstance(tokenizer, str) else tokenizer.name) for entry, tokenizer in pairs]
     return distinct(names, [entry.shown or entry.spec for entry in entries])
 
 
-def _name_of(
-    against: ForeignTokenizer | None, entries: Sequence[Entry], opened: Sequence[ForeignTokenizer | str]
-) -> str:
+def _name_of(against: AnyTokenizer | None, entries: Sequence[Entry], opened: Sequence[AnyTokenizer | str]) -> str:
     if against is None:
         return ""
     return next((name for name, s in zip(_names(entries, opened), opened, strict=True) if s is against), against.name)

@@ -15,7 +15,8 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,8 @@ from koktok.tokenizer.encoding import Encoding, NormalText, blanks_of, trimmed
 from koktok.tokenizer.kinds import model_for
 from koktok.tokenizer.model import Encoded
 from koktok.tokenizer.sampling import best_choices, n_best_of, sampler_for
-from koktok.vocab import Vocab
+from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
+from koktok.vocab import WITH_UNKNOWN, Vocab
 from koktok.vocabularies import folder_of
 
 if TYPE_CHECKING:
@@ -54,6 +56,11 @@ LONG_TEXT = 1 << 18
 
 Solve = Callable[[str], Encoded]
 """A pretoken to ids and spans."""
+
+
+@cache
+def _version() -> str:
+    return version("koktok")
 
 
 class Tokenizer(AnyTokenizer):
@@ -96,6 +103,13 @@ class Tokenizer(AnyTokenizer):
         self.prefix = recipe.prefix_for(vocab)
         self.model = model_for(vocab)
         self._cache: dict[str, Encoded] = {}
+        self.name = f"koktok {vocab.kind}"
+        self.size: int = vocab.size
+        self.unknown_ids = frozenset({vocab.unknown_id} if vocab.kind in WITH_UNKNOWN else ())
+        self.byte_ids = frozenset(range(vocab.n_bytes))
+        self.special_ids = frozenset(vocab.special_ids.values()) - self.unknown_ids
+        self.libraries = {"koktok": _version()}
+        self.notes = () if self.lossless else (f"a {vocab.kind} vocabulary does not keep every text",)
 
     def __repr__(self) -> str:
         return f"Tokenizer({self.vocab.kind}, size={self.vocab.size}, digest={self.vocab.digest()})"
@@ -141,6 +155,41 @@ class Tokenizer(AnyTokenizer):
     def style(self) -> Style:
         """What the special tokens are for; `koktok.formats.styles.restyle` changes it without a new training."""
         return self.recipe.style_for(self.vocab.specials)
+
+    # --- What is measured ---------------------------------------------------------------------------------------------
+
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
+        """Ids and spans of each line."""
+        ids = [row.tolist() for row in self.encode_ids(list(lines))]
+
+        def offsets(which: list[int]) -> list[Spans]:
+            return [self.encode(lines[k]).offsets for k in which]
+
+        return tokens_by_bytes(lines, ids, self._written, offsets, spaced=self.vocab.kind != "wordpiece")
+
+    @cached_property
+    def _written(self) -> ByteTable:
+        mute = self.special_ids | self.unknown_ids
+        return ByteTable([b"" if i in mute else text for i, text in enumerate(self.vocab.token_bytes)])
+
+    def token_bytes(self, i: int) -> bytes | None:
+        """What an id writes; None for unknown and special ids."""
+        return None if i in self.special_ids or i in self.unknown_ids else self.vocab.token_bytes[i]
+
+    def piece(self, i: int) -> str:
+        """The string of an id."""
+        return self.vocab.tokens[i]
+
+    def unigram(self) -> dict[str, float] | None:
+        """Each piece with its score; None for jamo, whose pieces are no text of the line."""
+        vocab = self.vocab
+        if vocab.kind != "unigram" or self.recipe.jamo:
+            return None
+        return dict(zip(vocab.pieces, vocab.scores, strict=True))
+
+    def unigram_words(self, line: str) -> list[str]:
+        """Pretokens."""
+        return list(self.pattern.pretokenize(self.normalize(line)))
 
     # --- Encoding -----------------------------------------------------------------------------------------------------
 

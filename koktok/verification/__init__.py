@@ -15,7 +15,7 @@ from koktok.errors import ArtifactError, UsageError
 from koktok.extension.extension_files import is_extension
 from koktok.extension.fewer import is_pruned
 from koktok.foreign.huggingface_adapter import HuggingFace
-from koktok.foreign.imported import load_folder
+from koktok.foreign.open import load_folder
 from koktok.progress import Tell
 from koktok.tokenizer import Tokenizer
 from koktok.verification.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf

@@ -279,7 +279,7 @@ def test_unigram(tmp_path: Path, fallback: bool) -> None:
 def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
     from llama_cpp import llama_cpp_ids
 
-    from koktok.foreign import ImportedTokenizer, gguf_table, import_tokenizer
+    from koktok.foreign import LibraryTokenizer, gguf_table, load
     from koktok.formats import gguf
 
     spm = kind == "sentencepiece"
@@ -292,8 +292,8 @@ def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
     lines = [line.strip() for line in (*LINES, *ENGLISH)]
 
     def cut(file: str, out: str) -> list[list[int]]:
-        opened = import_tokenizer(file)
-        assert isinstance(opened, ImportedTokenizer)
+        opened = load(file)
+        assert isinstance(opened, LibraryTokenizer)
         return llama_cpp_ids(gguf.write(gguf_table(opened), tmp_path / out, name="it"), lines)
 
     before, after = cut(reference, "old.gguf"), cut(str(tmp_path / "new" / name), "new.gguf")
