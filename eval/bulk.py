@@ -373,7 +373,7 @@ def latency(folder: str, bench: Bench) -> None:
 LOAD = """
 import sys, time
 from koktok.tokenizer import Tokenizer
-import koktok.formats.hf, koktok.formats.plain, koktok.formats.folder, tomllib
+import koktok.formats.hf, koktok.formats.folder, tomllib
 begun = time.perf_counter(); tokenizer = Tokenizer.load(sys.argv[1])
 loaded = time.perf_counter(); tokenizer.encode("학교에 간다")
 first = time.perf_counter(); import numba, koktok.bulk

@@ -25,7 +25,8 @@ from typing import Any
 from eval.runtime_sources import RuntimeResult, result_of, runtime_results
 from koktok.agree import agreement
 from koktok.errors import KoktokError
-from koktok.formats.gguf import read, table_of, why_not, write, write_into
+from koktok.formats.gguf import read, table_of, write, write_into
+from koktok.formats.limits import why_not
 from koktok.formats.tiktoken import ranks_of
 from koktok.pipeline import train
 from koktok.progress import counted
@@ -206,7 +207,7 @@ def in_llama_cpp(tokenizer: Tokenizer, texts: list[str], environment: Path) -> t
     sys.path.insert(0, str(TESTS))
     from llama_cpp import RUN_LLAMA_CPP, tiny_model  # type: ignore[import-not-found]
 
-    if reason := why_not(tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo)):
+    if reason := why_not("gguf", tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo)):
         raise ValueError(reason)
     python = python_of(environment, LLAMA)
     with tempfile.TemporaryDirectory() as place:

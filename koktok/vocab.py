@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import Any, Literal, get_args
 
@@ -34,6 +35,7 @@ __all__ = [
     "ModelKind",
     "Vocab",
     "check_sparse",
+    "named",
     "readable",
     "readable_bytes",
     "spell",
@@ -73,29 +75,87 @@ UNKNOWN = ("[UNK]", "<unk>")
 """Special tokens that stand for what a vocabulary without byte fallback cannot spell; the first one found is used."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KindRow:
-    """What sets a kind of vocabulary apart."""
+    """What sets a kind of vocabulary apart; code is named as "module:name" and imported when it is used."""
 
+    trainer: str
+    model: str
+    solver: str
     hugging_face: Literal["Unigram", "BPE", "WordPiece", "WordLevel", ""] = ""
+    sentencepiece: Literal["unigram", "bpe", ""] = ""
+    gguf: Literal["t5", "llama", "gpt2", ""] = ""
+    tiktoken: bool = False
     bytewise: bool = False
     marked: bool = False
     unknown: bool = False
+    loses: str = ""
 
+    @property
+    def lossless(self) -> bool:
+        """True where decode(encode(x)) is the normalized text for every text."""
+        return not self.unknown
+
+
+def _row(family: str, **columns: Any) -> KindRow:
+    """A row of a kind that a trainer, a model and a solver of one name serve."""
+    trainer, model, solver = _FAMILIES[family]
+    return KindRow(
+        trainer=f"koktok.training.{trainer}",
+        model=f"koktok.tokenizer.models:{model}",
+        solver=f"koktok.bulk.solvers:{solver}",
+        **columns,
+    )
+
+
+_FAMILIES = {
+    "unigram": ("unigram:train_unigram", "UnigramModel", "unigram"),
+    "bpe": ("bpe:train_bpe", "BpeModel", "bpe"),
+    "wordpiece": ("wordpiece:train_wordpiece", "WordPieceModel", "wordpiece"),
+    "word": ("baselines:train_simple", "WordModel", "word"),
+    "longest": ("baselines:train_simple", "LongestMatchModel", "longest"),
+}
 
 KINDS: Mapping[str, KindRow] = {
-    "unigram": KindRow("Unigram"),
-    "bpe": KindRow("BPE"),
-    "bpe-bytes": KindRow("BPE", bytewise=True),
-    "wordpiece": KindRow("WordPiece", marked=True, unknown=True),
-    "wordpiece-bytes": KindRow("WordPiece", bytewise=True, marked=True, unknown=True),
-    "word": KindRow("WordLevel", unknown=True),
-    "syllable": KindRow("BPE"),  # without merges
-    "jamo": KindRow("BPE"),
-    "ngram": KindRow(),
-    "morpheme": KindRow(),
+    "unigram": _row("unigram", hugging_face="Unigram", sentencepiece="unigram", gguf="t5"),
+    "bpe": _row("bpe", hugging_face="BPE", sentencepiece="bpe", gguf="llama"),
+    "bpe-bytes": _row("bpe", hugging_face="BPE", gguf="gpt2", tiktoken=True, bytewise=True),
+    "wordpiece": _row(
+        "wordpiece",
+        hugging_face="WordPiece",
+        marked=True,
+        unknown=True,
+        loses="""gives back words with one space between them: runs of spaces
+and words with an unknown part (`[UNK]`) are lost.""",
+    ),
+    "wordpiece-bytes": _row(
+        "wordpiece",
+        hugging_face="WordPiece",
+        bytewise=True,
+        marked=True,
+        unknown=True,
+        loses="""gives back the normalized text, but for a `##` that begins a
+word; nothing is unknown.""",
+    ),
+    "word": _row(
+        "word",
+        hugging_face="WordLevel",
+        unknown=True,
+        loses="gives back known words; all others are the unknown token.",
+    ),
+    "syllable": _row("longest", hugging_face="BPE", gguf="llama"),  # BPE without merges
+    "jamo": _row("longest", hugging_face="BPE"),
+    "ngram": _row("longest"),
+    "morpheme": _row("longest"),
 }
-"""The kinds. A new one is a row here, a model (`koktok.tokenizer.kinds`), a trainer and a solver (`koktok.bulk.solvers`)."""
+"""The kinds. A new one is a row here, and the functions that it names."""
+
+
+def named(name: str) -> Any:
+    """The object that "module:name" names."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
+
 
 WITH_UNKNOWN = tuple(name for name, kind in KINDS.items() if kind.unknown)
 """Kinds that read whole words."""

@@ -27,6 +27,7 @@ from llama_cpp import llama_cpp_ids
 
 from koktok import Recipe, Tokenizer
 from koktok.formats import gguf, tiktoken
+from koktok.formats.limits import why_not
 from koktok.pipeline import train
 from koktok.text.sources import Source
 from koktok.verification import Verification, verify
@@ -111,7 +112,7 @@ def _any(chance: random.Random) -> str:
 
 def exported(tokenizer: Tokenizer, out: Path) -> list[Path]:
     """A tiktoken export, where there is one."""
-    if tiktoken.why_not(tokenizer.vocab, jamo=bool(tokenizer.recipe.jamo)):
+    if why_not("tiktoken", tokenizer.vocab, jamo=bool(tokenizer.recipe.jamo)):
         return []
     out.mkdir()
     ranks = tiktoken.ranks_of(tokenizer.vocab, tokenizer.pattern, "fuzz")
@@ -137,7 +138,9 @@ def elsewhere(
             tally.see(ids == ours, "{}: {} in place of {}", text, ids, ours)
         found.append(tally)
 
-    if find_spec("cyllama") and not gguf.why_not(tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo)):
+    if find_spec("cyllama") and not why_not(
+        "gguf", tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo)
+    ):
         table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=tokenizer.prefix)
         file = gguf.write(table, folder.with_suffix(".gguf"))
         given = [text for text in normal if text.strip() or not tokenizer.prefix]

@@ -63,9 +63,6 @@ def verbs(base: Path, turn: int) -> dict[str, Callable[[], None]]:
     return {
         "train": lambda: run("train", TEXT, *quick, "--vocab-size", 2000 + turn, "--out", base / "trained"),
         "export hf": lambda: run("export", kept / "uni", "--to", "hf", "--style", style, "--out", base / "hf"),
-        "export hf-kiwi": lambda: run(
-            "export", kept / ("uni", "bytes")[turn], "--to", "hf-kiwi", "--out", base / "kiwi"
-        ),
         "export tiktoken": lambda: run(
             "export", kept / "bytes", "--to", "tiktoken", "--name", named, "--out", base / "tiktoken"
         ),
@@ -138,7 +135,6 @@ def verbs(base: Path, turn: int) -> dict[str, Callable[[], None]]:
 FOLDERS = {
     "train": "trained",
     "export hf": "hf",
-    "export hf-kiwi": "kiwi",
     "import": "imported",
     "export tiktoken": "tiktoken",
     "report": "report",
@@ -147,7 +143,7 @@ FOLDERS = {
 }
 """Folders that a user may keep something in, by the verb that writes them."""
 
-TOKENIZERS = ("trained", "hf", "kiwi", "imported")
+TOKENIZERS = ("trained", "hf", "imported")
 
 
 def state(base: Path) -> dict[str, bytes]:

@@ -264,7 +264,7 @@ def watch(event, args):
     if event == "open" and isinstance(args[0], str) and args[0].startswith(folder) and args[0].endswith((".py", ".pkl")):
         raise SystemExit(f"opened {args[0]}")
 from koktok import Tokenizer
-import koktok.formats.hf, koktok.formats.plain, koktok.bulk
+import koktok.formats.hf, koktok.bulk
 sys.addaudithook(watch)
 tokenizer = Tokenizer.load(folder)
 print(tokenizer.decode(tokenizer.encode("가나다").ids))

@@ -37,7 +37,6 @@ ROOMS = [
     "vocabularies",
     "foreign",
     "extension",
-    "integrations",
     "instances",
     "cluster",
     "gold",

@@ -172,8 +172,7 @@ def test_pieces_do_not_know_their_style(text: str) -> None:
 
 def test_a_style_chosen_before_or_after_the_training_is_the_same(trained: Callable[..., Path]) -> None:
     special = {"style": "bert", "pad_to_multiple": 64}
-    # The space before the first word is part of the training, so a style that is chosen later leaves it as it is.
-    before = Tokenizer.load(trained(special=special, pretokenize={"prefix_space": False}))
+    before = Tokenizer.load(trained(special=special))
     after = restyle(Tokenizer.load(trained()), **special)
     assert before.recipe == after.recipe
     assert before.vocab == after.vocab
@@ -235,7 +234,7 @@ class TestTransformers:
             assert got["input_ids"] == wanted.ids
             if ours.vocab.kind in ("unigram", "bpe"):  # of bytes and unknown words, Hugging Face's spans are wider
                 spans = zip(wanted.ids, got["offset_mapping"], wanted.offsets, strict=True)
-                assert all(theirs == mine for i, theirs, mine in spans if i >= ours.vocab.n_bytes)
+                assert all(theirs == mine for i, theirs, mine in spans if i >= ours.vocab.n_bytes and theirs[1])
             assert auto(text, add_special_tokens=False)["input_ids"] == ours.encode(text, allowed_special="all").ids
             plain = auto(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
             assert plain == ours.encode(text).ids
@@ -271,7 +270,8 @@ class TestTransformers:
         assert len(got["input_ids"]) > 1
         assert all(len(ids) <= 7 for ids in got["input_ids"])
         # Without a pre-tokenizer a text is one word to the library; words that are given apart keep their numbers.
-        words = 9 if auto.backend_tokenizer.pre_tokenizer else 1
+        cuts = auto.backend_tokenizer.pre_tokenizer
+        words = 1 if cuts is None or "Metaspace" in repr(cuts) else 9
         assert {i for part in range(len(got["input_ids"])) for i in got.word_ids(part) if i is not None} == {
             *range(words)
         }
@@ -306,7 +306,8 @@ class TestTransformers:
         masked = auto.apply_chat_template(talk, return_dict=True, return_assistant_tokens_mask=True)
         said = [i for i, mine in zip(masked["input_ids"], masked["assistant_masks"], strict=True) if mine]
         end = CHAT_TEMPLATES[ours.recipe.special.chat_template][0][-1]
-        assert said == ours.encode("반가워" + end, allowed_special="all").ids
+        turn = ours.encode(f"{end}반가워{end}", allowed_special="all").ids  # not the first word of the text
+        assert said == turn[1:]
         assert auto.eos_token == end
         generation = json.loads((styled[1] / "generation_config.json").read_text(encoding="utf-8"))
         assert generation["eos_token_id"][0] == auto.eos_token_id == said[-1]
@@ -369,11 +370,6 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert (made.vocab.size, made.style.model_max_length, made.style.padding_side) == (2304, 99, "left")
     assert made.recipe.jamo == "fallback"
     assert "There is a chat template." in (tmp_path / "gpt" / "README.md").read_text(encoding="utf-8")
-    done = koktok("export", tmp_path / "gpt", "--to", "hf-kiwi", "--style", "bert", "--out", tmp_path / "kiwi")
-    assert done.returncode == 0, done.stderr
-    assert "pip install 'koktok[transformers]'" in done.stderr
-    config = json.loads((tmp_path / "kiwi" / "tokenizer_config.json").read_text(encoding="utf-8"))
-    assert (config["tokenizer_class"], config["cls_token"]) == ("KoktokKiwiTokenizer", "[CLS]")
     done = koktok("export", tmp_path / "gpt", "--to", "spm", "--style", "bert", "--out", tmp_path / "a.model")
     assert done.returncode == 2
     assert "`--style` does nothing with `--to spm`" in done.stderr

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError, VocabSizeError
 from koktok.hangul import EVERYDAY, KS_X_1001
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.training.alphabet import BASIC, alphabet_of
 from koktok.vocab import BYTE_PIECES, SCORE_STEP, Vocab
 

@@ -12,8 +12,7 @@ from conftest import MINI
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
 from koktok.extension.base_tokenizer import Base, of_ranks
-from koktok.formats.published import VOCABULARIES
-from koktok.formats.tiktoken import Ranks
+from koktok.formats.tiktoken import VOCABULARIES, Ranks
 from koktok.segment import Morpheme
 from koktok.vocab import BYTE_CHARS, BYTE_OF
 

@@ -1,4 +1,4 @@
-"""The models in compiled code, many pretokens a call: the same ids as `koktok.tokenizer.model`, ties and unknown characters too.
+"""The models in compiled code, many pretokens a call: the same ids as `koktok.tokenizer.models`, ties and unknown characters too.
 
 For each algorithm the arrays that it reads. A solver is a pure function of the characters of a pretoken,
 so what is solved may be kept, dropped, and solved on any thread.
@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 
 from koktok.bulk.chains import chain_of, joins_of, solve_bpe, solve_bpe_by_joins
 from koktok.bulk.trie import PARENT, Trie, put_bytes, read_symbols, step
-from koktok.vocab import SCORE_STEP
+from koktok.vocab import KINDS, SCORE_STEP, named
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,27 +56,9 @@ class Solver:
     def of(cls, vocab: Vocab, *, letters: bool = False) -> Solver:
         """The solver of a vocabulary; `letters` where syllables are taken apart to jamo first."""
         trie = Trie.of(vocab)
-        read = (trie.symbols, vocab.bytewise, letters)
-        walk = (trie.cells, trie.ids)
+        kernel, *constants = named(KINDS[vocab.kind].solver)(vocab, trie, letters=letters)
         growth = 9 if letters else 3  # a syllable is three letters, and each of them, where it is no piece, three bytes
-        match vocab.kind:
-            case "unigram":
-                steps = np.column_stack((trie.cells, trie.values)).reshape(-1)
-                return cls(
-                    solve_unigram, (*read, steps, trie.ids, trie.depth, round(vocab.unknown_score / SCORE_STEP)), growth
-                )
-            case "bpe" | "bpe-bytes":
-                joins = joins_of(trie, vocab.n_bytes)
-                if chain := chain_of(trie, vocab.n_bytes, joins, bytewise=vocab.bytewise, letters=letters):
-                    return cls(solve_bpe, (*read, *chain), growth)
-                return cls(solve_bpe_by_joins, (*read, trie.ids, joins), growth)
-            case "wordpiece" | "wordpiece-bytes":
-                return cls(solve_wordpiece, (*read, *walk, trie.inside, vocab.unknown_id, vocab.longest_word), growth)
-            case "word":
-                return cls(solve_word, (*read, *walk, vocab.unknown_id), growth)
-            case "syllable" | "jamo" | "ngram" | "morpheme":
-                return cls(solve_longest, (*read, *walk), growth)
-        assert_never(vocab.kind)  # a new kind: the type checker asks for its solver
+        return cls(kernel, (trie.symbols, vocab.bytewise, letters, *constants), growth)
 
     def __call__(
         self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
@@ -88,6 +70,37 @@ class Solver:
         longest = int(sizes.max(initial=0)) * self.growth
         used = self.kernel(data, begins, ends, *self.constants, longest, ids, offsets)
         return ids[:used], offsets
+
+
+# Of each algorithm (KINDS names them) the kernel, and what it reads behind symbols, bytewise and letters.
+
+
+def unigram(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:  # noqa: ARG001
+    """The best sum of scores."""
+    steps = np.column_stack((trie.cells, trie.values)).reshape(-1)
+    return solve_unigram, steps, trie.ids, trie.depth, round(vocab.unknown_score / SCORE_STEP)
+
+
+def bpe(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:
+    """Joins by rank: by chains where the pieces allow it."""
+    joins = joins_of(trie, vocab.n_bytes)
+    chain = chain_of(trie, vocab.n_bytes, joins, bytewise=vocab.bytewise, letters=letters)
+    return (solve_bpe, *chain) if chain else (solve_bpe_by_joins, trie.ids, joins)
+
+
+def wordpiece(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:  # noqa: ARG001
+    """The longest piece from the left, continued ones behind the first."""
+    return solve_wordpiece, trie.cells, trie.ids, trie.inside, vocab.unknown_id, vocab.longest_word
+
+
+def word(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:  # noqa: ARG001
+    """Whole pretokens."""
+    return solve_word, trie.cells, trie.ids, vocab.unknown_id
+
+
+def longest(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:  # noqa: ARG001
+    """The longest piece from the left."""
+    return solve_longest, trie.cells, trie.ids
 
 
 @njit(nogil=True, cache=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from koktok.cli.options import Field, Force, Quiet, lines_of_paths, tell_skipped
-from koktok.errors import InputError, KoktokError, MissingExtraError, UsageError
+from koktok.errors import InputError, KoktokError, UsageError
 
 if TYPE_CHECKING:
     from koktok.gold import GoldCorpus
@@ -317,11 +317,11 @@ def report(
     1, and with 2 where one broke while it was measured. The summary is printed, and the file to open is the last line.
     """
     from koktok.files import check_folder, write_folder
+    from koktok.gold.silver import silver_gold
     from koktok.metrics import Parallel, Text
     from koktok.progress import Talk
     from koktok.report import to_html, to_markdown
     from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase
-    from koktok.report.page import check_extra
     from koktok.report.schema import FOLDER
 
     if submit:
@@ -334,15 +334,13 @@ def report(
         return
     if out is None:
         raise UsageError("a folder to write was wanted", hint="koktok report TOKENIZER --text FILE -o FOLDER")
-    try:
-        check_extra()
-        page = True
-    except MissingExtraError as error:  # told now, so that nobody waits for a page that does not come
-        print(f"report.html is left out: {error.message}: {error.hint}", file=sys.stderr)
-        page = False
     check_folder(out, FOLDER, ("report.json", "report.md", "report.html", *(["speed.json"] if speed else [])))
     korean = Text.of(_domains(text, field)) if text else None
     corpora = _golds(gold, human_gold)
+    if korean and not corpora:
+        corpora = [silver_gold(korean.lines)]
+        if not quiet:
+            print("boundaries are Kiwi's (automatic): --gold FILE measures against a treebank", file=sys.stderr)
     both = Parallel(*([*lines_of_paths([path], field)] for path in parallel)) if parallel else None
     material = Material(
         text=korean,
@@ -365,9 +363,8 @@ def report(
             tell=talk,
         )
     rendered = {"report.json": found.to_json(), "report.md": to_markdown(found)}
-    if page:
-        engine = _engine(specs, found, korean.lines if korean else [], quiet=quiet) if playground else ""
-        rendered["report.html"] = to_html(found, engine)
+    engine = _engine(specs, found, korean.lines if korean else [], quiet=quiet) if playground else ""
+    rendered["report.html"] = to_html(found, engine)
     write_folder(out, rendered, FOLDER, force=force)
     if speed:
         with Talk(quiet=quiet) as talk:

@@ -22,14 +22,10 @@ class Target(StrEnum):
     """What `koktok export` writes."""
 
     hf = "hf"
-    hf_kiwi = "hf-kiwi"
     spm = "spm"
     tiktoken = "tiktoken"
     gguf = "gguf"
 
-
-FOLDERS = (Target.hf, Target.hf_kiwi)
-"""What is a koktok tokenizer itself."""
 
 DIALS = {
     "With --to hf, else as the tokenizer has it": (
@@ -38,7 +34,7 @@ DIALS = {
 }
 """Fields of the Recipe that a trained tokenizer may change."""
 
-TO = "hf, hf-kiwi (asks Kiwi at run time) and tiktoken: a folder. spm and gguf: a file."
+TO = "hf and tiktoken: a folder. spm and gguf: a file."
 
 
 def export(
@@ -66,9 +62,9 @@ def export(
         raise UsageError(
             "`--out` is the tokenizer itself; it would be replaced", hint=f"--out {typed(f'{out}-{to.value}')}"
         )
-    if to not in FOLDERS and (out / MARK).is_file():
+    if to is not Target.hf and (out / MARK).is_file():
         raise UsageError(f"the folder `{out}` holds a koktok tokenizer, which would be lost", hint="--out NEW-NAME")
-    idle = [*dials] if to not in FOLDERS else []
+    idle = [*dials] if to is not Target.hf else []
     idle += ["user_defined"] if user_defined and to is not Target.spm else []
     idle += ["name"] if name and to not in (Target.tiktoken, Target.gguf) else []
     idle += ["into"] if into and to is not Target.gguf else []
@@ -85,8 +81,6 @@ def export(
     match to:
         case Target.hf:
             said = _hf(loaded, out, dials, force=force)
-        case Target.hf_kiwi:
-            said = _hf_kiwi(loaded, out, dials, force=force)
         case Target.spm:
             said = _spm(loaded, out, user_defined or [], force=force)
         case Target.tiktoken:
@@ -104,8 +98,8 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
     from koktok.foreign.conversion import agreement
     from koktok.foreign.huggingface_adapter import HuggingFace
     from koktok.foreign.trial import PROBES
-    from koktok.formats import hf
     from koktok.formats.folder import TOKENIZER, seal_of
+    from koktok.formats.limits import why_not
     from koktok.formats.probe import PROBE, probe_json
 
     if isinstance(tokenizer, LibraryTokenizer):
@@ -121,28 +115,12 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
         from koktok.formats.styles import restyle
 
         tokenizer = restyle(tokenizer, **looks)
-    reason = hf.why_not(tokenizer.vocab)
+    reason = why_not("hf", tokenizer.vocab)
     if reason:
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     tokenizer.save(out, force=force)
     return [
         f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {seal_of((out / 'tokenizer.json').read_bytes())}"
-    ]
-
-
-def _hf_kiwi(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:
-    from koktok.foreign import LibraryTokenizer
-    from koktok.formats.styles import restyle
-    from koktok.integrations.runtime import save_with_kiwi
-
-    if isinstance(tokenizer, LibraryTokenizer):
-        raise UsageError("an imported tokenizer was trained without an analyser", hint="koktok train TEXT --out FOLDER")
-    if looks:
-        tokenizer = restyle(tokenizer, **looks)
-    save_with_kiwi(tokenizer, out, force=force)
-    return [
-        "where it is loaded it asks Kiwi: pip install 'koktok[transformers]'",
-        "load: `import koktok.integrations.transformers`, then AutoTokenizer; or AutoTokenizer with trust_remote_code=True",
     ]
 
 
@@ -205,7 +183,13 @@ def _gguf(
         table, chat_template = gguf_table(tokenizer), ""
         said = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
     else:
-        table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
+        table = gguf.table_of(
+            tokenizer.vocab,
+            tokenizer.pattern,
+            tokenizer.normalizer,
+            prefix=bool(tokenizer.prefix),
+            style=tokenizer.style,
+        )
         chat_template = tokenizer.style.chat_template
         said = [f"llama.cpp runs it as `{table.model}`", *gguf.notes(table, tokenizer.normalizer)]
     if into is None:

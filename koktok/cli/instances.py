@@ -34,8 +34,8 @@ class ExportTo(StrEnum):
     megatron = "megatron"
 
 
-PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short Plan.pack"
-MASKING = "Masking.unit Masking.rate Masking.masks Masking.randoms Masking.most"
+PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short_seq_prob Plan.pack"
+MASKING = "Masking.unit Masking.rate Masking.mask_prob Masking.random_prob Masking.max_predictions_per_seq"
 DIALS = {
     "Instances": PLAN,
     "Masking": MASKING,

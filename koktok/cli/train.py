@@ -96,7 +96,7 @@ def train(
     from koktok.pipeline.road import Options
     from koktok.pipeline.user_dictionary import with_dictionary
     from koktok.progress import Talk
-    from koktok.training.summary import summary
+    from koktok.training.log import summary
 
     chosen, dictionary = with_dictionary(chosen, user_dictionary or None)
     check_folder(out, TOKENIZER, CURVE if frontier else (CARD,))

@@ -1,5 +1,5 @@
-"""The same counts, cuts and ids on many machines: on Spark, and as steps of datatrove.
+"""The same counts, analyses and ids on many machines: on Spark, and as steps of a datatrove pipeline.
 
-In: a table of documents that Spark holds, or documents of a datatrove pipeline. Out: what `koktok count`, the analyses of
+In: a Spark table of documents, or the documents of a datatrove pipeline. Out: what `koktok count`, the analyses of
 `koktok train` and `koktok encode` give on one machine, bit for bit, for any number of partitions in any order.
 """

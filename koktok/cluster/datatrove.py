@@ -1,12 +1,11 @@
-"""Steps of a datatrove pipeline: counting words, token files that Nanotron and its like read, training instances.
+"""Steps of a datatrove pipeline: counting words, and the token files that Nanotron reads.
 
-Nothing of its own; each step hands documents to what one machine does, on the executors that datatrove has
-(local, Slurm, Ray). A rank's files are a function of its documents: datatrove may run it again.
+The steps run on datatrove's executors (local, Slurm, Ray) and call the code of one machine. The files of a rank are a
+function of its documents, so datatrove may run a rank again.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,13 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from koktok.cluster.training_data import write_part
 from koktok.count.count_files import About, Counted, runs_file, write_counts
 from koktok.count.counting import SHARD, Shard, Shards, parts
 from koktok.errors import MissingExtraError, UsageError
 from koktok.files import scratch
-from koktok.foreign import load
-from koktok.instances import Plan
 from koktok.text.records import ReadReport
 from koktok.text.sources import item_batches
 from koktok.tokenizer import Tokenizer
@@ -139,43 +135,3 @@ class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
                     self.stat_update("tokens", value=size)
         file.close()
         return file
-
-
-class KoktokInstances(PipelineStep):  # type: ignore[misc]
-    """Training instances of documents, which go on to the next step; of each rank what `koktok instances` makes of its text."""
-
-    name = "Make instances"
-    type = "koktok"
-
-    def __init__(self, output_folder: Any, tokenizer: str | Path, plan: Plan | None = None, **options: Any) -> None:
-        super().__init__()
-        known = {"epochs", "masked", "sentences", "segmenter", "policy"}
-        if strange := sorted(options.keys() - known):
-            raise UsageError(f"the option `{strange[0]}` is not known", hint=f"one of {', '.join(sorted(known))}")
-        self.output_folder = get_datafolder(output_folder)
-        self.folder = Path(tokenizer)
-        self.digest = load(tokenizer).digest()
-        self.plan = plan or Plan()
-        self.options = options
-
-    def run(self, data: Iterable[Any], rank: int = 0, world_size: int = 1) -> Iterator[Any]:  # noqa: ARG002 - datatrove's
-        """Keep the documents of a rank on their way, and make its instances when there are no more."""
-        tokenizer = load(self.folder)
-        if tokenizer.digest() != self.digest:
-            raise UsageError(f"the tokenizer in `{self.folder}` is not the one that the pipeline was made with")
-        with scratch("koktok-datatrove") as work:
-            kept = work / "documents.jsonl"
-            with kept.open("w", encoding="utf-8") as file:
-                for document in data:
-                    file.write(json.dumps({"text": document.text}) + "\n")
-                    self.stat_update("documents")
-                    yield document
-            with self.track_time(), kept.open(encoding="utf-8") as file:
-                documents = (json.loads(line)["text"] for line in file)
-                made = write_part(documents, tokenizer, self.plan, work / "made", **self.options)
-            if made is None:
-                return
-            self.stat_update("instances", value=sum(made["n_instances"]))
-            for part in sorted((work / "made").iterdir()):
-                with part.open("rb") as source, self.output_folder.open(f"{rank:05d}/{part.name}", "wb") as target:
-                    shutil.copyfileobj(source, target)

@@ -1,8 +1,7 @@
-"""Analysing on Spark: distinct words only, one Kiwi a worker, and what is known already is joined away first.
+"""Analysis on Spark: only the distinct words that no lexicon holds yet, one Kiwi for each Python worker.
 
-The lexicon of many machines (`koktok.segment.lexicon_file`), the same file that one machine writes. Words are spread
-over tasks; each Python worker keeps one analyser in a child process (`koktok.segment.workers`), so a word that kills or
-stalls it costs that word and no task.
+The result is the lexicon that one machine writes (`koktok.segment.lexicon_file`). Each worker runs its analyser in a
+child process (`koktok.segment.workers`), so a word that kills or stalls it costs that word and no task.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koktok.cluster.spark import told_plainly
-from koktok.cluster.tables import PLACED, gathered, packed, placed, rows_of, unpacked
+from koktok.cluster.spark import plain_errors
 from koktok.count.counting import read
 from koktok.errors import AnalyserError, InputError
 from koktok.pipeline.road import trained_on
@@ -29,18 +27,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_WORDS = 1 << 12
-"""Words that travel together."""
-
 _TASK = 20_000
 """Words of a task: a few seconds of Kiwi."""
 
 _KEPT: dict[tuple[str, str], Segmenter] = {}
-"""Analysers of this process, by signature: Spark keeps its Python workers from task to task, and they keep Kiwi."""
+"""The analysers of this process, by signature: Spark keeps its Python workers from task to task, and they keep Kiwi."""
 
 
 def words_to_analyse(text: Sequence[Source] | Iterable[Any], recipe: Recipe | None = None) -> list[str]:
-    """The distinct words that a training asks the analyser about, without leading spaces, by code point.
+    """Return the distinct words that a training analyses, without leading spaces, in code-point order.
 
     Examples
     --------
@@ -63,9 +58,8 @@ def segment_to_file(
     partitions: int | None = None,
     patience: float = PATIENCE,
 ) -> Lexicon:
-    """Analyse the words that a training will ask about into a lexicon, which `koktok train --lexicon` takes."""
+    """Analyse the words of a training into a lexicon for `koktok train --lexicon`."""
     import polars as pl
-    import pyarrow as pa
 
     recipe = recipe or Recipe()
     name = recipe.segment.segmenter
@@ -86,50 +80,39 @@ def segment_to_file(
             )
         known = stored.frame.filter(~pl.col("word").is_in(list(stored.quarantined)))
     words = pl.LazyFrame({"word": words_to_analyse(text, recipe)}, schema={"word": pl.String})
-    asked = words.join(known.select("word"), on="word", how="anti", maintain_order="left").collect()
+    unknown = words.join(known.select("word"), on="word", how="anti", maintain_order="left").collect()
 
     def analysed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return analyse(batches, name, dictionary, signature, patience)
 
-    quarantined: dict[str, str] = {}
-
-    def fresh() -> Iterator[pl.DataFrame]:
-        if asked.is_empty():  # nothing for Spark to do
-            return
-        values = [packed(part) for part in asked.iter_slices(_WORDS)]
-        table = spark.createDataFrame(pa.table({"place": pa.array(range(len(values)), pa.int32()), "packed": values}))
-        tasks = partitions or -(-len(asked) // _TASK)
-        for _, part in gathered(table.repartitionByRange(tasks, "place").mapInArrow(analysed, PLACED)):
-            quarantined.update(part.drop_nulls("failure").select("word", "failure").iter_rows())
-            yield part.select("word", "row")
-
-    with told_plainly():
-        new = pl.concat([pl.DataFrame(schema=known.collect_schema()), *fresh()])
-        whole = pl.concat([known, new.lazy()]).sort("word", "row") if lexicon is not None else new.lazy()
-        return write_lexicon(Path(out), whole.collect().iter_slices(), signature, quarantined)
+    new = pl.DataFrame(schema={"word": pl.String, "row": pl.String, "failure": pl.String})
+    if not unknown.is_empty():
+        with plain_errors():
+            table = spark.createDataFrame(unknown.to_arrow(compat_level=pl.CompatLevel.oldest()))
+            table = table.repartition(partitions or -(-len(unknown) // _TASK))
+            new = pl.DataFrame(table.mapInArrow(analysed, "word string, row string, failure string").toArrow())
+    quarantined = dict(new.drop_nulls("failure").select("word", "failure").iter_rows())
+    whole = pl.concat([known, new.lazy().select("word", "row")]).sort("word", "row").collect()
+    return write_lexicon(Path(out), whole.iter_slices(), signature, quarantined)
 
 
 def analyse(
     batches: Iterable[pa.RecordBatch], name: str, dictionary: bytes | None, signature: str, patience: float
 ) -> Iterator[pa.RecordBatch]:
-    """A task: tables of words in, their rows out; where the analyser failed, why."""
-    import polars as pl
+    """Analyse a task's words: rows of word, analysis, and the reason where the analyser failed."""
+    import pyarrow as pa
 
-    segmenter = _kept(name, dictionary, signature, patience)
-    failed: dict[str, str] = getattr(segmenter, "quarantined", {})
-
-    def done() -> Iterator[tuple[int, pl.DataFrame]]:
-        for place, value in rows_of(batches):
-            words = unpacked(value)["word"].to_list()
-            rows = list(packed_rows(segmenter, words))
-            why = pl.Series("failure", [failed.get(word) for word in words], pl.String)
-            yield place, pl.DataFrame({"word": words, "row": rows, "failure": why})
-
-    return placed(done())
+    segmenter = _analyser(name, dictionary, signature, patience)
+    failures: dict[str, str] = getattr(segmenter, "quarantined", {})
+    for batch in batches:
+        words = batch.column(0).to_pylist()
+        rows = list(packed_rows(segmenter, words))
+        columns = [words, rows, [failures.get(word) for word in words]]
+        yield pa.record_batch([pa.array(column, pa.string()) for column in columns], ["word", "row", "failure"])
 
 
-def _kept(name: str, dictionary: bytes | None, signature: str, patience: float) -> Segmenter:
-    """The analyser of this process."""
+def _analyser(name: str, dictionary: bytes | None, signature: str, patience: float) -> Segmenter:
+    """Return the analyser of this process; the first call starts it."""
     key = (signature, f"{patience}")
     if key not in _KEPT:
         path = None
@@ -137,11 +120,11 @@ def _kept(name: str, dictionary: bytes | None, signature: str, patience: float) 
             with tempfile.NamedTemporaryFile(prefix="koktok-", suffix=".tsv", delete=False) as file:
                 file.write(dictionary)
             path = file.name
-        found = supervised(name, user_dictionary=path, processes=1, patience=patience)
-        if found.signature() != signature:
+        started = supervised(name, user_dictionary=path, processes=1, patience=patience)
+        if started.signature() != signature:
             raise AnalyserError(
-                f"a worker has the analyser {found.signature()}, and the driver {signature}",
-                hint="the same image, or the same pip install, on driver and workers",
+                f"a worker has the analyser {started.signature()}, and the driver {signature}",
+                hint="install the same versions on driver and workers",
             )
-        _KEPT[key] = found
+        _KEPT[key] = started
     return _KEPT[key]

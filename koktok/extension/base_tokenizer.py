@@ -153,8 +153,7 @@ class Base:
     @cached_property
     def space(self) -> bytes:
         """How a space at the head of a piece is written: koktok's own vocabularies have real ones, SentencePiece's ▁."""
-        steps = [self.definition.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")]
-        named = SPACE in json.dumps(steps, ensure_ascii=False) or any("Metaspace" in json.dumps(step) for step in steps)
+        named = SPACE in str([self.definition.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")])
         return SPACE.encode() if self.kind != "bytes" and named else b" "
 
     @cached_property

@@ -22,6 +22,7 @@ from koktok.foreign.trial import PROBES
 from koktok.formats import gguf
 from koktok.sentencepiece_model import BPE, NORMAL, UNIGRAM, USER_DEFINED
 from koktok.special import NO_LIMIT, ROLES
+from koktok.text.patterns import LLAMA_CPP
 from koktok.vocab import splits
 
 
@@ -231,11 +232,11 @@ def _gguf_of_json(adapter: HuggingFace) -> gguf.GgufVocab:
     if parts[-1].get("add_prefix_space", True):
         raise ArtifactError("no GGUF: llama.cpp puts no space before a text, and this tokenizer does")
     regex = parts[0].get("pattern", {}).get("Regex", "") if len(parts) > 1 else gguf.PATTERNS_OF_BYTE_LEVEL
-    pre = gguf.PATTERNS.get((regex, bool(model.get("ignore_merges"))))
+    pre = LLAMA_CPP.get((regex, bool(model.get("ignore_merges"))))
     if pre is None:
         raise ArtifactError(
             f"no GGUF: llama.cpp knows no pattern `{regex[:60]}…` by name",
-            hint=f"known are those of {', '.join(sorted(set(gguf.PATTERNS.values())))}",
+            hint=f"known are those of {', '.join(sorted(set(LLAMA_CPP.values())))}",
         )
     added = {token["id"]: bool(token["special"]) for token in adapter.content.get("added_tokens", ())}
     kind_of = {True: gguf.CONTROL, False: gguf.USER_DEFINED}

@@ -115,9 +115,7 @@ class HuggingFace(LibraryTokenizer):
         bare = model.get("continuing_subword_prefix") or ""
         suffix = model.get("end_of_word_suffix") or ""
         bytes_of = BYTE_OF if "ByteLevel" in {*steps, *_types(form.get("pre_tokenizer"))} else None
-        metaspace = "Metaspace" in {*steps, *_types(form.get("pre_tokenizer"))} or "▁" in str(
-            [form.get("decoder"), form.get("normalizer")]
-        )
+        metaspace = "▁" in str([form.get(name) for name in ("decoder", "normalizer", "pre_tokenizer")])
         added = {token["id"]: token["content"] for token in form.get("added_tokens") or []}
         silent = {*self._special.values(), *self.unknown_ids}
         table: list[bytes] = []

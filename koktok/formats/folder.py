@@ -7,6 +7,7 @@ recipe and the vocabulary, or one error.
 from __future__ import annotations
 
 import hashlib
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.files import Product, read_bounded
-from koktok.formats import hf, hf_config, plain, sentencepiece
+from koktok.formats import hf, sentencepiece
+from koktok.formats.limits import why_not
 from koktok.recipe import FORMAT, Recipe
 from koktok.vocab import Vocab
 
@@ -70,19 +72,47 @@ def files_of(
     prefix = recipe.prefix_for(vocab)
     signature = {**signature, "kind": vocab.kind, "vocab": vocab.digest()}
     files: dict[str, str | bytes] = {MARK: ""}
-    if hf.why_not(vocab):
-        files["vocab.json"] = plain.vocab_json(vocab)
+    if why_not("hf", vocab):
+        files["vocab.json"] = vocab_json(vocab)
     else:
         style = recipe.style_for(vocab.specials)
         files["tokenizer.json"] = hf.tokenizer_json(
             vocab, normalizer, pattern, style=style, prefix=prefix, earlier=earlier
         )
         signature["seal"] = seal_of(files["tokenizer.json"])
-        files |= hf_config.config_files(vocab, style)
-    if not sentencepiece.why_not(vocab, pattern):
+        files |= hf.config_files(vocab, style)
+    if not why_not("sentencepiece", vocab, pattern):
         files["tokenizer.model"] = sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, prefix=bool(prefix))
     files[MARK] = recipe.to_toml(signature)
     return files
+
+
+def vocab_json(vocab: Vocab) -> str:
+    """vocab.json: a vocabulary of a kind that no other library runs; a tokenizer.json read differently is worse than none.
+
+    Examples
+    --------
+    >>> vocab = Vocab.plain("morpheme", ["학", "교", "학교"], specials=["</s>"])
+    >>> _read_vocab_json(vocab_json(vocab)) == vocab
+    True
+    """
+    content = {
+        "kind": vocab.kind,
+        "byte_fallback": vocab.byte_fallback,
+        "pieces": vocab.pieces,
+        "specials": vocab.specials,
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def _read_vocab_json(text: str) -> Vocab:
+    """The vocabulary of a vocab.json."""
+    try:
+        content = json.loads(text)
+        pieces, specials = map(str, content["pieces"]), map(str, content["specials"])
+        return Vocab(content["kind"], tuple(pieces), (), tuple(specials), byte_fallback=bool(content["byte_fallback"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ArtifactError(f"vocab.json is damaged or not koktok's: {type(error).__name__}: {error}") from error
 
 
 def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes] | None) -> dict[str, str | bytes]:
@@ -151,7 +181,7 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
     kind = signature.pop("kind", None)
     digest, sealed = signature.pop("vocab", None), signature.pop("seal", None) == seal_of(data)
     try:
-        vocab = plain.vocab_from_json(text) if own else hf.vocab_from_json(text, kind, sealed=sealed)
+        vocab = _read_vocab_json(text) if own else hf.vocab_from_json(text, kind, sealed=sealed)
     except ArtifactError as error:
         raise ArtifactError(
             f"`{file}`: {error.message}", hint=error.hint or "copy the folder again, or train again"

@@ -10,20 +10,23 @@ flags that add or drop spaces are written as off. `notes` says, for a file, what
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import typed, write_file
+from koktok.formats.gguf_header import check, opened
+from koktok.formats.limits import that_hold, why_not
 from koktok.formats.sentencepiece import charsmap, differences
 from koktok.special import ROLES
 from koktok.text.normalize import JamoNormalizer
-from koktok.text.patterns import PUBLISHED
-from koktok.vocab import Vocab, splits
+from koktok.text.patterns import LLAMA_CPP, PUBLISHED
+from koktok.vocab import KINDS, Vocab, splits
 
 if TYPE_CHECKING:
+    from koktok.special import Style
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
@@ -32,14 +35,6 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Types of tokens, as SentencePiece numbers them and `gguf.TokenType` spells them."""
 
 ESCAPED = "▁"
-
-PATTERNS = {
-    (PUBLISHED["gpt2"], False): "gpt-2",
-    (PUBLISHED["llama3"], False): "smaug-bpe",
-    (PUBLISHED["llama3"], True): "llama-bpe",
-    (PUBLISHED["qwen2"], False): "qwen2",
-}
-"""Patterns that llama.cpp knows: (regular expression, whether a whole word that is a piece is taken unjoined) to name."""
 
 PATTERNS_OF_BYTE_LEVEL = PUBLISHED["gpt2"]
 """What a ByteLevel pre-tokenizer of Hugging Face cuts by itself."""
@@ -59,6 +54,8 @@ class GgufVocab:
     charsmap: bytes = b""
     add_space_prefix: bool = False
     remove_extra_whitespaces: bool = False
+    add_bos: bool = False
+    add_eos: bool = False
 
     def __post_init__(self) -> None:
         if len(self.types) != len(self.tokens) or len(self.scores) not in (0, len(self.tokens)):
@@ -73,40 +70,10 @@ class GgufVocab:
             raise ArtifactError(f"the id {self.roles[wrong[0]]} of `{wrong[0]}` is outside the vocabulary")
 
 
-def why_not(vocab: Vocab, pattern: Pattern, *, jamo: bool = False) -> str:
-    """Why llama.cpp cannot run this tokenizer, or '' where it can.
-
-    Examples
-    --------
-    >>> from koktok.text.pretokenize import Pattern
-    >>> why_not(Vocab.unigram({"가": -1.0}), Pattern())
-    'llama.cpp wants an unknown token, and the special tokens have none'
-    """
-    if jamo:
-        return "its pieces are spelled in conjoining jamo, and llama.cpp cannot put syllables together again"
-    if vocab.kind == "bpe-bytes":
-        if (pattern.regex, False) in PATTERNS:
-            return ""
-        return (
-            "llama.cpp runs byte-level BPE only behind patterns that are built into it, and this is none of them "
-            "(--pattern gpt2, llama3, cl100k and qwen2 are); "
-            "BPE over characters (--model bpe) runs there with the same ids, byte fallback included"
-        )
-    if vocab.kind not in ("unigram", "bpe", "syllable"):
-        return f"llama.cpp has no {vocab.kind} model that gives the same ids"
-    if not pattern.bigram:
-        return "llama.cpp does not count digits in threes from the right (--digits single or free)"
-    crossing = next((piece for piece in vocab.pieces if pattern.crosses(piece)), None)
-    if crossing is not None:
-        return f"the piece {crossing!r} crosses a pre-token border"
-    for name, role in (("an unknown token", "unk_token"), ("an end-of-sequence token", "eos_token")):
-        if not set(ROLES[role]) & set(vocab.specials):
-            return f"llama.cpp wants {name}, and the special tokens have none"
-    return ""
-
-
-def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False) -> GgufVocab:
-    """The table of one of koktok's own tokenizers.
+def table_of(
+    vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: bool = False, style: Style | None = None
+) -> GgufVocab:
+    """The table of one of koktok's own tokenizers; a text begins and ends with the special tokens of the style.
 
     Examples
     --------
@@ -117,7 +84,7 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
     >>> table.model, table.tokens[256:], table.scores[256:]
     ('llama', ('▁', '가', '나', '▁가', '<unk>', '</s>'), (0.0, -1.0, -2.0, -3.0, 0.0, 0.0))
     """
-    reason = why_not(vocab, pattern, jamo=isinstance(normalizer, JamoNormalizer))
+    reason = why_not("gguf", vocab, pattern, jamo=isinstance(normalizer, JamoNormalizer))
     if reason:
         hint = "koktok train TEXT --model bpe --out FOLDER" if vocab.kind == "bpe-bytes" else ""
         raise ArtifactError(f"no GGUF: {reason}", hint=hint)
@@ -126,23 +93,32 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
         for role, names in ROLES.items()
     }
     roles = {role: i for role, i in roles.items() if i >= 0}
-    if vocab.kind == "bpe-bytes":
+    # llama.cpp knows one token before a text, that of the role bos, and one behind it, eos.
+    before, behind = style.frame if style is not None else ((), ())
+    add_bos, add_eos = (
+        [vocab.special_ids[token] for token in tokens] == [roles.get(role)]
+        for role, tokens in (("bos", before), ("eos", behind))
+    )
+    model = KINDS[vocab.kind].gguf
+    assert model, "why_not has looked"
+    if model == "gpt2":
         return GgufVocab(
-            model="gpt2",
-            pre=PATTERNS[pattern.regex, False],
+            model=model,
+            pre=LLAMA_CPP[pattern.regex, False],
             tokens=vocab.tokens,
             scores=(),
             types=(NORMAL,) * len(vocab.pieces) + (CONTROL,) * len(vocab.specials),
             roles=dict(sorted(roles.items())),
             merges=tuple(" ".join(pair) for pair in splits(vocab.pieces)),
+            add_bos=add_bos,
+            add_eos=add_eos,
         )
     # Where a role has no token, llama.cpp takes a fixed id for it, which is a byte here.
     roles.setdefault("bos", roles["eos"])
     roles.setdefault("pad", roles["eos"])
-    unigram = vocab.kind == "unigram"
-    scores = vocab.scores if unigram else tuple(float(-rank) for rank in range(len(vocab.pieces)))
+    scores = vocab.scores or tuple(float(-rank) for rank in range(len(vocab.pieces)))
     return GgufVocab(
-        model="t5" if unigram else "llama",
+        model=model,
         pre="default",
         tokens=tuple(token.replace(" ", ESCAPED) for token in vocab.tokens),
         scores=(0.0,) * vocab.n_bytes + scores + (0.0,) * len(vocab.specials),
@@ -150,8 +126,10 @@ def table_of(vocab: Vocab, pattern: Pattern, normalizer: Normalizer, *, prefix: 
         + (NORMAL,) * len(vocab.pieces)
         + tuple(UNKNOWN if vocab.special_ids[t] == roles["unk"] else CONTROL for t in vocab.specials),
         roles=dict(sorted(roles.items())),
-        charsmap=charsmap(normalizer) if unigram else b"",
+        charsmap=charsmap(normalizer) if model == "t5" else b"",
         add_space_prefix=prefix,
+        add_bos=add_bos,
+        add_eos=add_eos,
     )
 
 
@@ -164,25 +142,18 @@ def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
     >>> notes(table)[0]
     'no normalizer: give llama.cpp text that is normalized already (koktok normalize)'
     """
-    found = []
-    if table.model == "t5":
-        found.append("no byte fallback: a run of characters without a piece becomes one unknown token, and is lost")
-    if not table.charsmap:
-        found.append("no normalizer: give llama.cpp text that is normalized already (koktok normalize)")
-    elif normalizer is not None:
-        found += [f"not normalized: {line}" for line in differences(normalizer)]
-    if table.add_space_prefix:
-        found.append(
-            "the space before the first word is put there, and decoding leaves it; none before white space alone"
-        )
-    if USER_DEFINED in table.types:
-        found.append("user-defined symbols are cut out of the text first, and a space beside one may be lost")
-    if table.model != "gpt2":
-        found.append("a ▁ (U+2581) in the text is read as a space")
-    else:
-        found.append("the classes of its pattern are of llama.cpp's Unicode version")
-    found.append("beginning and end of sequence are not added (add_bos_token and add_eos_token are false)")
-    return found
+    raw = differences(normalizer) if table.charsmap and normalizer is not None else ()
+    before = (("unknown", table.model == "t5"), ("no-normalizer", not table.charsmap))
+    behind = (
+        ("prefix", table.add_space_prefix),
+        ("user-defined", USER_DEFINED in table.types),
+        ("mark", table.model != "gpt2"),
+        ("classes", table.model == "gpt2"),
+        ("no-frame", not (table.add_bos or table.add_eos)),
+        ("begun", table.add_bos),
+        ("ended", table.add_eos),
+    )
+    return [*that_hold("gguf", before), *(f"not normalized: {line}" for line in raw), *that_hold("gguf", behind)]
 
 
 def write(table: GgufVocab, path: str | Path, *, name: str = "koktok", force: bool = True) -> Path:
@@ -204,7 +175,10 @@ def fitted(table: GgufVocab, model: str | Path) -> GgufVocab:
 
     A model often has some rows more than its tokenizer has ids, for speed; they get names that no text is read as.
     """
-    sizes = {tensor.name: int(tensor.shape[1]) for tensor in _model(model).tensors if tensor.name in BY_ID}
+    shapes = check(model)[1]
+    if wrong := next((name for name in BY_ID if len(shapes.get(name, (0, 0))) != 2), ""):
+        raise ArtifactError(f"`{model}`: expected a row for each id in `{wrong}`, got the shape {shapes[wrong]}")
+    sizes = {name: shapes[name][1] for name in BY_ID if name in shapes}
     if BY_ID[0] not in sizes:
         raise ArtifactError(f"`{model}` holds no model: it has no tensor `{BY_ID[0]}`")
     rows, tokens = min(sizes.values()), len(table.tokens)
@@ -235,15 +209,17 @@ def write_into(table: GgufVocab, model: str | Path, path: str | Path, *, chat_te
 def _model(path: str | Path) -> Any:
     """A reader of a whole model."""
     hint = "python convert_hf_to_gguf.py FOLDER-OF-THE-MODEL --outfile MODEL.gguf (of llama.cpp)"
+    fields, _ = check(path)
+    if "general.architecture" not in fields:
+        raise ArtifactError(f"`{path}`: expected a string as `general.architecture`, got none", hint=hint)
+    if "split.count" in fields and int(fields["split.count"].value) > 1:
+        raise ArtifactError(f"`{path}` is a part of a model", hint=f"llama-gguf-split --merge {typed(path)} WHOLE.gguf")
     try:
         reader = _library().GGUFReader(path)
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise ArtifactError(f"`{path}` is no GGUF of a model: {type(error).__name__}: {error}", hint=hint) from error
     if max((tensor.data_offset + tensor.n_bytes for tensor in reader.tensors), default=0) > Path(path).stat().st_size:
         raise ArtifactError(f"`{path}` is cut short", hint="fetch or convert it again")
-    parts = reader.get_field("split.count")
-    if parts is not None and int(parts.contents()) > 1:
-        raise ArtifactError(f"`{path}` is a part of a model", hint=f"llama-gguf-split --merge {typed(path)} WHOLE.gguf")
     return reader
 
 
@@ -273,26 +249,13 @@ def _write_into(table: GgufVocab, reader: Any, path: Path, chat_template: str) -
 
 
 def may_be_ours(file: Path) -> bool:
-    """Whether a GGUF begins as `write` begins it: no tensors, and no word about a model before the vocabulary.
-
-    Read by hand, because the library takes seconds for the thousands of values behind.
-    """
-    string, number = 8, 4  # types of values, as the format numbers them
-    with file.open("rb") as content:
-
-        def text() -> str:
-            return content.read(struct.unpack("<Q", content.read(8))[0] & 0xFFFF).decode()
-
-        try:
-            magic, _, tensors, _ = struct.unpack("<4sIQQ", content.read(24))
-            for wanted in ("general.architecture", "general.name", "llama.vocab_size", "tokenizer.ggml.model"):
-                key, kind = text(), struct.unpack("<I", content.read(4))[0]
-                if (magic, tensors, key) != (b"GGUF", 0, wanted) or kind not in (string, number):
-                    return False
-                text() if kind == string else content.read(4)
-        except (struct.error, UnicodeDecodeError):
-            return False
-    return True
+    """Whether a GGUF begins as `write` begins it: no tensors, and no word about a model before the vocabulary."""
+    begin = ("general.architecture", "general.name", "llama.vocab_size", "tokenizer.ggml.model")
+    try:
+        with opened(file) as header:
+            return not header.n_tensors and tuple(field.key for field in islice(header.fields(), len(begin))) == begin
+    except ArtifactError:
+        return False
 
 
 def _write(table: GgufVocab, path: Path, name: str) -> None:
@@ -319,8 +282,8 @@ def add_table(writer: Any, table: GgufVocab) -> None:
         writer.add_token_merges(list(table.merges))
     for role, i in table.roles.items():
         getattr(writer, f"add_{role}_token_id", lambda i: writer.add_uint32("tokenizer.ggml.cls_token_id", i))(i)
-    writer.add_add_bos_token(False)
-    writer.add_add_eos_token(False)
+    writer.add_add_bos_token(table.add_bos)
+    writer.add_add_eos_token(table.add_eos)
     writer.add_add_space_prefix(table.add_space_prefix)
     if table.model != "gpt2":
         writer.add_remove_extra_whitespaces(table.remove_extra_whitespaces)
@@ -331,13 +294,14 @@ def add_table(writer: Any, table: GgufVocab) -> None:
 def read(path: str | Path) -> GgufVocab:
     """Read the vocabulary of a GGUF back."""
     library = _library()
+    check(path)
     try:
         fields = library.GGUFReader(path).fields
-        fields = {key: field for key, field in fields.items() if key.startswith("tokenizer.ggml.")}
-        if short := next((key for key, field in fields.items() if not _is_whole(field, library)), ""):
-            raise ArtifactError(f"`{path}` is cut short: `{short}` does not end in it", hint="fetch or export it again")
-        found = {key: field.contents() for key, field in fields.items()}
-        get = {key.removeprefix("tokenizer.ggml."): value for key, value in found.items()}
+        get = {
+            key.removeprefix("tokenizer.ggml."): field.contents()
+            for key, field in fields.items()
+            if key.startswith("tokenizer.ggml.")
+        }
         roles = {
             role: int(get[key])
             for role in ("bos", "cls", "eos", "mask", "pad", "unk")
@@ -356,6 +320,8 @@ def read(path: str | Path) -> GgufVocab:
             charsmap=bytes(x & 0xFF for x in get.get("precompiled_charsmap", ())),
             add_space_prefix=bool(get.get("add_space_prefix", False)),
             remove_extra_whitespaces=bool(get.get("remove_extra_whitespaces", False)),
+            add_bos=bool(get.get("add_bos_token", False)),
+            add_eos=bool(get.get("add_eos_token", False)),
         )
     except ArtifactError:
         raise
@@ -364,12 +330,6 @@ def read(path: str | Path) -> GgufVocab:
             f"`{path}` is no GGUF with a vocabulary: {type(error).__name__}: {error}",
             hint="koktok export FOLDER --to gguf --out FILE.gguf",
         ) from error
-
-
-def _is_whole(field: Any, library: Any) -> bool:
-    """False where the file ends within a field: the library reads what is there, and says nothing."""
-    text = field.types[-1] == library.GGUFValueType.STRING
-    return all(field.parts[i].size == (int(field.parts[i - 1][0]) if text else 1) for i in field.data)
 
 
 def _library() -> Any:

@@ -1,4 +1,4 @@
-"""tokenizer.json: what `tokenizers` and `transformers` load without any code of ours (hf_config.py has its neighbours).
+"""tokenizer.json: what `tokenizers` and `transformers` load without any code of ours, and its neighbours: roles, sides, chat template.
 
 The five stages are written as the nodes that Hugging Face's engine runs: normalizer,
 pre-tokenizer, model, post-processor, decoder. Spaces are real spaces inside pieces, so the decoder only has to join
@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
 from koktok.errors import ArtifactError
+from koktok.formats.limits import why_not
 from koktok.formats.pre_tokenizer import cutting
-from koktok.special import Style, style_for
+from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.prefix import GUARD, SPACE_MARK, Prefix
 from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, check_sparse, splits
@@ -50,7 +51,7 @@ def tokenizer_json(
     earlier: bool = False,
 ) -> str:
     """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer."""
-    reason = why_not(vocab)
+    reason = why_not("hf", vocab)
     if reason:
         raise ArtifactError(f"no tokenizer.json: {reason}")
     style = style or style_for("plain", vocab.specials)
@@ -126,25 +127,15 @@ def _post_processor(vocab: Vocab, style: Style, *, prefix: bool) -> dict[str, An
     return {"type": "Sequence", "processors": [trim, around]}
 
 
-def why_not(vocab: Vocab) -> str:
-    """Why this vocabulary has no tokenizer.json, or '' where it has one."""
-    if not ROWS[vocab.kind].hugging_face:
-        return f"Hugging Face has no longest match with byte fallback, which a {vocab.kind} vocabulary wants"
-    return ""
-
-
 def _decoders(vocab: Vocab) -> list[dict[str, Any]]:
     """Tokens to one text; see `koktok.tokenizer.decoding` for the same in Python."""
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
-    match vocab.kind:
-        case "bpe-bytes":
-            return [level]
-        case "wordpiece":
-            return [{"type": "WordPiece", "prefix": MARK, "cleanup": False}, {"type": "Fuse"}]
-        case "wordpiece-bytes":
-            return [{"type": "Replace", "pattern": {"Regex": f"^{MARK}"}, "content": ""}, level]
-        case _:
-            return [{"type": "ByteFallback"}, {"type": "Fuse"}]
+    if vocab.bytewise:
+        unmark = {"type": "Replace", "pattern": {"Regex": f"^{MARK}"}, "content": ""}
+        return [unmark] * vocab.marked + [level]
+    if vocab.marked:
+        return [{"type": "WordPiece", "prefix": MARK, "cleanup": False}, {"type": "Fuse"}]
+    return [{"type": "ByteFallback"}, {"type": "Fuse"}]
 
 
 def jamo_decoders() -> list[dict[str, Any]]:
@@ -248,6 +239,83 @@ def _check_ids(tokens: Sequence[str], ids: Iterable[Any], first: int) -> None:
                 f"tokenizer.json gives {token!r} the id {i!r}, where {expected} follows",
                 hint="koktok import tokenizer.json --out FOLDER, if it is not koktok's",
             )
+
+
+# --- The neighbours of tokenizer.json ---------------------------------------------------------------------------------
+#
+# transformers 4.57 and 5 read the same files and write different ones; what stands here is what both read:
+# `PreTrainedTokenizerFast` without a `backend` key, because 5 writes `TokenizersBackend`, which 4.57 cannot load;
+# `additional_special_tokens`, because 4.57 takes a list called `extra_special_tokens` for a mapping and fails; the chat
+# template in the file that both prefer *and* under the key that older readers know.
+
+
+def config_files(vocab: Vocab, style: Style) -> dict[str, str]:
+    """All files beside tokenizer.json, by name; the same bytes for the same vocabulary and style.
+
+    Examples
+    --------
+    >>> vocab = Vocab.bpe("가", [], specials=("<s>", "</s>"))
+    >>> sorted(config_files(vocab, style_for("plain", vocab.specials, chat="chatml")))
+    ['chat_template.jinja', 'generation_config.json', 'special_tokens_map.json', 'tokenizer_config.json']
+    """
+    files = {
+        "tokenizer_config.json": config_json(vocab, style),
+        "special_tokens_map.json": special_tokens_json(vocab, style),
+    }
+    if style.chat_template:
+        files["chat_template.jinja"] = style.chat_template
+        files["generation_config.json"] = generation_json(vocab, style)
+    return files
+
+
+def config_json(vocab: Vocab, style: Style | None = None) -> str:
+    """tokenizer_config.json."""
+    style = style or style_for("plain", vocab.specials)
+    content: dict[str, Any] = {
+        "added_tokens_decoder": {str(i): token for i, token in added_tokens(vocab, style).items()},
+        **_roles(style),
+        **({"chat_template": style.chat_template} if style.chat_template else {}),
+        "clean_up_tokenization_spaces": False,
+        "model_input_names": ["input_ids", *(["token_type_ids"] if style.token_types else []), "attention_mask"],
+        "model_max_length": style.model_max_length,
+        "padding_side": style.padding_side,
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "truncation_side": style.truncation_side,
+    }
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def generation_json(vocab: Vocab, style: Style) -> str:
+    """generation_config.json of a chat folder: `generate` stops at the end of a turn, and at the end of a text.
+
+    Examples
+    --------
+    >>> specials = ("<|endoftext|>", "<|padding|>", "<|im_start|>", "<|im_end|>")
+    >>> vocab = Vocab.bpe("가", [], specials=specials)
+    >>> json.loads(generation_json(vocab, style_for("gpt", specials, chat="chatml")))["eos_token_id"]
+    [260, 257]
+    """
+    ids = vocab.special_ids
+    # The end of a turn, and what the same tokens would have as their end without a chat.
+    ends = [style.roles.get("eos_token"), next((token for token in ROLES["eos_token"] if token in ids), None)]
+    content = {
+        "bos_token_id": ids.get(style.roles.get("bos_token", "")),
+        "eos_token_id": [ids[token] for token in dict.fromkeys(ends) if token in ids],
+        "pad_token_id": ids.get(style.roles.get("pad_token", "")),
+    }
+    return json.dumps({key: value for key, value in content.items() if value not in (None, [])}, indent=2) + "\n"
+
+
+def special_tokens_json(vocab: Vocab, style: Style | None = None) -> str:
+    """special_tokens_map.json: the roles, for transformers 4."""
+    return json.dumps(_roles(style or style_for("plain", vocab.specials)), ensure_ascii=False, indent=2) + "\n"
+
+
+def _roles(style: Style) -> dict[str, Any]:
+    """The role of each token; those without one are "additional", but for slots that nobody uses yet."""
+    used = set(style.roles.values())
+    more = [token for token in style.specials if token not in used and not token.startswith("<|reserved_")]
+    return {**style.roles, **({"additional_special_tokens": more} if more else {})}
 
 
 # --- Files of other writers -------------------------------------------------------------------------------------------

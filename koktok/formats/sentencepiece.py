@@ -20,23 +20,12 @@ from pathlib import Path
 
 from koktok import hangul
 from koktok.errors import ArtifactError
+from koktok.formats.limits import that_hold, why_not
 from koktok.sentencepiece_model import BPE, BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
 from koktok.special import ROLES
 from koktok.text.normalize import REPEATED, Folds, JamoNormalizer, Normalizer, nfc, precompiled
 from koktok.text.pretokenize import Pattern
-from koktok.vocab import BYTE_PIECES, Vocab
-
-
-def why_not(vocab: Vocab, pattern: Pattern) -> str:
-    """Why this tokenizer has no tokenizer.model, or '' where it has one."""
-    if not pattern.bigram:
-        return "groups of three digits cannot be told to SentencePiece"
-    if vocab.kind not in ("unigram", "bpe"):
-        return f"SentencePiece has no {vocab.kind} model"
-    if not any(token in vocab.specials for token in ROLES["unk_token"]):
-        return "SentencePiece wants an unknown token, and the special tokens have none"
-    crossing = next((piece for piece in vocab.pieces if pattern.crosses(piece)), None)
-    return f"the piece {crossing!r} crosses a pre-token border" if crossing is not None else ""
+from koktok.vocab import BYTE_PIECES, KINDS, Vocab
 
 
 def differences(normalizer: Normalizer) -> list[str]:
@@ -51,16 +40,8 @@ def differences(normalizer: Normalizer) -> list[str]:
     the fold `repeats` is applied to runs of up to 32 characters, of one spelling
     """
     folds = normalizer.folds
-    found = [
-        "two or more combining marks on a letter that has no composed form with all of them: they are not put in order",
-        "a character that is dropped between a letter and its mark, or between two jamo: they are not put together",
-    ]
-    if folds.lone_jamo:
-        found.append("the fold `lone_jamo` is not applied: whether a jamo is lone, its neighbours say")
-    if folds.repeats:
-        longest = folds.repeats + LENGTHS
-        found.append(f"the fold `repeats` is applied to runs of up to {longest} characters, of one spelling")
-    return found
+    cases = (("marks", True), ("dropped", True), ("lone-jamo", folds.lone_jamo), ("repeats", folds.repeats))
+    return that_hold("sentencepiece", cases, longest=folds.repeats + LENGTHS)
 
 
 def rules(normalizer: Normalizer) -> dict[str, str]:
@@ -162,7 +143,7 @@ def model_proto(
     prefix: bool = False,
 ) -> bytes:
     """The serialized ModelProto, the same bytes for the same vocabulary."""
-    reason = why_not(vocab, pattern)
+    reason = why_not("sentencepiece", vocab, pattern)
     if reason:
         raise ArtifactError(f"no tokenizer.model: {reason}")
     strange = [token for token in user_defined if token not in vocab.specials]
@@ -186,7 +167,7 @@ def model_proto(
         model.add(token, 0.0, UNKNOWN if unknown else marked)
 
     trainer = model.trainer_spec
-    trainer.model_type = UNIGRAM if vocab.kind == "unigram" else BPE
+    trainer.model_type = UNIGRAM if KINDS[vocab.kind].sentencepiece == "unigram" else BPE
     trainer.vocab_size = vocab.size
     trainer.byte_fallback = vocab.byte_fallback
     trainer.split_by_whitespace = False

@@ -56,10 +56,10 @@ def restyle(
     --------
     >>> from koktok import Recipe, Tokenizer
     >>> from koktok.vocab import Vocab
-    >>> plain = Tokenizer(Recipe(), Vocab.bpe("가나", ["가나"], specials=Recipe().special_tokens))
+    >>> plain = Tokenizer(Recipe(), Vocab.bpe(" 가나", [" 가", " 가나"], specials=Recipe().special_tokens))
     >>> bert = restyle(plain, "bert")
     >>> bert.encode("가나", add_special_tokens=True).pieces
-    ['[CLS]', '가나', '[SEP]']
+    ['[CLS]', ' 가나', '[SEP]']
     >>> bert.encode("가나").ids == plain.encode("가나").ids
     True
     """

@@ -1,7 +1,7 @@
 """tiktoken: ranks, a pattern and special tokens, for vocabularies of byte-level BPE.
 
 Ranks that are ids. tiktoken joins the neighbours whose joined bytes have the lowest rank, leftmost first,
-which is the rule of `koktok.tokenizer.bpe_model`; a rank is the place of a piece and its id at once. One thing is tiktoken's own:
+which is the rule of `koktok.tokenizer.models`; a rank is the place of a piece and its id at once. One thing is tiktoken's own:
 a whole pretoken that is a piece is taken as that piece, without joining. That makes no difference where every piece
 encodes to itself, and this is checked here, piece by piece.
 
@@ -16,13 +16,15 @@ import binascii
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import Product
 from koktok.formats.hf import parsed
+from koktok.formats.limits import why_not
+from koktok.text.patterns import PUBLISHED, TIKTOKEN
 from koktok.vocab import BYTE_OF, Vocab, check_sparse
 
 if TYPE_CHECKING:
@@ -108,33 +110,6 @@ class Ranks:
         return hashlib.sha256(self.text().encode()).hexdigest()
 
 
-def why_not(vocab: Vocab, *, jamo: bool = False) -> str:
-    """Why this tokenizer has no tiktoken encoding, or '' where it has one.
-
-    Examples
-    --------
-    >>> why_not(Vocab.unigram({"가": -1.0}))
-    'tiktoken runs byte-level BPE only, and this is unigram'
-    """
-    if vocab.kind != "bpe-bytes":
-        return f"tiktoken runs byte-level BPE only, and this is {vocab.kind}"
-    if jamo:
-        return "its pieces are spelled in conjoining jamo, and tiktoken cannot take syllables apart"
-    stray = _stray(vocab)
-    if stray:
-        return f"the piece {stray!r} is not what its own bytes join to, and tiktoken would take it for a whole word"
-    return ""
-
-
-def _stray(vocab: Vocab) -> str:
-    """A piece that does not encode to itself, or ''."""
-    from koktok.tokenizer.bpe_model import BpeModel
-
-    # The same ranks over the characters that spell bytes: then a piece that holds half a character can be encoded, too.
-    model = BpeModel(Vocab("bpe", vocab.pieces, byte_fallback=False))
-    return next((piece for i, piece in enumerate(vocab.pieces) if model.encode(piece)[0] != [i]), "")
-
-
 def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool = False) -> Ranks:
     """The ranks of a byte-level BPE vocabulary.
 
@@ -145,7 +120,7 @@ def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool
     >>> ranks.encoding().encode("가나"), ranks.specials
     ([257, 167, 224, 246], {'</s>': 258})
     """
-    reason = why_not(vocab, jamo=jamo)
+    reason = why_not("tiktoken", vocab, jamo=jamo)
     if reason:
         raise ArtifactError(f"no tiktoken ranks: {reason}", hint="koktok train TEXT --model bpe-bytes --out FOLDER")
     ranks = {bytes(BYTE_OF[char] for char in piece): i for i, piece in enumerate(vocab.pieces)}
@@ -257,3 +232,47 @@ def ranks_from_tekken(text: str, where: str = "tekken.json", name: str = "tekken
         return Ranks(name, str(config["pattern"]), ranks, specials)
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise ArtifactError(f"`{where}` is no tekken.json: {type(error).__name__}: {error}") from error
+
+
+# --- What a file of ranks does not hold ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RanksPattern:
+    """A pattern, and the special tokens of its vocabulary with their ids."""
+
+    regex: str
+    specials: Mapping[str, int] = field(default_factory=dict)
+
+
+VOCABULARIES: Final[Mapping[str, RanksPattern]] = {
+    "gpt2": RanksPattern(TIKTOKEN["gpt2"], {"<|endoftext|>": 50256}),
+    "p50k_base": RanksPattern(TIKTOKEN["gpt2"], {"<|endoftext|>": 50256}),
+    "cl100k_base": RanksPattern(
+        TIKTOKEN["cl100k"],
+        {
+            "<|endoftext|>": 100257,
+            "<|fim_prefix|>": 100258,
+            "<|fim_middle|>": 100259,
+            "<|fim_suffix|>": 100260,
+            "<|endofprompt|>": 100276,
+        },
+    ),
+    "o200k_base": RanksPattern(PUBLISHED["o200k"], {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
+    "llama3": RanksPattern(PUBLISHED["llama3"]),
+    "llama4": RanksPattern(PUBLISHED["o200k"]),
+    "qwen2": RanksPattern(PUBLISHED["qwen2"]),
+    "qwen3.5": RanksPattern(PUBLISHED["qwen3.5"]),
+}
+"""As tiktoken and the models' authors give them."""
+
+
+def published(name: str) -> RanksPattern | None:
+    """What belongs to the ranks of that name, with or without tiktoken's "_base"; None where there is none.
+
+    Examples
+    --------
+    >>> published("cl100k") is published("cl100k_base"), published("nothing")
+    (True, None)
+    """
+    return VOCABULARIES.get(name) or VOCABULARIES.get(f"{name}_base")

@@ -232,10 +232,16 @@ class _Pieces:
         for stem in stems:
             other = BEHIND_FINAL if hangul.split(stem[-1])[2:] else BEHIND_VOWEL
             asked += [(stem, ending) for ending in (*ENDINGS, *other)]
-        rows = self.tokenizer.encode_lines([stem + ending for stem, ending in asked])
+        before = [
+            "가" if stem.startswith(" ") else "" for stem, _ in asked
+        ]  # in the midst of a text there is one space
+        rows = self.tokenizer.encode_lines(
+            [first + stem + ending for first, (stem, ending) in zip(before, asked, strict=True)]
+        )
         apart: defaultdict[str, list[str]] = defaultdict(list)
         for k, (stem, ending) in enumerate(asked):
-            if rows[k].spans[1:, 0].tolist() == [len(stem)]:
+            begins = rows[k].spans[:, 0] - len(before[k])
+            if begins[begins > 0].tolist() == [len(stem)]:
                 apart[stem].append(f"{stem.strip()}|{ending}")
         return [
             (ids[whole[stem][0]], " ".join(form.strip() for form in whole[stem]), f"beside {' '.join(forms)}")

@@ -1,9 +1,9 @@
-"""Training instances: documents in, what BERT, masked, causal and span-corruption models are trained on out.
+"""Training instances: documents in, the training data of BERT, masked, causal and span-corruption models out.
 
-The reading order: `reading` (lines to documents of sentences), `word_cuts` (where the
-morphemes of a word begin), `borders` (which tokens begin eojeols and morphemes), `packing` (ids and borders, once), `philox`
-(chance as a function of seed, epoch and document), `masking`, `layout` (what goes into one instance), `plan` (all of it for
-an epoch), `write` and `collator` (the same on a disk and while reading), `exporting` (for other trainers), `instance_statistics`, `display`.
+Reading order: `reading` (lines to documents of sentences), `word_cuts` (the morphemes of words), `token_facts` (one table of
+the ids), `borders` (the tokens that begin eojeols and morphemes), `packing` (ids and borders on a disk), `philox` (random
+numbers by seed, epoch and document), `masking`, `layout` with `bert`, `lm` and `t5` (the places of an instance), `plan` (the
+instances of an epoch), `write`, `collator`, `exporting`, `instance_statistics`, `display`.
 """
 
 from __future__ import annotations

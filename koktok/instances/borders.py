@@ -1,11 +1,11 @@
-"""Where eojeols and morphemes begin among tokens: the marks that stand beside every id of the packed layer.
+"""Marks of tokens: which of them begin an eojeol or a morpheme of the text.
 
-What a token begins is told by its word alone (the analyser is asked about words, as in
-training), so marks are found once for each distinct word, kept beside its ids in the table of the bulk encoder, and cost
-nothing where the word comes again. A tokenizer of another library gives spans, and marks are told from those.
+The marks of a word depend on the word alone, because the analyser reads words, as in training. So they are computed once for each
+distinct word and kept beside its ids in the table of the bulk encoder. For a tokenizer of another library they are
+computed from the offsets of its tokens.
 
-The unit rule: a border is where a token begins *and* an eojeol or a morpheme begins. A border inside a token is none, so
-that a superword, or a piece that swallowed a particle, is one unit with all that it touches.
+A border is where a token *and* an eojeol or a morpheme begin. A border inside a token is none, so a superword, or a piece
+that contains a particle, is one unit.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from koktok.bulk.arrays import TokenArray
 from koktok.bulk.encoder import BATCH, DOCUMENTS, Encoder, workers_of
 from koktok.bulk.table import TABLE_BYTES
 from koktok.bulk.texts import Blocks, Texts
+from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, TokenFacts
 from koktok.instances.word_cuts import WordCuts, strings_of
 from koktok.text.normalize import nfc
 from koktok.tokenizer import Tokenizer
@@ -33,43 +34,11 @@ if TYPE_CHECKING:
     from koktok.foreign import LibraryTokenizer
 
 
-EOJEOL, MORPHEME, ENDING, SYMBOL = 1, 2, 4, 8
-"""Marks, as bits: a token begins an eojeol; begins a morpheme; belongs to a particle, ending or copula; is punctuation."""
-
-SPECIAL = 128
-"""The mark of a special token in an instance."""
-
-_BITS = 4
 _NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of the bulk encoder keeps in its entries
 
 
-def is_imported(tokenizer: Tokenizer | LibraryTokenizer) -> bool:
-    """Whether another library runs it, so that it has neither koktok's normalizer nor its pattern."""
-    return not isinstance(tokenizer, Tokenizer)
-
-
-def surfaces(tokenizer: Tokenizer | LibraryTokenizer) -> list[str]:
-    """What every id writes into a text, as far as its bytes are whole characters; U+FFFD for the rest, '' for specials."""
-    vocab = tokenizer.vocab
-    special = set(vocab.special_ids.values())
-    if not isinstance(tokenizer, Tokenizer):
-        written = ("" if i in special or not token else token for i, token in enumerate(vocab.tokens))
-        return [
-            token.removeprefix("##") if token.startswith("##") else tokenizer.decode([i]) if token else ""
-            for i, token in enumerate(written)
-        ]
-    return [
-        "" if i in special else data.decode("utf-8", "replace") for i, data in enumerate(tokenizer.vocab.token_bytes)
-    ]
-
-
-def is_symbol(surface: str) -> bool:
-    """Punctuation and the like; white space and broken characters are not."""
-    return bool(surface.strip()) and "\ufffd" not in surface and not any(char.isalnum() for char in surface)
-
-
 class MarkedTexts:
-    """Texts to ids and marks, with a koktok vocabulary or an imported one.
+    """An encoder of texts to ids and marks, for a tokenizer that koktok trained or imported.
 
     Examples
     --------
@@ -78,35 +47,28 @@ class MarkedTexts:
     >>> from koktok.vocab import Vocab
     >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("가나 .", [" 가"]))
     >>> marked = MarkedTexts(tokenizer, WordCuts(Whitespace(), Policy.parse("morphemes")))
-    >>> for _, tokens, marks in marked(iter([["가나 가.", " 나"]])):
+    >>> for _, tokens, marks in marked(iter([["가나 가.", "나"]])):
     ...     print([tokenizer.vocab.tokens[i] for i in tokens.ids], marks.tolist())
-    ['가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
+    [' 가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
     """
 
     def __init__(self, tokenizer: Tokenizer | LibraryTokenizer, lexicon: WordCuts) -> None:
-        self.tokenizer, self.lexicon = tokenizer, lexicon
-        written = surfaces(tokenizer)
-        self._symbols = np.array([SYMBOL * is_symbol(surface) for surface in written], np.uint8)
-        self._blank = np.array([bool(surface) and not surface.strip() for surface in written])
-        self._closes = np.array([surface[-1:].isspace() for surface in written])
+        self.tokenizer, self.lexicon, self.facts = tokenizer, lexicon, TokenFacts.of(tokenizer)
 
     def __call__(
         self, batches: Iterator[list[str]], *, threads: int | None = None
     ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
-        """A part at a time, in order: the texts, their ids, and the marks of these."""
-        stream = self._spanned if is_imported(self.tokenizer) else self._bulk
+        """Yield texts with their ids and marks, a part at a time, in order."""
+        stream = self._bulk if isinstance(self.tokenizer, Tokenizer) else self._by_offsets
         for texts, tokens, marks in stream(batches, threads):
-            begins = tokens.offsets[:-1][np.diff(tokens.offsets) > 0]
-            marks[begins] |= EOJEOL | MORPHEME
-            _join_blanks(tokens.ids, tokens.offsets, self._blank, self._closes, marks)
-            marks |= self._symbols[tokens.ids]
+            self.facts.mark_eojeols(tokens.ids, tokens.offsets, marks)
             yield texts, tokens, marks
 
     def _bulk(
         self, batches: Iterator[list[str]], threads: int | None
     ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
         tokenizer = self.tokenizer
-        assert isinstance(tokenizer, Tokenizer)  # `__call__` has asked
+        assert isinstance(tokenizer, Tokenizer)  # `__call__` has checked it
         shift = max(_NARROW, (tokenizer.vocab.size - 1).bit_length())
         encoder = Encoder(
             tokenizer.vocab,
@@ -115,13 +77,13 @@ class MarkedTexts:
             lstrip=tokenizer.style.lstrip,
             prefix=tokenizer.prefix,
             table_bytes=TABLE_BYTES // workers_of(threads),  # memory does not grow with the cores
-            marking=lambda solver: _Marking(solver, tokenizer, self.lexicon, shift),
+            marking=lambda solver: _Marking(solver, tokenizer, self.facts, self.lexicon, shift),
         )
         for texts, tokens in encoder.stream(Blocks(batches), threads=threads, dtype="uint32"):
             marks = (tokens.ids >> shift).astype(np.uint8)
             yield texts, TokenArray(tokens.ids & np.uint32((1 << shift) - 1), tokens.offsets), marks
 
-    def _spanned(
+    def _by_offsets(
         self, batches: Iterator[list[str]], _threads: int | None
     ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
         for make in Texts.batches((text for batch in batches for text in batch), BATCH, DOCUMENTS):
@@ -129,7 +91,7 @@ class MarkedTexts:
             lines = [texts.text(i) for i in range(len(texts))]
             encodings = [self.tokenizer.encode(line) for line in lines]
             words = [[(found.start(), found[0]) for found in re.finditer(r"\S+", line)] for line in lines]
-            # The analyser reads NFC only; in a word that is anything else its cuts would stand elsewhere.
+            # The analyser reads NFC; in any other spelling of a word its cuts have other places.
             flat = [word if nfc(word) == word else "" for row in words for _, word in row]
             distinct = sorted(set(flat))
             cuts = self.lexicon.cuts(Texts.of(distinct))
@@ -150,7 +112,7 @@ class MarkedTexts:
                     held = line[start:end].lstrip()
                     first = end - len(held)
                     ids.append(i)
-                    # Bytes of one character share its span, and only the first of them begins anything.
+                    # The bytes of one character share its span, and only the first of them can begin a unit.
                     begun = borders.get(first, 0) if held or start == end else EOJEOL | MORPHEME
                     marks.append((begun if first != before else 0) | int(ending[min(first, len(line))]))
                     before = first if held else -1
@@ -160,18 +122,17 @@ class MarkedTexts:
 
 
 class _Marking:
-    """A solver of pretokens that writes marks above each id."""
+    """A solver of pretokens that writes the marks into the high bits of each id."""
 
-    def __init__(self, solver: Solver, tokenizer: Tokenizer, lexicon: WordCuts, shift: int) -> None:
+    def __init__(self, solver: Solver, tokenizer: Tokenizer, facts: TokenFacts, lexicon: WordCuts, shift: int) -> None:
         self.solver, self.lexicon, self.shift = solver, lexicon, shift
         vocab = tokenizer.vocab
-        self.dropped = vocab.kind == "wordpiece"  # whose pieces hold no spaces
-        # How many characters begin in a token, and whether its first byte begins one.
+        self.dropped = vocab.kind == "wordpiece"  # its pieces hold no spaces
+        self.spaced = facts.spaced
+        # The number of characters that begin in a token, and whether its first byte begins one.
         lead = [sum(byte & 0xC0 != 0x80 for byte in data) for data in vocab.token_bytes]
         self.chars = np.array(lead, np.int64)
         self.whole = np.array([data[:1] and data[0] & 0xC0 != 0x80 for data in vocab.token_bytes], np.bool_)
-        written = surfaces(tokenizer)
-        self.opens = np.array([surface[:1].isspace() for surface in written])
         self.spelled: Callable[[str], int] | None = None
         if tokenizer.recipe.jamo:
             normalizer = tokenizer.normalizer
@@ -183,7 +144,7 @@ class _Marking:
         ids, offsets = self.solver(data, begins, ends)
         if not len(ids):
             return ids, offsets
-        marks = np.where(self.opens[ids], EOJEOL | MORPHEME, 0).astype(np.int32)
+        marks = np.where(self.spaced[ids], EOJEOL | MORPHEME, 0).astype(np.int32)
         firsts = offsets[:-1][np.diff(offsets) > 0]
         spaced = _SPACES[data[begins]]
         marks[firsts] |= MORPHEME | np.where(spaced[np.diff(offsets) > 0], EOJEOL, 0).astype(np.int32)
@@ -191,7 +152,7 @@ class _Marking:
             return ids | (marks << self.shift), offsets
         words = Texts(data, begins, ends)
         pretokens: list[str] = []
-        if self.spelled is not None:  # the analyser reads syllables
+        if self.spelled is not None:  # pieces are jamo, and the analyser reads syllables
             pretokens = [hangul.join(pretoken) for pretoken in strings_of(data, begins, ends)]
             words = Texts.of(pretokens)
         starts, at, endings = self.lexicon.cuts(words)
@@ -206,8 +167,8 @@ class _Marking:
             places -= places[np.minimum(offsets[:-1], len(ids) - 1)][token_of]
             if self.dropped:
                 places += _blanks(words.data, words.begins, words.ends)[token_of]
-            places -= ~self.whole[ids]  # the rest of a character stands where that begins
-            # One line of numbers for all pretokens: the place of a cut is found by bisection.
+            places -= ~self.whole[ids]  # the rest of a character is at its beginning
+            # One row of rising numbers for all pretokens, so that bisection finds the place of a cut.
             far = int(max(places.max(), at.max())) + 1
             cuts = of * far + at
             tokens = token_of * far + places
@@ -220,7 +181,7 @@ class _Marking:
 
 @njit(nogil=True, cache=True)
 def _blanks(data, begins, ends):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """How many spaces each word begins with."""
+    """The number of spaces that each word begins with."""
     found = np.zeros(len(begins), np.int64)
     for i in range(len(begins)):
         while begins[i] + found[i] < ends[i] and data[begins[i] + found[i]] == 32:
@@ -229,16 +190,4 @@ def _blanks(data, begins, ends):  # type: ignore[no-untyped-def]  # pragma: no c
 
 
 _SPACES = np.array([chr(i).isspace() for i in range(1 << 16)])
-"""By unit of UTF-16; no white space lies beyond."""
-
-
-@njit(nogil=True, cache=True)
-def _join_blanks(ids, offsets, blank, closes, marks):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """White space of its own belongs to the eojeol behind it: only the first token of both begins one."""
-    for document in range(len(offsets) - 1):
-        for at in range(offsets[document] + 1, offsets[document + 1]):
-            before = ids[at - 1]
-            if blank[before]:
-                marks[at] &= 0xFC
-            elif closes[before]:
-                marks[at] |= 3
+"""By unit of UTF-16; there is no white space beyond."""

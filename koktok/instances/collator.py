@@ -1,12 +1,10 @@
-"""`KoktokCollator`: rows to padded tensors, masked while they are read, by the function that masks them on a disk.
+"""`KoktokCollator`: rows to padded tensors, masked while they are read by the function that masks them on a disk.
 
-Masking for transformers' Trainer. Rows of `koktok instances` bring their marks, and every unit can be masked.
-Rows of ids alone, as a tokenizer gives them, are masked by token or by eojeol: where an eojeol begins is told by the space
-that its first piece holds, or by the `##` that it lacks. (`DataCollatorForLanguageModeling(whole_word_mask=True)` looks
-for gaps between offsets, and for pieces that hold their space there are none unless offsets are trimmed: it takes a
-sentence for one word.)
+Rows of `koktok instances --dynamic` have marks, and every unit can be masked. Rows of ids alone are masked by token or by
+eojeol (`koktok.instances.token_facts`). (`DataCollatorForLanguageModeling(whole_word_mask=True)` looks for gaps between
+offsets; pieces that hold their space have none unless offsets are trimmed, so it takes a sentence for one word.)
 
-The chance of a row is that of (seed, epoch, its ids), so that workers, batches and their order change nothing; an epoch is
+Random numbers are a function of (seed, epoch, the ids of the row), so workers, batches and their order change nothing. Epochs are
 counted by a data set that `Trainer` calls (`Instances.set_epoch`), or by `KoktokCollator.callback`.
 """
 
@@ -20,9 +18,9 @@ import numpy as np
 
 from koktok.errors import InputError, UsageError
 from koktok.foreign.open import load
-from koktok.instances.borders import EOJEOL, MORPHEME, SPECIAL, SYMBOL, is_symbol, surfaces
 from koktok.instances.masking import IGNORED, Masking
-from koktok.instances.packing import Packed, facts_of
+from koktok.instances.packing import Packed
+from koktok.instances.token_facts import TokenFacts
 from koktok.instances.write import manifest_of
 from koktok.tokenizer import Tokenizer
 
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class KoktokCollator:
-    """Rows to a batch of tensors.
+    """A collator of rows to a batch of tensors.
 
     Examples
     --------
@@ -54,41 +52,38 @@ class KoktokCollator:
         pad_to_multiple_of: int = 1,
         length: int | None = None,
     ) -> None:
-        facts, self._tables = _facts(source)
-        plan = facts.get("plan", {})
+        self._facts, manifest = _facts_of(source)
+        plan = manifest.get("plan", {})
         if masking is None and plan:
             from koktok.instances.plan import Plan
 
             masking = Plan.of(plan).masking
         self.masking = masking or Masking()
-        self.masking.check_cuts(facts.get("cuts", ""))
+        self.masking.check_cuts(manifest.get("cuts", ""))
         self.seed = plan.get("seed", 0) if seed is None else seed
         self.epoch = epoch
         self.multiple, self.length = pad_to_multiple_of, length
-        roles = facts["roles"]
+        roles = self._facts.roles
         if missing := [role for role in ("mask_token", "pad_token") if role not in roles]:
             raise UsageError(
-                f"masking wants a {missing[0]}, and the tokenizer has none",
+                f"masking requires the {missing[0]}, and the tokenizer has none",
                 hint="koktok export TOKENIZER --to hf --style bert -o FOLDER, and FOLDER in its place",
             )
         self.mask_id, self.pad_id = roles["mask_token"], roles["pad_token"]
-        ordinary = np.ones(facts["vocab_size"], np.bool_)
-        for first, last in facts["excluded"]:
-            ordinary[first:last] = False
-        self._ordinary = np.flatnonzero(ordinary)
-        self._special = np.zeros(facts["vocab_size"], np.bool_)
-        self._special[facts["specials"]] = True
+        self._ordinary = np.flatnonzero(self._facts.ordinary)
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Tensors: `input_ids`, `attention_mask`, `labels`, `token_type_ids` where rows have them, and single values."""
+        """Return tensors: `input_ids`, `attention_mask`, `labels`, `token_type_ids` where rows have them, and single values."""
         import torch
 
         if not rows or "input_ids" not in rows[0]:
-            raise InputError("rows with `input_ids` were wanted", hint="KoktokCollator(FOLDER)([{'input_ids': [...]}])")
+            raise InputError("expected rows with `input_ids`", hint="KoktokCollator(FOLDER)([{'input_ids': [...]}])")
         sizes = np.array([len(row["input_ids"]) for row in rows], np.int64)
         width = self.length or -(-int(sizes.max(initial=1)) // self.multiple) * self.multiple
         if sizes.max(initial=0) > width:
-            raise InputError(f"a row of {sizes.max()} tokens came, longer than {width}", hint=f"length={sizes.max()}")
+            raise InputError(
+                f"expected rows of at most {width} tokens, got one of {sizes.max()}", hint=f"length={sizes.max()}"
+            )
         flat = np.concatenate([np.asarray(row["input_ids"], np.int32) for row in rows])
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         lists: dict[str, NDArray[Any]]
@@ -97,7 +92,7 @@ class KoktokCollator:
         else:
             read, labels = self.masking.apply(
                 flat,
-                self._marks(rows, flat),
+                self._marks(rows, flat, offsets),
                 offsets,
                 mask_id=self.mask_id,
                 ordinary=self._ordinary,
@@ -134,73 +129,32 @@ class KoktokCollator:
 
         return Epochs()
 
-    def _marks(self, rows: Sequence[Mapping[str, Any]], ids: NDArray[np.int32]) -> NDArray[np.uint8]:
+    def _marks(
+        self, rows: Sequence[Mapping[str, Any]], ids: NDArray[np.int32], offsets: NDArray[np.int64]
+    ) -> NDArray[np.uint8]:
         if "marks" in rows[0]:
             return np.concatenate([np.asarray(row["marks"], np.uint8) for row in rows])
         if self.masking.unit not in ("token", "eojeol"):
             raise UsageError(
-                f"rows without `marks` do not say where a {self.masking.unit} ends",
+                f"--mask {self.masking.unit} requires rows with `marks`",
                 hint="koktok instances TOKENIZER TEXT --kind mlm --dynamic --out FOLDER; or Masking('eojeol')",
             )
-        if self._tables is None:
-            raise UsageError("rows without `marks` want the tokenizer", hint="KoktokCollator(TOKENIZER)")
-        opens, symbols, blank = self._tables
-        marks = np.where(opens[ids], EOJEOL | MORPHEME, 0).astype(np.uint8)
-        behind = np.concatenate([[False], blank[ids][:-1]])
-        marks[behind] &= 0xFC
-        marks |= symbols[ids]
-        marks[self._special[ids]] = SPECIAL
-        return marks
+        if not self._facts.written:
+            raise UsageError("rows without `marks` require the tokenizer", hint="KoktokCollator(TOKENIZER)")
+        return self._facts.marks(ids, offsets)
 
 
-def _facts(source: Any) -> tuple[dict[str, Any], Any]:
-    """What is to be known of a tokenizer, and what its ids write."""
+def _facts_of(source: Any) -> tuple[TokenFacts, dict[str, Any]]:
+    """Return the facts of the ids, and the manifest of a folder of instances."""
     if isinstance(source, str | Path):
         if (Path(source) / "manifest.json").is_file():
-            return manifest_of(source), None
+            manifest = manifest_of(source)
+            return TokenFacts.of_manifest(manifest), manifest
         source = load(source)
     if isinstance(source, Packed):
-        return source.manifest, None
+        return TokenFacts.of_manifest(source.manifest), source.manifest
     if isinstance(source, Tokenizer):
-        written = surfaces(source)
-        marked = source.vocab.kind == "wordpiece" or any(token.startswith("##") for token in source.vocab.tokens)
-        tokens: Sequence[str] = source.vocab.tokens
-        return facts_of(source), _tables(written, tokens if marked else None)
-    if not hasattr(source, "convert_ids_to_tokens"):
-        raise UsageError(
-            f"a {type(source).__name__} came where a folder or a tokenizer was wanted", hint="KoktokCollator(FOLDER)"
-        )
-    tokens = source.convert_ids_to_tokens(list(range(len(source))))
-    # Behind a letter: a decoder may take the first space of a text away.
-    letter = source("a", add_special_tokens=False)["input_ids"]
-    head = source.decode(letter, clean_up_tokenization_spaces=False)
-
-    def written_by(i: int) -> str:
-        return str(source.decode([*letter, i], clean_up_tokenization_spaces=False)).removeprefix(head)
-
-    special = {*source.all_special_ids, *(i for i, token in source.added_tokens_decoder.items() if token.special)}
-    marked = any(token.startswith("##") for token in tokens)
-    written = [
-        "" if i in special else token.removeprefix("##") if marked else written_by(i) for i, token in enumerate(tokens)
-    ]
-    roles = {role: getattr(source, f"{role}_id") for role in ("mask_token", "pad_token")}
-    spare = [i for i, token in enumerate(tokens) if token.startswith(("[unused", "<unused", "<0x")) or i in special]
-    facts = {
-        "roles": {role: i for role, i in roles.items() if i is not None},
-        "vocab_size": len(tokens),
-        "specials": sorted(special),
-        "excluded": [[i, i + 1] for i in spare],
-    }
-    return facts, _tables(written, tokens if marked else None)
-
-
-def _tables(written: Sequence[str], marked: Sequence[str] | None) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """By id: whether a token begins an eojeol, the mark of punctuation, and whether it is white space."""
-    if marked is None:
-        opens = np.array([text[:1].isspace() for text in written])
-    else:
-        opens = np.array(
-            [bool(text) and not token.startswith("##") for text, token in zip(written, marked, strict=True)]
-        )
-    symbols = np.array([SYMBOL * is_symbol(text) for text in written], np.uint8)
-    return opens, symbols, np.array([bool(text) and not text.strip() for text in written])
+        return TokenFacts.of(source), {}
+    if hasattr(source, "convert_ids_to_tokens"):
+        return TokenFacts.of_transformers(source), {}
+    raise UsageError(f"expected a folder or a tokenizer, got {type(source).__name__}", hint="KoktokCollator(FOLDER)")

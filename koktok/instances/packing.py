@@ -1,9 +1,8 @@
-"""The packed layer: ids of all documents, once, with the borders of sentences, eojeols and morphemes beside them.
+"""The packed layer: the ids of all documents with the borders of sentences, eojeols and morphemes.
 
-What every kind of instance is made from. A shard is an Arrow IPC file that is mapped, not read, a row a
-document: `ids`, `marks` (see `koktok.instances.borders`), `sentences` (where each ends, in tokens) and `source`. No special
-token stands in it, so that one packed folder serves every kind, length, rate and seed; and the manifest says all that is
-needed to make instances without the tokenizer.
+Every kind of instance is made from it. A shard is a memory-mapped Arrow IPC file with a row for each document: `ids`, `marks`
+(see `koktok.instances.borders`), `sentences` (the end of each, in tokens) and `source`. It holds no special tokens, so one
+packed folder serves every kind, length, rate and seed. With its manifest instances are made without the tokenizer.
 
 The sentences of a document are joined by a space: their ids are those of the running text.
 """
@@ -27,8 +26,9 @@ from koktok.bulk.arrays import id_type
 from koktok.bulk.shards import behind
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable
-from koktok.instances.borders import MarkedTexts, is_imported
-from koktok.instances.reading import By, Sentences, running
+from koktok.instances.borders import MarkedTexts
+from koktok.instances.reading import By, Sentences, read
+from koktok.instances.token_facts import TokenFacts
 from koktok.instances.word_cuts import WordCuts
 from koktok.progress import Tell
 from koktok.text.records import ReadReport
@@ -47,14 +47,14 @@ LAYOUT = 1
 """Version of the folder."""
 
 LONG_DOCUMENT = 1_000_000
-"""Bytes; a longer document is likelier a file whose documents were not told apart."""
+"""Bytes; a longer document is probably a file whose documents were not separated."""
 
 SHARD_TOKENS = 1 << 24
-"""With its marks a shard takes some 50 MB, which is also what a run holds in memory."""
+"""A shard with its marks takes some 50 MB, on the disk and in memory."""
 
 
 def arrow() -> Any:
-    """The library of the shards."""
+    """Return pyarrow."""
     try:
         import pyarrow
         import pyarrow.ipc
@@ -65,7 +65,7 @@ def arrow() -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedShard:
-    """Documents, mapped."""
+    """The documents of a shard, memory-mapped."""
 
     ids: NDArray[Any]
     marks: NDArray[np.uint8]
@@ -84,7 +84,7 @@ class Packed:
 
     @classmethod
     def open(cls, folder: str | Path) -> Packed:
-        """The folder at a path."""
+        """Open a packed folder."""
         path = Path(folder)
         hint = "koktok instances TOKENIZER TEXT --kind packed --out FOLDER"
         return cls(path, read_manifest(path, "packed", LAYOUT, wrong="is no packed folder", hint=hint))
@@ -93,7 +93,7 @@ class Packed:
         return len(self.manifest["shards"])
 
     def shard(self, i: int) -> PackedShard:
-        """Documents of shard `i`, mapped."""
+        """Map the documents of shard `i`."""
         pa = arrow()
         path = self.folder / f"{self.manifest['shards'][i]['name']}.arrow"
         try:
@@ -109,17 +109,14 @@ class Packed:
         return PackedShard(ids, marks, documents, ends.astype(np.int64), sentences, batch.column("source").to_numpy())
 
     def digest(self) -> str:
-        """First 16 hex digits of the SHA-256 over the digests of all shards."""
+        """Return the first 16 hex digits of the SHA-256 over the digests of all shards."""
         files = [file["sha256"] for shard in self.manifest["shards"] for file in shard["files"].values()]
         return sha256("\0".join(files).encode()).hexdigest()[:16]
 
     @cached_property
     def ordinary(self) -> NDArray[np.int64]:
-        """Ids that a masked token may be replaced by: pieces, not special tokens, bytes, holes or what is unknown."""
-        found = np.ones(self.manifest["vocab_size"], np.bool_)
-        for first, last in self.manifest["excluded"]:
-            found[first:last] = False
-        return np.flatnonzero(found)
+        """The ids that may replace a masked token."""
+        return np.flatnonzero(TokenFacts.of_manifest(self.manifest).ordinary)
 
 
 def write_packed(
@@ -136,19 +133,20 @@ def write_packed(
     tell: Tell | None = None,
     force: bool = False,
 ) -> Packed:
-    """Encode the documents of sources into a folder; goes on where a run that was stopped has left off.
+    """Encode the documents of sources into a folder; a stopped run resumes.
 
     Parameters
     ----------
     tokenizer : Tokenizer
         Trained or imported.
     sources : Source or sequence of Source
+        The text.
     out : str or Path
-        A folder that is not there yet, or empty.
+        A new or empty folder.
     lexicon : WordCuts, optional
-        Where morphemes begin; the default asks Kiwi, and keeps what it said in the cache.
+        The borders of morphemes; the default is Kiwi with its cache.
     documents : {"auto", "lines", "blank", "field", "file"}
-        What a document is, `auto` for a field of JSON and tables, and in text what empty lines part, else a line.
+        What a document is, `auto` for a field of JSON and tables, and in text what empty lines separate, else a line.
     sentences : {"newline", "kiwi"}
         What a sentence is.
     shard_tokens : int
@@ -161,27 +159,19 @@ def write_packed(
     tell : callable, optional
         Called with ("pack", bytes read, all bytes or None).
     force : bool
-        Whether another folder of this kind that koktok wrote there may be replaced.
-
-    Raises
-    ------
-    UsageError
-        When something else is at that place, or another run has left its shards there.
-    InputError
-        When the text cannot be read, has no document, or is not what the finished shards were made from; when the disk is
-        full.
-    MissingExtraError
-        Without pyarrow.
+        Whether another packed folder may be replaced.
     """
     arrow()
     if shard_tokens < 1:
-        raise UsageError(f"shard_tokens = {shard_tokens}; wanted at least 1", hint=f"--shard-tokens {SHARD_TOKENS}")
+        raise UsageError(
+            f"expected at least 1 token a shard, got {shard_tokens}", hint=f"--shard-tokens {SHARD_TOKENS}"
+        )
     sources = [sources] if isinstance(sources, Source) else list(sources)
     cuts = lexicon or WordCuts.of_kiwi()
     dtype = id_type(tokenizer.vocab.size)
     run = {
         "packed": LAYOUT,
-        **facts_of(tokenizer),
+        **_tokenizer_values(tokenizer),
         "dtype": dtype.name,
         "cuts": cuts.signature(),
         "documents": documents,
@@ -197,10 +187,10 @@ def write_packed(
             tell("pack", done, total)
 
     def make(notes: Checkpoint) -> dict[str, Any]:
-        # A tokenizer of the style bert puts a space before every text by itself.
+        # A tokenizer with a prefix space puts it before every text.
         between = "" if isinstance(tokenizer, Tokenizer) and tokenizer.prefix else " "
         longest = [0]
-        found = running(
+        found = read(
             sources, by=documents, sentences=sentences, between=between, report=report, on_progress=on_progress
         )
         owners = array("H")
@@ -223,40 +213,27 @@ def write_packed(
 
 
 def _bytes(source: Source) -> int | None:
-    """The size of its files: a folder of the same sizes is taken for one of the same text."""
+    """Return the size of its files; a folder of the same sizes is taken for one of the same text."""
     return sum(path.stat().st_size for path in source.paths) if all(path.is_file() for path in source.paths) else None
 
 
-def facts_of(tokenizer: Tokenizer | LibraryTokenizer) -> dict[str, Any]:
-    """What instances need to know of a tokenizer."""
-    vocab = tokenizer.vocab
-    specials = vocab.special_ids
-    roles = {role: specials[token] for role, token in tokenizer.roles.items() if token in specials}
-    single, pair = (_frame(tokenizer, roles, pair=two) for two in (False, True))
-    spare = {i for i, token in enumerate(vocab.tokens) if not token or token.startswith(("[unused", "<unused", "<0x"))}
-    excluded = sorted(
-        {
-            *specials.values(),
-            *(range(tokenizer.vocab.n_bytes) if isinstance(tokenizer, Tokenizer) else spare),
-            *roles.values(),
-        }
-    )
+def _tokenizer_values(tokenizer: Tokenizer | LibraryTokenizer) -> dict[str, Any]:
+    """Return what instances need to know of a tokenizer, for the manifest."""
+    values = TokenFacts.of(tokenizer).values()
+    specials = tokenizer.vocab.special_ids
     return {
         "tokenizer": tokenizer.digest(),
-        "kind": vocab.kind,
-        "vocab_size": vocab.size,
-        "roles": roles,
-        "single": single,
-        "pair": pair,
+        "kind": tokenizer.vocab.kind,
+        **values,
+        "single": _frame(tokenizer, values["roles"], pair=False),
+        "pair": _frame(tokenizer, values["roles"], pair=True),
         "sentinels": [specials[f"<extra_id_{i}>"] for i in range(100) if f"<extra_id_{i}>" in specials],
-        "specials": sorted(specials.values()),
-        "excluded": _ranges(excluded),
     }
 
 
 def _frame(tokenizer: Tokenizer | LibraryTokenizer, roles: dict[str, int], *, pair: bool) -> list[list[Any]]:
-    """The template as [id or "A" or "B", type id]."""
-    if not is_imported(tokenizer):
+    """Return the template as pairs of an id, "A" or "B", and a type id."""
+    if isinstance(tokenizer, Tokenizer):
         specials = tokenizer.vocab.special_ids
         return [[specials.get(token, token), kind] for token, kind in tokenizer.style.around(pair=pair)]
     cls, sep = roles.get("cls_token", roles.get("bos_token")), roles.get("sep_token", roles.get("eos_token"))
@@ -266,25 +243,8 @@ def _frame(tokenizer: Tokenizer | LibraryTokenizer, roles: dict[str, int], *, pa
     return [[cls, 0], ["A", 0], *([*between, ["B", kind], [sep, kind]] if pair else [[sep, 0]])]
 
 
-def _ranges(ids: Sequence[int]) -> list[list[int]]:
-    """Rising numbers as half-open ranges.
-
-    Examples
-    --------
-    >>> _ranges([0, 1, 2, 7])
-    [[0, 3], [7, 8]]
-    """
-    found: list[list[int]] = []
-    for i in ids:
-        if found and found[-1][1] == i:
-            found[-1][1] = i + 1
-        else:
-            found.append([i, i + 1])
-    return found
-
-
 def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: list[int]) -> Iterator[list[str]]:
-    """The texts alone; notes the source of each document that begins, and the bytes of the longest one."""
+    """Yield the texts alone, and record the source of each document and the bytes of the longest one."""
     begun = False  # in the batch before
     size = 0
     for source, texts in found:
@@ -300,10 +260,10 @@ def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: 
 def _write_shards(
     marked: Iterator[Any], notes: Checkpoint, dtype: Any, shard_tokens: int, owners: array[int], done: int
 ) -> None:
-    """What is left of the text, as shards that follow those in the notes.
+    """Write the rest of the text as shards that follow the finished ones.
 
-    A shard ends with the document that brings it to its size; or, so that no document has to lie in memory as a whole, in the
-    midst of one, before the sentence that begins when it has twice its size.
+    A shard ends with the document that brings it to its size, or, so that memory does not depend on the longest document, before the
+    sentence that begins at twice its size.
     """
     ids: list[NDArray[Any]] = []
     marks: list[NDArray[np.uint8]] = []
@@ -321,7 +281,7 @@ def _write_shards(
         tokens = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         documents = np.concatenate([np.zeros(1, np.int64), tokens[1:][over]])
         within: NDArray[np.int64] = np.cumsum(over) - over
-        kept = ~over & (sizes > 0)  # nothing may be left of a sentence, where a fold removes all that it holds
+        kept = ~over & (sizes > 0)  # a fold may remove all that a sentence holds
         ends = tokens[1:][kept] - documents[within[kept]]
         sentences = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(within[kept], minlength=n))])
         name = f"shard-{len(notes.parts):05d}"

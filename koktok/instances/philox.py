@@ -1,10 +1,9 @@
-"""Random numbers that are a function of what they are for: Philox, keyed by (seed, epoch), counted by (use, document).
+"""Random numbers as a function of (seed, epoch, document, use): the counter-based generator Philox.
 
-Chance without a history. Philox 4x64 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3")
-makes its numbers from a key and a counter and from nothing else, so that neither the order of documents nor the worker,
-the shard or the machine changes one (law 14). The raw numbers are those of `numpy.random.Philox`, whose stream numpy
-promises to keep; what is made of them here (whole numbers below a bound, permutations) is ours, because numpy keeps the
-right to change its own ways.
+Philox 4x64 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") computes its numbers from a key and a counter
+alone, so they do not depend on the order of documents, the worker, the shard or the machine (law 14). The raw numbers are
+those of `numpy.random.Philox`, whose stream numpy promises to keep. Bounded numbers and permutations are computed here,
+because numpy may change its own methods.
 """
 
 from __future__ import annotations
@@ -21,21 +20,20 @@ if TYPE_CHECKING:
 
 
 STATE = 11
-"""Words of a stream: key (2), counter (4), block (4), how much of the block is used (1)."""
+"""Words of a stream: key (2), counter (4), block (4), used words of the block (1)."""
 
 _M0, _M1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
 _W0, _W1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _ONE, _ZERO, _FOUR = np.uint64(1), np.uint64(0), np.uint64(4)
 _FACTOR = np.uint64(0x9FB21C651E98DF25)
+_UNIT, _TO_53_BITS = np.float64(1 / (1 << 53)), np.uint64(11)
 _ROUNDS = 10
-_HALVES = (
-    4  # rounds of the permutation; four of a random function make one that cannot be told from chance (Luby, Rackoff)
-)
+_HALVES = 4  # rounds of the permutation: with four it is as good as a random one (Luby and Rackoff 1988)
 
 
 def stream(seed: int, epoch: int, document: int = 0, use: int = 0) -> NDArray[np.uint64]:
-    """The state of the stream of one document for one use.
+    """Return the state of the stream of one document for one use.
 
     Examples
     --------
@@ -46,7 +44,7 @@ def stream(seed: int, epoch: int, document: int = 0, use: int = 0) -> NDArray[np
     """
     for name, value in (("seed", seed), ("epoch", epoch)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 1 << 64:
-            raise UsageError(f"{name} = {value!r}; wanted a whole number from 0, below 2**64", hint=f"{name}=0")
+            raise UsageError(f"{name}: expected a whole number from 0 to 2**64 - 1, got {value!r}", hint=f"{name}=0")
     state = np.zeros(STATE, np.uint64)
     set_stream(state, np.uint64(seed), np.uint64(epoch), np.uint64(document), np.uint64(use))
     return state
@@ -73,7 +71,7 @@ def _high(a, b):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
 def next_64(state):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """The next number of a stream, 64 bits."""
     if state[10] == _FOUR:
-        state[2] += _ONE  # a stream is never so long that this would be carried on
+        state[2] += _ONE  # no stream is long enough for a carry
         c0, c1, c2, c3 = state[2], state[3], state[4], state[5]
         k0, k1 = state[0], state[1]
         for _ in range(_ROUNDS):
@@ -88,14 +86,20 @@ def next_64(state):  # type: ignore[no-untyped-def]  # pragma: no cover - compil
 
 
 @njit(nogil=True, cache=True)
+def chance(state):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """A number from 0, below 1."""
+    return np.float64(next_64(state) >> _TO_53_BITS) * _UNIT
+
+
+@njit(nogil=True, cache=True)
 def below(state, n):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """A whole number from 0, below `n`; none is likelier than another by more than n / 2**64."""
+    """A whole number from 0, below `n`, uniform up to n / 2**64."""
     return np.int64(_high(next_64(state), np.uint64(n)))
 
 
 @njit(nogil=True, cache=True)
 def digest_of(ids):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """64 bits that tell a run of ids: what a document, or an instance, is known by."""
+    """64 bits of hash of a run of ids, which identify a document or an instance."""
     found = np.uint64(len(ids)) * _W0
     for i in ids:
         found = (found ^ np.uint64(i)) * _FACTOR
@@ -113,9 +117,9 @@ def _round(half, bits, turn, seed, epoch):  # type: ignore[no-untyped-def]  # pr
 
 @njit(nogil=True, cache=True)
 def moved(i, n, seed, epoch):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Where the shuffle of (seed, epoch) takes its `i`-th of `n` things from: a permutation that nobody has to store.
+    """The place of the `i`-th of `n` items before the shuffle of (seed, epoch), without a stored permutation.
 
-    A Feistel network over the least even number of bits that holds `n`; what falls outside walks on until it is inside.
+    A Feistel network over the least even number of bits that holds `n`; a result of `n` or more goes through it again.
     """
     bits = 1
     while (1 << (2 * bits)) < n:

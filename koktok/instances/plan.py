@@ -1,8 +1,8 @@
-"""A plan, and the instances that it makes of a packed folder: an epoch at a time, any instance alone.
+"""A plan, and the instances that it makes of a packed folder.
 
-Instance i of an epoch is a function of the packed text, the plan and the epoch: the layout says
-where its tokens stand, the shuffle of (seed, epoch) which instance is the i-th, and masking draws from the chance of
-(seed, epoch, its ids). What is written to a disk and what is made while reading are the same call.
+Instance i of an epoch is a function of the packed text, the plan and the epoch: the shuffle of (seed, epoch) picks the
+instance, the layout has the places of its tokens, and masking draws random numbers from (seed, epoch, its ids). The same
+call makes instances for a disk and while reading.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WANTED: dict[Kind, list[str]] = {
     "lm": ["eos_token"],
     "t5": ["eos_token"],
 }
-"""The special tokens that a kind cannot do without."""
+"""The special tokens that each kind requires."""
 
 
 @dataclass(frozen=True)
@@ -52,24 +52,19 @@ class Plan:
     kind : {"mlm", "bert", "lm", "t5"}
         What is made.
     length : int
-        Most tokens of an instance, special ones counted.
+        Most tokens of an instance, special tokens included.
     seed : int
-        Of everything that is left to chance.
+        Seed of all random numbers.
     masking : Masking
         For `mlm`, `bert` and `t5`.
     across : bool
-        mlm: go on into the next document, with a separator between.
+        mlm: continue with the next document, behind a separator.
     pairs : {"next", "order"}
-        bert: the second text is another document's in half of the cases, or both are exchanged.
-    short : float
-        bert: share of the pairs that are aimed shorter.
+        bert: in half of the cases the second text is another document's, or the two are exchanged.
+    short_seq_prob : float
+        bert: share of the pairs that are shorter.
     pack : {"chunks", "best-fit"}
         lm: the stream of documents cut at every length, or documents where they leave the least room.
-
-    Raises
-    ------
-    UsageError
-        For values that nothing can be made of.
     """
 
     kind: Kind = "mlm"
@@ -78,7 +73,7 @@ class Plan:
     masking: Masking = field(default_factory=Masking)
     across: bool = False
     pairs: Pairs = "next"
-    short: float = 0.1
+    short_seq_prob: float = 0.1
     pack: Pack = "chunks"
 
     def __post_init__(self) -> None:
@@ -86,13 +81,15 @@ class Plan:
             raise UsageError(f"the kind `{self.kind}` is not known", hint=f"--kind {' | '.join(get_args(Kind))}")
         for value, known, option in ((self.pairs, Pairs, "pairs"), (self.pack, Pack, "pack")):
             if value not in get_args(known):
-                raise UsageError(f"`{value}` is no way of {option}", hint=f"--{option} {' | '.join(get_args(known))}")
-        if not 0 <= self.short <= 1:
-            raise UsageError(f"short = {self.short}; wanted a share from 0 to 1", hint="--short 0.1")
+                raise UsageError(
+                    f"`{value}` is not known for {option}", hint=f"--{option} {' | '.join(get_args(known))}"
+                )
+        if not 0 <= self.short_seq_prob <= 1:
+            raise UsageError(f"expected a share of 0 to 1, got {self.short_seq_prob}", hint="--short-seq-prob 0.1")
         if not 8 <= self.length <= 1 << 20:
-            raise UsageError(f"length = {self.length}; wanted 8 to {1 << 20}", hint="--length 512")
+            raise UsageError(f"expected a length of 8 to {1 << 20:,}, got {self.length}", hint="--length 512")
         if not 0 <= self.seed < 1 << 64:
-            raise UsageError(f"seed = {self.seed}; wanted a number from 0, below 2**64", hint="--seed 0")
+            raise UsageError(f"expected a seed of 0 to 2**64 - 1, got {self.seed}", hint="--seed 0")
 
     @property
     def wants_morphemes(self) -> bool:
@@ -100,12 +97,12 @@ class Plan:
         return self.kind != "lm" and self.masking.of_morphemes
 
     def values(self) -> dict[str, Any]:
-        """The plan in plain values."""
+        """Return the plan as plain values."""
         return asdict(self)
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Plan:
-        """The plan of such values."""
+        """Return the plan of plain values."""
         masking = dict(values["masking"])
         if isinstance(masking["rate"], list):
             masking["rate"] = tuple(masking["rate"])
@@ -114,7 +111,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InstanceBatch:
-    """Instances, one after the other."""
+    """Some instances: flat lists with their offsets, and single values."""
 
     offsets: NDArray[np.int64]
     lists: dict[str, NDArray[Any]]
@@ -133,7 +130,7 @@ class InstanceBatch:
 
 
 class Instances(Sequence[dict[str, Any]]):
-    """The instances of an epoch: a sequence, and as such a data set for torch."""
+    """The instances of an epoch, a sequence that torch takes as a data set."""
 
     def __init__(self, packed: Packed, plan: Plan, epoch: int = 0, *, masked: bool = True) -> None:
         self.packed, self.plan, self.masked = packed, plan, masked
@@ -141,16 +138,19 @@ class Instances(Sequence[dict[str, Any]]):
         wanted = WANTED[plan.kind]
         if missing := [role for role in wanted if role not in self.roles]:
             raise UsageError(
-                f"instances of kind {plan.kind} want {'an' if missing[0] == 'eos_token' else 'a'} {missing[0]}, and the tokenizer has none",
+                f"--kind {plan.kind} requires the {missing[0]}, and the tokenizer has none",
                 hint=STYLE.format({"lm": "gpt", "t5": "t5"}.get(plan.kind, "bert")),
             )
         if plan.kind != "lm":
             plan.masking.check_cuts(packed.manifest["cuts"])
         if plan.kind == "t5" and not packed.manifest["sentinels"]:
-            raise UsageError("span corruption wants sentinels (<extra_id_0> ...)", hint=STYLE.format("t5"))
+            raise UsageError(
+                "--kind t5 requires sentinels (<extra_id_0> ...), and the tokenizer has none", hint=STYLE.format("t5")
+            )
         if plan.kind == "t5" and not masked:
             raise UsageError(
-                "spans are written with their sentinels", hint="leave out --dynamic, and write more --epochs"
+                "--kind t5 has no --dynamic: spans are written with their sentinels",
+                hint="--epochs 10 without --dynamic",
             )
         self.frame = Frame.of(packed.manifest["pair" if plan.kind == "bert" else "single"])
         if plan.kind == "lm":
@@ -164,29 +164,29 @@ class Instances(Sequence[dict[str, Any]]):
         self.set_epoch(epoch)
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to another epoch, from 0; transformers' Trainer and accelerate call it by themselves."""
+        """Go to another epoch, counted from 0; transformers' Trainer and accelerate call it."""
         self.epoch = epoch
         self._layouts = [self._layout(self._shard(i)) for i in range(len(self.packed))]
         self._ends = np.cumsum([len(layout) for layout in self._layouts])
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_shards": {}}  # another process maps them for itself
+        return self.__dict__ | {"_shards": {}}  # another process maps them again
 
     def __len__(self) -> int:
         return int(self._ends[-1])
 
     def __getitem__(self, i: int) -> dict[str, Any]:  # type: ignore[override]
-        """Instance `i`: lists by name, and single values."""
+        """Return instance `i`: lists and single values by name."""
         if not -len(self) <= i < len(self):
             raise IndexError(f"instance {i} of {len(self)}")
         return next(iter(self.batch([i % len(self)])))
 
     def __getitems__(self, which: list[int]) -> list[dict[str, Any]]:
-        """Many at once, as torch's loader asks."""
+        """Return several instances; torch's loader calls it."""
         return list(self.batch(which))
 
     def batch(self, which: Sequence[int]) -> InstanceBatch:
-        """Instances by number, in the order asked for."""
+        """Return instances by their numbers, in that order."""
         n = len(self)
         seed, epoch = np.uint64(self.plan.seed), np.uint64(self.epoch)
         rows = np.fromiter((moved(i, n, seed, epoch) for i in which), np.int64, len(which))
@@ -224,13 +224,17 @@ class Instances(Sequence[dict[str, Any]]):
         if plan.kind == "bert":
             room = plan.length - self.frame.size(2)
             return pairs_layout(
-                shard, room, seed=plan.seed, epoch=self.epoch, order=plan.pairs == "order", short=plan.short
+                shard,
+                room,
+                seed=plan.seed,
+                epoch=self.epoch,
+                order=plan.pairs == "order",
+                short_seq_prob=plan.short_seq_prob,
             )
         room = plan.length - self.frame.size(1)
         return sentences_layout(shard, room, across=self.plan.across, between=len(self.frame.between))
 
     def _values(self, layout: Layout, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """What is one a instance."""
         return {} if layout.labels is None else {"next_sentence_label": layout.labels[which].astype(np.int64)}
 
     def _corrupted(self, found: Gathered) -> tuple[NDArray[Any], ...]:
@@ -257,7 +261,7 @@ class Instances(Sequence[dict[str, Any]]):
 
 
 def _lm_lists(found: Gathered) -> dict[str, NDArray[Any]]:
-    """Ids; labels, none for the first token of a document, which nothing before it foretells; places in the document."""
+    """Return ids, labels (none for the first token of a document), and the places of tokens in their documents."""
     segment = np.repeat(np.arange(len(found.offsets) - 1), np.diff(found.offsets)) << 32 | found.segments
     fresh = np.concatenate([[True], segment[1:] != segment[:-1]])
     at = np.arange(len(segment))
@@ -271,7 +275,7 @@ def _lm_lists(found: Gathered) -> dict[str, NDArray[Any]]:
 
 
 def _in_order(parts: list[Gathered], order: NDArray[np.int64]) -> Gathered:
-    """Instances that were gathered shard by shard, in the order that was asked for."""
+    """Return instances that were gathered shard by shard in the order of the request."""
     if len(parts) == 1:
         return parts[0]
     sizes = np.concatenate([np.diff(part.offsets) for part in parts])

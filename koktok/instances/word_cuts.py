@@ -1,4 +1,4 @@
-"""Where the morphemes of words begin, as the analyser says; it is asked about each distinct word once."""
+"""The cuts between the morphemes of words; the analyser reads each distinct word once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _ENDINGS = (Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA)
 
 MOST = 1 << 21
-"""Words that are remembered, in some 400 MB; the cache of analyses has all of them."""
+"""Words in memory, some 400 MB; the cache of analyses has all of them."""
 
 
 class WordCuts:
-    """Cuts of words, as the trainer sees them: a function of the word, the analyser and the policy, and of no text.
+    """The cuts of words, a function of the word, the analyser and the policy, kept in a dict.
 
     Examples
     --------
@@ -38,28 +38,28 @@ class WordCuts:
 
     def __init__(self, segmenter: Segmenter, policy: Policy) -> None:
         self.segmenter, self.policy = segmenter, policy
-        self._lock = threading.Lock()  # analysers and their cache are for one thread
+        self._lock = threading.Lock()  # analysers and their cache serve one thread
         self._known: dict[str, tuple[tuple[int, bool], ...]] = {}
 
     @classmethod
     def of_kiwi(cls) -> WordCuts:
-        """Cuts between all morphemes, as Kiwi has them."""
+        """Return the cuts between all morphemes that Kiwi finds."""
         from koktok.segment.kiwi import KiwiSegmenter
 
         return cls(CachedSegmenter(KiwiSegmenter(threads=1)), Policy.parse("morphemes"))
 
     @property
     def none(self) -> bool:
-        """Whether it cuts no word at all."""
+        """Whether no word has cuts."""
         return isinstance(self.segmenter, Whitespace)
 
     def signature(self) -> str:
-        """What the cuts depend on."""
+        """Return the names of the analyser and the policy."""
         kinds = ",".join(kind.label for kind in sorted(self.policy.kinds))
         return f"{self.segmenter.signature()}|{','.join([kinds, *self.policy.tags])}"
 
     def cuts(self, words: Texts) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """The cuts of words."""
+        """Return the cuts of words: where those of each word begin, their offsets, and whether each begins an ending."""
         n = len(words.begins)
         if self.none:
             return np.zeros(n + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_)
@@ -85,7 +85,7 @@ class WordCuts:
 
 
 def strings_of(data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]) -> list[str]:
-    """Parts of UTF-16 as strings: decoded together where a character is a unit, which is ten times as fast.
+    """Decode parts of UTF-16; all at once where every character is one unit, which is ten times as fast.
 
     Examples
     --------
@@ -100,9 +100,3 @@ def strings_of(data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArra
     if len(text) == len(flat):
         return [text[a:b] for a, b in pairwise(offsets.tolist())]
     return [str(data[b:e].data, CODEC) for b, e in zip(begins.tolist(), ends.tolist(), strict=True)]
-
-
-def _within(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of every item among those of its list."""
-    ends = np.cumsum(sizes)
-    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)

@@ -11,7 +11,7 @@ people's, so an F1 near 1 says that the vocabulary repeats the analyser, not tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,12 +22,11 @@ from koktok.pipeline.road import Options, cut_words, segment_text
 from koktok.progress import Tell
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.tokenizer.tokens import Spans, Tokens
-from koktok.training.dispatch import UNIGRAM_FLOORS, Job, relaxed
+from koktok.training.job import Job
 from koktok.training.unigram import train_unigrams
 from koktok.training.unigram_point import PRESETS, Point
-from koktok.training.unigram_search import Trained
 
 if TYPE_CHECKING:
     from koktok.vocab import Vocab
@@ -166,18 +165,12 @@ def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
 
 
 def frontier(
-    segmented_train: SegmentedCounts,
+    job: Job,
     held: SegmentedCounts,
     *,
     held_eojeols: int,
     vocab_sizes: Sequence[int],
     points: Sequence[Point] = FRONTIER,
-    required: Collection[str] = (),
-    coverage: float = 0.9995,
-    specials: Sequence[str] = (),
-    crosses: Callable[[str], bool] | None = None,
-    seed: int = 0,
-    threads: int | None = None,
     on_progress: Tell | None = None,
 ) -> list[FrontierRow]:
     """Train every point at every size from one table of candidates, and measure all on held-out words.
@@ -188,29 +181,13 @@ def frontier(
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
-    >>> points = [Point("short", nu=0.2), PRESETS["aligned"]]
-    >>> rows = frontier(counts, counts, held_eojeols=60, vocab_sizes=[265], points=points)
+    >>> points = [Point("short", nu=0.2, min_count=2), PRESETS["aligned"]]
+    >>> rows = frontier(Job(counts, 265), counts, held_eojeols=60, vocab_sizes=[265], points=points)
     >>> [(row.name, round(row.tokens_per_eojeol, 2), round(row.f1, 2)) for row in rows]
     [('short', 1.0, 0.0), ('aligned', 2.0, 1.0)]
     """
     silver = _silver(held, held_eojeols)  # what cannot be measured is better told now than behind the training
-    sizes = sorted(set(vocab_sizes))
-
-    def attempt(floor: int | None) -> dict[tuple[str, int], Trained]:
-        return train_unigrams(
-            segmented_train,
-            points=[replace(p, min_count=min(p.min_count, floor or p.min_count)) for p in points],
-            vocab_sizes=sizes,
-            required=required,
-            coverage=coverage,
-            specials=specials,
-            crosses=crosses,
-            seed=seed,
-            threads=threads,
-            on_progress=on_progress,
-        )
-
-    trained = relaxed(UNIGRAM_FLOORS, attempt)
+    trained = train_unigrams(job, points, sorted(set(vocab_sizes)))
     rows = []
     for done, ((name, size), made) in enumerate(trained.items(), start=1):
         model = model_for(made.vocab)
@@ -264,17 +241,12 @@ def train_frontier(
     raw = after_a_space(raw) if recipe.pretokenize.prefix_space else raw
     held = cut_words(prepare(raw, made.normalizer, made.pattern), recipe, made.segmenter, options.tell)
     eojeols = sum(n for word, n in raw.items() if word.strip(" "))
-    job = Job(made.segmented, recipe, made.pattern)
-    rows = frontier(
+    job = Job.of(
         made.segmented,
-        held,
-        held_eojeols=eojeols,
-        vocab_sizes=vocab_sizes,
-        required=job.alphabet(),
-        coverage=1e-9,  # the alphabet is decided
-        specials=recipe.special_tokens,
-        crosses=job.crosses,
+        recipe,
+        made.pattern,
         threads=options.threads,
-        on_progress=options.tell,
+        tell=lambda done, total: options.tell("train", done, total),
     )
+    rows = frontier(job, held, held_eojeols=eojeols, vocab_sizes=vocab_sizes, on_progress=options.tell)
     return rows, reference(held, eojeols=eojeols)

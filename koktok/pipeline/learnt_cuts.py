@@ -18,6 +18,7 @@ from koktok.progress import Done
 from koktok.segment import Segmenter
 from koktok.segment.dpe import learn_segmenter
 from koktok.segment.segmented import SegmentedCounts
+from koktok.training.job import Job
 from koktok.training.unigram_em import train_unigram_em
 from koktok.vocab import BYTE_PIECES
 
@@ -39,9 +40,10 @@ def unigram_candidates(runs: Mapping[str, int], dials: DpeDials) -> dict[str, fl
     size = dials.pieces
     while size > 8:
         try:
-            vocab = train_unigram_em(
-                counts, vocab_size=len(BYTE_PIECES) + size, max_length=dials.longest, threads=1
-            ).vocab
+            job = Job(
+                counts, len(BYTE_PIECES) + size, alphabet=(), coverage=0.9995, max_length=dials.longest, threads=1
+            )
+            vocab = train_unigram_em(job).vocab
         except VocabSizeError:
             size //= 2
             continue

@@ -46,8 +46,9 @@ from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import text_of
 from koktok.tokenizer import Tokenizer
-from koktok.training.dispatch import Job, Learnt, check_counts
+from koktok.training.dispatch import check_counts
 from koktok.training.dispatch import train as train_pieces
+from koktok.training.job import Job, Learnt
 from koktok.training.spm import tokens_per_eojeol
 from koktok.training.superwords import segment_runs
 
@@ -285,13 +286,13 @@ def _learn(prepared: Prepared, recipe: Recipe, options: Options) -> tuple[Recipe
         wanted = tokens_per_eojeol(options.like, prepared.reading.train)
         recipe = recipe.changed(train={"tokens_per_eojeol": round(wanted, 4)})
     tell("train", 0, None)
-    job = Job(
+    job = Job.of(
         prepared.segmented,
         recipe,
         prepared.pattern,
-        options.threads,
-        lambda done, total: tell("train", done, total),
-        prepared.runs,
+        threads=options.threads,
+        tell=lambda done, total: tell("train", done, total),
+        runs=prepared.runs,
         run_documents=prepared.run_documents,
         eojeols=prepared.eojeols,
     )

@@ -11,7 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from koktok.errors import MissingExtraError
 from koktok.metrics import Value, metrics
 from koktok.report.charts import Bar, Line, Mark, bars, lines, points, stacked, style_of
 from koktok.report.korean import KOREAN, korean_note, korean_units
@@ -104,17 +103,10 @@ def spans_of(
     return found
 
 
-def check_extra() -> None:
-    """Fail before the measuring and not after it, where jinja2 is not installed."""
-    environment()
-
-
 def environment() -> Environment:
     """What renders the templates of this room."""
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
-        raise MissingExtraError("jinja2", "report") from error
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     return Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

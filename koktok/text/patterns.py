@@ -48,6 +48,14 @@ TIKTOKEN: Final[dict[str, str]] = {
 }
 """As tiktoken spells them today, for less looking back. Only for tiktoken: `$` is the end of a line to Oniguruma."""
 
+LLAMA_CPP: Final = {
+    (PUBLISHED["gpt2"], False): "gpt-2",
+    (PUBLISHED["llama3"], False): "smaug-bpe",
+    (PUBLISHED["llama3"], True): "llama-bpe",
+    (PUBLISHED["qwen2"], False): "qwen2",
+}
+"""Patterns that llama.cpp knows: (regular expression, whether a whole word that is a piece is taken unjoined) to name."""
+
 _WHITE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 

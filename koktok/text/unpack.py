@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-from koktok.errors import MissingExtraError
-
 PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
 """Extensions, and the bytes with which such a file begins."""
 
@@ -56,13 +54,10 @@ def unpacked(raw: IO[bytes], packing: str) -> Iterator[bytes]:
 
 def zstd() -> Any:
     """The library for Zstandard: Python's own `compression.zstd` from 3.14 on, before that the same as a package."""
-    try:
-        if sys.version_info >= (3, 14):
-            from compression import zstd as library
-        else:
-            from backports import zstd as library
-    except ImportError:
-        raise MissingExtraError("backports.zstd", "zstd") from None
+    if sys.version_info >= (3, 14):
+        from compression import zstd as library
+    else:
+        from backports import zstd as library
     return library
 
 

@@ -224,9 +224,9 @@ class AnyTokenizer(ABC):
         --------
         >>> from koktok import Recipe, Tokenizer
         >>> from koktok.vocab import Vocab
-        >>> tokenizer = Tokenizer(Recipe().changed(special={"template": "eos"}), Vocab.bpe("한국", [], specials=["</s>"]))
+        >>> tokenizer = Tokenizer(Recipe().changed(template="eos"), Vocab.bpe(" 한국", [" 한", " 국"], specials=["</s>"]))
         >>> tokenizer("한국").input_ids, [encoding["attention_mask"] for encoding in tokenizer(["한", "국"])]
-        ([257, 256, 258], [[1, 1], [1, 1]])
+        ([259, 257, 261], [[1, 1], [1, 1]])
         """
         if strange := sorted(options.keys() - {"allowed_special", "superwords"}):
             raise UsageError(
@@ -291,9 +291,9 @@ class AnyTokenizer(ABC):
         >>> from koktok.vocab import Vocab
         >>> path = Path(tempfile.mkdtemp(), "a.txt")
         >>> _ = path.write_text("한국\n국\n", encoding="utf-8")
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
         >>> [ids.tolist() for ids in tokenizer.encode_files(path)]
-        [[258], [256]]
+        [[256, 259], [256, 257]]
         """
         from koktok.bulk.mapped import mapped_blocks
         from koktok.bulk.texts import Blocks
@@ -340,7 +340,7 @@ class AnyTokenizer(ABC):
         --------
         >>> from koktok import Recipe, Tokenizer
         >>> from koktok.vocab import Vocab
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
         >>> tokenizer.decode_ids(tokenizer.encode_ids(["한국", "국é"]))
         ['한국', '국é']
         """

@@ -211,7 +211,7 @@ class Stream:
     --------
     >>> from koktok import Recipe, Tokenizer
     >>> from koktok.vocab import Vocab
-    >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한글", []))
+    >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe(" 한글", [" 한"]))
     >>> stream = tokenizer.stream()
     >>> [stream.push(i) for i in tokenizer.encode("한é글").ids], stream.finish()
     (['한', '', '', 'é글'], '')

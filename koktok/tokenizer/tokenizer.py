@@ -31,9 +31,7 @@ from koktok.text.prefix import with_prefix, without_prefix
 from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
 from koktok.tokenizer.decoding import Stream, checked_ids, decoder_for
 from koktok.tokenizer.encoding import Encoding, NormalText, blanks_of, trimmed
-from koktok.tokenizer.kinds import model_for
-from koktok.tokenizer.model import Encoded
-from koktok.tokenizer.sampling import best_choices, n_best_of, sampler_for
+from koktok.tokenizer.models import Encoded, best_choices, model_for, n_best_of, sampler_for
 from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.vocab import WITH_UNKNOWN, Vocab
 from koktok.vocabularies import folder_of
@@ -81,7 +79,7 @@ class Tokenizer(AnyTokenizer):
     >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram(pieces))
     >>> encoding = tokenizer.encode("한국어는 한국어")
     >>> encoding.pieces, encoding.offsets
-    (['한국어', '는', ' 한국어'], [(0, 3), (3, 4), (4, 8)])
+    ([' 한국어', '는', ' 한국어'], [(0, 3), (3, 4), (4, 8)])
     >>> tokenizer.decode(encoding.ids)
     '한국어는 한국어'
     """
@@ -275,10 +273,10 @@ class Tokenizer(AnyTokenizer):
 
         Examples
         --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}, specials=["</s>"]))
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}, specials=["</s>"]))
         >>> tokens = tokenizer.encode_ids(["한국", "국"], after=["</s>"])
         >>> tokens.ids.tolist(), tokens.offsets.tolist(), tokens[1].tolist()
-        ([258, 259, 256, 259], [0, 2, 4], [256, 259])
+        ([256, 259, 260, 256, 257, 260], [0, 3, 6], [256, 257, 260])
         """
         frame = self.style.frame if add_special_tokens else ([], [])
         return self._ids_by(
@@ -330,10 +328,10 @@ class Tokenizer(AnyTokenizer):
 
         Examples
         --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0}))
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0}))
         >>> stream = tokenizer.stream()
         >>> [stream.push(i) for i in tokenizer.encode("한국").ids], stream.finish()
-        (['한', '국'], '')
+        (['', '한', '국'], '')
         """
         letters = bool(self.recipe.jamo)
         return Stream(
@@ -376,9 +374,9 @@ class Tokenizer(AnyTokenizer):
 
         Examples
         --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
         >>> tokenizer.sample("한국", alpha=100.0, seed_or_rng=0).pieces
-        ['한국']
+        [' ', '한국']
         >>> tokenizer.sample("한국", dropout=0.1, seed_or_rng=0)
         Traceback (most recent call last):
             ...
@@ -406,9 +404,9 @@ class Tokenizer(AnyTokenizer):
 
         Examples
         --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
         >>> [(encoding.pieces, score) for encoding, score in tokenizer.n_best("한국", 2)]
-        [(['한국'], -3.0), (['한', '국'], -4.0)]
+        [([' ', '한국'], -4.0), ([' ', '한', '국'], -5.0)]
         """
         n_best = n_best_of(self.model)
         if not isinstance(n, int):

@@ -20,12 +20,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from koktok.count import words_of
-from koktok.errors import UsageError, VocabSizeError
-from koktok.progress import Done
+from koktok.errors import UsageError
 from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.training.job import Job, Learnt
 from koktok.training.pairs import Joiner
-from koktok.training.superwords import SuperwordPolicy, crosses_space
-from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, Vocab, spell, unspell
+from koktok.training.superwords import crosses_space
+from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab, spell, unspell
 
 Ties = Literal["pair", "hf", "spm"]
 
@@ -42,7 +42,8 @@ class Stage:
     swallows: frozenset[Kind] = frozenset()
 
 
-_EOJEOL = Stage("eojeol", 1.0, frozenset(Kind))
+ANYWHERE = (Stage("eojeol", 1.0, frozenset(Kind)),)
+"""One stage that joins whatever stands in a word."""
 
 
 def curriculum(share: float) -> tuple[Stage, ...]:
@@ -55,15 +56,6 @@ def curriculum(share: float) -> tuple[Stage, ...]:
     """
     stages = (Stage("morpheme", share), Stage("eojeol", 1 - share, frozenset(Kind)))
     return tuple(stage for stage in stages if stage.share)
-
-
-@dataclass(frozen=True)
-class BpeResult:
-    """What `train_bpe` learnt."""
-
-    vocab: Vocab
-    merges: tuple[tuple[str, str], ...]
-    log: tuple[dict[str, Any], ...]
 
 
 class Queue:
@@ -141,25 +133,15 @@ def parts_of(
 class Learner:
     """Pieces and merges so far; a stage adds to them."""
 
-    def __init__(
-        self,
-        letters: Sequence[str],
-        ties: Ties,
-        max_length: int,
-        crosses: Callable[[str], bool] | None,
-        taken: Collection[str],
-        *,
-        spelled: bool,
-    ) -> None:
-        self.letters = tuple(letters)
-        self.pieces = list(letters)
+    def __init__(self, job: Job, ties: Ties = "pair") -> None:
+        self.letters = job.letters()
+        self.pieces = list(self.letters)
         self.merges: list[tuple[str, str]] = []
-        self.max_length = max_length
+        self.max_length, self.spelled = job.max_length, job.spelled
         self._symbols: list[tuple[int, int]] = []
-        self._ties = ties
-        self._crosses = crosses
-        self._taken = frozenset(taken)
-        self.spelled = spelled
+        self._ties, self._crosses = ties, job.crosses
+        # A piece that spells a special token or a byte piece would let user text reach its id.
+        self._taken = frozenset((*job.specials, *(() if job.spelled else BYTE_PIECES)))
 
     def learn(
         self, counts: SegmentedCounts, stage: Stage, until: int, lowest: int, on_progress: Callable[[int], None]
@@ -328,15 +310,10 @@ def chains_of(runs: SegmentedCounts, words: dict[str, Word], *, inner: bool = Fa
             yield i, chain
 
 
-def learn_across(
-    learner: Learner,
-    runs: SegmentedCounts,
-    policy: SuperwordPolicy,
-    until: int,
-    on_progress: Callable[[int], None],
-    documents: Sequence[int] | None = None,
-) -> dict[str, Any]:
+def learn_across(learner: Learner, job: Job, until: int, on_progress: Callable[[int], None]) -> dict[str, Any]:
     """Join across the spaces of runs until there are `until` merges, or none is over the floors of the policy."""
+    runs, policy, documents = job.runs, job.superwords, job.run_documents
+    assert runs is not None, "superwords are learnt from runs"
     words = tokens_of(learner, runs, inner=policy.inner)
     n = runs.n.tolist()
     rows: list[str] = []
@@ -374,83 +351,44 @@ def learn_across(
     }
 
 
-def train_bpe(
-    counts: SegmentedCounts,
-    *,
-    vocab_size: int,
-    specials: Sequence[str] = (),
-    characters: Iterable[str] | None = None,
-    required: Iterable[str] = (),
-    stages: Sequence[Stage] = (_EOJEOL,),
-    ties: Ties = "pair",
-    alphabet: Literal["chars", "bytes"] = "chars",
-    min_count: int = 2,
-    max_length: int | None = None,
-    crosses: Callable[[str], bool] | None = None,
-    allow_fewer: bool = False,
-    runs: SegmentedCounts | None = None,
-    superwords: SuperwordPolicy | None = None,
-    documents: Sequence[int] | None = None,
-    on_progress: Done | None = None,
-) -> BpeResult:
-    """Train a BPE vocabulary.
+def train_bpe(job: Job, *, stages: Sequence[Stage] | None = None, ties: Ties = "pair", min_count: int = 2) -> Learnt:
+    """Train a BPE vocabulary, over characters or bytes.
 
-    Notes
-    -----
     Counts are 64-bit; Hugging Face counts pairs in 32 bits, so parity ends at two thousand million.
 
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({" 학교|에서": 4, " 집|에서": 3, " 집|은": 2})
-    >>> result = train_bpe(counts, vocab_size=256 + 7 + 3, stages=curriculum(1.0))
-    >>> result.vocab.pieces[-3:], result.merges[0]
+    >>> learnt = train_bpe(Job(counts, 256 + 7 + 3, "bpe"), stages=curriculum(1.0))
+    >>> learnt.vocab.pieces[-3:], learnt.merges[0]
     (('에서', ' 집', ' 학'), ('에', '서'))
     """
+    stages = curriculum(job.options.share) if stages is None else stages
     if ties not in ("pair", "hf", "spm"):
         raise UsageError(f"ties = {ties!r}; wanted 'pair', 'hf' or 'spm'")
-    if alphabet not in ("chars", "bytes"):
-        raise UsageError(f"alphabet = {alphabet!r}; wanted 'chars' or 'bytes'")
     if min_count < 1:
         raise UsageError(f"min_count = {min_count}; wanted at least 1")
     if any(stage.share < 0 for stage in stages) or abs(sum(stage.share for stage in stages) - 1) > 1e-9:
         raise UsageError(f"the stages have the shares {[stage.share for stage in stages]}; wanted a sum of 1")
-    strange = [char for char in required if len(char) != 1]
-    if strange:
-        raise UsageError(f"required characters are single characters; got {strange[:5]}")
-    if alphabet == "bytes":
-        letters = sorted(BYTE_CHARS)
-    else:
-        seen = {char for word in counts.words for char in word} if characters is None else set(characters)
-        letters = sorted((seen | set(required)) - {FORBIDDEN})
-    room = vocab_size - len(letters) - len(specials) - (0 if alphabet == "bytes" else 256)
-    if room < 0:
-        raise VocabSizeError(
-            f"{vocab_size:,} ids were wanted, and alphabet, bytes and special tokens alone take {vocab_size - room:,}",
-            hint=f"--vocab-size {vocab_size - room} or more",
-        )
-    spelled = alphabet == "bytes"
-    # A piece that spells a special token or a byte piece would let user text reach its id.
-    taken = {*specials, *(() if spelled else BYTE_PIECES)}
-    learner = Learner(letters, ties, max_length or (48 if spelled else 16), crosses, taken, spelled=spelled)
+    learner = Learner(job, ties)
+    room = job.room(len(learner.letters))
 
     def tell(done: int) -> None:
-        if on_progress:
-            on_progress(done, room)
+        job.tell(done, room)
 
     def learn(until: int) -> list[dict[str, Any]]:
         log: list[dict[str, Any]] = []
         share, begun = 0.0, len(learner.merges)
         for stage in stages:
             share += stage.share
-            log.append(learner.learn(counts, stage, begun + round(share * (until - begun)), min_count, tell))
+            log.append(learner.learn(job.counts, stage, begun + round(share * (until - begun)), min_count, tell))
         return log
 
-    policy = superwords or SuperwordPolicy()
-    most = wide = 0 if runs is None else int(room * policy.share)
+    most = wide = 0 if job.runs is None else int(room * job.superwords.share)
     log = learn(room - wide)
-    while runs is not None:
+    while job.runs is not None:
         inside = len(learner.merges)
-        across = learn_across(learner, runs, policy, min(inside + most, room), tell, documents)
+        across = learn_across(learner, job, min(inside + most, room), tell)
         joined = len(learner.merges) - inside
         if joined < wide and inside == room - wide:
             # Floors left places free: more merges inside eojeols take them, and this stage begins again behind those.
@@ -460,13 +398,13 @@ def train_bpe(
             continue
         log.append(across)
         break
-    if len(learner.merges) < room and not allow_fewer:
-        reached = vocab_size - room + len(learner.merges)
-        raise VocabSizeError(
-            f"{vocab_size:,} ids were wanted, and the text gives only {reached:,} (pairs that stand {min_count} times "
-            f"or more, pieces of at most {learner.max_length})",
-            hint=f"--vocab-size {reached}",
-        )
-    made = learner.pieces[len(letters) :]
-    vocab = Vocab.bpe_bytes(made, specials=specials) if spelled else Vocab.bpe(letters, made, specials=specials)
-    return BpeResult(vocab, tuple(learner.merges), tuple(log))
+    job.check_full(
+        room - len(learner.merges), f"pairs that stand {min_count} times or more, pieces of at most {job.max_length}"
+    )
+    pieces = learner.pieces[len(learner.letters) :]
+    vocab = (
+        Vocab.bpe_bytes(pieces, specials=job.specials)
+        if job.spelled
+        else Vocab.bpe(learner.letters, pieces, specials=job.specials)
+    )
+    return Learnt(vocab, {"stages": log}, tuple(learner.merges))

@@ -272,7 +272,7 @@ def _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, 
 def decode(lattice: Lattice, score: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """What a Unigram decoder does with these scores: the nodes where it cuts (last ones too), and uses of each piece.
 
-    Of equal paths it takes the one whose last piece starts earliest, as `koktok.models.unigram` does.
+    Of equal paths it takes the one whose last piece starts earliest, as `koktok.tokenizer.models` does.
     """
     cut = np.zeros(int(lattice.node[-1]), dtype=bool)
     uses = np.zeros(len(score), dtype=np.int64)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
 
 from koktok.count import Counts
 from koktok.errors import InputError, VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
+from koktok.training.job import Job, Learnt
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
 DELIMITER = "\x1f"
@@ -24,16 +24,7 @@ THREADS = 1
 """SentencePiece's Unigram gives other pieces for another number of threads, so it is part of the algorithm here."""
 
 
-def train_spm(
-    counts: SegmentedCounts,
-    *,
-    model: Literal["unigram", "bpe"],
-    vocab_size: int,
-    alphabet: Iterable[str],
-    specials: Iterable[str] = (),
-    max_piece_length: int = 16,
-    crosses: Callable[[str], bool] | None = None,
-) -> Vocab:
+def train_spm(job: Job) -> Learnt:
     """A vocabulary by SentencePiece.
 
     Where the text has fewer pieces inside morphemes than are wanted, the words are given uncut a second time, and pieces
@@ -42,20 +33,20 @@ def train_spm(
     Examples
     --------
     >>> words = SegmentedCounts.from_marked({" 학교|에서": 9, " 학교|는": 8, " 집|에서": 7, " 집|은": 5})
-    >>> train_spm(words, model="bpe", vocab_size=269, alphabet=" 학교에서는집은").pieces[-3:]
+    >>> train_spm(Job(words, 269, "bpe", alphabet=" 학교에서는집은")).vocab.pieces[-3:]
     ('에서', ' 집', '학교')
     """
-    letters, reserved = sorted(set(alphabet)), tuple(specials)
+    letters, reserved, vocab_size, model = job.letters(), tuple(job.specials), job.vocab_size, job.kind
     slots = vocab_size - len(BYTE_PIECES) - len(reserved)
-    lines = list(_lines(counts, set(letters), (*reserved, *BYTE_PIECES)))
+    lines = list(_lines(job.counts, set(letters), (*reserved, *BYTE_PIECES)))
 
     def pieces(more: int) -> list[tuple[str, float]]:
         try:
-            return _run(lines, model, slots + more, letters, max_piece_length)
+            return _run(lines, model, slots + more, letters, job.max_length)
         except _TooFewError:
             uncut = [line.replace(DELIMITER, "") for line in lines]
         try:
-            return _run(lines + uncut, model, slots + more, letters, max_piece_length)
+            return _run(lines + uncut, model, slots + more, letters, job.max_length)
         except _TooFewError as error:
             most = error.most + vocab_size - slots - more
             raise VocabSizeError(
@@ -64,15 +55,17 @@ def train_spm(
             ) from error
 
     rows = pieces(0)
-    if crosses and (unwanted := sum(crosses(piece) for piece, _ in rows)):
-        rows = [row for row in pieces(2 * unwanted) if not crosses(row[0])]
+    if job.crosses and (unwanted := sum(job.crosses(piece) for piece, _ in rows)):
+        rows = [row for row in pieces(2 * unwanted) if not job.crosses(row[0])]
     if model == "unigram":
         scores = dict(rows)
         worst = min(scores.values())
         scores |= {char: worst for char in letters if char not in scores}
-        return Vocab.unigram(_trimmed(scores, slots, letters), specials=reserved)
-    merged = [piece for piece, _ in rows if len(piece) > 1]
-    return Vocab.bpe(letters, merged[: slots - len(letters)], specials=reserved)
+        vocab = Vocab.unigram(_trimmed(scores, slots, letters), specials=reserved)
+    else:
+        merged = [piece for piece, _ in rows if len(piece) > 1]
+        vocab = Vocab.bpe(letters, merged[: slots - len(letters)], specials=reserved)
+    return Learnt(vocab, {"model": job.options.model})
 
 
 class _TooFewError(Exception):

@@ -1,193 +1,134 @@
 """The default trainer: pieces chosen under the cost, scores by the semi-CRF, exported as plain Unigram.
 
-The parts put together. One run trains many points and sizes from one table of candidates.
-Reading order: lattice, candidates, selection, crf, unigram_point, unigram_search, here.
+Candidates are found once, and each setting of the dials (a `Point`) goes over the sizes, the largest first. A target (so many
+boundaries kept, so many tokens) is met by turning `nu`. Pieces that were chosen under one `nu` are nearly those of another,
+and swapping some of them is as good as choosing all anew (the cost is the same to four digits), so a trial takes a round of
+swaps. Trials look at the cheapest segmentations first, which need no scores; scores come last, and a few more trials at what
+the decoder does with them. What no word of the text uses, once there are scores, gives its place to the next best (law 15).
+Reading order: lattice, candidates, prune, scores, unigram_point, here.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import os
+import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from koktok.errors import UsageError
-from koktok.progress import Tell
-from koktok.segment.segmented import SegmentedCounts
+from koktok.hangul import syllable_mask
+from koktok.recipe import SCRIPTS, Script
+from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.text.pretokenize import CLASSES
 from koktok.training import scores as crf
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
-from koktok.training.superwords import SuperwordPolicy
-from koktok.training.unigram_point import PRESETS, Point
-from koktok.training.unigram_reserve import check_reserve
-from koktok.training.unigram_search import Run, Trained
+from koktok.training.job import Job, Learnt, check_size
+from koktok.training.lattice import TRUST, Lattice, cheapest, decode, node_costs
+from koktok.training.log import describe
+from koktok.training.prune import Choice, Round
+from koktok.training.superwords import eojeol_counts
+from koktok.training.unigram_point import GRAMMAR, Point, chosen, priced
+from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-
-SUPERWORDS = SuperwordPolicy()
 
 FLOORS = (7, 5, 3, 2)
 """Where `min_count` goes when it leaves too few candidates."""
 
+NEAR = 0.003
+"""A trial is near enough at this distance from its target, a third of what is promised."""
 
-def train_unigram(
-    counts: SegmentedCounts,
-    *,
-    vocab_size: int,
-    preset: str = "balanced",
-    keep: float | None = None,
-    tokens: float | None = None,
-    eojeols: float | None = None,
-    lam: float | None = None,
-    mu: float | None = None,
-    nu: float | Mapping[str, float] | None = None,
-    rarity: float | None = None,
-    min_count: int | None = None,
-    max_length: int | None = None,
-    aligned: bool | None = None,
-    required: Collection[str] = (),
-    coverage: float = 0.9995,
-    specials: Sequence[str] = (),
-    crosses: Callable[[str], bool] | None = None,
-    runs: SegmentedCounts | None = None,
-    superwords: SuperwordPolicy = SUPERWORDS,
-    run_documents: NDArray[np.uint64] | None = None,
-    reserve: Mapping[str, float] | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    on_progress: Tell | None = None,
-) -> Trained:
-    """Train one vocabulary.
+FAR = 0.01
+"""What is promised: a result that is further from its target is told to be the best possible."""
 
-    A pure function of the counts and the options; `threads` changes nothing but the time (law 5).
+TRIALS, MORE_TRIALS = 8, 4
+"""At the cheapest segmentations, and with scores; two to four and one or two are usual."""
+
+RETRAIN = 2
+"""Passes over the words where scores were trained before, for pieces that are nearly the same."""
+
+SWAP = 0.05
+"""Share of the vocabulary that a trial may swap."""
+
+DEAR = 1000.0
+"""Times `nu` where no boundary is for sale."""
+
+
+def train_unigram(job: Job) -> Learnt:
+    """Train the setting that the recipe names.
+
+    A pure function of the job; `threads` changes nothing but the time (law 5).
 
     Examples
     --------
+    >>> from koktok.recipe import TrainRecipe
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
-    >>> vocab = train_unigram(counts, vocab_size=265, preset="aligned", min_count=2).vocab
+    >>> vocab = train_unigram(Job(counts, 265, options=TrainRecipe(preset="aligned"))).vocab
     >>> [piece for piece in vocab.pieces if len(piece) > 1]
     [' 학교', '에서', ' 집']
     """
-    if preset not in PRESETS:
-        raise UsageError(f"the preset `{preset}` is not known", hint=f"--preset {' | '.join(PRESETS)}")
-    if nu is not None and (keep is not None or tokens is not None):
-        raise UsageError("a target finds `nu` by itself, and both came", hint="leave one of them out")
-    given: dict[str, Any] = {
-        "lam": lam,
-        "mu": mu,
-        "nu": nu,
-        "rarity": rarity,
-        "min_count": min_count,
-        "per_id": None if min_count is None else 0.0,  # who names a floor gets that floor
-        "max_length": max_length,
-        "aligned": aligned,
-    }
-    point = PRESETS[preset]
-    if (keep, tokens, nu) != (None, None, None):
-        point = point.aimed(keep=keep, tokens=tokens)
-    point = replace(point, **{key: value for key, value in given.items() if value is not None})
-    trained = train_unigrams(
-        counts,
-        points=[point],
-        vocab_sizes=[vocab_size],
-        eojeols=eojeols,
-        required=required,
-        coverage=coverage,
-        specials=specials,
-        crosses=crosses,
-        runs=runs,
-        superwords=superwords,
-        run_documents=run_documents,
-        reserve=reserve,
-        seed=seed,
-        threads=threads,
-        on_progress=on_progress,
+    options = job.options
+    point = chosen(
+        options.preset,
+        keep=options.keep,
+        tokens=options.tokens_per_eojeol,
+        nu=options.nu,
+        lam=options.lam,
+        mu=options.mu,
+        max_length=job.max_length,
     )
-    return trained[point.name, vocab_size]
+    return train_unigrams(job, [point], [job.vocab_size])[point.name, job.vocab_size]
 
 
 def train_unigrams(
-    counts: SegmentedCounts,
-    *,
-    points: Sequence[Point] = tuple(PRESETS.values()),
-    vocab_sizes: Sequence[int],
-    eojeols: float | None = None,
-    required: Collection[str] = (),
-    coverage: float = 0.9995,
-    specials: Sequence[str] = (),
-    crosses: Callable[[str], bool] | None = None,
-    runs: SegmentedCounts | None = None,
-    superwords: SuperwordPolicy = SUPERWORDS,
-    run_documents: NDArray[np.uint64] | None = None,
-    reserve: Mapping[str, float] | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    on_progress: Tell | None = None,
-) -> dict[tuple[str, int], Trained]:
+    job: Job, points: Sequence[Point], sizes: Sequence[int], *, seed: int = 0
+) -> dict[tuple[str, int], Learnt]:
     """Train every point at every size; the candidates are found once, and smaller sizes start from larger ones.
 
     The larger sizes in a run have a small influence on the smaller ones: a size trained alone may differ in a few pieces.
     """
     names = [point.name for point in points]
-    if not points or not vocab_sizes or len(set(names)) != len(names):
-        raise UsageError(f"training wants points of distinct names and sizes; {names} and {list(vocab_sizes)} came")
-    check_reserve(reserve or {})
+    if not points or not sizes or len(set(names)) != len(names):
+        raise UsageError(f"training wants points of distinct names and sizes; {names} and {list(sizes)} came")
+    check_reserve(job.options.reserve_script)
     seconds: dict[str, float] = {"compile": crf.warm_up()}
     clock = time.perf_counter()
-    text = counts if runs is None else runs
-    groups = {(point.max_length, point.aligned) for point in points}
-    mined = {}
-    for group in sorted(groups):
-        here = [point for point in points if (point.max_length, point.aligned) == group]
-        wanted = max(point.per_id for point in here) * max(vocab_sizes)
-        for floor in _floors(min(point.min_count for point in here)):
-            policy = CandidatePolicy(
-                min_count=floor,
-                max_length=group[0],
-                aligned=group[1],
-                coverage=coverage,
-                crosses=crosses,
-                superwords=None if runs is None else superwords,
-            )
-            mined[group] = mine(text, policy, required, None if runs is None else run_documents)
-            if len(mined[group].pieces) - mined[group].n_chars >= wanted:
-                break
+    groups = sorted({(point.max_length, point.aligned) for point in points})
+    mined = {
+        group: _mined(job, [point for point in points if (point.max_length, point.aligned) == group], max(sizes))
+        for group in groups
+    }
     seconds["candidates"] = time.perf_counter() - clock
     done = itertools.count(1)
-    steps = len(points) * len(vocab_sizes)
+    steps = len(points) * len(sizes)
 
-    def run(point: Point, pool: ThreadPoolExecutor) -> dict[tuple[str, int], Trained]:
+    def run(point: Point, pool: ThreadPoolExecutor) -> dict[tuple[str, int], Learnt]:
         """The point at every size; sizes of one floor are chosen one out of the other."""
         found = mined[point.max_length, point.aligned]
-        floors = {size: _lowered(point, found, size).min_count for size in vocab_sizes}
+        floors = {size: _floor(point, found, size) for size in sizes}
         trained = {}
         for floor in sorted(set(floors.values())):
-            here = Run(
-                text,
-                found,
-                replace(point, min_count=floor),
-                pool,
-                specials=tuple(specials),
-                eojeols=counts.total if eojeols is None else eojeols,
-                seed=seed,
-                share=superwords.share,
-                reserve=reserve or {},
-            )
-            sizes = sorted({size for size in vocab_sizes if floors[size] == floor}, reverse=True)
-            here.check(sizes)
+            here = Run(job, found, replace(point, min_count=floor), pool, seed=seed)
+            of_floor = sorted({size for size in sizes if floors[size] == floor}, reverse=True)
+            here.check(of_floor)
             alive = None
-            for size in sizes:
+            for size in of_floor:
                 alive, trained[point.name, size] = here.train(size, alive)
-                if on_progress:
-                    on_progress("train", next(done), steps)
+                if steps > 1:
+                    job.tell(next(done), steps)
         return trained
 
-    n = threads or os.cpu_count() or 1
+    n = job.threads or os.cpu_count() or 1
     # Some steps of a point are one thread's work, so several points at once keep all of them busy.
     with ThreadPoolExecutor(n) as pool, ThreadPoolExecutor(min(n, len(points))) as runs_of_points:
         found = list(runs_of_points.map(lambda point: run(point, pool), points))
@@ -198,12 +139,438 @@ def train_unigrams(
 
 
 def _floors(highest: int) -> list[int]:
+    """How often a candidate must stand: as the point says, and less where that leaves fewer candidates than it asks for."""
     return [highest, *(floor for floor in FLOORS if floor < highest)]
 
 
-def _lowered(point: Point, found: Candidates, size: int) -> Point:
-    """The point with the highest floor that leaves it enough candidates, or the lowest that was looked for."""
+def _mined(job: Job, points: Sequence[Point], size: int) -> Candidates:
+    """Candidates over the highest floor that leaves enough of them for the largest size."""
+    wanted = max(point.per_id for point in points) * size
+    for floor in _floors(min(point.min_count for point in points)):
+        policy = CandidatePolicy(
+            min_count=floor,
+            max_length=points[0].max_length,
+            aligned=points[0].aligned,
+            coverage=job.coverage,
+            crosses=job.crosses,
+            superwords=None if job.runs is None else job.superwords,
+        )
+        found = mine(job.text, policy, job.letters(), job.run_documents)
+        if len(found.pieces) - found.n_chars >= wanted:
+            break
+    return found
+
+
+def _floor(point: Point, found: Candidates, size: int) -> int:
+    """The highest floor that leaves the point enough candidates, or the lowest that was looked for."""
     n = found.n[found.n_chars :]
     enough = (floor for floor in _floors(point.min_count) if (n >= floor).sum() >= point.per_id * size)
     lowest = max(2, int(n.min(initial=2))) if point.per_id else point.min_count
-    return replace(point, min_count=next(enough, min(lowest, point.min_count)))
+    return next(enough, min(lowest, point.min_count))
+
+
+# ── One point on its way ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Aim:
+    """Where to turn a dial next so that something that rises with it becomes what is wanted: bisection by secants.
+
+    Examples
+    --------
+    >>> aim, dial = Aim(0.8, near=0.01), 1.0
+    >>> while dial:
+    ...     tried, dial = dial, aim.after(dial, dial / (1 + dial))
+    >>> round(tried, 1)
+    3.9
+    """
+
+    LEAST, MOST = 1 / 64, 64.0
+
+    def __init__(self, want: float, *, near: float, slope: float = 0.4, least: float = LEAST) -> None:
+        self.want, self.near, self._slope, self.least = want, near, slope, least
+        self.trials: list[tuple[float, float]] = []
+
+    @property
+    def slope(self) -> float:
+        """What one step of the dial adds, by the last two trials."""
+        if len(self.trials) > 1:
+            (a, first), (b, second) = self.trials[-2:]
+            if a != b and (second - first) / (b - a) > 0.01:
+                return (second - first) / (b - a)
+        return self._slope
+
+    def after(self, dial: float, value: float) -> float | None:
+        """The next trial after this one, or None where it is near enough, or nothing lies between."""
+        here = math.log(dial)
+        self.trials.append((here, value))
+        if abs(value - self.want) <= self.near:
+            return None
+        below = max((trial for trial in self.trials if trial[1] < self.want), default=None)
+        above = min((trial for trial in self.trials if trial[1] >= self.want), default=None)
+        if below and above:
+            (a, low), (b, high) = below, above
+            if abs(b - a) < 1e-3:
+                return None
+            share = min(max((self.want - low) / (high - low), 0.15), 0.85)
+            return math.exp(a + (b - a) * share)
+        step = (self.want - value) / self.slope
+        step = math.copysign(min(max(abs(step), 0.05), 1.5), step)
+        there = min(max(here + step, math.log(self.least)), math.log(self.MOST))
+        return None if there == here else math.exp(there)
+
+
+class Boundaries:
+    """The analyser's cuts in the running text, and how many of them a tokenizer meets.
+
+    Examples
+    --------
+    >>> found = Boundaries(SegmentedCounts.from_marked({" 집|에서": 1}), np.array([0, 5]))
+    >>> cut = np.array([False, False, True, True, True])  # 집에서 in three tokens
+    >>> found.kept(cut), round(found.f1(cut), 3)
+    (1.0, 0.667)
+    """
+
+    def __init__(self, counts: SegmentedCounts, node: NDArray[np.int64]) -> None:
+        n = counts.n.astype(np.float64)
+        self._place = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
+        self._n = np.repeat(n, np.diff(counts.start))
+        self._trust = self._n * np.asarray([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])[counts.kind]
+        self._grammar = self._trust * np.asarray([kind.label in GRAMMAR for kind in Kind])[counts.kind]
+        syllable = np.zeros(int(node[-1]), dtype=bool)  # is the character behind this node one?
+        inner = np.ones(len(syllable), dtype=bool)
+        inner[node[1:] - 1] = False
+        codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
+        syllable[inner] = syllable_mask(codes)
+        self._between = np.zeros(len(syllable), dtype=bool)
+        self._between[1:] = syllable[1:] & syllable[:-1]
+        self._weight = np.repeat(n, np.diff(node)) * self._between
+
+    def kept(self, cut: NDArray[np.bool_]) -> float:
+        """The share of the boundaries, weighed by `TRUST`, at which there is a cut; 1 where there is none."""
+        return self._share(self._trust, cut)
+
+    def grammar(self, cut: NDArray[np.bool_]) -> float:
+        """The share of those before particles, endings and the copula; of all of them where a text has none of these."""
+        return self._share(self._grammar if self._grammar.any() else self._trust, cut)
+
+    def _share(self, weight: NDArray[np.float64], cut: NDArray[np.bool_]) -> float:
+        return float((weight * cut[self._place]).sum() / weight.sum()) if weight.any() else 1.0
+
+    def f1(self, cut: NDArray[np.bool_]) -> float:
+        """F1 of the cuts between two syllables; 0 where there is nothing to divide by."""
+        gold = self._n * self._between[self._place]
+        made = float((self._weight * cut).sum())
+        hits = float((gold * cut[self._place]).sum())
+        return 2 * hits / (made + float(gold.sum())) if hits else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """Pieces, the factor of `nu` that they were chosen under, the scores that came of it, and what the decoder does."""
+
+    alive: NDArray[np.bool_]
+    times: float
+    lattice: Lattice
+    score: NDArray[np.float64]
+    vocab: Vocab
+    cut: NDArray[np.bool_]
+    uses: NDArray[np.int64]
+
+
+class Run:
+    """One point on its way: which candidates it may use, what they cost, and what became of them."""
+
+    def __init__(self, job: Job, candidates: Candidates, point: Point, pool: ThreadPoolExecutor, *, seed: int) -> None:
+        self.counts = counts = job.text
+        self.candidates, self.point, self.pool, self.seed = candidates, point, pool, seed
+        self.specials = tuple(job.specials)
+        self.eojeols = job.counts.total if job.eojeols is None else job.eojeols
+        self.share, self.reserve = job.superwords.share, job.options.reserve_script
+        self.frequency = eojeol_counts(counts)
+        self.allowed = candidates.n >= point.min_count
+        self.allowed[: candidates.n_chars] = True
+        self.lattice = candidates.lattice.only(self.allowed)
+        self.fixed = np.zeros(len(candidates.pieces), dtype=bool)
+        self.fixed[: candidates.n_chars] = True
+        self.price = point.lam * candidates.tokens * candidates.worth
+        self.boundaries = Boundaries(counts, candidates.lattice.node)
+        self.rounds: list[Round] = []
+
+    def check(self, sizes: list[int]) -> None:
+        """Refuse sizes that these candidates cannot have."""
+        found = self.candidates
+        beside = 256 + len(self.specials)
+        n_required = int(found.required.sum())
+        longer = self.allowed[found.n_chars :]
+        across = int((longer & found.superword[found.n_chars :]).sum())
+        for size in sizes:
+            most = min(across, int((size - beside) * self.share)) if across else 0
+            check_size(size, beside + n_required, beside + n_required + int(longer.sum()) - across + most)
+
+    def train(self, size: int, alive: NDArray[np.bool_] | None = None) -> tuple[NDArray[np.bool_], Learnt]:
+        """Pieces and scores at one size; `alive` are those of a larger size to start from."""
+        clock = time.perf_counter()
+        self.rounds = []
+        alive = self.allowed | self.fixed if alive is None else alive
+        choice = self._choice(size, 1.0)
+        alive = choice.prune(alive)
+        aim = None
+        if self.point.target is None:
+            alive = choice.second_thoughts(alive)
+            chosen = time.perf_counter()
+            found = self._fit(choice, alive, 1.0)
+        else:
+            aim = Aim(self.point.target, near=NEAR, least=1.0 if self.point.at_least else Aim.LEAST)
+            times, alive = self._tried(size, alive, aim)
+            chosen = time.perf_counter()
+            found = self._aimed(size, alive, times, aim)
+        found, buried = self._without_dead(size, found)
+        seconds = {"select": chosen - clock, "scores": time.perf_counter() - chosen}
+        log = {
+            "trainer": "unigram",
+            "point": asdict(self.point),
+            "dials": self._dials(found),
+            "vocab_size": size,
+            "candidates": int(self.allowed.sum()),
+            "required": int(self.candidates.required.sum()),
+            "dead_pieces_replaced": buried,
+            "pieces_by_script": by_script(found.vocab.pieces),
+            "rounds": [asdict(entry) for entry in self.rounds],
+            **describe(self.counts, found.vocab, self.lattice.node, found.cut, self._tokens(found.uses)),
+            "seconds": seconds,
+        }
+        return found.alive, Learnt(found.vocab, log)
+
+    # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _choice(self, size: int, times: float) -> Choice:
+        """The selection for a size, with `nu` so many times what the point says."""
+        found = self.candidates
+        pieces = size - 256 - len(self.specials)
+        # Characters without a piece are in the lattice as bytes; they take no place.
+        return Choice(
+            pieces + found.n_chars - int(found.required.sum()),
+            self.lattice,
+            node_costs(self.counts, self.lattice, self.point.dials(times), self.frequency),
+            self.price,
+            self.fixed,
+            (found.superword, int(pieces * self.share)) if found.superword.any() else None,
+            self.pool,
+            self.rounds,
+            floors_of(found, self.reserve, pieces),
+        )
+
+    def _wish(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> tuple[str, float, float]:
+        """The wish that these segmentations are shortest of, what it asks for, and what there is."""
+        point = self.point
+        if point.tokens is not None:
+            return "tokens_per_eojeol", point.tokens, self._tokens(uses) / max(self.eojeols, 1e-9)
+        wishes = [
+            (name, want, share(cut))
+            for name, want, share in (
+                ("grammar", point.grammar, self.boundaries.grammar),
+                ("kept", point.keep, self.boundaries.kept),
+            )
+            if want is not None
+        ]
+        return min(wishes, key=lambda wish: wish[2] - wish[1])
+
+    def _value(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> float:
+        """What a target is about, of these segmentations; of two wishes, as far from it as the one that is shorter."""
+        _, want, got = self._wish(cut, uses)
+        return got if want == self.point.target else (self.point.target or 0.0) + (got - want)
+
+    def _tokens(self, uses: NDArray[np.int64]) -> float:
+        return float((uses * self.candidates.tokens).sum())
+
+    def _met(self, got: float) -> bool:
+        """Whether that is near what was asked for, or more than that where a preset asks for so much at least."""
+        want = self.point.target or 0.0
+        return abs(got - want) <= FAR or (self.point.at_least and got > want)
+
+    def _dials(self, found: _Fitted) -> dict[str, Any]:
+        """The dials that were found, what they gave, and whether that is what was asked for."""
+        point = self.point
+        said: dict[str, Any] = {
+            "lam": point.lam,
+            "mu": point.mu,
+            "nu": {kind: round(price * found.times, 6) for kind, price in priced(point.nu).items()},
+            "rarity": point.rarity,
+            "kept": self.boundaries.kept(found.cut),
+            "grammar": self.boundaries.grammar(found.cut),
+            "f1": self.boundaries.f1(found.cut),
+            "tokens_per_eojeol": self._tokens(found.uses) / max(self.eojeols, 1e-9),
+        }
+        if point.target is not None:
+            wish, want, _ = self._wish(found.cut, found.uses)
+            said |= {"wish": wish, "asked": want, "met": self._met(self._value(found.cut, found.uses))}
+        return said
+
+    def _tried(self, size: int, alive: NDArray[np.bool_], aim: Aim) -> tuple[float, NDArray[np.bool_]]:
+        """The factor of `nu` with which the cheapest segmentations meet the target, and the pieces under it."""
+        dial: float | None = 1.0
+        for _ in range(TRIALS):
+            times = dial or 1.0
+            choice = self._choice(size, times)
+            _, alive = choice.swap(alive, SWAP)
+            cut, uses = cheapest(self.lattice.only(alive), choice.costs, self.price, self.pool)
+            dial = aim.after(times, self._value(cut, uses))
+            if dial is None:
+                break
+        return times, self._choice(size, times).second_thoughts(alive)
+
+    def _aimed(self, size: int, alive: NDArray[np.bool_], times: float, aim: Aim) -> _Fitted:
+        """Scores with which the decoder meets the target, or comes nearest to it."""
+        aim = Aim(aim.want, near=NEAR, slope=aim.slope, least=aim.least)
+        best: _Fitted | None = None
+        dial: float | None = times
+        found: _Fitted | None = None
+        for trial in range(MORE_TRIALS):
+            if dial is None:
+                break
+            times = dial
+            choice = self._choice(size, times)
+            alive = choice.swap(alive, SWAP)[1] if trial else alive
+            found = self._fit(choice, alive, times, found)
+            value = self._value(found.cut, found.uses)
+            if best is None or abs(value - aim.want) < abs(self._value(best.cut, best.uses) - aim.want):
+                best = found
+            dial = aim.after(times, value)
+        assert best is not None, "there is at least one trial"
+        return best
+
+    def _fit(self, choice: Choice, alive: NDArray[np.bool_], times: float, before: _Fitted | None = None) -> _Fitted:
+        """Scores of these pieces; quicker where scores of nearly the same pieces are there."""
+        lattice = self.lattice.only(alive)
+        _, uses = cheapest(lattice, choice.costs, self.price, self.pool)
+        start = np.log(np.maximum(uses, 0.5) / max(uses.sum(), 1.0))
+        score = crf.fit(
+            lattice,
+            node_costs(self.counts, lattice, self.point.sharpened(times), self.frequency),
+            self.point.sharp * self.candidates.tokens,
+            start,
+            damping=self.counts.stands * self.counts.own**self.point.damping,
+            epochs=self.point.epochs if before is None else min(RETRAIN, self.point.epochs),
+            resume=None if before is None else np.where(before.alive, before.score, start),
+            seed=self.seed,
+        )
+        return self._decoded(alive, times, lattice, score)
+
+    def _decoded(self, alive: NDArray[np.bool_], times: float, lattice: Lattice, score: NDArray[np.float64]) -> _Fitted:
+        """What the tokenizer will do: with the scores of the vocabulary, which are rounded."""
+        pieces = self.candidates.pieces
+        kept = alive.copy()
+        kept[: self.candidates.n_chars] &= self.candidates.required
+        places = np.flatnonzero(kept).tolist()
+        vocab = Vocab.unigram({pieces[i]: float(score[i]) for i in places}, specials=self.specials)
+        table = dict(zip(vocab.pieces, vocab.scores, strict=True))
+        rounded = self.candidates.tokens * vocab.byte_score  # of characters without a piece, which stand alone
+        rounded[places] = [table[pieces[i]] for i in places]
+        return _Fitted(alive, times, lattice, score, vocab, *decode(lattice, rounded))
+
+    def _without_dead(self, size: int, found: _Fitted) -> tuple[_Fitted, int]:
+        """The same without pieces that no word uses, the next best in their places; and how many there were.
+
+        Training the scores again would only make other pieces dead, so those of the others stay. A free place goes to what
+        saves most where it takes the place of the tokens that stand there now, and swallows no boundary, for those that are
+        kept are as many as they should be; where nothing saves anything, to what swallows least, which are rare words. Dead
+        pieces stay where nothing else could be used, and then for the text that they spell at least: such a piece is often
+        a frequent one (었습니다), which swallows its boundary in every word.
+        """
+        choice = self._choice(size, found.times * DEAR)
+        dead = np.zeros_like(self.fixed)
+        while (here := found.alive & ~self.fixed & (found.uses == 0)).any():
+            dead |= here
+            alive = choice.refill(found.alive & ~here, dead, found.cut)
+            new = alive & ~found.alive
+            found = self._raised(found, alive, new if new.any() else here)
+            if not new.any():
+                return found, int((dead & ~alive).sum())
+        return found, int(dead.sum())
+
+    def _raised(self, found: _Fitted, alive: NDArray[np.bool_], which: NDArray[np.bool_]) -> _Fitted:
+        """Other pieces with the old scores, those of `which` high enough that their own text is spelled with them."""
+        score = np.where(found.alive, found.score, np.log(0.5 / max(found.uses.sum(), 1.0)))
+        plain = self._decoded(alive, found.times, self.lattice.only(alive), score)
+        pieces = self.candidates.pieces
+        names = {i: pieces[i] for i in np.flatnonzero(which & ~self.fixed).tolist()}
+        raised = spelling_themselves(plain.vocab, names.values())
+        for i, piece in names.items():
+            score[i] = raised[piece]
+        return self._decoded(alive, found.times, plain.lattice, score)
+
+
+def spelling_themselves(vocab: Vocab, pieces: Iterable[str]) -> dict[str, float]:
+    """Scores with which these pieces of a vocabulary are used for their own text at least; the others keep theirs.
+
+    Short pieces come first, so that one pass is enough; of equal sums the decoder takes the longest last piece.
+
+    Examples
+    --------
+    >>> spelling_themselves(Vocab.unigram({"가": -1.0, "나": -1.0, "가나": -3.0}), ["가나"])["가나"]
+    -2.0
+    """
+    scores = dict(zip(vocab.pieces, vocab.scores, strict=True))
+    for piece in sorted(pieces, key=len):
+        best = [0.0]
+        for end in range(1, len(piece) + 1):
+            starts = (start for start in range(end) if end - start < len(piece))
+            sums = (best[start] + scores[piece[start:end]] for start in starts if piece[start:end] in scores)
+            best.append(max(sums, default=-math.inf))
+        scores[piece] = max(scores[piece], best[-1])
+    return scores
+
+
+# ── How the scripts share a vocabulary ────────────────────────────────────────────────────────────────────────────────
+#
+# The cost shares the pieces by what they save in the text at hand, so a language that is a tenth of the text gets the places
+# that a tenth of the text is worth. Who will meet more of it later reserves places for it.
+
+_LETTERS = {script: re.compile(f"[{CLASSES[script]}]") for script in SCRIPTS[:2]}
+
+
+def script_of(piece: str) -> str:
+    """The script of a piece by its letters: Hangul where it has any, else Latin where it has any, else other.
+
+    Examples
+    --------
+    >>> [script_of(piece) for piece in (" 학교", "ㅋㅋ", "PC방", " the", "é", "漢字", "():", "    ", "19")]
+    ['hangul', 'hangul', 'hangul', 'latin', 'latin', 'other', 'other', 'other', 'other']
+    """
+    return next((script for script, letters in _LETTERS.items() if letters.search(piece)), SCRIPTS[2])
+
+
+def by_script(pieces: Iterable[str]) -> dict[str, int]:
+    """How many pieces each script has."""
+    found = Counter(map(script_of, pieces))
+    return {script: found[script] for script in SCRIPTS}
+
+
+def check_reserve(reserve: Mapping[Script, float]) -> None:
+    """Refuse unknown scripts and shares that are none."""
+    strange = sorted(set(reserve) - set(SCRIPTS))
+    if strange:
+        raise UsageError(f"`{strange[0]}` is no script that pieces are told by", hint=", ".join(SCRIPTS))
+    if any(not 0 <= share <= 1 for share in reserve.values()) or sum(reserve.values()) > 1 + 1e-9:
+        raise UsageError(f"the shares of scripts are from 0 to 1, and 1 together at most; {dict(reserve)} came")
+
+
+def floors_of(found: Candidates, reserve: Mapping[Script, float], n_pieces: int) -> list[tuple[NDArray[np.bool_], int]]:
+    """For each reserved script, its longer pieces and how many of them the required characters leave to choose."""
+    if not reserve:
+        return []
+    script = np.asarray([script_of(piece) for piece in found.pieces])
+    floors, taken = [], int(found.required.sum())
+    for name, share in sorted(reserve.items()):
+        group = script == name
+        least = max(int(n_pieces * share) - int((group[: found.n_chars] & found.required).sum()), 0)
+        group[: found.n_chars] = False
+        floors.append((group, least))
+        taken += least
+    if taken > n_pieces:
+        raise UsageError(
+            f"the scripts {', '.join(sorted(reserve))} and the required characters of the others ask for {taken:,} of "
+            f"{n_pieces:,} pieces",
+            hint="smaller shares, or a larger --vocab-size",
+        )
+    return floors

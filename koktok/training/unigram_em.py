@@ -8,18 +8,16 @@ digamma step (a sparse Dirichlet prior, Liang & Klein 2009), then the quarter of
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
-from koktok.segment.segmented import SegmentedCounts
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
+from koktok.training.job import Job, Learnt, check_size
 from koktok.training.lattice import Lattice, decode
-from koktok.training.unigram_log import describe
-from koktok.training.unigram_search import Trained, check_size
+from koktok.training.log import describe
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -57,38 +55,28 @@ def digamma(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return result + np.log(x) + square * (1 / 24 - square * (7 / 960 - square * (31 / 8064 - square * 127 / 30720)))
 
 
-def train_unigram_em(
-    counts: SegmentedCounts,
-    *,
-    vocab_size: int,
-    required: Collection[str] = (),
-    coverage: float = 0.9995,
-    specials: Sequence[str] = (),
-    min_count: int = 2,
-    max_length: int = 16,
-    cuts: bool = False,
-    crosses: Callable[[str], bool] | None = None,
-    threads: int | None = None,
-) -> Trained:
+def train_unigram_em(job: Job, *, min_count: int = 2) -> Learnt:
     """Train one vocabulary by EM.
 
     Examples
     --------
+    >>> from koktok.segment.segmented import SegmentedCounts
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
-    >>> [p for p in train_unigram_em(counts, vocab_size=264).vocab.pieces if len(p) > 1]
+    >>> [p for p in train_unigram_em(Job(counts, 264)).vocab.pieces if len(p) > 1]
     [' 학교에', '에서']
     """
+    counts, vocab_size, specials = job.counts, job.vocab_size, job.specials
     # SentencePiece seeds from the distinct words, each taken once: a seed stands in two places of them.
     policy = CandidatePolicy(
         min_count=min_count,
-        max_length=max_length,
-        aligned=cuts,
-        coverage=coverage,
-        crosses=crosses,
+        max_length=job.max_length,
+        aligned=False,
+        coverage=job.coverage,
+        crosses=job.crosses,
         min_words=2,
         closed=False,
     )
-    found = mine(counts, policy, required)
+    found = mine(counts, policy, job.letters())
     n_required = int(found.required.sum())
     beside = 256 + len(specials)
     check_size(vocab_size, beside + n_required, beside + n_required + len(found.pieces) - found.n_chars)
@@ -101,7 +89,7 @@ def train_unigram_em(
     weight = found.n * np.where(lengths > 1, lengths, 1.0)
     score = np.log(np.maximum(weight, LEAST)) - np.log(max(weight.sum(), 1.0))
     rounds = []
-    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(job.threads or os.cpu_count() or 1) as pool:
         while True:
             lattice = found.lattice.only(alive)
             for _ in range(SUB_ITERATIONS):
@@ -130,7 +118,7 @@ def train_unigram_em(
         "rounds": rounds,
         **describe(counts, vocab, lattice.node, cut, float((uses * found.tokens).sum())),
     }
-    return Trained(vocab, log)
+    return Learnt(vocab, log)
 
 
 def loss_per_word(lattice: Lattice, score: NDArray[np.float64], threads: int = 1) -> float:

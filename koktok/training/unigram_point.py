@@ -2,13 +2,14 @@
 
 What is asked for. A cost means another thing at every size and in every text, so a setting may name a
 target in its place: the share of the morpheme boundaries that stay token borders, all of them or those that grammar draws,
-or the number of tokens. The trainer then turns `nu` until the vocabulary does that (see `koktok.training.unigram_search`).
+or the number of tokens. The trainer then turns `nu` until the vocabulary does that (see `koktok.training.unigram`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from koktok.errors import UsageError
 from koktok.training import scores as crf
@@ -137,3 +138,30 @@ PRESETS: dict[str, Point] = {
     "aligned": Point("aligned", mu=2.0, nu=2.0, rarity=0.0, min_count=5, per_id=3.0),
 }
 """Fewest tokens; the default; truest cuts."""
+
+
+def chosen(
+    preset: str,
+    *,
+    keep: float | None = None,
+    tokens: float | None = None,
+    nu: float | Mapping[str, float] | None = None,
+    min_count: int | None = None,
+    **dials: Any,
+) -> Point:
+    """The setting of a preset with other dials; a target, or `nu`, takes the place of the preset's own target.
+
+    Examples
+    --------
+    >>> chosen("aligned", mu=1.0).mu, chosen("balanced", nu=0.4).target, chosen("balanced", keep=0.8).target
+    (1.0, None, 0.8)
+    """
+    if preset not in PRESETS:
+        raise UsageError(f"the preset `{preset}` is not known", hint=f"--preset {' | '.join(PRESETS)}")
+    if nu is not None and (keep is not None or tokens is not None):
+        raise UsageError("a target finds `nu` by itself, and both came", hint="leave one of them out")
+    point = PRESETS[preset]
+    if (keep, tokens, nu) != (None, None, None):
+        point = point.aimed(keep=keep, tokens=tokens)
+    dials |= {"nu": nu, "min_count": min_count, "per_id": None if min_count is None else 0.0}  # a floor is a floor
+    return replace(point, **{name: value for name, value in dials.items() if value is not None})

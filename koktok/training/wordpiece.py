@@ -7,30 +7,20 @@ freq(ab) / (freq(a) · freq(b)), so a rare pair whose parts are seen together on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
 
 from koktok.errors import UsageError, VocabSizeError
-from koktok.progress import Done
 from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.training.job import Job, Learnt
 from koktok.training.pairs import Joiner, slot
-from koktok.vocab import BYTE_CHARS, FORBIDDEN, MARK, ModelKind, Vocab, spell, unspell
+from koktok.vocab import BYTE_CHARS, FORBIDDEN, MARK, Vocab, spell, unspell
 
 _REPORT = 256  # merges between two calls of on_progress
-
-
-@dataclass(frozen=True)
-class WordPieceResult:
-    """What `train_wordpiece` learnt: the vocabulary, the merges in order, and a log of one record."""
-
-    vocab: Vocab
-    merges: tuple[tuple[str, str], ...]
-    log: tuple[dict[str, Any], ...]
 
 
 @njit(cache=True)
@@ -141,84 +131,75 @@ def _rows(
     return [part for part, _ in kept], [head for _, head in kept], [found[key] for key in kept]
 
 
-def train_wordpiece(
-    counts: SegmentedCounts,
-    *,
-    vocab_size: int,
-    specials: Sequence[str] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
-    characters: Iterable[str] | None = None,
-    required: Iterable[str] = (),
-    swallows: Collection[Kind] = tuple(Kind),
-    ties: Literal["pair", "first"] = "pair",
-    order: Sequence[str] = (),
-    alphabet: Literal["chars", "bytes"] = "chars",
-    min_count: int = 5,
-    max_length: int | None = None,
-    crosses: Callable[[str], bool] | None = None,
-    allow_fewer: bool = False,
-    on_progress: Done | None = None,
-) -> WordPieceResult:
-    """Train a WordPiece vocabulary.
+FLOORS = (5, 3, 2, 1)
+"""How often a pair must stand to be joined: its score favours rare pairs, so as high as the text allows."""
+
+
+def train_wordpiece(job: Job) -> Learnt:
+    """Train a WordPiece vocabulary, with the highest floor that leaves enough pairs.
 
     Examples
     --------
     >>> counts = SegmentedCounts.from_marked({"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5})
-    >>> order = ["hug", "pug", "pun", "bun", "hugs"]
-    >>> result = train_wordpiece(counts, vocab_size=15, min_count=1, ties="first", order=order)
-    >>> result.vocab.pieces[7:], result.log[0]["first_score"]
-    (('##gs', 'hu', 'hugs'), 0.05)
+    >>> train_wordpiece(Job(counts, 11, "wordpiece", ["[UNK]"])).vocab.pieces[7:]
+    ('##gs', '##ug', '##ugs')
     """
-    for name, value, choices in (("ties", ties, ("pair", "first")), ("alphabet", alphabet, ("chars", "bytes"))):
-        if value not in choices:
-            raise UsageError(f"{name} = {value!r}; wanted {choices[0]!r} or {choices[1]!r}")
+    for floor in FLOORS[:-1]:
+        try:
+            return joined(job, min_count=floor)
+        except VocabSizeError:
+            continue
+    return joined(job, min_count=FLOORS[-1])
+
+
+def joined(
+    job: Job,
+    *,
+    min_count: int = 5,
+    swallows: Collection[Kind] = tuple(Kind),
+    ties: Literal["pair", "first"] = "pair",
+    order: Sequence[str] = (),
+) -> Learnt:
+    """Pairs that stand `min_count` times, joined by their score; ties by string, or by the place in `order`."""
+    if ties not in ("pair", "first"):
+        raise UsageError(f"ties = {ties!r}; wanted 'pair' or 'first'")
     if min_count < 1:
         raise UsageError(f"min_count = {min_count}; wanted at least 1")
-    spelled = alphabet == "bytes"
-    longest = max_length or (48 if spelled else 16)
-    kind: ModelKind = "wordpiece-bytes" if spelled else "wordpiece"
-    guarded = Vocab.plain(kind, (), specials=specials).guarded
-    rows, heads, n = _rows(counts, swallows, order if ties == "first" else (), guarded, spelled=spelled)
-    seen = {char for row in rows for char in row} if characters is None else set(characters)
-    letters = sorted(BYTE_CHARS if spelled else (seen | set(required)) - {FORBIDDEN})
+    spelled, specials = job.spelled, job.specials
+    guarded = Vocab.plain(job.kind, (), specials=specials).guarded
+    rows, heads, n = _rows(job.counts, swallows, order if ties == "first" else (), guarded, spelled=spelled)
+    seen = {char for row in rows for char in row} if job.alphabet is None else set(job.alphabet)
+    letters = sorted(BYTE_CHARS if spelled else (seen | set(job.required)) - {FORBIDDEN})
     joiner = Joiner(rows, n, letters, heads)
     # Symbols are the letters inside words, the same letters at the head of words, then the joined pieces.
     names = [MARK + char for char in letters] + letters
     standing = set(joiner.symbol.tolist())
-    always = set(BYTE_CHARS) if spelled else set(required)
+    always = set(BYTE_CHARS) if spelled else set(job.required)
     bare = sorted(name for i, name in enumerate(names) if i in standing or name[-1] in always)
-    room = vocab_size - len(bare) - len(specials)
-    if room < 0:
-        raise VocabSizeError(
-            f"{vocab_size:,} ids were wanted, and alphabet and special tokens alone take {vocab_size - room:,}",
-            hint=f"--vocab-size {vocab_size - room} or more",
-        )
-    pick = _Picker(joiner, names, room, min_count, longest, first=ties == "first")
+    room = job.room(len(bare))
+    pick = _Picker(joiner, names, room, min_count, job.max_length, first=ties == "first")
     merges: list[tuple[str, str]] = []
-    made, refused = dict[str, float](), 0
-    while len(made) < room and (found := pick.best()) is not None:
+    scores, refused = dict[str, float](), 0
+    while len(scores) < room and (found := pick.best()) is not None:
         pair, score = found
         left, right = names[joiner.left[pair]], names[joiner.right[pair]]
         piece = left + right.removeprefix(MARK)
         # A head may not look like a continued piece, nor any piece like a special token.
         clash = piece in specials or (piece.startswith(MARK) and not left.startswith(MARK))
-        bare_piece = piece.removeprefix(MARK)
-        if clash or (crosses and crosses(unspell(bare_piece) if spelled else bare_piece)):
+        text = piece.removeprefix(MARK)
+        if clash or (job.crosses and job.crosses(unspell(text) if spelled else text)):
             refused += 1
             joiner.count[pair] = 0
             continue
         pick.join(pair, piece)
         merges.append((left, right))
-        made[piece] = score
-        if on_progress and (len(made) % _REPORT == 0 or len(made) == room):
-            on_progress(len(made), room)
-    if len(made) < room and not allow_fewer:
-        reached = vocab_size - room + len(made)
-        raise VocabSizeError(
-            f"{vocab_size:,} ids were wanted, and the text gives only {reached:,} (pairs that stand {min_count} times "
-            f"or more, pieces of at most {longest})",
-            hint=f"--vocab-size {reached}",
-        )
-    scores = [*made.values()] or [0.0]
-    log = {"wanted": room, "merges": len(made), "first_score": scores[0], "last_score": scores[-1], "refused": refused}
-    vocab = Vocab.plain(kind, [*bare, *made], specials=specials)
-    return WordPieceResult(vocab, tuple(merges), ({**log, "tokens": joiner.tokens},))
+        scores[piece] = score
+        if len(scores) % _REPORT == 0 or len(scores) == room:
+            job.tell(len(scores), room)
+    job.check_full(
+        room - len(scores), f"pairs that stand {min_count} times or more, pieces of at most {job.max_length}"
+    )
+    first, last = (next(iter(values), 0.0) for values in (scores.values(), reversed(scores.values())))
+    log = {"wanted": room, "merges": len(scores), "first_score": first, "last_score": last, "refused": refused}
+    vocab = Vocab.plain(job.kind, [*bare, *scores], specials=specials)
+    return Learnt(vocab, {"stages": [{**log, "tokens": joiner.tokens}]}, tuple(merges))

@@ -78,8 +78,8 @@ class Ids:
         if (
             self.reader.normalized and prefix == "first"
         ):  # the space is not put before a raw line whose first character is dropped
-            normalize = self._tokenizer.normalizer
-            reads = [can and bool(normalize(line[:1])) for can, line in zip(reads, lines, strict=True)]
+            starts = (next(iter(self._tokenizer.normalizer.align(line).starts), 0) for line in lines)
+            reads = [can and start == 0 for can, start in zip(reads, starts, strict=True)]
         read = self.reader.with_space([text for text, can in zip(given, reads, strict=True) if can], prefix=prefix)
         found = iter(self.reader.encode(read) if read else ())  # transformers fails over no texts at all
         return [next(found) if can else None for can in reads]

@@ -49,7 +49,8 @@ def tokenizer(request: pytest.FixtureRequest, trained: Trained) -> Tokenizer:
 
 def encoder_of(tokenizer: Tokenizer, table_bytes: int = TABLE_BYTES) -> Encoder:
     """A new one, with nothing solved."""
-    return Encoder(tokenizer.vocab, tokenizer.normalizer, tokenizer.pattern, table_bytes=table_bytes)
+    one = (tokenizer.vocab, tokenizer.normalizer, tokenizer.pattern)
+    return Encoder(*one, prefix=tokenizer.prefix, table_bytes=table_bytes)
 
 
 @given(texts=st.lists(korean_text(), max_size=5))

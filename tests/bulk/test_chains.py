@@ -10,7 +10,7 @@ from random_vocabularies import joined_everywhere
 from koktok.bulk.chains import _DOUBT, _pair, solve_bpe, solve_bpe_by_joins
 from koktok.bulk.solvers import Solver
 from koktok.bulk.texts import Texts
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.vocab import Vocab, spell
 
 

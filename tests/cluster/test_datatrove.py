@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_spark import koktok
-from test_spark_source import folder, lines  # noqa: F401 - fixtures
+from test_spark import folder, koktok, lines  # noqa: F401 - fixtures
 
 pytest.importorskip("datatrove", reason="pip install 'koktok[datatrove]'")
 from datatrove.data import Document
@@ -16,10 +14,9 @@ from datatrove.executor import LocalPipelineExecutor
 from datatrove.pipeline.tokens import DocumentTokenizer
 
 from koktok import Tokenizer
-from koktok.cluster.datatrove import KoktokCounter, KoktokInstances, KoktokTokenizer
+from koktok.cluster.datatrove import KoktokCounter, KoktokTokenizer
 from koktok.count.count_files import read_counts, runs_file
 from koktok.errors import UsageError
-from koktok.instances import Masking, Plan
 
 
 def run(base: Path, steps: list[Any], texts: list[str], tasks: int = 1) -> None:
@@ -72,29 +69,3 @@ def test_the_counts_are_those_of_one_machine(lines: list[str], tmp_path: Path) -
     for file in (lambda path: path, runs_file):
         assert read_counts(file(one)).collect().equals(read_counts(file(many)).collect())
     assert len(ranks) == 3
-
-
-@pytest.mark.slow
-def test_the_instances_are_those_of_one_machine(
-    folder: Path,  # noqa: F811
-    lines: list[str],  # noqa: F811
-    tmp_path: Path,
-) -> None:
-    bert = tmp_path / "bert"
-    koktok("export", folder, "--to", "hf", "--style", "bert", "-o", bert, "-q")
-    plan = Plan(length=64, seed=7, masking=Masking("eojeol", 0.15, 2))
-    texts = [*lines, "", " \n "]
-    step = KoktokInstances(str(tmp_path / "made"), bert, plan, segmenter="whitespace", epochs=2)
-    run(tmp_path, [step], texts, tasks=3)
-    for rank in range(3):
-        text, one = tmp_path / str(rank) / "documents.jsonl", tmp_path / f"one-{rank}"
-        text.parent.mkdir()
-        own = [{"text": text} for i, text in enumerate(texts) if i % 3 == rank and text.strip()]
-        text.write_text("".join(f"{json.dumps(record)}\n" for record in own), encoding="utf-8")
-        given = ["--length", 64, "--seed", 7, "--mask", "eojeol", "--epochs", 2, "--segmenter", "whitespace", "-q"]
-        koktok("instances", bert, text, "--out", one, *given)
-        assert files_of(tmp_path / "made" / f"{rank:05d}") == files_of(one)
-    run(tmp_path / "none", [KoktokInstances(str(tmp_path / "empty"), bert, plan)], ["", " "])
-    assert not (tmp_path / "empty" / "00000").exists()
-    with pytest.raises(UsageError, match="`epoch` is not known"):
-        KoktokInstances(str(tmp_path / "made"), bert, epoch=2)

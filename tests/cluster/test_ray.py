@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from conftest import ROOT
-from test_spark_source import folder, lines  # noqa: F401 - fixtures
+from test_spark import folder, lines  # noqa: F401 - fixtures
 
 from koktok import Tokenizer
 

@@ -1,7 +1,7 @@
-"""Many machines: counts, cuts and ids on Spark are those of one machine, bit for bit, whatever the partitions, order and failures.
+"""Counts, analyses and ids on Spark are those of one machine, bit for bit, for any partitions, order and failures of tasks.
 
 One session of two cores for all tests here. One of them runs by default; the others are `-m slow`, because every
-new plan costs Spark seconds. What needs no Spark runs by default in test_spark_source.py.
+new plan costs Spark seconds.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import pytest
 from conftest import MINI
 from typer.testing import CliRunner
 
+from koktok import Tokenizer
 from koktok.cli import app
 from koktok.cluster.segment import analyse, segment_to_file, words_to_analyse
-from koktok.cluster.spark import JAVA, count_runs, count_to_files, count_words, read_text, session
-from koktok.cluster.tables import placed, rows_of, unpacked
+from koktok.cluster.spark import JAVA, count_runs, count_to_files, count_words, encode, read_text, session
 from koktok.count.count_files import about, runs_file
 from koktok.errors import AnalyserError, InputError, UsageError
 from koktok.pipeline import train
@@ -32,7 +32,7 @@ from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter, analyses, write_lexicon
 from koktok.segment.policy import Morpheme
 from koktok.segment.workers import Workers
-from koktok.text.sources import Source
+from koktok.text.sources import Source, read_lines
 
 runner = CliRunner()
 NEWS = [str(MINI / "news.txt"), str(MINI / "verse.txt")]
@@ -79,6 +79,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         found.stop()
 
 
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    recipe = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 2000}, holdout=0.0)
+    made = train([Source.of(*sorted(MINI.glob("*.txt")), name="mini")], recipe).tokenizer
+    return made.save(tmp_path_factory.mktemp("for-spark") / "tokenizer")
+
+
+@pytest.fixture(scope="session")
+def lines() -> list[str]:
+    return list(read_lines(Source.of(*NEWS)))
+
+
 def koktok(*words: object) -> None:
     done = runner.invoke(app, list(map(str, words)))
     assert not done.exit_code, (done.output, done.exception)
@@ -90,10 +102,7 @@ def koktok(*words: object) -> None:
 @pytest.mark.parametrize(
     "partitions", [3, pytest.param(1, marks=pytest.mark.slow), pytest.param(16, marks=pytest.mark.slow)]
 )
-def test_the_files_are_those_of_one_machine(
-    spark: Any, tmp_path: Path, partitions: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("koktok.count.counting.PART", 1000)  # several ranges, though the text is small
+def test_the_files_are_those_of_one_machine(spark: Any, tmp_path: Path, partitions: int) -> None:
     one, many = tmp_path / "one.parquet", tmp_path / "many.parquet"
     koktok("count", *NEWS, "--holdout-by", "documents", "--holdout", 0.2, "--runs", "--min-count", 2, "-o", one, "-q")
     text = read_text(spark, NEWS)
@@ -127,10 +136,11 @@ def test_lines_records_and_columns_follow_the_rules_of_one_machine(spark: Any, t
 
 
 @pytest.mark.slow
-def test_own_tables_sources_and_weights(spark: Any) -> None:
+def test_own_tables_sources_and_weights(spark: Any, tmp_path: Path) -> None:
     rows = [("a", "집에 간다"), ("b", "집에 온다\n너는"), ("a", "집에"), ("c", None), (None, "집에")]
     table = spark.createDataFrame(rows, "where string, body string")
-    found = count_words(table, "body", source="where", weights={"a": 0.75, "b": 3}).orderBy("word").collect()
+    out, weights = tmp_path / "a.parquet", {"a": 0.75, "b": 3}
+    found = count_words(table, "body", source="where", weights=weights).orderBy("word").collect()
     assert [tuple(row) for row in found] == [
         (" 간다", 1, 0),
         (" 온다", 3, 0),
@@ -144,9 +154,12 @@ def test_own_tables_sources_and_weights(spark: Any) -> None:
         ("집에 간다", 0, 0, 0),
         ("집에 온다", 1, 1, 0),
     ]
+    told = count_to_files(table.dropna("any", subset="body"), out, "body", source="where", weights=weights, holdout=0)
+    assert (told.lines, told.lines_by_source) == (5, {"": 1, "a": 2, "b": 2})  # lines have no weight
+    assert pl.read_parquet(out).rows() == [tuple(row) for row in found]
     with pytest.raises(UsageError, match='no column "text"'):
         count_words(table)
-    with pytest.raises(UsageError, match="0 to 1"):
+    with pytest.raises(UsageError, match="of 0 to 1"):
         count_words(table, "body", holdout=1.5)
 
 
@@ -217,7 +230,7 @@ def test_the_verb(spark: Any, tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError):
             runner.invoke(app, ["count", *NEWS, "-o", str(out), *words], catch_exceptions=False, standalone_mode=False)
-    with pytest.raises(UsageError, match="nothing that koktok reads on Spark"):
+    with pytest.raises(UsageError, match=r"does not read `\.csv` files on Spark"):
         read_text(spark, ["s3a://bucket/a.csv"])
     with pytest.raises(InputError, match="cannot be read"):
         read_text(spark, [str(tmp_path / "none.txt")])
@@ -251,16 +264,15 @@ def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: p
 
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     monkeypatch.setattr("koktok.cluster.segment.supervised", moody)
-    batch = next(placed([(0, pl.DataFrame({"word": ["가다", "죽음", "멈춤", "집에"]}))]))
-    other = next(placed([(1, pl.DataFrame({"word": ["가다"]}))]))
-    found = rows_of(analyse([batch, other], "moody", None, "moody:1", 0.5))
-    rows = [row for _, value in found for row in unpacked(value).rows(named=True)]
+    pa = pytest.importorskip("pyarrow")
+    batches = [pa.record_batch([words], ["word"]) for words in (["가다", "죽음", "멈춤", "집에"], ["가다"])]
+    rows = [row for found in analyse(batches, "moody", None, "moody:1", 0.5) for row in found.to_pylist()]
     assert len(made) == 1  # one analyser a worker
     made[0].close()
     assert [row["row"] for row in rows] == ["0 1 NNG \n1 2 JX ", "", "", "0 1 NNG \n1 2 JX ", "0 1 NNG \n1 2 JX "]
     assert [bool(row["failure"]) for row in rows] == [False, True, True, False, False]
     with pytest.raises(AnalyserError, match=r"a worker has the analyser moody:1, and the driver moody:2"):
-        next(analyse([batch], "moody", None, "moody:2", 0.5))
+        next(analyse(batches, "moody", None, "moody:2", 0.5))
 
 
 @pytest.mark.slow
@@ -300,3 +312,34 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
     ):
         with pytest.raises(AnalyserError, match="was made by kiwi:0, and here is kiwi:"):
             use()
+
+
+# ── encoding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partitions", [1, 3, 16])
+def test_the_ids_are_those_of_one_machine(
+    spark: Any, folder: Path, lines: list[str], tmp_path: Path, partitions: int
+) -> None:
+    tokenizer = Tokenizer.load(folder)
+    expected = dict(enumerate(ids.tolist() for ids in tokenizer.encode_ids(lines)))
+    text = spark.createDataFrame(list(enumerate(lines)), "id int, text string").repartition(partitions)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    failing = text.mapInArrow(once(marks, kill=partitions == 3), text.schema)
+    encode(failing, folder).write.parquet(str(tmp_path / "ids"))
+    rows = pl.read_parquet(tmp_path / "ids" / "*.parquet")
+    assert len(rows) == len(lines)
+    assert {row["id"]: row["ids"] for row in rows.iter_rows(named=True)} == expected
+
+
+@pytest.mark.slow
+def test_a_column_of_ids(spark: Any, folder: Path) -> None:
+    table = spark.createDataFrame([("a", "집에 간다"), ("b", None), ("c", "")], "key string, text string")
+    rows = {row["key"]: row["ids"] for row in encode(table, folder).collect()}
+    assert rows == {"a": list(Tokenizer.load(folder).encode("집에 간다").ids), "b": None, "c": []}
+    with pytest.raises(UsageError, match='a column "key"'):
+        encode(table, folder, ids="key")
+    with pytest.raises(UsageError, match='no column "body"'):
+        encode(table, folder, "body")

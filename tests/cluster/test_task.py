@@ -1,9 +1,8 @@
-"""What tasks of a count do, without Spark: any cut into partitions, parts and ranges adds up to the tables of one machine."""
+"""The tasks of a count without Spark: any partitions add up to the tables of one machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -12,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koktok.cluster import task
-from koktok.cluster.tables import rows_of, unpacked
-from koktok.cluster.task import RUNS, TEXT, TOLD, WORDS
-from koktok.count.counting import Shards, parts, weighed
-from koktok.count.counts import summed
+from koktok.cluster.task import NUMBERS, RUNS, SUMS, TEXT, WORDS, unpacked
+from koktok.count.counting import Shards, parts
 
 pa = pytest.importorskip("pyarrow")
 
@@ -23,76 +20,38 @@ LINES = st.lists(st.text("가나다 .😀", max_size=12), max_size=30)
 
 
 def batches_of(lines: list[tuple[str, str]], size: int) -> Iterator[Any]:
-    """Rows of `read_text`, so many at a time."""
+    """Rows of `read_text` in batches of `size`."""
     for i in range(0, len(lines), size):
         sources, texts = zip(*lines[i : i + size], strict=True)
         columns = {"source": list(sources), "kind": ["text"] * len(texts), TEXT: [text.encode() for text in texts]}
         yield pa.RecordBatch.from_pydict(columns)
 
 
-def many(
-    partitions: Iterable[list[tuple[str, str]]], *, size: int, weights: dict[str, float], holdout: float
-) -> dict[int, pl.DataFrame]:
-    """A count as Spark's tasks do it: parts, ranges, pieces in the order of their places, sums."""
-    given = {"holdout": holdout, "field": None, "runs": True, "apart": bool(weights)}
-    made = [
-        batch
-        for lines in partitions
-        for batch in task.counted_parts(batches_of(lines, size), **given)  # type: ignore[arg-type]
-    ]
-    if not made:
-        return {}
-    table = pa.Table.from_batches(made)
-    ranges = task.ranges_of(pl.DataFrame(table.select(["kind", "words", "sample"])))
-    cut = [b for one in table.select(["kind", "source", "packed"]).to_batches() for b in task.cut([one], ranges=ranges)]
-    pieces = pa.Table.from_batches(cut).sort_by("place").to_batches(max_chunksize=3)
-    sums = [(place, unpacked(value)) for place, value in rows_of(task.added_up(pieces, weights=weights))]
-    return {
-        kind: pl.concat([part for _, part in found])
-        for kind, found in groupby(sums, key=lambda pair: ranges[pair[0]][0])
-    }
-
-
 @settings(max_examples=40)
-@given(LINES, st.integers(1, 5), st.integers(1, 9), st.sampled_from([0.0, 0.4]), st.integers(1, 40))
+@given(LINES, st.integers(1, 5), st.integers(1, 9), st.sampled_from([0.0, 0.4]), st.booleans())
 def test_any_partitions_add_up_to_one_machine(
-    texts: list[str], partitions: int, size: int, holdout: float, rows: int
+    texts: list[str], partitions: int, size: int, holdout: float, by_source: bool
 ) -> None:
-    lines = [(source, text) for i, text in enumerate(texts) for source in ("ab"[i % 2],)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("koktok.count.counting.PART", rows)
-        patch.setattr(task, "PART", rows)
-        patch.setattr(task, "ROWS", 3)
-        patch.setattr(task, "_STEP", 2)
-        patch.setattr(task, "SHARD", 40)
-        found = many([lines[i::partitions] for i in range(partitions)], size=size, weights={}, holdout=holdout)
-    with Shards(holdout=holdout, by="documents", runs=True) as shards:
-        one, wide = shards.count([texts] if texts else [], name="lines")
-        for kind, expected in ((WORDS, one), (RUNS, wide)):
-            table = summed(list(parts(expected))) if expected and expected[0].rows else None
-            if table is None or table.is_empty():
-                assert kind not in found
-            else:
-                assert found[kind].equals(table)
-
-
-@settings(max_examples=40)
-@given(LINES, st.integers(1, 4))
-def test_weights_are_rounded_by_source_behind_the_sum(texts: list[str], partitions: int) -> None:
     lines = [("ab"[i % 2], text) for i, text in enumerate(texts)]
-    weights = {"a": 0.5, "": 100.0}
+    options = {"holdout": holdout, "field": None, "runs": True, "by_source": by_source}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("koktok.count.counting.PART", 3)
-        patch.setattr(task, "PART", 3)
-        found = many([lines[i::partitions] for i in range(partitions)], size=4, weights=weights, holdout=0.0)
-    with Shards(by="documents") as shards:
-        tables = []
-        for source in "ab":
-            own = [text for name, text in lines if name == source]
-            made = list(parts(shards.count([own] if own else [], name=source)[0]))
-            tables += [weighed(part, weights.get(source, 1.0)) for part in made]
-    expected = summed(tables) if tables else pl.DataFrame()
-    assert found.get(WORDS, pl.DataFrame()).rows() == expected.rows()
-    told = dict(found[TOLD].select("word", "n").iter_rows()) if TOLD in found else {}
-    for source in "ab":  # what is told is not weighed
-        assert told.get(f"lines {source}", 0) == sum(name == source for name, _ in lines)
+        patch.setattr(task, "SHARD", 40)
+        patch.setattr(task, "_OUT", 3)
+        rows = [
+            batch for i in range(partitions) for batch in task.count(batches_of(lines[i::partitions], size), **options)
+        ]
+    counted = pl.DataFrame(pa.Table.from_batches(rows)) if rows else pl.DataFrame(schema={"kind": pl.Int8})
+    if rows:  # what Spark does with them
+        assert set(counted["source"]) <= ({"a", "b", ""} if by_source else {""})
+        counted = counted.group_by("kind", "word").agg(pl.sum(*NUMBERS)).sort("kind", "word")
+    tables: dict[int, pl.DataFrame] = {}
+    for batch in task.pack(counted.to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()) if rows else ():
+        for kind, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            tables[kind] = unpacked(value)
+    with Shards(holdout=holdout, by="documents", runs=True) as shards:
+        for kind, shard in zip((WORDS, RUNS), shards.count([texts] if texts else [], name="lines"), strict=True):
+            expected = pl.concat(parts(shard)) if shard and shard[0].rows else pl.DataFrame()
+            assert tables.get(kind, pl.DataFrame()).select(expected.columns).rows() == expected.rows()
+    sums = dict(tables[SUMS].select("word", "n").iter_rows()) if SUMS in tables else {}
+    for source in "ab":
+        assert sums.get(f"lines {source}", 0) == sum(name == source for name, _ in lines)

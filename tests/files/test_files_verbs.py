@@ -54,7 +54,6 @@ VERBS = {
     "train": ("train", MINI, *QUICK, "--out", "{out}"),
     "train --frontier": ("train", MINI, "--frontier", "--sizes", "2300", "-q", "--out", "{out}"),
     "export --to hf": ("export", "{uni}", "--to", "hf", "--style", "bert", "--out", "{out}"),
-    "export --to hf-kiwi": ("export", "{uni}", "--to", "hf-kiwi", "--out", "{out}"),
     "export --to tiktoken": ("export", "{bytes}", "--to", "tiktoken", "--out", "{out}"),
     "import": ("import", "{uni}/tokenizer.json", "--out", "{out}"),
     "report": ("report", "{uni}", "--text", NEWS, "--resamples", 0, "-q", "-o", "{out}"),

@@ -20,7 +20,6 @@ NGRAM = ("--model", "ngram", "--segmenter", "whitespace", "--no-compare", "-q")
 VERBS: dict[str, tuple[tuple[object, ...], tuple[object, ...]]] = {
     "train": (("train", MINI, *NGRAM, "--vocab-size", 2300, "--log", "{out}.json"), ("--vocab-size", 2310)),
     "export hf": (("export", "{uni}", "--to", "hf", "--style", "bert"), ("--style", "roberta")),
-    "export hf-kiwi": (("export", "{uni}", "--to", "hf-kiwi"), ("--style", "bert")),
     "export tiktoken": (("export", "{bytes}", "--to", "tiktoken"), ("--name", "other")),
     "export spm": (("export", "{uni}", "--to", "spm"), ("--user-defined", "<s>")),
     "export gguf": (("export", "{uni}", "--to", "gguf", "-q"), ("--name", "other")),

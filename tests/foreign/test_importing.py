@@ -29,6 +29,7 @@ from koktok.formats import gguf
 from koktok.formats.tiktoken import ranks_of
 from koktok.formats.vocab_files import reads_jamo
 from koktok.sentencepiece_model import ModelProto
+from koktok.text.patterns import LLAMA_CPP
 
 Ids = Callable[[str], list[int]]
 
@@ -46,7 +47,7 @@ def train_hf(kind: str, lines: list[str]) -> tokenizers.Tokenizer:
     elif kind in ("gpt2", "qwen"):
         made = tokenizers.Tokenizer(models.BPE())
         level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=kind == "gpt2")
-        regex = next(regex for (regex, _), name in gguf.PATTERNS.items() if name == "qwen2")
+        regex = next(regex for (regex, _), name in LLAMA_CPP.items() if name == "qwen2")
         split = pre_tokenizers.Split(tokenizers.Regex(regex), "isolated")
         made.pre_tokenizer = level if kind == "gpt2" else pre_tokenizers.Sequence([split, level])
         made.normalizer = None if kind == "gpt2" else normalizers.NFC()

@@ -18,10 +18,11 @@ from strategies import korean_text
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
-from koktok.formats.hf import tokenizer_json
-from koktok.formats.hf_config import config_json, special_tokens_json
-from koktok.formats.sentencepiece import model_proto, why_not
+from koktok.formats.hf import config_json, special_tokens_json, tokenizer_json
+from koktok.formats.limits import why_not
+from koktok.formats.sentencepiece import model_proto
 from koktok.text.normalize import Normalizer
+from koktok.text.prefix import without_prefix
 from koktok.text.pretokenize import Pattern
 from koktok.vocab import Vocab
 
@@ -65,18 +66,17 @@ def formats(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> For
 
 
 def check_same(formats: Formats, text: str, *, decode: bool = True) -> None:
-    ours = formats.ours.encode(text)
     normal = formats.ours.normalize(text)
-    theirs = formats.hf.encode(normal)
-    assert theirs.ids == ours.ids
-    assert formats.hf.encode(text).ids == ours.ids
+    for line in (text, normal):  # with another first character there is no space before it: see `koktok.text.prefix`
+        ours = formats.ours.encode(line)
+        assert formats.hf.encode(line).ids == ours.ids
     if decode:
         assert formats.hf.decode(ours.ids, skip_special_tokens=False) == formats.ours.decode(ours.ids)
     if formats.ours.lossless:
         assert formats.ours.decode(ours.ids) == normal
-    if formats.spm is not None and "\0" not in normal:
+    if formats.spm is not None and "\0" not in normal and not normal.startswith(" "):  # it has no mark for such a space
         assert formats.spm.encode(normal) == ours.ids
-        assert formats.spm.decode(ours.ids) == normal
+        assert without_prefix(formats.spm.decode(ours.ids), formats.ours.prefix) == normal
 
 
 @given(text=korean_text())
@@ -133,7 +133,7 @@ def test_text_that_spells_special_tokens_is_text_when_asked(formats: Formats) ->
 
 
 def test_what_has_no_tokenizer_model_says_why(formats: Formats) -> None:
-    reason = why_not(formats.ours.vocab, formats.ours.pattern)
+    reason = why_not("sentencepiece", formats.ours.vocab, formats.ours.pattern)
     assert bool(reason) == (formats.spm is None)
     ours = formats.ours
     assert bool(reason) == (ours.recipe.pretokenize.digits == "groups" or ours.vocab.kind not in ("unigram", "bpe"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +22,10 @@ from koktok.formats.gguf import (
     notes,
     read,
     table_of,
-    why_not,
     write,
     write_into,
 )
+from koktok.formats.limits import why_not
 from koktok.formats.sentencepiece import charsmap
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
@@ -109,7 +110,7 @@ def test_the_way_out_is_named() -> None:
     with pytest.raises(ArtifactError) as caught:
         table_of(Vocab.bpe_bytes([], specials=SPECIALS), Pattern(), Normalizer())
     assert caught.value.hint == "koktok train TEXT --model bpe --out FOLDER"
-    assert "conjoining jamo" in why_not(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), jamo=True)
+    assert "conjoining jamo" in why_not("gguf", Vocab.bpe("가", [], specials=SPECIALS), Pattern(), jamo=True)
 
 
 def test_roles_without_a_token_are_not_left_to_chance() -> None:
@@ -189,6 +190,99 @@ class TestIntoAModel:
         assert (other.returncode, "`--into` does nothing with `--to spm" in other.stderr) == (2, True)
 
 
+def header(*fields: bytes, tensors: int = 0, more: bytes = b"") -> bytes:
+    """A GGUF of these fields."""
+    return b"GGUF" + struct.pack("<IQQ", 3, tensors, len(fields)) + b"".join(fields) + more
+
+
+def text(value: bytes) -> bytes:
+    return struct.pack("<Q", len(value)) + value
+
+
+def field(key: bytes, kind: int, value: bytes) -> bytes:
+    return text(key) + struct.pack("<I", kind) + value
+
+
+ARCHITECTURE = field(b"general.architecture", 8, text(b"llama"))
+
+
+def tensor(*shape: int, name: bytes = b"token_embd.weight") -> bytes:
+    return text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, 0)
+
+
+HOSTILE = {
+    "no architecture": (
+        header(tensors=1, more=tensor(1, 259) + bytes(4 * 259 + 64)),
+        "expected a string as `general.architecture`, got none",
+    ),
+    "a number for a name": (
+        header(field(b"general.architecture", 4, b"\1\0\0\0")),
+        "expected a string .* got a number",
+    ),
+    "a list for a name": (
+        header(field(b"general.architecture", 9, struct.pack("<IQ", 4, 1) + bytes(4))),
+        "expected a string .* got an array of numbers",
+    ),
+    "a name that is no UTF-8": (header(field(b"general.architecture", 8, text(b"\xff\xfe"))), "expected UTF-8"),
+    "a part of x parts": (
+        header(ARCHITECTURE, field(b"split.count", 8, text(b"x"))),
+        "expected a whole number as `split.count`, got a string",
+    ),
+    "an empty array": (
+        header(ARCHITECTURE, field(b"a", 9, struct.pack("<IQ", 4, 0))),
+        "expected values in the array `a`, got none",
+    ),
+    "an array of 16 GB": (
+        header(ARCHITECTURE, field(b"a", 9, struct.pack("<IQ", 0, 1 << 34))),
+        "`a` does not end in it",
+    ),
+    "as many strings": (header(ARCHITECTURE, field(b"a", 9, struct.pack("<IQ", 8, 1 << 34))), "`a` does not end in it"),
+    "nested arrays": (
+        header(ARCHITECTURE, field(b"a", 9, struct.pack("<IQIQ", 9, 1, 9, 1))),
+        "got arrays in an array",
+    ),
+    "fields without end": (b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60), "the header does not end in it"),
+    "a type that is none": (header(field(b"a", 99, b"")), "expected a type of GGUF as `a`, got 99"),
+    "rows of nothing": (
+        header(ARCHITECTURE, tensors=1, more=tensor(0, 1 << 31)),
+        "expected a shape that the file has room",
+    ),
+    "rows without end": (
+        header(ARCHITECTURE, tensors=1, more=tensor(8, 1 << 31)),
+        "expected a shape that the file has room",
+    ),
+    "one dimension": (header(ARCHITECTURE, tensors=1, more=tensor(8) + bytes(64)), "expected a row for each id"),
+    "nine dimensions": (header(ARCHITECTURE, tensors=1, more=tensor(*[1] * 9)), "expected 1 to 4 dimensions"),
+}
+"""What a file may claim, and the one sentence about it."""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_a_file_claims_is_held_against_its_size_before_the_library_reads_it(name: str, tmp_path: Path) -> None:
+    content, message = HOSTILE[name]
+    (tmp_path / "model.gguf").write_bytes(content)
+    table = table_of(Vocab.bpe("가", [], specials=SPECIALS), Pattern(), Normalizer())
+    with pytest.raises(ArtifactError, match=message):
+        write_into(table, tmp_path / "model.gguf", tmp_path / "new.gguf")
+    assert [file.name for file in tmp_path.iterdir()] == ["model.gguf"]
+
+
+@pytest.mark.parametrize("style", ["plain", "bert", "roberta", "gpt", "llama", "t5"])
+def test_a_text_begins_in_llama_cpp_as_in_transformers(
+    style: str, trained: Callable[..., Path], tmp_path: Path
+) -> None:
+    tokenizer = Tokenizer.load(trained(train={"model": "bpe", "vocab_size": 2300}, special={"style": style}))
+    args = (tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
+    if why_not("gguf", *args[:2]):
+        return
+    table = table_of(*args, style=tokenizer.style)
+    back = read(write(table, tmp_path / "a.gguf"))
+    assert back == table
+    plain, whole = (tokenizer.encode("집", add_special_tokens=on).ids for on in (False, True))
+    bos, eos = [table.roles["bos"]] * back.add_bos, [table.roles["eos"]] * back.add_eos
+    assert [*bos, *plain, *eos] == whole
+
+
 class TestBadInput:
     @pytest.fixture
     def file(self, tmp_path: Path) -> Path:
@@ -198,7 +292,7 @@ class TestBadInput:
     @pytest.mark.parametrize("size", [0, 3, 20, 400, 3000])
     def test_cut_short(self, file: Path, size: int) -> None:
         file.write_bytes(file.read_bytes()[:size])
-        with pytest.raises(ArtifactError, match="is no GGUF with a vocabulary"):
+        with pytest.raises(ArtifactError, match=r"is no GGUF|is cut short"):
             read(file)
 
     @pytest.mark.parametrize("missing", [1, 500])
@@ -213,10 +307,10 @@ class TestBadInput:
             read(file)
 
     def test_not_there_or_something_else(self, file: Path) -> None:
-        with pytest.raises(ArtifactError, match="is no GGUF with a vocabulary"):
+        with pytest.raises(ArtifactError, match="is no GGUF"):
             read(file.with_name("none"))
         file.write_bytes(b"PK" + file.read_bytes())
-        with pytest.raises(ArtifactError, match="is no GGUF with a vocabulary"):
+        with pytest.raises(ArtifactError, match="is no GGUF"):
             read(file)
 
     def test_a_folder_in_its_place(self, file: Path) -> None:

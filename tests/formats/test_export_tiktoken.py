@@ -16,9 +16,10 @@ from strategies import korean_text
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
 from koktok.files import write_folder
-from koktok.formats.tiktoken import EXPORT, Ranks, files, load, ranks_from_text, ranks_of, why_not
+from koktok.formats.limits import why_not
+from koktok.formats.tiktoken import EXPORT, Ranks, files, load, ranks_from_text, ranks_of
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.bpe_model import ByteBpeModel
+from koktok.tokenizer.models import BpeModel
 from koktok.vocab import BYTE_CHARS, Vocab
 
 tiktoken = pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
@@ -78,8 +79,8 @@ MERGES = st.lists(st.sampled_from("ab"), min_size=2, max_size=5).map("".join)
 def test_ranks_of_joined_pieces_are_tiktokens_rule(merged: list[str], text: str) -> None:
     """Any list of pieces, in any order, that tiktoken may run at all; the pretoken is the whole text."""
     vocab = Vocab.bpe_bytes(merged)
-    ours = ByteBpeModel(vocab).encode(text)[0]
-    if why_not(vocab):
+    ours = BpeModel(vocab).encode(text)[0]
+    if why_not("tiktoken", vocab):
         return
     ranks = {bytes(BYTE_CHARS.index(char) for char in piece): i for i, piece in enumerate(vocab.pieces)}
     assert Ranks("any", r"(?s:.+)", ranks, {}).encoding().encode(text) == ours
@@ -87,8 +88,10 @@ def test_ranks_of_joined_pieces_are_tiktokens_rule(merged: list[str], text: str)
 
 def test_a_piece_that_tiktoken_would_read_as_a_word_is_refused() -> None:
     """Joins never reach "abcd": "bc" comes before "ab" and "cd", and nothing joins to it."""
-    assert why_not(Vocab.bpe_bytes(["ab", "abc", "abcd"])) == ""
-    assert "'abcd' is not what its own bytes join to" in why_not(Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]))
+    assert why_not("tiktoken", Vocab.bpe_bytes(["ab", "abc", "abcd"])) == ""
+    assert "'abcd' is not what its own bytes join to" in why_not(
+        "tiktoken", Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"])
+    )
     with pytest.raises(ArtifactError, match="would take it for a whole word"):
         ranks_of(Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]), Pattern())
 

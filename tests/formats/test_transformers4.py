@@ -1,7 +1,4 @@
-"""transformers 4.57 in a virtual environment of its own: the folder loads there without any code of ours.
-
-Every kind and every style; and the class that runs Kiwi, which needs koktok there, too.
-"""
+"""transformers 4.57 in a virtual environment of its own: folders of every kind and style load there without any code of ours."""
 
 from __future__ import annotations
 
@@ -15,23 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MODELS, ROOT
+from conftest import MODELS
 from transformers import AutoTokenizer
 
 from koktok import Tokenizer
 from koktok.formats.styles import restyle
-from koktok.integrations.runtime import save_with_kiwi
 from koktok.special import STYLES
 
 CHECK = """
 import json, sys, pathlib
 from transformers import AutoTokenizer, __version__
-auto = AutoTokenizer.from_pretrained(sys.argv[1], trust_remote_code=len(sys.argv) > 4)
+auto = AutoTokenizer.from_pretrained(sys.argv[1])
 lines = json.load(open(sys.argv[2], encoding="utf-8"))
 talk = [{"role": "user", "content": "안녕"}]
 out = pathlib.Path(sys.argv[3])
 auto.save_pretrained(str(out))
-again = AutoTokenizer.from_pretrained(str(out), trust_remote_code=len(sys.argv) > 4)
+again = AutoTokenizer.from_pretrained(str(out))
 ids = [auto(line, split_special_tokens=True, add_special_tokens=False)["input_ids"] for line in lines]
 pair = auto("누가 책을 읽습니까?", "학생이 학교에서 책을 읽습니다.", return_offsets_mapping=True)
 tagged = auto("서울에 사는 김연아가 책을 읽습니다.".split(), is_split_into_words=True, return_offsets_mapping=True)
@@ -58,12 +54,12 @@ print(json.dumps({
 
 @pytest.fixture(scope="session")
 def python4(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with transformers 4.57.6 and what koktok's own class wants."""
+    """A Python with transformers 4.57.6."""
     home = tmp_path_factory.getbasetemp() / "transformers4"
     python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     venv.create(home, with_pip=True)
     made = subprocess.run(
-        [python, "-m", "pip", "install", "-q", "transformers==4.57.6", "jinja2", "-e", ROOT],
+        [python, "-m", "pip", "install", "-q", "transformers==4.57.6", "jinja2"],
         capture_output=True,
         text=True,
     )
@@ -72,9 +68,9 @@ def python4(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-def ask(python: Path, folder: Path, lines: list[str], tmp: Path, *, trust: bool = False) -> dict[str, Any]:
+def ask(python: Path, folder: Path, lines: list[str], tmp: Path) -> dict[str, Any]:
     (tmp / "lines.json").write_text(json.dumps(lines), encoding="utf-8")
-    words = [folder, tmp / "lines.json", tmp / "out", *(["trust"] if trust else [])]
+    words = [folder, tmp / "lines.json", tmp / "out"]
     env = {**os.environ, "HF_HOME": str(tmp / "home"), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([python, "-c", CHECK, *words], capture_output=True, text=True, check=True, env=env)
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -132,20 +128,3 @@ def test_words_given_apart_in_version_4(
     assert found["apart"] == ours.encode(" ".join(lines[0].split())).ids
     assert found["ids"] == [ours.encode(line).ids for line in lines]
     assert found["texts"] == [ours.decode(row) for row in found["ids"]]
-
-
-@pytest.mark.network
-@pytest.mark.parametrize("model", ["unigram", "bpe-bytes"])
-def test_kiwi_at_run_time_in_version_4(
-    model: str, python4: Path, trained: Callable[..., Path], mini: list[str], tmp_path: Path
-) -> None:
-    import transformers
-
-    import koktok.integrations.transformers  # noqa: F401
-
-    folder = save_with_kiwi(Tokenizer.load(trained(**MODELS[model])), tmp_path / "tokenizer")
-    found = ask(python4, folder, mini[::3], tmp_path, trust=True)
-    here = transformers.AutoTokenizer.from_pretrained(str(folder))
-    assert found["class"] == "KoktokKiwiTokenizer"
-    assert found["framed"] == found["again"] == here(mini[::3])["input_ids"]
-    assert found["same"]

@@ -83,7 +83,7 @@ def test_a_token_over_a_space_is_marked(tmp_path: Path) -> None:
     from koktok.vocab import Vocab
 
     scores = {" ": -9.0, "할": -9.0, "수": -9.0, "할 수": -1.0}
-    recipe = Recipe().changed(train={"superwords": 0.3})
+    recipe = Recipe().changed(superwords=0.3, prefix_space=False)
     folder = Tokenizer(recipe, Vocab.unigram(scores)).save(tmp_path / "t")
     found = difference(load(f"koktok:{folder}"), load("syllables"), ["할 수"])
     assert {(item.word, item.a, item.b) for item in found.words} == {("할", "할~", "할"), ("수", "~수", "수")}

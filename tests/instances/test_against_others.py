@@ -143,7 +143,7 @@ def berts_rows(packed: Packed) -> list[dict[str, Any]]:
 
 
 def koktoks_rows(packed: Packed) -> list[dict[str, Any]]:
-    made = Instances(packed, Plan("bert", LENGTH, 12345, Masking("eojeol", RATE, most=MOST)))
+    made = Instances(packed, Plan("bert", LENGTH, 12345, Masking("eojeol", RATE, max_predictions_per_seq=MOST)))
     found = []
     for epoch in range(TIMES):
         made.set_epoch(epoch)

@@ -33,13 +33,14 @@ from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.formats.styles import restyle
 from koktok.instances import Instances, KoktokCollator, Masking, Packed, Plan, write_instances, write_packed
 from koktok.instances.bert import pairs_layout
-from koktok.instances.borders import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, MarkedTexts
+from koktok.instances.borders import MarkedTexts
 from koktok.instances.layout import Frame, gather, sentences_layout
 from koktok.instances.lm import best_fit_layout, chunks_layout
 from koktok.instances.masking import IGNORED
 from koktok.instances.packing import PackedShard
 from koktok.instances.philox import moved
 from koktok.instances.reading import read
+from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, TokenFacts
 from koktok.segment import Whitespace
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.sources import Source
@@ -99,15 +100,17 @@ def test_eojeols_begin_behind_white_space(folders: dict[str, Path], kind: str, t
 
 
 def test_marks_of_a_sentence(folders: dict[str, Path], kiwi: KiwiSegmenter) -> None:
-    vocab = Vocab.bpe("학교에서는책을읽습니다. ", ["학교", "에서", " 책", "습니", "습니다"], specials=["<pad>"])
+    vocab = Vocab.bpe(
+        "학교에서는책을읽습니다. ", ["학교", " 학교", "에서", " 책", "습니", "습니다"], specials=["<pad>"]
+    )
     (row,) = marked(Tokenizer(Recipe(), vocab), ["학교에서는 책을 읽습니다."], kiwi)
     assert row == [
-        ("학교", EOJEOL | MORPHEME), ("에서", MORPHEME | ENDING), ("는", MORPHEME | ENDING), (" 책", EOJEOL | MORPHEME),
+        (" 학교", EOJEOL | MORPHEME), ("에서", MORPHEME | ENDING), ("는", MORPHEME | ENDING), (" 책", EOJEOL | MORPHEME),
         ("을", MORPHEME | ENDING), (" ", EOJEOL | MORPHEME), ("읽", 0), ("습니다", MORPHEME | ENDING),
         (".", MORPHEME | SYMBOL),
     ]  # fmt: skip
     # A border inside a token is none: 학교|에서|는 of 학교에 + 서는.
-    vocab = Vocab.bpe("학교에서는", ["학교", "학교에", "서는"])
+    vocab = Vocab.bpe(" 학교에서는", ["학교", " 학교", " 학교에", "서는"])
     assert [mark & MORPHEME for _, mark in marked(Tokenizer(Recipe(), vocab), ["학교에서는"], kiwi)[0]] == [MORPHEME, 0]
 
 
@@ -118,8 +121,22 @@ def test_marks_from_words_are_those_from_spans(folders: dict[str, Path], kind: s
     lines = ["국수 한 그릇이 식었다", "그는  집에 갔다가 돌아왔습니다", "오랫동안 뷁읽는 漢字와", "한글 끝 "]
     texts = MarkedTexts(tokenizer, lexicon())
     by_words = [(tokens.ids.tolist(), marks.tolist()) for _, tokens, marks in texts(iter([lines]), threads=1)]
-    texts._bulk = texts._spanned  # type: ignore[method-assign]
+    texts._bulk = texts._by_offsets  # type: ignore[method-assign]
     assert by_words == [(tokens.ids.tolist(), marks.tolist()) for _, tokens, marks in texts(iter([lines]))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ids_alone_say_where_eojeols_begin(folders: dict[str, Path], kind: str) -> None:
+    """The collator's marks of ids, and those of transformers' tokenizer, are the packed ones; `[UNK]` is special there."""
+    transformers = pytest.importorskip("transformers")
+    tokenizer = Tokenizer.load(folders[kind])
+    lines = ["국수 한 그릇이 식었다", "그는  집에 갔다가 돌아왔습니다", "한글과 영어"]
+    ((_, tokens, marks),) = MarkedTexts(tokenizer, lexicon(Whitespace()))(iter([lines]), threads=1)
+    facts = TokenFacts.of(tokenizer)
+    plain = ~facts.special[tokens.ids]
+    assert (facts.marks(tokens.ids, tokens.offsets)[plain] & EOJEOL).tolist() == (marks[plain] & EOJEOL).tolist()
+    theirs = TokenFacts.of_transformers(transformers.AutoTokenizer.from_pretrained(folders[kind]))
+    assert theirs.marks(tokens.ids, tokens.offsets).tolist() == facts.marks(tokens.ids, tokens.offsets).tolist()
 
 
 def test_imported_wordpiece(tmp_path: Path, kiwi: KiwiSegmenter) -> None:
@@ -135,7 +152,7 @@ def test_imported_wordpiece(tmp_path: Path, kiwi: KiwiSegmenter) -> None:
     text.write_text("학교에서는 책을.\n" * 3, encoding="utf-8")
     packed = write_packed(tokenizer, Source.of(text), tmp_path / "packed", lexicon=lexicon(kiwi))
     assert packed.ordinary.tolist() == list(range(6, 12))
-    row = Instances(packed, Plan(length=16, masking=Masking("eojeol", rate=0.9, masks=1, randoms=0)))[0]
+    row = Instances(packed, Plan(length=16, masking=Masking("eojeol", rate=0.9, mask_prob=1, random_prob=0)))[0]
     assert row["input_ids"][0] == 2
     assert row["input_ids"][-1] == 3
     assert 4 in row["input_ids"]
@@ -144,13 +161,27 @@ def test_imported_wordpiece(tmp_path: Path, kiwi: KiwiSegmenter) -> None:
 # --- Documents and the packed layer -----------------------------------------------------------------------------------
 
 
+def documents_of(sources: list[Source], **options: Any) -> list[tuple[int, list[str]]]:
+    """The documents of sources, each with the number of its source."""
+    documents: list[tuple[int, list[str]]] = []
+    sentences: list[str] = []
+    for number, texts in read(sources, between="", **options):
+        for text in texts:
+            if text:
+                sentences.append(text)
+            else:
+                documents.append((number, sentences))
+                sentences = []
+    return documents
+
+
 def test_where_documents_end(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(f"\n\n{TEXT}\n \n", encoding="utf-8")
     (tmp_path / "b.jsonl").write_text('{"text": "하나\\n\\n둘"}\n{"text": ""}\n{"text": "셋"}\n', encoding="utf-8")
     source = [Source.of(tmp_path / name) for name in ("a.txt", "b.jsonl")]
 
     def sizes(**options: Any) -> list[tuple[int, int]]:
-        return [(document.source, len(document.sentences)) for document in read(source, **options)]
+        return [(number, len(sentences)) for number, sentences in documents_of(source, **options)]
 
     assert sizes() == [(0, 2), (0, 2), (1, 2), (1, 1)]
     assert sizes(by="blank") == [(0, 2), (0, 2), (1, 1), (1, 1), (1, 1)]
@@ -158,7 +189,7 @@ def test_where_documents_end(tmp_path: Path) -> None:
     assert sizes(by="field") == [(0, 1), (0, 1), (0, 1), (0, 1), (1, 2), (1, 1)]
     assert sizes(by="lines") == [(0, 1), (0, 1), (0, 1), (0, 1), (1, 1), (1, 1), (1, 1)]
     assert sizes(sentences="kiwi")[0] == (0, 3)
-    with pytest.raises(UsageError, match="no way to end sentences"):
+    with pytest.raises(UsageError, match="`dot` is not known for sentences"):
         next(read(source, sentences="dot"))  # type: ignore[arg-type]
     (tmp_path / "a.txt").write_text("\n하나\n둘\n셋\n\n\n", encoding="utf-8")  # empty lines part nothing here
     assert sizes()[:3] == [(0, 1), (0, 1), (0, 1)]
@@ -177,7 +208,7 @@ def packed(bert: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Packed:
 
 
 def test_the_packed_layer_is_the_text(packed: Packed, bert: Tokenizer) -> None:
-    documents = list(read([Source.of(MINI)], by="file"))
+    documents = [sentences for _, sentences in documents_of([Source.of(MINI)], by="file")]
     assert len(packed) > 3
     found = []
     for i in range(len(packed)):
@@ -187,9 +218,9 @@ def test_the_packed_layer_is_the_text(packed: Packed, bert: Tokenizer) -> None:
             assert ends[-1] == end
             parts = [bert.decode(shard.ids[a:b].tolist()) for a, b in pairwise([begin, *ends])]
             found.append(parts)
-            assert shard.ids[begin:end].tolist() == bert.encode(" ".join(documents[len(found) - 1].sentences)).ids
+            assert shard.ids[begin:end].tolist() == bert.encode(" ".join(documents[len(found) - 1])).ids
             assert shard.marks[begin] & EOJEOL
-    normal = [[bert.normalize(sentence) for sentence in document.sentences] for document in documents]
+    normal = [[bert.normalize(sentence) for sentence in document] for document in documents]
     assert [[part.removeprefix(" ") for part in parts] for parts in found] == normal
     assert packed.manifest["n_documents"] == len(documents)
 
@@ -430,7 +461,7 @@ def test_next_sentences_want_other_documents_in_the_shard(bert: Tokenizer, tmp_p
 @pytest.mark.parametrize("pairs", ["next", "order"])
 def test_one_sentence_makes_no_pair(bert: Tokenizer, tmp_path: Path, pairs: Any) -> None:
     packed = packed_of(bert, "한 문장.\n", tmp_path)
-    with pytest.raises(InputError, match=r"(?s)no document has two sentences.*--sentences kiwi.*--kind mlm"):
+    with pytest.raises(InputError, match=r"(?s)requires a document of two sentences.*--sentences kiwi.*--kind mlm"):
         Instances(packed, Plan("bert", pairs=pairs))
     assert len(Instances(packed, Plan("mlm"))) == 1
 
@@ -552,7 +583,7 @@ def test_stems_endings_and_the_most() -> None:
     found = Masking("stem", rate=0.15).choose(ids, marks, offsets, seed=0, epoch=0) > 0
     assert not found[~stems].any()
     assert abs(found.sum() / (64 * 1000) - 0.15) < 0.001
-    found = Masking("morpheme", rate=0.5, most=5).choose(ids, marks, offsets, seed=0, epoch=0) > 0
+    found = Masking("morpheme", rate=0.5, max_predictions_per_seq=5).choose(ids, marks, offsets, seed=0, epoch=0) > 0
     assert found.reshape(1000, 65).sum(1).max() == 5
     assert Masking(rate=(0.3, 0.1), epochs=3).rate_of(1) == pytest.approx(0.2)
 
@@ -574,23 +605,23 @@ def test_any_marks_are_masked_soundly(marks: list[int], data: st.DataObject) -> 
     unit = data.draw(st.sampled_from(["token", "eojeol", "morpheme", "stem", "span"]))
     rate = data.draw(st.floats(0.01, 0.99))
     flat = np.array(marks, np.uint8)
-    masking = Masking(unit, rate=rate, most=data.draw(st.sampled_from([None, 1, 4])))
+    masking = Masking(unit, rate=rate, max_predictions_per_seq=data.draw(st.sampled_from([None, 1, 4])))
     cut = data.draw(st.integers(0, len(flat)))
     ids = np.arange(len(flat))
     both = masking.choose(ids, flat, np.array([0, cut, len(flat)]), seed=1, epoch=1)
     assert not both[flat == SPECIAL].any()
     alone = masking.choose(ids[cut:], flat[cut:], np.array([0, len(flat) - cut]), seed=1, epoch=1)
     assert both[cut:].tolist() == alone.tolist()  # an instance is masked alike wherever it stands
-    assert masking.most is None or (both[:cut] > 0).sum() <= masking.most
+    assert masking.max_predictions_per_seq is None or (both[:cut] > 0).sum() <= masking.max_predictions_per_seq
 
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
         ({"unit": "syllable"}, "the unit `syllable`"),
-        ({"rate": 1.0}, "the rate 1.0"),
-        ({"masks": 0.9, "randoms": 0.2}, "no shares"),
-        ({"most": 0}, "at most 0"),
+        ({"rate": 1.0}, "got 1.0"),
+        ({"mask_prob": 0.9, "random_prob": 0.2}, "at most 1 together"),
+        ({"max_predictions_per_seq": 0}, "at least 1"),
     ],
 )
 def test_wrong_wishes_of_masking(wrong: dict[str, Any], says: str) -> None:
@@ -696,13 +727,13 @@ def test_masked_while_reading_is_masked_on_the_disk(packed: Packed, tmp_path: Pa
     assert (collator(rows[:50])["labels"] != dynamic["labels"]).any()
     wide = KoktokCollator(packed, plan.masking, pad_to_multiple_of=48)(rows[:3])
     assert wide["input_ids"].shape == (3, 96)
-    with pytest.raises(InputError, match="longer than 10"):
+    with pytest.raises(InputError, match="at most 10 tokens"):
         KoktokCollator(packed, length=10)(rows[:3])
     with pytest.raises(InputError, match="rows with `input_ids`"):
         collator([{"text": "가"}])
 
 
-@pytest.mark.parametrize("kind", ["unigram", "prefixed", "bpe-bytes", "wordpiece"])
+@pytest.mark.parametrize("kind", ["unigram", "prefixed", "bpe-bytes", "wordpiece", "wordpiece-bytes"])
 def test_rows_of_transformers_are_masked_by_eojeol(folders: dict[str, Path], kind: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     import transformers
@@ -720,7 +751,7 @@ def test_rows_of_transformers_are_masked_by_eojeol(folders: dict[str, Path], kin
         assert all((batch[name] == batches[0][name]).all() for name in batch)
     labels = batches[0]["labels"].numpy()
     assert 0.2 < (labels != IGNORED).sum() / sum(len(row["input_ids"]) - 2 for row in rows) < 0.4
-    with pytest.raises(UsageError, match="rows without `marks` do not say where a morpheme ends"):
+    with pytest.raises(UsageError, match="--mask morpheme requires rows with `marks`"):
         KoktokCollator(folder, Masking("morpheme"))(rows)
 
 
@@ -756,9 +787,9 @@ def test_a_tokenizer_without_a_mask_is_told_of_a_style(folders: dict[str, Path],
     text = tmp_path / "a.txt"
     text.write_text(TEXT, encoding="utf-8")
     packed = write_packed(gpt, Source.of(text), tmp_path / "p", lexicon=lexicon())
-    with pytest.raises(UsageError, match=r"(?s)want a mask_token.*--style bert"):
+    with pytest.raises(UsageError, match=r"(?s)requires the mask_token.*--style bert"):
         Instances(packed, Plan())
-    with pytest.raises(UsageError, match=r"(?s)wants a mask_token.*--style bert"):
+    with pytest.raises(UsageError, match=r"(?s)requires the mask_token.*--style bert"):
         KoktokCollator(gpt)
     with pytest.raises(UsageError, match="the kind `ner`"):
         Plan("ner")  # type: ignore[arg-type]
@@ -827,11 +858,11 @@ def test_only_morphemes_ask_the_analyser(
     assert made("--mask", "morpheme").exit_code == 0
     assert asked
     assert made("--dynamic").exit_code == 0
-    with pytest.raises(UsageError, match="want morphemes"):
+    with pytest.raises(UsageError, match="requires morphemes"):
         KoktokCollator(max(tmp_path.glob("*[0-9]"), key=lambda path: int(path.name)), Masking("morpheme"))
     wrong = made("--mask", "stem", "--segmenter", "whitespace")
     assert wrong.exit_code
-    assert "want morphemes" in str(wrong.output) + str(wrong.exception)
+    assert "requires morphemes" in str(wrong.output) + str(wrong.exception)
 
 
 def test_a_very_long_document_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -862,7 +893,7 @@ def test_pairs_are_berts(packed: Packed, order: bool) -> None:
         if (np.diff(shard.sentences) > 1).sum() < 2:
             continue
         for epoch in range(3):
-            layout = pairs_layout(shard, 61, seed=1, epoch=epoch, order=order, short=0.1)
+            layout = pairs_layout(shard, 61, seed=1, epoch=epoch, order=order, short_seq_prob=0.1)
             assert layout.labels is not None
             for i, (a0, a1, b0, b1) in enumerate(
                 zip(layout.begins[::2], layout.ends[::2], layout.begins[1::2], layout.ends[1::2], strict=True)
@@ -879,7 +910,7 @@ def test_pairs_are_berts(packed: Packed, order: bool) -> None:
                     assert (a != b) == layout.labels[i]  # never from the same document
                     assert a != b or a1 <= b0
             labels += layout.labels.tolist()
-            again = pairs_layout(shard, 61, seed=1, epoch=epoch, order=order, short=0.1)
+            again = pairs_layout(shard, 61, seed=1, epoch=epoch, order=order, short_seq_prob=0.1)
             assert again.begins.tolist() == layout.begins.tolist()
     assert len(labels) > 300
     assert wide > 50
@@ -896,7 +927,7 @@ def test_pairs_in_their_frame(packed: Packed) -> None:
         assert kinds == [0] * (ids.index(sep) + 1) + [1] * (len(ids) - ids.index(sep) - 1)
         assert len(ids) <= 48
         assert row["next_sentence_label"] in (0, 1)
-    with pytest.raises(UsageError, match="is no way of pairs"):
+    with pytest.raises(UsageError, match="`both` is not known for pairs"):
         Plan("bert", pairs="both")  # type: ignore[arg-type]
 
 
@@ -904,7 +935,7 @@ def test_pairs_want_sentences(bert: Tokenizer, tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_text("한 문장.\n\n두 문장.\n\n", encoding="utf-8")
     packed = write_packed(bert, Source.of(text), tmp_path / "p", lexicon=lexicon())
-    with pytest.raises(InputError, match=r"(?s)no document has two sentences.*--sentences kiwi"):
+    with pytest.raises(InputError, match=r"(?s)requires a document of two sentences.*--sentences kiwi"):
         Instances(packed, Plan("bert"))
 
 
@@ -973,5 +1004,5 @@ def test_spans_become_sentinels(folders: dict[str, Path], tmp_path: Path) -> Non
     rows = [row for path in (tmp_path / "out").glob("*.arrow") for row in pa.ipc.open_file(path).read_all().to_pylist()]
     assert rows == columns(Instances(packed, plan))
     gpt = write_packed(restyle(t5, "gpt"), Source.of(text), tmp_path / "q", lexicon=lexicon())
-    with pytest.raises(UsageError, match=r"(?s)wants sentinels.*--style t5"):
+    with pytest.raises(UsageError, match=r"(?s)requires sentinels.*--style t5"):
         Instances(gpt, plan)

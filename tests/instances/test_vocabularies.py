@@ -11,8 +11,8 @@ from samples import KINDS, lexicon, styled
 
 from koktok import load
 from koktok.instances import Instances, Masking, Packed, Plan, write_packed
-from koktok.instances.borders import EOJEOL, MORPHEME, SPECIAL
 from koktok.instances.masking import IGNORED
+from koktok.instances.token_facts import EOJEOL, MORPHEME, SPECIAL
 from koktok.text.sources import Source
 
 
@@ -21,7 +21,7 @@ def sound(made: Packed, text: Path) -> None:
     specials = set(made.manifest["specials"])
     assert text.exists()
     for unit in ("token", "eojeol", "morpheme", "stem", "span"):
-        plan = Plan(length=64, seed=2, masking=Masking(unit, masks=1, randoms=0), across=True)
+        plan = Plan(length=64, seed=2, masking=Masking(unit, mask_prob=1, random_prob=0), across=True)
         whole = Instances(made, plan)
         some = range(min(len(whole), 400))
         raw, read = Instances(made, plan, masked=False).batch(some), whole.batch(some)

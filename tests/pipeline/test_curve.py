@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference.trainers import train_unigrams
 
 from koktok.count import count_words
 from koktok.errors import InputError, UsageError, VocabSizeError
@@ -16,8 +17,9 @@ from koktok.pipeline.curve import FRONTIER, FrontierRow, frontier, measure, on_f
 from koktok.report.frontier import draw, flags, plot, to_dict, to_markdown
 from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.tokenizer.kinds import model_for
-from koktok.training.unigram import PRESETS, train_unigrams
+from koktok.tokenizer.models import model_for
+from koktok.training.job import Job
+from koktok.training.unigram_point import PRESETS
 from koktok.vocab import Vocab
 
 TAILS = (
@@ -63,7 +65,13 @@ POINTS = tuple(replace(point, min_count=2) for point in FRONTIER[::2])
 @pytest.fixture(scope="module")
 def rows(halves):
     train, held, eojeols = halves
-    return frontier(train, held, held_eojeols=eojeols, vocab_sizes=[3000, 2400, 3000], points=POINTS)
+    return frontier(
+        Job(train, 3000, alphabet=(), coverage=0.9995),
+        held,
+        held_eojeols=eojeols,
+        vocab_sizes=[3000, 2400, 3000],
+        points=POINTS,
+    )
 
 
 def hangul(char):
@@ -134,20 +142,13 @@ def test_rows_are_what_a_training_gives(halves, rows):
         assert row.dials == {key: value for key, value in vars(point).items() if key != "name"}
 
 
-def test_a_small_text_lowers_the_floor_of_all_points_no_more_than_it_must(halves):
+def test_a_small_text_lowers_the_floor_of_a_point_that_asks_for_candidates(halves):
     train, held, eojeols = halves
-    named = replace(FRONTIER[0], per_id=0.0)  # or every point would lower its own floor
-    points = [replace(named, min_count=2, name="low"), named]
-
-    def made(floor):
-        return [replace(point, min_count=min(point.min_count, floor)) for point in points]
-
+    job, short = Job(train, 3000, alphabet=(), coverage=0.9995), FRONTIER[0]
     with pytest.raises(VocabSizeError):
-        train_unigrams(train, points=made(5), vocab_sizes=[3000])
-    found = frontier(train, held, held_eojeols=eojeols, vocab_sizes=[3000], points=points)
-    lowered = frontier(train, held, held_eojeols=eojeols, vocab_sizes=[3000], points=made(3))
-    assert [figures(row) for row in found] == [figures(row) for row in lowered]
-    assert {row.name: row.dials["min_count"] for row in found} == {"low": 2, "short": 10}
+        frontier(job, held, held_eojeols=eojeols, vocab_sizes=[3000], points=[replace(short, min_count=5, per_id=0.0)])
+    (row,) = frontier(job, held, held_eojeols=eojeols, vocab_sizes=[3000], points=[short])
+    assert row.dials["min_count"] == short.min_count, "the setting is told as it was asked for"
 
 
 def test_the_dial_is_a_dial(rows):
@@ -162,12 +163,11 @@ def test_the_result_depends_on_nothing_else(halves, rows):
     train, held, eojeols = halves
     told = []
     again = frontier(
-        train,
+        Job(train, 3000, alphabet=(), coverage=0.9995, threads=1, tell=lambda *step: told.append(("train", *step))),
         held,
         held_eojeols=eojeols,
         vocab_sizes=[2400, 3000, 2400],
         points=POINTS[::-1],
-        threads=1,
         on_progress=lambda *step: told.append(step),
     )
     assert again == rows
@@ -278,7 +278,7 @@ def test_no_row_is_over_the_ceiling(halves, rows):
 def test_words_without_cuts_have_no_curve(mini):
     whole = segment_counts(count_words(mini[:20]), Whitespace(), Policy.parse("morphemes"))
     with pytest.raises(UsageError, match="no cut between two Hangul syllables") as caught:
-        frontier(whole, whole, held_eojeols=whole.total, vocab_sizes=[10**9])  # told before any training
+        frontier(Job(whole, 1), whole, held_eojeols=whole.total, vocab_sizes=[10**9])  # told before any training
     assert caught.value.hint == "--segmenter kiwi"
 
 
@@ -286,20 +286,32 @@ def test_words_without_cuts_have_no_curve(mini):
 def test_nothing_held_out(held, eojeols):
     counts = SegmentedCounts.from_marked({"집|에": 9})
     with pytest.raises(InputError, match="nothing to measure on"):
-        frontier(counts, SegmentedCounts.from_marked(held), held_eojeols=eojeols, vocab_sizes=[300])
+        frontier(Job(counts, 300), SegmentedCounts.from_marked(held), held_eojeols=eojeols, vocab_sizes=[300])
 
 
 @pytest.mark.parametrize(("size", "message"), [(200, "too small"), (10**6, "too large")])
 def test_impossible_sizes(halves, size, message):
     train, held, eojeols = halves
     with pytest.raises(VocabSizeError, match=message):
-        frontier(train, held, held_eojeols=eojeols, vocab_sizes=[2400, size], points=FRONTIER[:1])
+        frontier(
+            Job(train, 3000, alphabet=(), coverage=0.9995),
+            held,
+            held_eojeols=eojeols,
+            vocab_sizes=[2400, size],
+            points=FRONTIER[:1],
+        )
 
 
 def test_two_points_of_one_name(halves):
     train, held, eojeols = halves
     with pytest.raises(UsageError, match="distinct names"):
-        frontier(train, held, held_eojeols=eojeols, vocab_sizes=[2400], points=FRONTIER[:1] * 2)
+        frontier(
+            Job(train, 3000, alphabet=(), coverage=0.9995),
+            held,
+            held_eojeols=eojeols,
+            vocab_sizes=[2400],
+            points=FRONTIER[:1] * 2,
+        )
 
 
 # ── the front ─────────────────────────────────────────────────────────────────────────────────────────────────────────

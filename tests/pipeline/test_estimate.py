@@ -15,7 +15,7 @@ from koktok.pipeline.estimate import estimate
 from koktok.recipe import Recipe
 from koktok.text.sources import Source
 
-PLAIN = Recipe().changed(segment={"segmenter": "whitespace"}, train={"vocab_size": 2300})
+PLAIN = Recipe().changed(segmenter="whitespace", vocab_size=2300, prefix_space=False)
 
 
 def test_a_look_at_everything_is_a_count(mini: list[str]) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 import typer
-from conftest import MINI, ROOT, koktok
+from conftest import MINI, koktok
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -552,17 +550,6 @@ def test_a_row_that_breaks_while_it_is_measured_ends_with_2(
     assert ended.value.exit_code == 2
     assert "failed: eojeols: KeyError: 'eojeols'" in capsys.readouterr().err
     assert (tmp_path / "report.md").exists()
-
-
-def test_without_jinja_there_is_a_report_and_no_page(tmp_path: Path) -> None:
-    script = "import sys; sys.modules['jinja2'] = None; from koktok.cli import main; sys.exit(main())"  # as if it were not installed
-    words = ["report", "syllables", "--text", str(MINI / "news.txt"), "-o", str(tmp_path), "--resamples", "0", "-q"]
-    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert "report.html is left out" in done.stderr
-    assert "pip install 'koktok[report]'" in done.stderr
-    assert done.stdout.splitlines()[-1] == str(tmp_path / "report.md")
-    assert {path.name for path in tmp_path.iterdir()} == {"report.json", "report.md", "report.sha256"}
 
 
 def test_gold_is_human_where_the_user_says_so(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import json
 import lzma
 import os
 import random
-import re
 import subprocess
 import sys
 import threading
@@ -25,7 +24,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from reference.lines import split_lines
 
-from koktok.errors import InputError, MissingExtraError
+from koktok.errors import InputError
 from koktok.text import records, unpack
 from koktok.text.sources import ReadReport, Source, expand, lines_of, read_documents, read_lines
 
@@ -513,14 +512,6 @@ def test_parquet_of_other_types_and_names(tmp_path: Path) -> None:
     report = ReadReport()
     assert read(path, field="raw", report=report) == ["가", "b"]
     assert (report.bad_lines, report.bad_places) == (1, [f"{path}:2"])
-
-
-def test_missing_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
-    monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delattr(name, raising=False)
-    with pytest.raises(MissingExtraError, match=re.escape("pip install 'koktok[zstd]'")):
-        read(write(tmp_path / "a.txt.zst", b"x"))
 
 
 # Standard input, pipes, Python objects

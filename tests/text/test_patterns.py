@@ -20,10 +20,10 @@ from koktok import Recipe, Tokenizer
 from koktok.bulk.units import cuts_of
 from koktok.errors import InputError, RecipeError
 from koktok.formats import gguf
-from koktok.formats.card import elsewhere
+from koktok.formats.limits import limitations, why_not
 from koktok.formats.tiktoken import ranks_of
 from koktok.text.normalize import Normalizer
-from koktok.text.patterns import PUBLISHED, TIKTOKEN, Published, PublishedPattern
+from koktok.text.patterns import LLAMA_CPP, PUBLISHED, TIKTOKEN, Published, PublishedPattern
 from koktok.text.pretokenize import Pattern
 from koktok.verification import verify
 from koktok.verification.probes import tricky_lines
@@ -116,8 +116,8 @@ def test_javascript_reads_it(pattern: Pattern, mini: list[str]) -> None:
 def test_llama_cpp_gives_the_same_ids(folder: Path, mini: list[str], tmp_path: Path) -> None:
     pytest.importorskip("gguf")
     tokenizer = Tokenizer.load(folder)
-    if tokenizer.pattern.regex not in [expression for expression, _ in gguf.PATTERNS]:
-        assert "none of them" in gguf.why_not(tokenizer.vocab, tokenizer.pattern)
+    if tokenizer.pattern.regex not in [expression for expression, _ in LLAMA_CPP]:
+        assert "none of them" in why_not("gguf", tokenizer.vocab, tokenizer.pattern)
         return
     table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
     lines = [tokenizer.normalize(line) for line in mini[::3]]
@@ -152,7 +152,7 @@ def test_what_it_cannot_do_is_refused(changes: dict[str, dict[str, object]], sai
 
 
 def test_the_card_says_who_knows_it() -> None:
-    known = elsewhere("bpe-bytes", superwords=False, jamo=False, pattern="llama3")
+    known = limitations("bpe-bytes", superwords=False, jamo=False, pattern="llama3")
     assert any("gigatoken" in line and "llama.cpp" in line for line in known)
-    other = elsewhere("bpe-bytes", superwords=False, jamo=False)
+    other = limitations("bpe-bytes", superwords=False, jamo=False)
     assert any("--pattern" in line for line in other)

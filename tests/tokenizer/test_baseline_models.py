@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.tokenizer.baseline_models import LongestMatchModel, WordModel
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import LongestMatchModel, WordModel, model_for
 from koktok.vocab import Vocab
 
 MORPHEMES = Vocab.plain("morpheme", [*"학교에서는 ", "학교", " 학교", "에서", "에서는"], specials=["</s>"])

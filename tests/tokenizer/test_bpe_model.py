@@ -12,8 +12,7 @@ from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers import models as hf_models
 
 from koktok.errors import UsageError
-from koktok.tokenizer.bpe_model import BpeModel, ByteBpeModel
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import BpeModel, model_for
 from koktok.vocab import BYTE_CHARS, Vocab, splits
 
 
@@ -99,7 +98,7 @@ def byte_vocabularies(draw: st.DrawFn) -> Vocab:
 @settings(max_examples=300, deadline=None)
 @given(byte_vocabularies(), byte_texts)
 def test_bytes_equal_hugging_face_and_decode_back(vocab: Vocab, text: str) -> None:
-    model = ByteBpeModel(vocab)
+    model = BpeModel(vocab)
     ids, spans = model.encode(text)
     tokenizer = Tokenizer(hf_models.BPE(vocab.ids, splits(vocab.pieces)))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)

@@ -21,7 +21,7 @@ import koktok
 from koktok import Recipe, Tokenizer, train
 from koktok.errors import RecipeError
 from koktok.formats import gguf, tiktoken
-from koktok.formats.card import elsewhere
+from koktok.formats.limits import limitations
 from koktok.formats.styles import restyle
 from koktok.verification import verify
 
@@ -202,15 +202,20 @@ def test_special_tokens_inside_a_text_are_as_in_the_library(trained: Callable[..
         assert tokenizer.decode(ids) == library.decode(ids, skip_special_tokens=False)
 
 
-def test_the_style_decides_where_nobody_does() -> None:
+def test_the_model_and_the_style_decide_by_default() -> None:
     def on(**changes: Any) -> bool:
         return Recipe().changed(**changes).pretokenize.prefix_space
 
     styles = ("plain", "gpt", "llama", "bert", "roberta", "t5")
-    assert [on(special={"style": style}) for style in styles] == [False] * 3 + [True] * 3
+    assert all(on(special={"style": style}) for style in styles)
+    assert [on(model="bpe-bytes", style=style) for style in styles] == [False] * 3 + [True] * 3
+    assert not any(on(model=model) for model in ("wordpiece", "wordpiece-bytes", "word", "ngram", "morpheme"))
+    assert Recipe(train={"model": "bpe"}).pretokenize.prefix_space
+    assert not Recipe(train={"model": "bpe-bytes"}).pretokenize.prefix_space
+    assert not Recipe.from_toml("[recipe]\nformat = 1").pretokenize.prefix_space
     assert not on(special={"style": "bert"}, pretokenize={"prefix_space": False})
     assert not on(special={"style": "bert"}, train={"model": "wordpiece"})
-    bert = Recipe().changed(special={"style": "bert"})
+    bert = Recipe().changed(model="bpe-bytes", style="bert")
     assert bert.changed(train={"vocab_size": 8000}).pretokenize.prefix_space
     assert not bert.changed(special={"style": "gpt"}).pretokenize.prefix_space
     assert Recipe.from_toml(bert.to_toml()) == bert
@@ -219,7 +224,7 @@ def test_the_style_decides_where_nobody_does() -> None:
 
 
 def test_another_style_changes_no_ids(trained: Callable[..., Path]) -> None:
-    plain = Tokenizer.load(trained(train={"vocab_size": 2300}))
+    plain = Tokenizer.load(trained(train={"vocab_size": 2300, "model": "bpe-bytes"}))
     bert = restyle(plain, "bert")
     assert not bert.prefix
     assert bert.encode("집에 간다.").ids == plain.encode("집에 간다.").ids
@@ -258,7 +263,7 @@ def test_gguf_says_so(trained: Callable[..., Path], tmp_path: Path) -> None:
 
 
 def test_the_card_says_what_words_given_apart_become() -> None:
-    notes = {on: "\n".join(elsewhere("unigram", superwords=False, jamo=False, prefix=on)) for on in (False, True)}
+    notes = {on: "\n".join(limitations("unigram", superwords=False, jamo=False, prefix=on)) for on in (False, True)}
     assert "do not use `is_split_into_words=True`" in notes[False]
     assert "gives the ids of the running text" in notes[True]
     assert len(set(itertools.chain(notes.values()))) == 2

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from reference.models import all_segmentations, spm
 
 from koktok.errors import UsageError
-from koktok.tokenizer.bpe_model import BpeModel, ByteBpeModel
-from koktok.tokenizer.unigram_model import UnigramModel
+from koktok.tokenizer.models import BpeModel, UnigramModel
 from koktok.vocab import Vocab
 
 DRAWS = 6000
@@ -122,7 +121,7 @@ def test_bpe_dropout_follows_sentencepieces(text: str, dropout: float) -> None:
     assert not same(mine, drawn(lambda: model.sample(text, dropout=dropout + 0.1, rng=rng)[0]))
 
 
-@pytest.mark.parametrize("model", [BpeModel(BPE), ByteBpeModel(Vocab.bpe_bytes(["ê°", "ê°Ģ"]))])
+@pytest.mark.parametrize("model", [BpeModel(BPE), BpeModel(Vocab.bpe_bytes(["ê°", "ê°Ģ"]))])
 def test_dropout_has_ends_and_a_seed(model: BpeModel) -> None:
     text = "가나가ㅋㅋㅋé"
     assert model.sample(text, dropout=0.0, rng=np.random.default_rng(0)) == model.encode(text)

@@ -96,7 +96,8 @@ def test_offsets_index_the_raw_text(tokenizer: Tokenizer, text: str) -> None:
                 assert b - a == 1
             elif piece not in vocab.specials:
                 spelled = piece.removeprefix("##") if vocab.kind == "wordpiece" else piece
-                assert text[a:b] in (spelled, piece)
+                first = a == 0 and tokenizer.prefix  # the space before the first word has no place of its own
+                assert text[a:b] in (spelled, piece) or (first and piece in (" ", f" {text[a:b]}"))
             else:
                 assert text[a:b] in [
                     word.lstrip(" " * (vocab.kind != "word")) for word in tokenizer.pattern.pretokenize(text)
@@ -138,7 +139,7 @@ def test_offsets_of_text_that_normalization_changes(folds: dict, raw: str, expec
     """Item by item: code points of what the caller passed; Hugging Face's are wrong on the first."""
     pieces = ["한글", *"한글은A1fi(주)ㅋ é한ẹ"]
     vocab = Vocab.unigram({piece: -8.0 + len(piece) for piece in dict.fromkeys(pieces)})
-    encoding = Tokenizer(Recipe().changed(normalize=folds), vocab).encode(raw)
+    encoding = Tokenizer(Recipe().changed(normalize=folds, prefix_space=False), vocab).encode(raw)
     seen = [i if i < 256 else piece for i, piece in zip(encoding.ids, encoding.pieces, strict=True)]
     assert [(token, *span) for token, span in zip(seen, encoding.offsets, strict=True)] == expected
 
@@ -539,7 +540,7 @@ def test_what_is_shown_is_short(trained: Trained) -> None:
     tokenizer = Tokenizer.load(trained())
     shown = (tokenizer, tokenizer.vocab, tokenizer.encode("가나다 " * 5000), tokenizer.encode_ids(["가나다 " * 5000]))
     assert all(len(repr(thing)) < 1000 for thing in shown)
-    assert repr(Tokenizer(Recipe(), Vocab.bpe("가", [])).encode("가")) == (
+    assert repr(Tokenizer(Recipe().changed(prefix_space=False), Vocab.bpe("가", [])).encode("가")) == (
         "Encoding(ids=[256], pieces=['가'], offsets=[(0, 1)])"
     )
 

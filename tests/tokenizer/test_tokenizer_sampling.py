@@ -15,13 +15,14 @@ from strategies import korean_text
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
-from koktok.tokenizer.sampling import best_choices
+from koktok.tokenizer.models import best_choices
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
 TEXT = "학교에서는 책을 읽습니다. 나는 집에 갔다."
 DROPOUT = ("bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes")
-SMALL = Tokenizer(Recipe(), Vocab.unigram({"가": -2.0, "나": -2.5, "가나": -4.0, " ": -1.0, " 가": -3.0, "나가": -4.5}))
+PIECES = {"가": -2.0, "나": -2.5, "가나": -4.0, " ": -1.0, " 가": -3.0, "나가": -4.5}
+SMALL = Tokenizer(Recipe().changed(prefix_space=False), Vocab.unigram(PIECES))
 
 
 def options(kind: str, strength: float) -> dict[str, float]:

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import koktok
 from koktok import Recipe, Tokenizer
 from koktok.cli import app
-from koktok.formats.card import elsewhere
+from koktok.formats.limits import limitations
 from koktok.formats.styles import restyle
 from koktok.tokenizer.encoding import BLANK
 from koktok.verification import verify
@@ -210,6 +210,6 @@ def test_any_folder_is_trimmed_by_export(trained: Callable[..., Path], tmp_path:
 
 
 def test_the_card_says_what_the_collator_does() -> None:
-    notes = {on: "\n".join(elsewhere("unigram", superwords=False, jamo=False, trim=on)) for on in (False, True)}
+    notes = {on: "\n".join(limitations("unigram", superwords=False, jamo=False, trim=on)) for on in (False, True)}
     assert "sees a sentence as one word" in notes[False]
     assert "masks whole eojeols, for" in notes[True]

@@ -11,8 +11,7 @@ from reference.models import best_sum, spm
 from tokenizers import Tokenizer
 from tokenizers import models as hf_models
 
-from koktok.tokenizer.kinds import model_for
-from koktok.tokenizer.unigram_model import UnigramModel
+from koktok.tokenizer.models import UnigramModel, model_for
 from koktok.vocab import BYTE_PIECES, Vocab
 
 ALPHABET = "가나ㅋ ▁a<0x>A"

@@ -1,4 +1,4 @@
-"""The WordPiece models: greedy and linear matching agree with each other and with Hugging Face; MaxMatch-dropout."""
+"""The WordPiece model: the longest match is Hugging Face's, and MaxMatch-dropout."""
 
 from collections import Counter
 from itertools import pairwise
@@ -11,8 +11,7 @@ from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers import models as hf_models
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.tokenizer.kinds import model_for
-from koktok.tokenizer.wordpiece_model import ByteWordPieceModel, WordPieceModel
+from koktok.tokenizer.models import WordPieceModel, model_for
 from koktok.vocab import BYTE_CHARS, Vocab, spell
 
 SPECIALS = ("[PAD]", "[UNK]")
@@ -35,11 +34,10 @@ def vocabularies(draw: st.DrawFn, alphabet: str) -> Vocab:
 
 @settings(max_examples=500)
 @given(st.data(), st.sampled_from(["가나", "가나다#", "ㅋ", "a#"]))
-def test_greedy_linear_and_hugging_face_agree(data: st.DataObject, alphabet: str) -> None:
+def test_equals_hugging_face(data: st.DataObject, alphabet: str) -> None:
     vocab = data.draw(vocabularies(alphabet))
     word = data.draw(st.text(alphabet, max_size=15))
     ids, spans = WordPieceModel(vocab).encode(word)
-    assert (ids, spans) == WordPieceModel(vocab, match="greedy").encode(word)
     assert list(zip(ids, spans, strict=True)) == hf(vocab, word)
 
 
@@ -60,7 +58,6 @@ GOLDEN = Vocab.plain(
 )
 
 
-@pytest.mark.parametrize("match", ["greedy", "linear"])
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -78,8 +75,8 @@ GOLDEN = Vocab.plain(
         ("에" * 101, ["[UNK]"]),
     ],
 )
-def test_golden(match: str, text: str, expected: list[str]) -> None:
-    model = WordPieceModel(GOLDEN, match=match)  # type: ignore[arg-type]
+def test_golden(text: str, expected: list[str]) -> None:
+    model = WordPieceModel(GOLDEN)
     ids, _ = model.encode(text)
     assert [GOLDEN.tokens[i] for i in ids] == expected
     assert ids == [i for i, _ in hf(GOLDEN, text.strip(" "))]
@@ -105,7 +102,7 @@ def test_bytes_are_never_unknown_and_equal_hugging_face(data: st.DataObject, tex
     pieces = sorted({*BYTE_CHARS, *("##" + char for char in BYTE_CHARS), *found, *("##" + piece for piece in found)})
     vocab = Vocab.plain("wordpiece-bytes", pieces, specials=SPECIALS)
     model = model_for(vocab)
-    assert isinstance(model, ByteWordPieceModel)
+    assert isinstance(model, WordPieceModel)
     ids, spans = model.encode(text)
     table = {token: i for i, token in enumerate(vocab.tokens)}
     tokenizer = Tokenizer(hf_models.WordPiece(table, unk_token="[UNK]", max_input_chars_per_word=10**6))
@@ -113,7 +110,6 @@ def test_bytes_are_never_unknown_and_equal_hugging_face(data: st.DataObject, tex
     encoding = tokenizer.encode(text)
     assert (ids, spans) == (encoding.ids, encoding.offsets)
     assert vocab.unknown_id not in ids
-    assert (ids, spans) == ByteWordPieceModel(vocab, match="greedy").encode(text)
 
 
 def test_dropout_follows_its_probabilities() -> None:
@@ -145,8 +141,6 @@ def test_dropout_has_ends_and_a_seed(word: str, seed: int) -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(UsageError, match="match = 'magic'; wanted 'greedy' or 'linear'"):
-        WordPieceModel(GOLDEN, match="magic")  # type: ignore[arg-type]
     for wrong in (-0.1, 1.5):
         with pytest.raises(UsageError, match=f"dropout = {wrong}; wanted a probability from 0 to 1"):
             WordPieceModel(GOLDEN).sample("가", dropout=wrong, rng=np.random.default_rng(0))

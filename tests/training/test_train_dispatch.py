@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import get_args
 
 import pytest
 from conftest import MODELS
@@ -14,12 +13,13 @@ from koktok.pipeline import road
 from koktok.recipe import SPM_MODELS
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.kinds import model_for
-from koktok.training import summary as summaries
-from koktok.training.dispatch import _ADAPTERS, Job, train
-from koktok.training.summary import account, summary
-from koktok.training.unigram_reserve import script_of
-from koktok.vocab import ModelKind, Vocab
+from koktok.tokenizer.models import Model, model_for
+from koktok.training import log as summaries
+from koktok.training.dispatch import OTHERS, train
+from koktok.training.job import Job
+from koktok.training.log import account, summary
+from koktok.training.unigram import script_of
+from koktok.vocab import KINDS, Vocab, named
 
 COUNTS = SegmentedCounts.from_marked(
     {" 학교|에서": 40, " 학교|는": 30, " 집|에서": 20, " 집|은": 15, " 산|에서|는": 9, "산|은": 8}
@@ -28,12 +28,16 @@ COUNTS = SegmentedCounts.from_marked(
 
 def job(model: str, size: int, **values: object) -> Job:
     train_values = {"model": model, "vocab_size": size, "required": "none", **values}
-    return Job(COUNTS, Recipe().changed(train=train_values), Pattern(digits="single"))
+    return Job.of(COUNTS, Recipe().changed(train=train_values), Pattern(digits="single"))
 
 
 def test_every_kind_has_an_adapter_and_a_fixture() -> None:
-    assert set(_ADAPTERS) == {*get_args(ModelKind), "unigram-em", "spm"}
-    assert {name.split(" ")[0] for name in MODELS} == _ADAPTERS.keys() - {"spm"}
+    assert {name.split(" ")[0] for name in MODELS} == {*KINDS, *OTHERS} - {"spm"}
+    for row in KINDS.values():
+        assert callable(named(row.trainer))
+        assert issubclass(named(row.model), Model)
+        assert callable(named(row.solver))
+    assert all(callable(named(trainer)) for trainer in OTHERS.values())
 
 
 @pytest.mark.parametrize(
@@ -83,9 +87,9 @@ def test_a_lower_floor_is_tried_where_the_text_is_small() -> None:
     rare = SegmentedCounts.from_marked({" 가나다": 2, " 나다라": 2})
     recipe = Recipe().changed(train={"model": "wordpiece", "vocab_size": 220, "required": "none"})
     with pytest.raises(VocabSizeError, match=r"pairs that stand 1 times.*\nhint: --vocab-size (\d+)") as caught:
-        train(Job(rare, recipe, Pattern()))
+        train(Job.of(rare, recipe, Pattern()))
     size = int(caught.value.hint.split()[1])
-    vocab = train(Job(rare, recipe.changed(train={"vocab_size": size}), Pattern())).vocab
+    vocab = train(Job.of(rare, recipe.changed(train={"vocab_size": size}), Pattern())).vocab
     assert "가나다" in vocab.pieces
 
 

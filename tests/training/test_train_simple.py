@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference.trainers import train_simple
 
 from koktok.errors import ArtifactError, UsageError, VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.kinds import model_for
-from koktok.training.baselines import KINDS, train_simple
+from koktok.tokenizer.models import model_for
 
 COUNTS = SegmentedCounts.from_marked({" 학교|에서": 4, " 집|에서|는": 3, "▁": 9, "</s>": 7})
 LETTERS = "학교에서집는 "
@@ -48,7 +48,7 @@ def test_required_characters_come_first_and_rare_units_are_left_out() -> None:
 
 @given(
     st.dictionaries(st.text("가나다 ", min_size=1, max_size=6), st.integers(1, 9), min_size=1, max_size=8),
-    st.sampled_from(KINDS),
+    st.sampled_from(("word", "syllable", "jamo", "ngram", "morpheme")),
     st.text("가나다 é", max_size=10),
 )
 def test_any_text_can_be_encoded(words: dict[str, int], kind: str, text: str) -> None:
@@ -61,7 +61,6 @@ def test_any_text_can_be_encoded(words: dict[str, int], kind: str, text: str) ->
 @pytest.mark.parametrize(
     ("kind", "options", "error", "message"),
     [
-        ("emoji", {}, UsageError, "kind = 'emoji'; wanted one of word, syllable, jamo, ngram, morpheme"),
         ("ngram", {"n": 1}, UsageError, "n = 1; wanted at least 2"),
         (
             "morpheme",

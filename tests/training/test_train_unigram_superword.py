@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.lines import runs_of
+from reference.trainers import train_unigram
 
 from koktok.count import Counts, words_of
 from koktok.errors import InputError, UsageError
 from koktok.segment.segmented import SegmentedCounts
-from koktok.tokenizer.unigram_model import UnigramModel
+from koktok.tokenizer.models import UnigramModel
 from koktok.training.candidates import CandidatePolicy, mine
-from koktok.training.summary import summary
+from koktok.training.log import summary
 from koktok.training.superwords import SuperwordPolicy, crosses_space, eojeol_counts, prices_in_bits, segment_runs
-from koktok.training.unigram import train_unigram
 
 WORDS = {"그|는": 1, " 사람|은": 1, " 할": 1, " 수": 1, " 있|다.": 1, " 없|다.": 1, " 먹|을": 1, " 갈": 1}
 LINES = ["그는 할 수 있다.", "그는 갈 수 없다. 그는 먹을 수 있다.", "그는 사람은"] * 10

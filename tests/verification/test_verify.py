@@ -366,7 +366,7 @@ def test_a_gguf_beside_it_is_read_back(trained: Trained, tmp_path: Path) -> None
     from koktok.formats import gguf
 
     ours = Tokenizer.load(trained(**MODELS["bpe"]))
-    table = gguf.table_of(ours.vocab, ours.pattern, ours.normalizer)
+    table = gguf.table_of(ours.vocab, ours.pattern, ours.normalizer, prefix=bool(ours.prefix))
     file = gguf.write(table, tmp_path / "mine.gguf")
     finding = of(verify(trained(**MODELS["bpe"]), ["가나다"], exports=[file]), f"pieces: {tmp_path.name}/mine.gguf")
     assert (finding.outcome, finding.wrong) == ("pass", 0)
@@ -415,7 +415,9 @@ def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path
     ours = Tokenizer.load(folder)
     model = tmp_path / "spm"
     model.write_bytes((folder / "tokenizer.model").read_bytes())
-    table = gguf.write(gguf.table_of(ours.vocab, ours.pattern, ours.normalizer), tmp_path / "table")
+    table = gguf.write(
+        gguf.table_of(ours.vocab, ours.pattern, ours.normalizer, prefix=bool(ours.prefix)), tmp_path / "table"
+    )
     report = verify(folder, ["가나다"], exports=[model, table, folder / "tokenizer.json"])
     assert report.passed
     assert {"spm", "table", "tokenizer.json"} <= {finding.check.rpartition("/")[2] for finding in report.findings}

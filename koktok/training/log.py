@@ -1,19 +1,26 @@
-"""What a trained vocabulary does with the words that it was trained on, for any model, in plain values for `--log json`.
+"""What a trained vocabulary does with the words that it was trained on, in plain values for `--log json`.
 
-The account of trainers that keep none themselves. The most frequent words are encoded as at run time,
-and the cuts that no token border meets were swallowed; so a builder sees which boundaries a vocabulary pays with.
+It counts how many boundaries of each kind survive where words are cut as at run time, without an analyser, so that a builder
+sees what the dials bought. A boundary that no token border meets is swallowed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from heapq import nlargest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from koktok.hangul import count_syllables
 from koktok.segment.segmented import Kind, SegmentedCounts
-from koktok.tokenizer.kinds import model_for
-from koktok.training.unigram_log import shape_of
+from koktok.tokenizer.models import model_for
+from koktok.training.superwords import crosses_space
 from koktok.vocab import Vocab
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MEASURED = 20_000
 """Distinct words that are encoded, the most frequent first: over .8 of running Korean text, in about a second."""
@@ -25,8 +32,62 @@ KINDS = 6
 """Kinds of boundary that the summary names, the most frequent ones."""
 
 
-def account(counts: SegmentedCounts, vocab: Vocab) -> dict[str, Any]:
+def shape_of(piece: str) -> str:
+    """What a piece looks like: whether it begins a word, and whether it is Hangul.
+
+    Examples
+    --------
+    >>> shape_of(" 학교"), shape_of("다."), shape_of("ing"), shape_of("는 것")
+    ('space+hangul', 'mixed', 'other', 'superword')
+    """
+    bare = piece.lstrip(" ")
+    space = "space+" if bare != piece else ""
+    syllables = count_syllables(bare)
+    if crosses_space(piece):
+        return "superword"
+    return space + ("hangul" if syllables and syllables == len(bare) else "mixed" if syllables else "other")
+
+
+def describe(
+    counts: SegmentedCounts,
+    vocab: Vocab,
+    node: NDArray[np.int64],
+    cut: NDArray[np.bool_],
+    tokens: float,
+) -> dict[str, Any]:
     """Pieces by length and shape, tokens a word, and by kind of boundary how many there were and how many were swallowed.
+
+    Of runs also the gaps between their words, and how many of them lie inside a token.
+    """
+    boundary = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
+    n = np.repeat(counts.n.astype(np.float64), np.diff(counts.start))
+    there = np.bincount(counts.kind, weights=n, minlength=len(Kind))
+    lost = np.bincount(counts.kind, weights=n * ~cut[boundary], minlength=len(Kind))
+    known = set(vocab.pieces)
+    return {
+        **_pieces(vocab),
+        "pieces_with_and_without_space": sum(p[0] == " " and p[1:] in known for p in vocab.pieces),
+        "tokens_per_word": tokens / max(counts.total, 1),
+        "boundaries": _boundaries(there.tolist(), lost.tolist()),
+        **_gaps(counts, cut),
+    }
+
+
+def _gaps(counts: SegmentedCounts, cut: NDArray[np.bool_]) -> dict[str, dict[str, int]]:
+    """Gaps between eojeols, where there are runs of them, and how many lie inside a token."""
+    codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
+    sizes = np.fromiter(map(len, counts.words), dtype=np.int64, count=len(counts))
+    run = np.repeat(np.arange(len(counts)), sizes)
+    space = codes == ord(" ")
+    gap = np.flatnonzero(space[1:] & ~space[:-1] & (run[1:] == run[:-1])) + 1
+    if not len(gap):
+        return {}
+    node, n = gap + run[gap], counts.n.astype(np.float64)[run[gap]]  # the node before the space
+    return {"gaps": {"n": int(n.sum()), "inside": int((n * ~(cut[node] | cut[node + 1])).sum())}}
+
+
+def account(counts: SegmentedCounts, vocab: Vocab) -> dict[str, Any]:
+    """The same for any trainer, of the most frequent words, encoded as at run time.
 
     Examples
     --------
@@ -36,8 +97,7 @@ def account(counts: SegmentedCounts, vocab: Vocab) -> dict[str, Any]:
     ({'other': {'n': 3, 'swallowed': 3}}, {'1': 3, '2': 1, '3': 1})
     """
     model = model_for(vocab)
-    there: Counter[int] = Counter()
-    lost: Counter[int] = Counter()
+    there, lost = [0] * len(Kind), [0] * len(Kind)
     tokens = total = 0
     words = nlargest(MEASURED, counts.items(), key=lambda item: (item[2], item[0]))
     for word, cuts, n in words:
@@ -48,14 +108,24 @@ def account(counts: SegmentedCounts, vocab: Vocab) -> dict[str, Any]:
         for cut in cuts:
             there[cut.kind] += n
             lost[cut.kind] += n * (cut.offset not in borders)
+    return {
+        **_pieces(vocab),
+        "words_measured": len(words),
+        "tokens_per_word": tokens / max(1, total),
+        "boundaries": _boundaries(there, lost),
+    }
+
+
+def _pieces(vocab: Vocab) -> dict[str, dict[str, int]]:
     lengths, shapes = Counter(map(len, vocab.pieces)), Counter(map(shape_of, vocab.pieces))
     return {
         "pieces_by_length": {str(length): lengths[length] for length in sorted(lengths)},
         "pieces_by_shape": {shape: shapes[shape] for shape in sorted(shapes)},
-        "words_measured": len(words),
-        "tokens_per_word": tokens / max(1, total),
-        "boundaries": {kind.label: {"n": there[kind], "swallowed": lost[kind]} for kind in Kind if there[kind]},
     }
+
+
+def _boundaries(there: Sequence[float], lost: Sequence[float]) -> dict[str, dict[str, int]]:
+    return {kind.label: {"n": int(there[kind]), "swallowed": int(lost[kind])} for kind in Kind if there[kind]}
 
 
 def summary(log: dict[str, Any]) -> list[str]:

@@ -1,0 +1,127 @@
+"""What other libraries cannot do with a vocabulary: why a format has none, and what differs where it has one.
+
+The sentences stand in limits.toml, by name; here is when each of them holds. The card of a folder, the notes of an export
+and errors read them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from koktok.special import ROLES
+from koktok.text.patterns import LLAMA_CPP
+from koktok.vocab import KINDS, Vocab
+
+if TYPE_CHECKING:
+    from koktok.text.pretokenize import Pattern
+
+
+@cache
+def _sentences() -> dict[str, dict[str, str]]:
+    tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {name: {key: text.strip() for key, text in table.items()} for name, table in tables.items()}
+
+
+def that_hold(table: str, cases: Iterable[tuple[str, object]], **holes: object) -> list[str]:
+    """The sentences of a table whose condition holds, with their holes filled."""
+    return [_sentences()[table][name].format_map(holes) for name, holds in cases if holds]
+
+
+def why_not(
+    what: Literal["hf", "sentencepiece", "gguf", "tiktoken"],
+    vocab: Vocab,
+    pattern: Pattern | None = None,
+    *,
+    jamo: bool = False,
+) -> str:
+    """Why a tokenizer has no file of a format, or '' where it has one.
+
+    Examples
+    --------
+    >>> why_not("tiktoken", Vocab.unigram({"가": -1.0}))
+    'tiktoken runs byte-level BPE only, and this is unigram'
+    """
+    for name, found in _obstacles(what, vocab, pattern, jamo=jamo):
+        if found:
+            return _sentences()["why_not"][name].format(kind=vocab.kind, found=found)
+    return ""
+
+
+def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) -> Iterator[tuple[str, object]]:
+    """Everything that may stand in the way, the quickest to see first, and what is found of it."""
+    row = KINDS[vocab.kind]
+    if what == "hf":
+        yield "longest-match", not row.hugging_face
+    elif what == "tiktoken":
+        yield "tiktoken-kind", not row.tiktoken
+        yield "tiktoken-jamo", jamo
+        yield "tiktoken-stray", _stray(vocab)
+    else:
+        assert pattern is not None, "these formats run a pattern of their own"
+        crossing = (piece for piece in vocab.pieces if pattern.crosses(piece))
+        no_unknown, no_end = (not set(ROLES[role]) & set(vocab.specials) for role in ("unk_token", "eos_token"))
+        if what == "sentencepiece":
+            yield "spm-groups", not pattern.bigram
+            yield "spm-kind", not row.sentencepiece
+            yield "spm-unknown", no_unknown
+            yield "crossing", next(crossing, "")
+        else:
+            yield "gguf-jamo", jamo
+            yield "gguf-kind", not row.gguf
+            if row.gguf == "gpt2":
+                yield "gguf-pattern", (pattern.regex, False) not in LLAMA_CPP
+                return
+            yield "gguf-groups", not pattern.bigram
+            yield "crossing", next(crossing, "")
+            yield "gguf-unknown", no_unknown
+            yield "gguf-end", no_end
+
+
+def _stray(vocab: Vocab) -> str:
+    """A piece that does not encode to itself, or ''."""
+    from koktok.tokenizer.models import BpeModel
+
+    # The same ranks over the characters that spell bytes: then a piece that holds half a character can be encoded, too.
+    model = BpeModel(Vocab("bpe", vocab.pieces, byte_fallback=False))
+    return next((piece for i, piece in enumerate(vocab.pieces) if model.encode(piece)[0] != [i]), "")
+
+
+def limitations(
+    kind: str,
+    *,
+    superwords: bool,
+    jamo: bool,
+    pattern: str = "koktok",
+    prefix: bool = False,
+    trim: bool = False,
+    separated: bool = False,
+) -> list[str]:
+    """What other libraries and tasks do not do with a vocabulary of this kind, and the way round; a sentence each.
+
+    Examples
+    --------
+    >>> limitations("bpe-bytes", superwords=False, jamo=False)[0][:47]
+    'transformers: whole-word masking sees a sentenc'
+    >>> len(limitations("unigram", superwords=True, jamo=True))
+    5
+    """
+    spaced = kind != "wordpiece"  # whose pieces hold no space
+    cases = (
+        ("superwords", superwords),
+        ("trimmed", spaced and trim),
+        ("untrimmed", spaced and not trim),
+        ("prefix", spaced and prefix),
+        ("no-prefix", spaced and not prefix),
+        ("unigram", kind == "unigram"),
+        ("separated", separated),
+        ("jamo", jamo),
+        ("published", pattern != "koktok"),
+        ("own-pattern", pattern == "koktok" and kind == "bpe-bytes"),
+    )
+    or_syllable = ", or a syllable in jamo," if jamo else ""
+    llama_cpp = "" if pattern == "o200k" else ", llama.cpp (`koktok export --to gguf`)"
+    return that_hold("card", cases, or_syllable=or_syllable, llama_cpp=llama_cpp, pattern=pattern)

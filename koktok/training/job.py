@@ -1,0 +1,200 @@
+"""`Job`: what a trainer gets, and `Learnt`: what it gives.
+
+A trainer is a pure function of a job. `Job.of` reads it from a recipe: which characters are pieces, and what no piece may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from koktok.blocklist import JUNK, PERSONAL_DEFAULT, Blocklist
+from koktok.errors import VocabSizeError
+from koktok.hangul import MODERN_JAMO
+from koktok.progress import Done
+from koktok.recipe import Recipe, TrainRecipe
+from koktok.segment.segmented import SegmentedCounts
+from koktok.text.pretokenize import Pattern
+from koktok.training.alphabet import BASIC, alphabet_of, required_characters
+from koktok.training.superwords import SuperwordPolicy
+from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, ModelKind, Vocab
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BYTES_PER_CHARACTER = 3
+"""Of UTF-8, for Hangul: the length of a piece is counted in characters in a recipe, in bytes by a byte-level trainer."""
+
+UNITS = ("word", "syllable", "jamo")
+"""Kinds whose units are their alphabet, or that have none."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Counted words with their cuts, a size, the dials, and what may be a piece."""
+
+    counts: SegmentedCounts
+    vocab_size: int
+    kind: ModelKind = "unigram"
+    specials: Collection[str] = ()
+    alphabet: Collection[str] | None = None
+    """Characters that are pieces; None: all of the text."""
+    required: Collection[str] = ()
+    """Characters that are pieces in any case."""
+    coverage: float = 1e-9
+    """Share of the running characters that candidates add to the alphabet; a recipe's alphabet has decided."""
+    max_length: int = 12
+    crosses: Callable[[str], bool] | None = None
+    """What no piece may spell."""
+    options: TrainRecipe = field(default_factory=TrainRecipe)
+    runs: SegmentedCounts | None = None
+    run_documents: NDArray[np.uint64] | None = None
+    superwords: SuperwordPolicy = field(default_factory=SuperwordPolicy)
+    eojeols: float | None = None
+    threads: int | None = None
+    tell: Done = lambda _done, _total: None
+    allow_fewer: bool = False
+    """A smaller vocabulary than was asked for is no error."""
+
+    @classmethod
+    def of(cls, counts: SegmentedCounts, recipe: Recipe, pattern: Pattern, **more: Any) -> Job:
+        """The job of a recipe.
+
+        Examples
+        --------
+        >>> counts = SegmentedCounts.from_marked({" 학교|에서": 4, " 집|에서": 3})
+        >>> job = Job.of(counts, Recipe.build({"train": {"model": "bpe", "vocab_size": 400}}), Pattern())
+        >>> len(job.alphabet), job.crosses("교 에"), job.crosses("에서")
+        (102, True, False)
+        """
+        options, specials = recipe.train, tuple(recipe.special_tokens)
+        kind: ModelKind = "unigram" if options.model == "unigram-em" else options.model
+        row = KINDS[kind]
+        personal = PERSONAL_DEFAULT if options.personal_data == "drop" else ()
+        blocklist = Blocklist(options.blocklist, personal, JUNK if options.junk == "drop" else ())
+        by_pattern = row.trainer != KINDS["word"].trainer and not row.bytewise and options.backend != "spm"
+        listed = not row.bytewise and kind not in UNITS
+        alphabet = _alphabet(counts, recipe, n_bytes=0 if row.marked else len(BYTE_PIECES)) if listed else None
+        return cls(
+            counts,
+            options.vocab_size,
+            kind,
+            specials,
+            alphabet,
+            required=_required(recipe, kind, alphabet or ()),
+            max_length=options.max_piece_length * (BYTES_PER_CHARACTER if row.bytewise else 1),
+            # Bytes at the edge of a piece are no characters yet, so a script cannot be told; and no rule is needed, because
+            # words are pretokens already and no special token or byte piece can be spelled by a part of one.
+            crosses=partial(_refused, blocklist, pattern if by_pattern else None, frozenset((*BYTE_PIECES, *specials))),
+            options=options,
+            superwords=SuperwordPolicy(
+                options.superwords, inner=options.inner_superwords, price=options.superword_price
+            ),
+            **more,
+        )
+
+    @property
+    def text(self) -> SegmentedCounts:
+        """What candidates are taken from: runs of words where pieces may cross spaces."""
+        return self.counts if self.runs is None else self.runs
+
+    @property
+    def spelled(self) -> bool:
+        """True where pieces are spelled in bytes."""
+        return KINDS[self.kind].bytewise
+
+    def letters(self) -> list[str]:
+        """The alphabet of a vocabulary that begins with single characters, or bytes."""
+        if self.spelled:
+            return sorted(BYTE_CHARS)
+        seen = {char for word in self.counts.words for char in word} if self.alphabet is None else set(self.alphabet)
+        return sorted((seen | set(self.required)) - {FORBIDDEN})
+
+    def room(self, letters: int) -> int:
+        """How many ids are left for longer pieces."""
+        row = KINDS[self.kind]
+        n_bytes = 0 if row.bytewise or row.unknown else len(BYTE_PIECES)
+        room = self.vocab_size - n_bytes - letters - len(self.specials)
+        if room < 0:
+            raise VocabSizeError(
+                f"{self.vocab_size:,} ids were wanted, and alphabet, bytes and special tokens alone take "
+                f"{self.vocab_size - room:,}",
+                hint=f"--vocab-size {self.vocab_size - room} or more",
+            )
+        return room
+
+    def check_full(self, missing: int, units: str) -> None:
+        """Refuse a vocabulary that has so many pieces less than were asked for."""
+        if missing > 0 and not self.allow_fewer:
+            reached = self.vocab_size - missing
+            raise VocabSizeError(
+                f"{self.vocab_size:,} ids were wanted, and the text gives only {reached:,} ({units})",
+                hint=f"--vocab-size {reached}",
+            )
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a training gives, whichever trainer it was."""
+
+    vocab: Vocab
+    log: dict[str, Any] = field(repr=False)
+    merges: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+
+def _alphabet(counts: SegmentedCounts, recipe: Recipe, *, n_bytes: int) -> tuple[str, ...]:
+    rare = MODERN_JAMO if recipe.jamo == "fallback" else ""
+    options = recipe.train
+    found = alphabet_of(
+        zip(counts.words, counts.n.tolist(), strict=True),
+        vocab_size=options.vocab_size,
+        taken=n_bytes + len(recipe.special_tokens) + len(rare),
+        coverage=options.character_coverage,
+        required=MODERN_JAMO if recipe.spelled else options.required,
+    )
+    return tuple(sorted({*found, *rare})) if rare else found
+
+
+def _required(recipe: Recipe, kind: ModelKind, alphabet: Collection[str]) -> Collection[str]:
+    """Characters besides the alphabet of a kind that lists one."""
+    if kind in ("syllable", "jamo"):
+        return (*BASIC, *(MODERN_JAMO if recipe.jamo else ()))
+    if kind != "wordpiece":
+        return ()
+    # A required character takes two pieces here, at the head of a word and inside.
+    asked = "none" if recipe.spelled else recipe.train.required
+    listed = required_characters(asked, recipe.train.vocab_size, pieces=2)
+    # A syllable that lacks one of its two pieces would be taken apart in both places.
+    both = alphabet if recipe.jamo == "fallback" else ()
+    return {*BASIC, *listed, *(MODERN_JAMO if recipe.jamo else ()), *both} - {" "}  # which the model drops
+
+
+def _refused(blocklist: Blocklist, pattern: Pattern | None, reserved: frozenset[str], piece: str) -> bool:
+    """True for what the recipe blocks, and across a pre-token border or for a token that text must not reach.
+
+    Single characters are the alphabet, and stay.
+    """
+    if pattern is not None and (piece in reserved or pattern.crosses(piece)):
+        return True
+    return len(piece) > 1 and blocklist.refuses(piece) is not None
+
+
+def check_size(size: int, smallest: int, largest: int, *, cut: bool = True) -> None:
+    """Refuse a size that a text cannot give; `largest` is a bound where its words are not yet `cut`.
+
+    The way between the sizes is safe then: cuts take up to a third of the candidates of a small text.
+    """
+    if size < smallest:
+        raise VocabSizeError(
+            f"a vocabulary of {size:,} is too small: bytes, special tokens and the required characters alone "
+            f"take {smallest:,}",
+            hint=f"--vocab-size {smallest} or more",
+        )
+    if size > largest:
+        raise VocabSizeError(
+            f"a vocabulary of {size:,} is too large: this text has candidates for {'at most' if cut else 'fewer than'} {largest:,}",
+            hint=f"--vocab-size {largest}" if cut else f"--vocab-size {(smallest + largest) // 2}, or more text",
+        )

@@ -1,0 +1,55 @@
+"""The guide's recipe for Kiwi at run time, run as it stands there: its pieces never cross a boundary that Kiwi finds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import MODELS, ROOT
+
+from koktok import Tokenizer
+
+GUIDES = [ROOT / "docs" / "guides" / f"hand-over{language}.md" for language in ("", ".ko")]
+
+
+def code(guide: Path) -> str:
+    return next(
+        block for block in re.findall(r"```python\n(.*?)```", guide.read_text("utf-8"), re.S) if "MorphemeCuts" in block
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", ["unigram", "bpe", "bpe-bytes"])
+def test_the_recipe(
+    model: str, trained: Callable[..., Path], mini: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers", reason="the extra `transformers` is not installed")
+    (tmp_path / "my-tokenizer").symlink_to(trained(**MODELS[model]))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(code(GUIDES[0]), names)
+    ours, theirs = Tokenizer.load("my-tokenizer"), names["tokenizer"]
+    cutter = names["MorphemeCuts"](ours)
+    seen = 0
+    for line in [*mini[::15], "", "  두  칸 ", "ㅋㅋㅋ 뷁\t漢字 😀", "1234567원"]:
+        got = theirs(line, add_special_tokens=False, return_offsets_mapping=True)
+        assert ours.decode(got["input_ids"]) == ours.normalize(line)
+        at, ids = 0, []
+        for pretoken in ours.pattern.pretokenize(ours.normalize(line)):
+            places = [0, *cutter.cuts(pretoken), len(pretoken)]
+            assert not any(a < at + cut < b for a, b in got["offset_mapping"] for cut in places), (line, pretoken)
+            for a, b in pairwise(places):  # each part between two cuts by itself
+                ids += ours.model.encode(pretoken[a:b])[0]
+            at += len(pretoken)
+            seen += len(places) - 2
+        assert ids == got["input_ids"]
+    assert seen > 100
+
+
+def test_both_guides_have_it() -> None:
+    assert code(GUIDES[0]) == code(GUIDES[1])
+    assert code(GUIDES[0]).count("\n") <= 60
