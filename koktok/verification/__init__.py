@@ -13,7 +13,7 @@ from pathlib import Path
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.extension.extension_files import is_extension
-from koktok.extension.fewer import is_pruned
+from koktok.extension.prune import is_pruned
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.open import load_folder
 from koktok.progress import Tell

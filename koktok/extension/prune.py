@@ -24,7 +24,7 @@ import numpy as np
 from koktok.agree import Ids, agree
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import Base, base_of, open_base
-from koktok.extension.extension_files import told_of
+from koktok.extension.extension_files import base_record
 from koktok.extension.learn import splits
 from koktok.files import Product, check_folder, write_folder
 from koktok.formats.probe import PROBE, probe_json
@@ -230,7 +230,7 @@ def _files(base: Base, table: NDArray[np.int64], removed: Sequence[int]) -> dict
     told = {
         "format": FORMAT,
         "koktok": version("koktok"),
-        "base": told_of(base),
+        "base": base_record(base).model_dump(exclude_unset=True),
         "size": int(table.max()) + 1,
         "removed": [{"id": i, "token": base.tokens[i]} for i in removed],
     }
