@@ -48,7 +48,6 @@ def tokenizer_json(
     *,
     style: Style | None = None,
     prefix: Prefix = "",
-    earlier: bool = False,
 ) -> str:
     """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer."""
     reason = why_not("hf", vocab)
@@ -57,7 +56,7 @@ def tokenizer_json(
     style = style or style_for("plain", vocab.specials)
     step = normalizer.to_hf()
     nodes = step["normalizers"] if step["type"] == "Sequence" else [step]
-    behind, pre_tokenizer = cutting(vocab, pattern, prefix, earlier=earlier)
+    behind, pre_tokenizer = cutting(vocab, pattern, prefix)
     nodes = nodes + _before(prefix)
     decoders = _decoders(vocab) + (jamo_decoders() if isinstance(normalizer, JamoNormalizer) else [])
     decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * bool(prefix)
