@@ -22,6 +22,7 @@ from pathlib import Path
 
 from eval.machine import machine
 from eval.peers import PEERS, train_peer
+from eval.rows import open_row
 from eval.suites import Suite
 from eval.texts import data_of
 from koktok.files import cache_dir, write_file
@@ -62,7 +63,9 @@ def main() -> None:
     print(write_file(given.out / f"{stem}.html", to_html(report).encode()))
     if given.speed:
         with Talk(quiet=given.quiet) as talk:
-            timed = measure_speed(entries, Text.of(suite.held).sample(given.sample, 0).lines, tell=talk)
+            timed = measure_speed(
+                entries, Text.of(suite.held).sample(given.sample, 0).lines, tell=talk, opener=open_row
+            )
         write_file(given.out / f"{stem}.speed.json", timed.to_json().encode())
     idle = [row for row in report.rows if not row.ran]
     print(
@@ -122,6 +125,7 @@ def run(suite: Suite, entries: Sequence[Entry], work: Path, *, quiet: bool = Fal
             remarks=suite.remarks,
             kept=work / "rows",
             tell=talk,
+            opener=open_row,
         )
 
 

@@ -30,9 +30,10 @@ from eval.machine import Told, machine
 from eval.peers import PEERS, digest_of, train_peer
 from eval.texts import data_of, parts
 from koktok.files import cache_dir, write_file
-from koktok.foreign import ForeignTokenizer, open_spec
+from koktok.foreign import load
 from koktok.metrics.language_model import kneser_ney, lines_of, unknown_bits
 from koktok.report.markdown import table
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 PEER: Final = "SentencePiece Unigram, defaults"
 """Whose line of sizes the others are compared with."""
@@ -58,9 +59,9 @@ class Material:
         self.shares[self.all] = len(self.lines)
         self.digest = digest_of([*self.lines, *map("\n".join, self.held), Path(__file__).read_text(encoding="utf-8")])
 
-    def row(self, name: str, subject: ForeignTokenizer) -> Row:
+    def row(self, name: str, subject: AnyTokenizer) -> Row:
         """Tokens per eojeol, and bits per character by order and megabytes, of each half."""
-        train, rows = lines_of(subject.encode(self.lines)), [subject.encode(lines) for lines in self.held]
+        train, rows = lines_of(subject.encode_lines(self.lines)), [subject.encode_lines(lines) for lines in self.held]
         asked = [lines_of(found) for found in rows]
         test = [line for lines in asked for line in lines]
         half = np.repeat(range(len(asked)), list(map(len, asked)))
@@ -80,9 +81,9 @@ class Material:
 
     def kept(self, name: str, spec: str, work: Path) -> Row:
         """The row that the work folder has, or else a new one."""
-        subject = open_spec(spec)
+        subject = load(spec)
         key = json.dumps(
-            [name, subject.digest, subject.libraries, self.digest, self.orders, [*self.shares]], sort_keys=True
+            [name, subject.digest(), subject.libraries, self.digest, self.orders, [*self.shares]], sort_keys=True
         )
         place = work / "bits" / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
         if not place.exists():

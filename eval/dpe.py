@@ -34,7 +34,7 @@ from koktok.dpe.learning import DEFAULT, learn_cuts
 from koktok.dpe.learnt import Dpe
 from koktok.dpe.tree import TaggedWord
 from koktok.errors import KoktokError
-from koktok.foreign import ForeignTokenizer, open_spec
+from koktok.foreign import load
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Text, score
 from koktok.pipeline import train
@@ -42,6 +42,7 @@ from koktok.recipe import Recipe
 from koktok.segment import bare, segmenter_for
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 ASKED = 20_000
 """Frequent held-out words on which the distilled vocabulary is compared with the decoder."""
@@ -86,12 +87,12 @@ def _words(lines: list[str]) -> dict[str, int]:
     return found
 
 
-def f1(subject: ForeignTokenizer, data: Data, metric: str = "boundary_f1") -> str:
+def f1(subject: AnyTokenizer, data: Data, metric: str = "boundary_f1") -> str:
     found = (score(subject, gold=[page], resamples=0).values[metric].value for page in data.golds)
     return " / ".join(f"{value:.3f}" for value in found)
 
 
-def tokens(subject: ForeignTokenizer, text: Text) -> str:
+def tokens(subject: AnyTokenizer, text: Text) -> str:
     return f"{score(subject, text, resamples=0).values['fertility'].value:.3f}"
 
 
@@ -115,12 +116,12 @@ def row(name: str, data: Data) -> list[str]:
     held = Text.of(data.held)
     first = Text.of({"gold": data.golds[0].page.lines})
     if name == "sp":
-        spec = open_spec(f"sp:{data.sentencepiece}")
+        spec = load(f"sp:{data.sentencepiece}")
         return ["–", "–", tokens(spec, held), f1(spec, data)]
     segmenter = TEACHERS[name] if TEACHERS[name] != "dpe" else f"dpe:{learnt(name, data)}"
     own = own_tokens = "–"
     if name not in ("none", "soynlp"):
-        subject = open_spec(segmenter)
+        subject = load(segmenter)
         own, own_tokens = f1(subject, data), tokens(subject, first)
     recipe = Recipe.build(
         {
@@ -134,7 +135,7 @@ def row(name: str, data: Data) -> list[str]:
         {"preset": "short"} if name == "none" else {"like": data.sentencepiece}
     )  # without cuts there is one price only
     made = train(data.lines, recipe, threads=1, **like).tokenizer.save(data.folder / f"vocabulary-{name}")
-    vocabulary = open_spec(str(made))
+    vocabulary = load(str(made))
     return [own, own_tokens, tokens(vocabulary, held), f1(vocabulary, data)]
 
 

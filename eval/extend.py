@@ -451,7 +451,7 @@ def _gguf_ids(definition: dict[str, Any], model: bytes | None, lines: list[str])
         from _pytest.outcomes import Skipped
         from llama_cpp import llama_cpp_ids  # type: ignore[import-not-found]
 
-        from koktok.foreign import ImportedTokenizer, gguf_table, import_tokenizer
+        from koktok.foreign import LibraryTokenizer, gguf_table, load
         from koktok.formats import gguf
     except ImportError:
         return None
@@ -459,8 +459,8 @@ def _gguf_ids(definition: dict[str, Any], model: bytes | None, lines: list[str])
         file = Path(place) / ("tokenizer.model" if model else "tokenizer.json")
         file.write_bytes(model or json.dumps(definition).encode())
         try:
-            opened = import_tokenizer(str(file))
-            assert isinstance(opened, ImportedTokenizer)
+            opened = load(str(file))
+            assert isinstance(opened, LibraryTokenizer)
             try:
                 table = gguf_table(opened)
             except (
@@ -468,8 +468,8 @@ def _gguf_ids(definition: dict[str, Any], model: bytes | None, lines: list[str])
             ):  # a base of ranks takes whole pre-tokens as tiktoken does; Qwen's own file does not say so
                 plain = definition | {"model": definition["model"] | {"ignore_merges": False}}
                 file.write_text(json.dumps(plain), encoding="utf-8")
-                opened = import_tokenizer(str(file))
-                assert isinstance(opened, ImportedTokenizer)
+                opened = load(str(file))
+                assert isinstance(opened, LibraryTokenizer)
                 table = gguf_table(opened)
             gguf.write(table, Path(place) / "table.gguf", name="table")
             found: list[list[int]] = llama_cpp_ids(Path(place) / "table.gguf", lines)

@@ -136,11 +136,11 @@ def golds_of(data: Path, names: str) -> list[GoldPage]:
 
 def f1_of(spec: str, golds: list[GoldPage]) -> list[str]:
     """Boundary F1 on each gold, or why there is none."""
-    from koktok.foreign import open_spec
+    from koktok.foreign import load
     from koktok.metrics import score
 
     try:
-        values = score(open_spec(spec), gold=golds, resamples=0).values
+        values = score(load(spec), gold=golds, resamples=0).values
     except Exception as error:  # a training that was ended has written nothing
         return [type(error).__name__] * len(golds)
     return [f"{values[f'boundary_f1@{page.gold.name}'].value:.3f}" for page in golds]

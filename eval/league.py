@@ -29,7 +29,8 @@ from kiwipiepy import Kiwi
 from eval.machine import machine
 from koktok.corpora.paths import as_source
 from koktok.errors import KoktokError
-from koktok.foreign import ForeignTokenizer, open_spec
+from koktok.foreign import load
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 RARE: Final = "걁겼긂깄뇄렜뢔뢨붴뻤쌘얬칢텼퉜홥"
 
@@ -91,9 +92,9 @@ def morphemes(text: str, kiwi: Kiwi) -> set[float]:
     return found
 
 
-def tokens(text: str, subject: ForeignTokenizer) -> tuple[set[float], np.ndarray]:
+def tokens(text: str, subject: AnyTokenizer) -> tuple[set[float], np.ndarray]:
     """Where tokens start, spaces in front skipped (inside a character, by thirds behind it), and their ids."""
-    row = subject.encode([text])[0]
+    row = subject.encode_lines([text])[0]
     found: set[float] = set()
     end, parts = 0, 0
     for start, stop in row.spans.tolist():
@@ -113,7 +114,7 @@ def inside_words(places: set[float], text: str) -> set[float]:
     return {at for at in places if at % 1 or (at and not text[int(at) - 1].isspace())}
 
 
-def tally(subject: ForeignTokenizer, texts: list[str], gold: list[set[float]]) -> Tally:
+def tally(subject: AnyTokenizer, texts: list[str], gold: list[set[float]]) -> Tally:
     found = Tally()
     unknown = list(subject.unknown_ids)
     for text, wanted in zip(texts, gold, strict=True):
@@ -128,11 +129,11 @@ def tally(subject: ForeignTokenizer, texts: list[str], gold: list[set[float]]) -
     return found
 
 
-def row(subject: ForeignTokenizer, texts: list[str], gold: list[set[float]]) -> str:
+def row(subject: AnyTokenizer, texts: list[str], gold: list[set[float]]) -> str:
     found = tally(subject, texts, gold)
     precision, recall = found.met / max(found.made, 1), found.met / max(found.wanted, 1)
     f1 = 2 * found.met / max(found.made + found.wanted, 1)
-    alone = [subject.encode([char])[0].ids.tolist() for char in RARE]
+    alone = [subject.encode_lines([char])[0].ids.tolist() for char in RARE]
     whole = sum(len(ids) == 1 and ids[0] not in subject.unknown_ids for ids in alone)
     pieces = [(subject.token_bytes(i) or b"").decode(errors="replace") for i in range(subject.size or 0)]
     spam = f"{sum(bool(KEYWORDS.search(p)) for p in pieces)} / {sum(bool(SPAM.search(p)) for p in pieces)}"
@@ -177,7 +178,7 @@ def main() -> None:
     print(f"|{'---|' * 9}")
     for spec in given.specs:
         try:
-            print(row(open_spec(spec), texts, gold), flush=True)
+            print(row(load(spec), texts, gold), flush=True)
         except KoktokError as error:  # a row that cannot run says why
             print(f"| {spec} | not run: {error.message} |{' |' * 7}", flush=True)
     for name, ids, fertility, precision, recall, f1, whole, spam in PUBLISHED:

@@ -23,10 +23,11 @@ from eval.machine import machine
 from eval.texts import CAP, GOLDS, data_of, split
 from koktok.corpora.fetch import texts
 from koktok.files import write_file
-from koktok.foreign import ForeignTokenizer, open_spec
+from koktok.foreign import load
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Text, score
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 from koktok.vocabularies import find, packed, ready_vocabularies
 
 
@@ -38,7 +39,7 @@ def build(name: str) -> None:
         subprocess.run([*command, "-q"], check=True, stdout=subprocess.DEVNULL)
         data = packed(folder)
         write_file(ready.file.with_suffix(".xz"), data)
-        digest = open_spec(f"koktok:{folder}").tokenizer.vocab.digest()  # type: ignore[attr-defined]
+        digest = load(f"koktok:{folder}").vocab.digest()
         text = ready.file.read_text(encoding="utf-8")
         write_file(ready.file, re.sub('^digest = ".*"$', f'digest = "{digest}"', text, flags=re.MULTILINE).encode())
         assert not find(name).differences(folder)
@@ -65,10 +66,10 @@ def table(data: Path, cap: int, *, peers: bool) -> None:
             done.add(like)
             on = " + ".join(text.removeprefix("corpus:") for text in ready.text)
             _row(f"SentencePiece Unigram, its defaults, on {on}", _sentencepiece(*like), held, english, golds)
-        _row(f"`{ready.name}`", open_spec(f"koktok:{ready.name}"), held, english, golds)
+        _row(f"`{ready.name}`", load(f"koktok:{ready.name}"), held, english, golds)
 
 
-def _row(name: str, subject: ForeignTokenizer, held: Text, english: Text, golds: list[GoldPage]) -> None:
+def _row(name: str, subject: AnyTokenizer, held: Text, english: Text, golds: list[GoldPage]) -> None:
     v = score(subject, held, gold=golds, resamples=0).values
     first = golds[0].gold.name
     cells = [name, f"{subject.size:,}", f"{v['fertility'].value:.3f}"]
@@ -81,7 +82,7 @@ def _row(name: str, subject: ForeignTokenizer, held: Text, english: Text, golds:
     print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def _sentencepiece(size: int, corpora: tuple[str, ...]) -> ForeignTokenizer:
+def _sentencepiece(size: int, corpora: tuple[str, ...]) -> AnyTokenizer:
     import sentencepiece
 
     model = io.BytesIO()

@@ -17,11 +17,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from eval.runtime_sources import RuntimeResult, result_of, runtime_results
+from koktok.agree import agreement
 from koktok.corpora.paths import as_source
 from koktok.errors import KoktokError
 from koktok.formats.gguf import read, table_of, write, write_into
@@ -33,7 +35,6 @@ from koktok.recipe import Recipe
 from koktok.text.sources import read_lines
 from koktok.tokenizer import Tokenizer
 from koktok.verification.probes import tricky_lines
-from koktok.verification.runtimes import RuntimeResult, runtime_results
 
 TESTS = Path(__file__).parents[1] / "tests"
 
@@ -199,9 +200,7 @@ def _compared(name: str, texts: list[str], ids: list[list[int]], ask: Any) -> Ru
     except (KoktokError, ValueError, subprocess.CalledProcessError) as error:
         said = str(getattr(error, "stderr", "") or error).strip()
         return RuntimeResult(name, "", "refused", said=" ".join(said.split())[-300:])
-    other = [text for text, row, own in zip(texts, rows, ids, strict=True) if row != own]
-    result = RuntimeResult(name, version, "differs" if other else "same ids", len(texts), len(other))
-    return replace(result, said=other[0][:80]) if other else result
+    return result_of(name, version, agreement(zip(texts, rows, ids, strict=True)))
 
 
 def in_llama_cpp(tokenizer: Tokenizer, texts: list[str], environment: Path) -> tuple[str, list[list[int]]]:
@@ -293,8 +292,8 @@ def table(rows: dict[str, list[RuntimeResult]]) -> str:
     return (
         "# Runs in\n\nWhich runtimes load a vocabulary of each kind, and whether they give koktok's ids on "
         f"{looked:,} normalized lines, hostile ones among them: those of code points, combining marks, controls, special "
-        "tokens typed as text. `python -m eval.runtimes --environments FOLDER` prints this page; `koktok verify my-tokenizer "
-        "--runtimes` asks those that are installed for yours. xgrammar, outlines-core and lm-format-enforcer do not "
+        "tokens typed as text. `python -m eval.runtimes --environments FOLDER` prints this page. "
+        "xgrammar, outlines-core and lm-format-enforcer do not "
         "encode: *yes* is for tokens that spell to them what they spell.\n\n"
         + "\n".join(lines)
         + "\n\nWhere ids are others, or a folder is refused, it is the runtime that lacks something; below each stand the "

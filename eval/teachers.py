@@ -33,7 +33,7 @@ from koktok.count import count_words
 from koktok.count.prepared import prepare
 from koktok.errors import KoktokError
 from koktok.files import cache_dir, write_file
-from koktok.foreign import ForeignTokenizer, open_spec
+from koktok.foreign import load
 from koktok.foreign.analysers import of_segmenter
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Text, score
@@ -44,6 +44,7 @@ from koktok.report.markdown import table
 from koktok.segment import bare, segmenter_for
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 from koktok.training.unigram_point import PRESETS
 
 HEADS: Final = (
@@ -91,7 +92,7 @@ class Data:
         return "-".join([digest_of(self.train), self.held.digest, *golds])
 
 
-def figures(subject: ForeignTokenizer, pages: Sequence[GoldPage]) -> list[str]:
+def figures(subject: AnyTokenizer, pages: Sequence[GoldPage]) -> list[str]:
     """Each metric, on each gold."""
     found = [score(subject, gold=[page], resamples=0).values for page in pages]
     return [" / ".join(f"{values[metric].value:.3f}" for values in found) for metric in METRICS]
@@ -116,7 +117,7 @@ def row(name: str, data: Data, given: argparse.Namespace, folder: Path) -> Itera
     for wanted in targets:
         options: dict[str, Any] = {"vocab_size": given.size, **wanted}
         recipe = Recipe.build({"train": options, "segment": {"segmenter": name}, "holdout": 0.0})
-        vocabulary = open_spec(str(train(data.train, recipe).tokenizer.save(folder / f"{name}-{len(wanted)}")))
+        vocabulary = load(str(train(data.train, recipe).tokenizer.save(folder / f"{name}-{len(wanted)}")))
         yield f"{score(vocabulary, data.held, resamples=0).values['fertility'].value:.3f}"
         yield from figures(vocabulary, data.golds)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from koktok.errors import KoktokError
-    from koktok.extension.make import extend
+    from koktok.extension.extend import extend
     from koktok.foreign import load
     from koktok.metrics import evaluate
     from koktok.pipeline.road import Training, train
@@ -40,8 +40,8 @@ _HOMES = {
     "Tokenizer": "koktok.tokenizer.tokenizer",
     "Training": "koktok.pipeline.road",
     "evaluate": "koktok.metrics",
-    "extend": "koktok.extension.make",
-    "load": "koktok.foreign.import_file",
+    "extend": "koktok.extension.extend",
+    "load": "koktok.foreign.open",
     "train": "koktok.pipeline.road",
     "verify": "koktok.verification",
 }

@@ -17,7 +17,7 @@ from conftest import MODELS, koktok
 
 from koktok import KoktokError, Recipe, Tokenizer
 from koktok.errors import ArtifactError, InputError, UsageError
-from koktok.foreign import import_tokenizer
+from koktok.foreign import load
 from koktok.pipeline import train
 from koktok.text.sources import Source
 from koktok.training.lattice import Dials
@@ -69,7 +69,7 @@ VALUES = {
     "dtype": (lambda t, bad: t.encode_ids(["가"], dtype=bad), ["uint8", "float32", "\ud800", 3.5]),
     "n_best of sample": (lambda t, bad: t.sample("가", alpha=1, seed_or_rng=0, n_best=bad), [0, -1, 2.5, True, "2"]),
     "extra": (lambda t, bad: t.save("nowhere", extra=bad), NO_FILES),
-    "import_tokenizer": (lambda _, bad: import_tokenizer(bad), NO_PATH),
+    "koktok.load": (lambda _, bad: load(bad), NO_PATH),
     "n": (lambda t, bad: t.n_best("가", bad), [None, 0, -1, 1.5, "2"]),
     "alpha": (lambda t, bad: t.sample("가", alpha=bad, seed_or_rng=0), [None, -1, "a", True, float("nan"), float("inf"), 1e308]),
     "seed": (lambda t, bad: t.sample("가", alpha=0.1, seed_or_rng=bad), ["a", -1, 1.5]),

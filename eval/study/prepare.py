@@ -19,12 +19,13 @@ from eval.study.data import Lists, write_arrays
 from eval.study.sizes import HOW, PRESETS, Size
 from eval.texts import GOLDS, data_of, parts
 from koktok.files import write_file
-from koktok.foreign import ForeignTokenizer, open_spec
+from koktok.foreign import load
 from koktok.gold import read_gold
 from koktok.hangul import is_syllable, letters_of
 from koktok.metrics import GoldPage, Text, score
 from koktok.metrics.language_model import lines_of, unknown_bits
 from koktok.metrics.robustness import PERTURBATIONS
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 PIECE: Final = 2_000
 """Bytes of neighbouring lines that stay together when the order of training text is drawn."""
@@ -277,7 +278,7 @@ def prepare(
     for slug in wanted:
         try:
             spec = train_peer(tokenizers()[slug], lines, size.ids, work)
-            pack(slug, open_spec(spec), cut, found, shared, golds, place / slug)
+            pack(slug, load(spec), cut, found, shared, golds, place / slug)
         except Exception as error:  # a row that cannot be made is one that says why
             write_file(place / slug / "failed.json", json.dumps(f"{type(error).__name__}: {error}").encode())
             print(f"{slug}: not made: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
@@ -285,7 +286,7 @@ def prepare(
 
 def pack(
     slug: str,
-    subject: ForeignTokenizer,
+    subject: AnyTokenizer,
     cut: Sequence[Sequence[str]],
     held: Held,
     shared: Mapping[str, Any],
@@ -294,7 +295,7 @@ def pack(
 ) -> None:
     """The ids of all texts for one tokenizer, and what is to be known of it."""
     told = place / "about.json"
-    key = [subject.digest, *shared["key"]]
+    key = [subject.digest(), *shared["key"]]
     if told.exists() and json.loads(told.read_text(encoding="utf-8"))["key"] == key:
         return
     size = int(subject.size or 0)
@@ -323,7 +324,7 @@ def pack(
     about = {
         "key": key,
         "name": slug,
-        "digest": subject.digest,
+        "digest": subject.digest(),
         "vocabulary": size + 1,
         "bytes_per_token": sum(shared["piece_bytes"]) / len(train.flat),
         "unknown_bits": unknown_bits(subject, rows).tolist(),

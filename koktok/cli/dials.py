@@ -29,8 +29,8 @@ Groups = Mapping[str, str]
 
 HOMES = {
     "Folds": "koktok.text.normalize",
-    "extend": "koktok.extension.make",
-    "prune": "koktok.extension.fewer",
+    "extend": "koktok.extension.extend",
+    "prune": "koktok.extension.prune",
     "Plan": "koktok.instances.plan",
     "Masking": "koktok.instances.masking",
     "write_packed": "koktok.instances.packing",

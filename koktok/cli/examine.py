@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from koktok.metrics import Difference
     from koktok.report import Report
 
-SPEC = "koktok:DIR|NAME hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN kiwi-sw:FILE package:NAME kiwi mecab-ko syllables, or a path."
+SPEC = "koktok:DIR|NAME hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN package:NAME kiwi mecab-ko syllables, or a path."
 
 Spec = Annotated[str, typer.Argument(help=f"A tokenizer: {SPEC}", show_default=False)]
 Texts = Annotated[list[str] | None, typer.Option("--text", help="File, folder, glob or corpus:NAME; may be repeated.")]
@@ -72,14 +72,14 @@ def doctor(
     Ends with 0 where nothing as grave as --fail-on was found, 1 where something was, 2 in trouble.
     """
     from koktok.blocklist import Blocklist
-    from koktok.foreign import open_spec
+    from koktok.foreign import load
     from koktok.inspect.doctor import SEVERITIES, diagnose
     from koktok.progress import Talk, print_line
 
     with trouble_is_2(), Talk(quiet=quiet) as talk:
         blocked = Blocklist.load(blocklist) if blocklist else None
         lines = [*lines_of_paths(text, field)] if text else None
-        found = diagnose(open_spec(spec), lines, blocklist=blocked, examples=examples, tell=talk)
+        found = diagnose(load(spec), lines, blocklist=blocked, examples=examples, tell=talk)
     if as_json:
         print_line(found.to_json().removesuffix("\n"))
     else:
@@ -139,16 +139,14 @@ def diff(
 
     Ends like `diff`: 0 the same, 1 different, 2 trouble.
     """
-    from koktok.foreign import open_spec
+    from koktok.foreign import load
     from koktok.inspect.diff import difference
     from koktok.progress import Talk, print_line
 
     with trouble_is_2(), Talk(quiet=quiet) as talk:
         corpora = _golds(gold, human_gold)
         given = _domains(text, field) if text and "-" not in text else {"": [*lines_of_paths(text, field)]}
-        found = difference(
-            open_spec(a), open_spec(b), given, gold=corpora, words=words, examples=lines, seed=seed, tell=talk
-        )
+        found = difference(load(a), load(b), given, gold=corpora, words=words, examples=lines, seed=seed, tell=talk)
     if as_json:
         print_line(found.to_json().removesuffix("\n"))
     else:
@@ -192,13 +190,13 @@ def _interval(found: Difference, units: str) -> str:
 def _engine(specs: list[str], found: Report, lines: Sequence[str], *, quiet: bool) -> str:
     """The page of `koktok playground` with the rows that koktok trained; '' where none is."""
     from koktok.cli.playground import page_of
-    from koktok.foreign.koktok_adapter import Own
-    from koktok.foreign.open import open_spec
+    from koktok.foreign import load
     from koktok.report.measure import entries_of
+    from koktok.tokenizer import Tokenizer
 
     rows = zip(found.rows, entries_of(specs), strict=True)
-    opened = {row.name: open_spec(entry.spec) for row, entry in rows if row.ran}
-    own = {name: made.tokenizer for name, made in opened.items() if isinstance(made, Own)}
+    opened = {row.name: load(entry.spec) for row, entry in rows if row.ran}
+    own = {name: made for name, made in opened.items() if isinstance(made, Tokenizer)}
     if not own:
         print("--playground: koktok trained none of these tokenizers, and the page runs no others", file=sys.stderr)
         return ""

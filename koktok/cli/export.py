@@ -14,7 +14,7 @@ from koktok.errors import UsageError
 from koktok.files import typed
 
 if TYPE_CHECKING:
-    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
     from koktok.tokenizer import Tokenizer
 
 
@@ -55,7 +55,7 @@ def export(
 ) -> None:
     """Write a tokenizer for another library; says what that library does differently."""
     from koktok.files import place_of
-    from koktok.foreign import load_folder
+    from koktok.foreign.open import load_folder
     from koktok.formats.folder import MARK
 
     if place_of(out) == tokenizer.resolve():
@@ -92,19 +92,22 @@ def export(
     print(out)
 
 
-def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:
+def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:
     from koktok.files import write_folder
-    from koktok.foreign import ImportedTokenizer, hf_files
+    from koktok.foreign import LibraryTokenizer, hf_files
     from koktok.foreign.conversion import agreement
+    from koktok.foreign.huggingface_adapter import HuggingFace
     from koktok.foreign.trial import PROBES
     from koktok.formats.folder import TOKENIZER, seal_of
     from koktok.formats.limits import why_not
+    from koktok.formats.probe import PROBE, probe_json
 
-    if isinstance(tokenizer, ImportedTokenizer):
+    if isinstance(tokenizer, LibraryTokenizer):
         if looks:
             raise UsageError("styles are for koktok's own tokenizers; an imported one keeps its special tokens")
         files = hf_files(tokenizer)
         different = agreement(tokenizer, files)
+        files[PROBE] = probe_json(HuggingFace(str(files["tokenizer.json"])).ids)
         write_folder(out, files, TOKENIZER, force=force)
         same = f"{len(PROBES) - len(different)} of {len(PROBES)} hard texts get the same ids as from the source"
         return [same, *(f"other ids for {probe!r}" for probe in different[:5])]
@@ -121,20 +124,18 @@ def _hf(tokenizer: Tokenizer | ImportedTokenizer, out: Path, looks: dict[str, An
     ]
 
 
-def _spm(tokenizer: Tokenizer | ImportedTokenizer, out: Path, user_defined: list[str], *, force: bool) -> list[str]:
+def _spm(tokenizer: Tokenizer | LibraryTokenizer, out: Path, user_defined: list[str], *, force: bool) -> list[str]:
     from koktok.files import write_file
-    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
     from koktok.foreign.sentencepiece_adapter import SentencePiece
     from koktok.formats.sentencepiece import differences, may_be_ours, model_proto
 
-    if isinstance(tokenizer, ImportedTokenizer):
-        if not isinstance(tokenizer.adapter, SentencePiece):
-            raise UsageError(
-                f"this was imported from what {tokenizer.adapter.library} runs, and is no SentencePiece model"
-            )
+    if isinstance(tokenizer, LibraryTokenizer):
+        if not isinstance(tokenizer, SentencePiece):
+            raise UsageError(f"this was imported from what {tokenizer.library} runs, and is no SentencePiece model")
         if user_defined:
             raise UsageError("`--user-defined` is for koktok's own tokenizers")
-        whole = tokenizer.adapter.data
+        whole = tokenizer.data
         write_file(
             out, whole, ours=lambda file: may_be_ours(file) or file.read_bytes() == whole, force=force, what="model"
         )
@@ -151,18 +152,18 @@ def _spm(tokenizer: Tokenizer | ImportedTokenizer, out: Path, user_defined: list
     return said + [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
 
 
-def _tiktoken(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, *, force: bool) -> list[str]:
+def _tiktoken(tokenizer: Tokenizer | LibraryTokenizer, out: Path, name: str, *, force: bool) -> list[str]:
     from dataclasses import replace
 
     from koktok.files import write_folder
-    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
     from koktok.foreign.tiktoken_adapter import Tiktoken
     from koktok.formats.tiktoken import EXPORT, files, ranks_of
 
-    if isinstance(tokenizer, ImportedTokenizer):
-        if not isinstance(tokenizer.adapter, Tiktoken):
-            raise UsageError(f"this was imported from what {tokenizer.adapter.library} runs, and has no ranks")
-        write_folder(out, files(replace(tokenizer.adapter.ranks, name=name)), EXPORT, force=force)
+    if isinstance(tokenizer, LibraryTokenizer):
+        if not isinstance(tokenizer, Tiktoken):
+            raise UsageError(f"this was imported from what {tokenizer.library} runs, and has no ranks")
+        write_folder(out, files(replace(tokenizer.ranks, name=name)), EXPORT, force=force)
         return []
     ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, name, jamo=bool(tokenizer.recipe.jamo))
     write_folder(out, files(ranks, tokenizer.normalizer.signature(), tokenizer.pattern.javascript), EXPORT, force=force)
@@ -173,12 +174,12 @@ def _tiktoken(tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, *,
 
 
 def _gguf(
-    tokenizer: Tokenizer | ImportedTokenizer, out: Path, name: str, into: Path | None, *, force: bool
+    tokenizer: Tokenizer | LibraryTokenizer, out: Path, name: str, into: Path | None, *, force: bool
 ) -> list[str]:
-    from koktok.foreign import ImportedTokenizer, gguf_table
+    from koktok.foreign import LibraryTokenizer, gguf_table
     from koktok.formats import gguf
 
-    if isinstance(tokenizer, ImportedTokenizer):
+    if isinstance(tokenizer, LibraryTokenizer):
         table, chat_template = gguf_table(tokenizer), ""
         said = [f"llama.cpp runs it as `{table.model}`, pattern `{table.pre}`", *gguf.notes(table)]
     else:
@@ -218,19 +219,19 @@ def import_(
 ) -> None:
     """Read a foreign tokenizer into a folder that every verb takes; its ids stay its library's."""
     from koktok.files import check_folder
-    from koktok.foreign import ImportedTokenizer, import_tokenizer
+    from koktok.foreign import LibraryTokenizer, load
     from koktok.foreign.trial import PROBES
     from koktok.formats.folder import TOKENIZER
 
     if check_folder(out, TOKENIZER) == file.resolve():
         raise UsageError("`--out` is the folder that is read", hint=f"--out {typed(f'{out}-koktok')}")
     specials = pairs("--special", special, whole_number, wanted="TOKEN=ID", example="'<|endoftext|>=100257'")
-    tokenizer = import_tokenizer(file, pattern=pattern, specials=specials or None, lowercase=lowercase)
+    tokenizer = load(file, pattern=pattern, specials=specials or None, lowercase=lowercase)
     tokenizer.save(out, force=force)
     if quiet:
         pass
-    elif isinstance(tokenizer, ImportedTokenizer):
-        print(f"kept as it is, run by {tokenizer.adapter.library}; {tokenizer.vocab.size:,} ids", file=sys.stderr)
+    elif isinstance(tokenizer, LibraryTokenizer):
+        print(f"kept as it is, run by {tokenizer.library}; {tokenizer.vocab.size:,} ids", file=sys.stderr)
         print(f"{tokenizer.exact} of {len(PROBES)} hard texts come back as they were", file=sys.stderr)
         if tokenizer.reachable:
             named = ", ".join(tokenizer.reachable[:5])

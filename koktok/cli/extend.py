@@ -24,7 +24,7 @@ DIALS = {
     "Fewer pieces": "prune.drop prune.keep_scripts",
     "tiktoken ranks": "extend.pattern extend.specials",
 }
-"""Parameters of `koktok.extend` and `koktok.extension.fewer.prune`, and fields of the Recipe that mean the same here."""
+"""Parameters of `koktok.extend` and `koktok.extension.prune.prune`, and fields of the Recipe that mean the same here."""
 
 LEARNT = ("add", "sizes", "keep", "nu", "fill")
 """What is for new pieces alone."""
@@ -74,7 +74,7 @@ def extend(
     ranks = {name: dials.pop(name, None) for name in ("pattern", "specials")}
     if "drop" in dials:
         _refuse(dials, (*LEARNT, "init"), "--prune", "prune first, then extend the folder that it wrote")
-        from koktok.extension.fewer import prune as prune_tokenizer
+        from koktok.extension.prune import prune as prune_tokenizer
 
         chosen = {name: dials[name] for name in ("drop", "keep_scripts") if name in dials}
         read = sources_of(paths, field, [], quiet=quiet)
@@ -87,7 +87,7 @@ def extend(
         raise UsageError("--keep-scripts does nothing without --prune", hint="--prune 10000")
     from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
     from koktok.extension.cost_card import COLUMNS, frontier_rows
-    from koktok.extension.make import extend as extend_tokenizer
+    from koktok.extension.extend import extend as extend_tokenizer
     from koktok.recipe import Recipe
 
     user_dictionary = dials.pop("user_dictionary", None)

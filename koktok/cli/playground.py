@@ -11,7 +11,7 @@ import typer
 from koktok.cli.options import Field, Folder, Folders, Force, Quiet, lines_of_paths
 
 if TYPE_CHECKING:
-    from koktok.foreign.imported import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
     from koktok.tokenizer import Tokenizer
 
 
@@ -43,7 +43,7 @@ def playground(
     that koktok wrote it takes ranks with a published pattern: package:o200k_base, tiktoken:FILE#llama3.
     """
     from koktok.files import check_file, write_file
-    from koktok.foreign.import_file import load
+    from koktok.foreign.open import load
     from koktok.playground.web_page import is_page
     from koktok.report.names import distinct
 
@@ -75,7 +75,7 @@ def name_of(reference: str) -> str:
 
 
 def page_of(
-    tokenizers: Mapping[str, Tokenizer | ImportedTokenizer],
+    tokenizers: Mapping[str, Tokenizer | LibraryTokenizer],
     lines: Iterable[str],
     *,
     title: str,
@@ -84,7 +84,7 @@ def page_of(
     against: str = "",
 ) -> str:
     """The page, with the morphemes of the words of some lines, of the vocabularies and of its own examples."""
-    from koktok.foreign.imported import ImportedVocab
+    from koktok.foreign import LibraryTokenizer
     from koktok.playground.lexicon import WORDS, lexicon, runs_of, words_of
     from koktok.playground.web_page import examples, to_page
     from koktok.progress import Talk
@@ -93,7 +93,7 @@ def page_of(
 
     counts = runs_of(lines)
     for tokenizer in tokenizers.values():
-        if not isinstance(tokenizer.vocab, ImportedVocab):
+        if not isinstance(tokenizer, LibraryTokenizer):
             counts.update(words_of(tokenizer.vocab))
     counts.update({word: counts.total() for word in runs_of(examples())})
     with Talk(quiet=quiet) as talk:

@@ -81,7 +81,7 @@ def encode(
     """
     import json
 
-    from koktok.foreign import load_folder
+    from koktok.foreign.open import load_folder
     from koktok.progress import SPACE, print_line
     from koktok.tokenizer import Tokenizer
     from koktok.vocab import readable
@@ -193,7 +193,7 @@ def decode(
     quiet: Quiet = False,
 ) -> None:
     """Decode line by line: ids separated by spaces become text."""
-    from koktok.foreign import load_folder
+    from koktok.foreign.open import load_folder
     from koktok.progress import print_line
 
     loaded = load_folder(tokenizer)

@@ -34,9 +34,6 @@ def verify(
             "--random", min=0, help="Of an extension: random strings to look at besides, and byte strings. [10000]"
         ),
     ] = None,
-    runtimes: Annotated[
-        bool, typer.Option("--runtimes", help="Also say which runtimes that are installed here give the same ids.")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     field: Field = None,
     quiet: Quiet = False,
@@ -56,22 +53,7 @@ def verify(
         print_line(report.to_json())
     else:
         _show(report)
-    if runtimes:
-        _show_runtimes(tokenizer, list(islice(_lines(paths, field), limit or SAMPLE)))
     raise typer.Exit(0 if report.passed else 1)
-
-
-def _show_runtimes(folder: Path, lines: list[str]) -> None:
-    """A row for each runtime; what one of them cannot do is no fault of the folder."""
-    from koktok.progress import table
-    from koktok.verification.probes import tricky_lines
-    from koktok.verification.runtimes import runtime_results
-
-    rows = [
-        (result.runtime, result.version, result.outcome, f"{result.wrong:,} of {result.looked:,}", result.said[:60])
-        for result in runtime_results(folder, [*lines, *tricky_lines()])
-    ]
-    table("\nruns in", ("runtime", "version", "outcome", "other ids", ""), rows)
 
 
 def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:

@@ -2,5 +2,5 @@
 
 In: a tokenizer of somebody else's model, and text. Out: a folder with the extended tokenizer, extension.json (what is new, and
 of which old ids it is made) and rows for the embeddings.
-Reading order: base_tokenizer, base_text, joins, learn, extension_files, laws, fewer, embeddings, cost_card, make.
+Reading order: base_tokenizer, base_text, merges, learn, extension_files, laws, prune, embeddings, cost_card, extend.
 """

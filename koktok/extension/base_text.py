@@ -20,7 +20,7 @@ from koktok.count.counting import Reading
 from koktok.count.sample import enough, sampled
 from koktok.errors import InputError
 from koktok.extension.base_tokenizer import HANGUL, Base, holds_hangul
-from koktok.extension.joins import UNKNOWN, TokenRows, hash_of
+from koktok.extension.merges import UNKNOWN, TokenRows, hash_of
 from koktok.hangul import syllable_mask
 from koktok.progress import Tell, silent
 from koktok.segment import Policy, Segmenter, segment_counts

@@ -12,18 +12,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from koktok.errors import ArtifactError
-from koktok.foreign import ImportedTokenizer, hf_files, import_tokenizer
+from koktok.foreign import LibraryTokenizer, hf_files, load
 from koktok.foreign.tiktoken_adapter import Tiktoken
-from koktok.formats.folder import files_of
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.hangul import SYLLABLE
 from koktok.vocab import BYTE_OF, BYTE_PIECES
+from koktok.vocabularies import folder_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +44,17 @@ E3 86 8E. A byte that begins a character never continues one, so no text without
 
 HANGUL = re.compile(f"[{SYLLABLE}\u3131-\u318e]+")
 """Syllables and compatibility letters."""
+
+_OWN = (
+    *(
+        "tokenizer.json",
+        "tokenizer.model",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "generation_config.json",
+    ),
+)
+"""What a base that koktok wrote is made of."""
 
 _FREE = re.compile(
     r"<?\|?\[?(?:reserved|unused|extra|special|dummy)(?:_?(?:special)?_?(?:token|id))?[_-]?\d+\|?\]?>?", re.I
@@ -222,14 +234,16 @@ def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[s
 
 
 def _read(reference: str, pattern: str | None, specials: Mapping[str, int] | None) -> Base:
-    tokenizer = import_tokenizer(reference, pattern=pattern, specials=specials)
-    if isinstance(tokenizer, ImportedTokenizer):
-        files, whole = tokenizer.adapter.files(), hf_files(tokenizer)
-        ranks = getattr(tokenizer.adapter, "ranks", None)
+    tokenizer = load(reference, pattern=pattern, specials=specials)
+    if isinstance(tokenizer, LibraryTokenizer):
+        files, whole = tokenizer.files(), hf_files(tokenizer)
+        ranks = getattr(tokenizer, "ranks", None)
     else:
-        every = files_of(tokenizer.recipe, tokenizer.vocab, tokenizer.signature)
-        files = whole = {name: data for name, data in every.items() if name.startswith(("tok", "spec", "gen"))}
+        places = (folder_of(Path(reference)) / name for name in _OWN)
+        files = whole = {file.name: file.read_bytes() for file in places if file.is_file()}
         ranks = None
+        if "tokenizer.json" not in whole:
+            raise ArtifactError(f"`{reference}` has no tokenizer.json, and only what has one can be extended")
     return base_of(reference, whole, files, ranks)
 
 
@@ -248,7 +262,7 @@ def base_of(
 
 def of_ranks(ranks: Ranks, name: str = "ranks") -> Base:
     """The base that tiktoken ranks are."""
-    return base_of(name, hf_files(ImportedTokenizer(Tiktoken(ranks))), files_of_ranks(ranks), ranks)
+    return base_of(name, hf_files(Tiktoken(ranks)), files_of_ranks(ranks), ranks)
 
 
 def _nodes(node: Any) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ import numpy as np
 from pydantic import BaseModel, Field, NonNegativeInt
 
 from koktok.errors import ArtifactError, UsageError
-from koktok.extension.extension_files import FOLDER, read_extension
-from koktok.extension.fewer import is_pruned, read_pruned
+from koktok.extension.extension_files import FOLDER, ExtensionRecord, read_extension
+from koktok.extension.prune import is_pruned, read_pruned
 from koktok.files import Product, check_folder, checked, is_plain, read_bounded, typed, write_folder
 from koktok.progress import Tell
 
@@ -97,24 +97,25 @@ class Weights(NamedTuple):
         return found
 
 
-def weights_of(told: Mapping[str, Any], method: str) -> tuple[Weights, Weights]:
+def weights_of(record: ExtensionRecord, method: str) -> tuple[Weights, Weights]:
     """Rows of the input and of the output matrix, by id as extension.json has them.
 
     Examples
     --------
-    >>> told = {"pieces": [{"base": [5, 7], "lengths": [1, 3]}]}
-    >>> [rows.weight.tolist() for rows in weights_of(told, "weighted")], weights_of(told, "eeve")[1].rows.tolist()
+    >>> piece = {"id": 9, "token": "가", "base": [5, 7], "lengths": [1, 3]}
+    >>> record = ExtensionRecord(base={"name": "", "size": 9, "sha256": "0"}, mode="append", size=10, pieces=[piece])
+    >>> [rows.weight.tolist() for rows in weights_of(record, "weighted")], weights_of(record, "eeve")[1].rows.tolist()
     ([[0.5, 0.5], [0.25, 0.75]], [5])
     """
     if method not in METHODS:
         raise UsageError(f"`--init {method}` is not known", hint=f"--init {' | '.join(METHODS)}")
-    bases = [list(map(int, row["base"])) for row in told["pieces"]]
+    bases = [piece.base for piece in record.pieces]
     mean = _weights(bases, [[1.0] * len(ids) for ids in bases])
     if method == "mean":
         return mean, mean
     if method == "eeve":
         return mean, _weights([ids[:1] for ids in bases], [[1.0]] * len(bases))
-    return mean, _weights(bases, [list(map(float, row["lengths"])) for row in told["pieces"]])
+    return mean, _weights(bases, [piece.lengths for piece in record.pieces])
 
 
 def _weights(ids: Sequence[Sequence[int]], weights: Sequence[Sequence[float]]) -> Weights:
@@ -124,12 +125,12 @@ def _weights(ids: Sequence[Sequence[int]], weights: Sequence[Sequence[float]]) -
     return Weights(start, np.array([i for row in ids for i in row], np.int64), flat)
 
 
-def npz(told: Mapping[str, Any], method: str) -> bytes:
+def npz(record: ExtensionRecord, method: str) -> bytes:
     """init.npz: `ids`, and of input and output `start`, `rows` and `weight`, for those who write rows themselves."""
-    rows = dict(zip(("input", "output"), weights_of(told, method), strict=True))
+    rows = dict(zip(("input", "output"), weights_of(record, method), strict=True))
     arrays = {f"{side}_{name}": array for side, found in rows.items() for name, array in found._asdict().items()}
     out = BytesIO()
-    np.savez(out, ids=np.array([row["id"] for row in told["pieces"]], np.int64), method=np.array(method), **arrays)
+    np.savez(out, ids=np.array([piece.id for piece in record.pieces], np.int64), method=np.array(method), **arrays)
     return out.getvalue()
 
 
@@ -407,10 +408,10 @@ def _gathered(table: NDArray[np.int64], shards: Sequence[_Shard], pad_to: int, m
 
 
 def _plan(
-    told: Mapping[str, Any], shards: Sequence[_Shard], config: dict[str, Any], method: str, pad_to: int, model: Path
+    record: ExtensionRecord, shards: Sequence[_Shard], config: dict[str, Any], method: str, pad_to: int, model: Path
 ) -> _Plan:
-    inputs, outputs = weights_of(told, method)
-    base_size, size = int(told["base"]["size"]), int(told["size"])
+    inputs, outputs = weights_of(record, method)
+    base_size, size = record.base.size, record.size
     of_input, of_output = _matrices(shards, base_size, model)
     old_rows = of_input[0].shape[0]
     text = _text_config(config)
@@ -423,7 +424,7 @@ def _plan(
     weights = {t.name: inputs for t in of_input} | {t.name: outputs if apart else inputs for t in of_output}
     calibrated = frozenset(t.name for t in of_input) if method == "weighted" and apart else frozenset()
     notes = [f"init {method}: {METHODS[method]}", f"rows: {old_rows:,} before, {rows:,} now"]
-    if told["mode"] == "append" and old_rows > base_size:
+    if record.mode == "append" and old_rows > base_size:
         notes.append(
             f"the matrices had {old_rows - base_size:,} rows without a token; new ids begin in them, and have rows of their own"
         )
@@ -434,8 +435,8 @@ def _plan(
             "input and output are one matrix; it has the rows of the input"
             + (", not scaled" if method == "weighted" else "")
         )
-    ids = np.array([row["id"] for row in told["pieces"]], np.int64)
-    hangul = np.array(told["base"].get("hangul", ()), np.int64)
+    ids = np.array([piece.id for piece in record.pieces], np.int64)
+    hangul = np.array(record.base.hangul, np.int64)
     return _Plan(rows, old_rows, ids, weights, calibrated, hangul, tuple(notes))
 
 

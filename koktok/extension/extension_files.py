@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -41,6 +42,85 @@ FOLDER: Final = Product(
 )
 """The folder of an extension."""
 
+
+class BaseRecord(BaseModel, extra="allow"):
+    """What extension.json says of the base."""
+
+    name: str
+    kind: str = ""
+    size: PositiveInt
+    sha256: str = Field(min_length=1)
+    rows: NonNegativeInt | None = None
+    hangul: list[NonNegativeInt] = []
+
+
+class PieceRecord(BaseModel, extra="allow"):
+    """What extension.json says of one new piece: what it spells, the old ids of its text, and their lengths in characters."""
+
+    id: NonNegativeInt
+    token: str
+    text: str | None = None
+    base: list[NonNegativeInt] = Field(min_length=1)
+    lengths: list[PositiveFloat]
+    merge: list[str] | None = None
+    saved: int = 0
+
+
+class UndoRecord(BaseModel, extra="allow"):
+    """What was there before, so that the base can be made again."""
+
+    added_tokens: list[dict[str, Any]] = []
+    vocab: dict[str, int] = {}
+    pinned: list[str] = []
+    config_only: list[str] = []
+
+
+class ExtensionRecord(BaseModel, extra="allow"):
+    """extension.json."""
+
+    format: int = FORMAT
+    koktok: str = ""
+    base: BaseRecord
+    mode: Literal["append", "fill"]
+    size: PositiveInt
+    holes: NonNegativeInt = 0
+    undo: UndoRecord = UndoRecord()
+    nu: float | int = 0
+    policy: str = ""
+    segmenter: str = ""
+    blocklist: str = ""
+    min_count: int | None = None
+    counts: str = ""
+    pad_to: int = 1
+    frontier: list[dict[str, Any]] = []
+    pieces: list[PieceRecord]
+
+    @model_validator(mode="after")
+    def _fits(self) -> ExtensionRecord:
+        """Ids say how large the matrices become: they must be such as `extended` gives."""
+        ids, before = [piece.id for piece in self.pieces], self.base.size
+        if self.mode == "append" and ids != list(range(before, before + len(ids))):
+            raise ValueError(f"expected new ids from {before:,} on without a gap, got others")
+        if ids != sorted(set(ids)) or self.size != max([before - 1, *ids]) + 1 or self.size > before + len(ids):
+            raise ValueError(f"expected ascending ids that fill the size, got {ids[:4]} and {self.size:,}")
+        if any(i >= before for i in (*self.base.hangul, *(i for piece in self.pieces for i in piece.base))):
+            raise ValueError(f"expected ids of the base below {before:,}, got a larger one")
+        if odd := [piece.token for piece in self.pieces if len(piece.base) != len(piece.lengths)]:
+            raise ValueError(f"expected a length for each old id of {odd[0]!r}, got another number of them")
+        return self
+
+    def to_json(self) -> bytes:
+        """The file, with what was set, in the order above."""
+        content = self.model_dump(exclude_unset=True)
+        return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+class _Format(BaseModel):
+    """What is looked at before the rest."""
+
+    format: int
+
+
 _BONUS: Final = 2.0**-6
 """What a new piece of a Unigram scores over the old ones that it joins, for each token that it saves."""
 
@@ -59,6 +139,42 @@ class Extension:
     def size(self) -> int:
         """The first id behind all that are taken."""
         return max(self.base.size, *(i + 1 for i in self.ids)) if self.ids else self.base.size
+
+    @cached_property
+    def record(self) -> ExtensionRecord:
+        """What extension.json says of it."""
+        base = self.base
+        rows = base.definition.get("added_tokens") or []
+        inside = {row["content"] for row in rows}
+        filled = set(self.filled.values())
+        hangul = [i for i, string in enumerate(base.strings) if holds_hangul(string)]
+        return ExtensionRecord(
+            format=FORMAT,
+            koktok=version("koktok"),
+            base=BaseRecord(**base_record(base).model_dump(exclude_unset=True), rows=len(base.ids), hangul=hangul),
+            mode="fill" if self.filled else "append",
+            size=self.size,
+            holes=self.holes,
+            undo=UndoRecord(
+                added_tokens=[row for row in rows if int(row["id"]) in self.filled],
+                vocab={token: i for i, token in self.filled.items() if base.ids.get(token) == i},
+                pinned=[t for t in base.added.values() if t not in base.ids and t not in filled],
+                config_only=[token for token in base.added.values() if token not in inside],
+            ),
+            **self.log,
+            pieces=[
+                PieceRecord(
+                    id=i,
+                    token=base.spelled(piece.string),
+                    text=_text_of(piece.string),
+                    base=list(piece.ids),
+                    lengths=[_length(base, i) for i in piece.ids],
+                    merge=[base.spelled(part) for part in piece.pair] if piece.pair else None,
+                    saved=piece.count,
+                )
+                for piece, i in zip(self.pieces, self.ids, strict=True)
+            ],
+        )
 
     @property
     def holes(self) -> int:
@@ -229,7 +345,7 @@ def files_of(extension: Extension) -> dict[str, bytes]:
         specials = {token: i for token, i in base.ranks.specials.items() if i not in extension.filled}
         ranks = Ranks("extended", base.ranks.pattern, {**base.ranks.ranks, **more}, specials)
         files |= {name: text.encode() for name, text in files_of_ranks(ranks).items()}
-    files[EXTENSION] = _told(extension)
+    files[EXTENSION] = extension.record.to_json()
     return files
 
 
@@ -262,55 +378,9 @@ def digest_of(definition: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def told_of(base: Base) -> dict[str, Any]:
-    """Which base it was, for the file that tells what became of it."""
-    return {
-        "name": Path(base.name).name,
-        "kind": base.kind,
-        "size": base.size,
-        "sha256": digest_of(base.definition),
-    }
-
-
-def _told(extension: Extension) -> bytes:
-    base = extension.base
-    rows = base.definition.get("added_tokens") or []
-    inside = {row["content"] for row in rows}
-    pinned = [
-        token for token in base.added.values() if token not in base.ids and token not in extension.filled.values()
-    ]
-    content = {
-        "format": FORMAT,
-        "koktok": version("koktok"),
-        "base": told_of(base)
-        | {
-            "rows": len(base.ids),
-            "hangul": [i for i, string in enumerate(base.strings) if holds_hangul(string)],
-        },
-        "mode": "fill" if extension.filled else "append",
-        "size": extension.size,
-        "holes": extension.holes,
-        "undo": {
-            "added_tokens": [row for row in rows if int(row["id"]) in extension.filled],
-            "vocab": {token: i for i, token in extension.filled.items() if base.ids.get(token) == i},
-            "pinned": pinned,
-            "config_only": [token for token in base.added.values() if token not in inside],
-        },
-        **extension.log,
-        "pieces": [
-            {
-                "id": i,
-                "token": base.spelled(piece.string),
-                "text": _text_of(piece.string),
-                "base": list(piece.ids),
-                "lengths": [_length(base, i) for i in piece.ids],
-                "merge": [base.spelled(part) for part in piece.pair] if piece.pair else None,
-                "saved": piece.count,
-            }
-            for piece, i in zip(extension.pieces, extension.ids, strict=True)
-        ],
-    }
-    return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
+def base_record(base: Base) -> BaseRecord:
+    """Which base it was, for the file that records what became of it."""
+    return BaseRecord(name=Path(base.name).name, kind=base.kind, size=base.size, sha256=digest_of(base.definition))
 
 
 def _length(base: Base, i: int) -> float:
@@ -333,54 +403,7 @@ def is_extension(folder: str | Path) -> bool:
     return (Path(folder) / EXTENSION).is_file()
 
 
-class _Base(BaseModel, extra="allow"):
-    """What extension.json says of the base."""
-
-    name: str
-    size: PositiveInt
-    sha256: str = Field(min_length=1)
-    hangul: list[NonNegativeInt] = []
-
-
-class _Piece(BaseModel, extra="allow"):
-    """What extension.json says of one new piece."""
-
-    id: NonNegativeInt
-    token: str
-    base: list[NonNegativeInt] = Field(min_length=1)
-    lengths: list[PositiveFloat]
-
-
-class _Told(BaseModel, extra="allow"):
-    """The layout of extension.json, as far as it is read again."""
-
-    base: _Base
-    mode: Literal["append", "fill"]
-    size: PositiveInt
-    pieces: list[_Piece]
-
-    @model_validator(mode="after")
-    def _fits(self) -> _Told:
-        """Ids say how large the matrices become: they must be such as `extended` gives."""
-        ids, before = [piece.id for piece in self.pieces], self.base.size
-        if self.mode == "append" and ids != list(range(before, before + len(ids))):
-            raise ValueError(f"expected new ids from {before:,} on without a gap, got others")
-        if ids != sorted(set(ids)) or self.size != max([before - 1, *ids]) + 1 or self.size > before + len(ids):
-            raise ValueError(f"expected ascending ids that fill the size, got {ids[:4]} and {self.size:,}")
-        if any(i >= before for i in (*self.base.hangul, *(i for piece in self.pieces for i in piece.base))):
-            raise ValueError(f"expected ids of the base below {before:,}, got a larger one")
-        if odd := [piece.token for piece in self.pieces if len(piece.base) != len(piece.lengths)]:
-            raise ValueError(f"expected a length for each old id of {odd[0]!r}, got another number of them")
-        return self
-
-
-class _Format(BaseModel):
-    """What is looked at before the rest."""
-
-    format: int
-
-
-def read_extension(folder: str | Path) -> dict[str, Any]:
+def read_extension(folder: str | Path) -> ExtensionRecord:
     """extension.json of a folder."""
     file = Path(folder) / EXTENSION
     hint = "koktok extend BASE TEXT --add 8192 --out FOLDER"
@@ -388,22 +411,22 @@ def read_extension(folder: str | Path) -> dict[str, Any]:
     found = checked(_Format, data, f"`{file}`", hint).format
     if found != FORMAT:
         raise ArtifactError(f"`{file}`: expected format {FORMAT}, got {found}", hint="pip install -U koktok")
-    return checked(_Told, data, f"`{file}`", hint).model_dump()
+    return checked(ExtensionRecord, data, f"`{file}`", hint)
 
 
-def restored(definition: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+def restored(definition: Mapping[str, Any], record: ExtensionRecord) -> dict[str, Any]:
     """The base's tokenizer.json, from that of the extension: what is new is taken out, what was taken is put back."""
-    undo, model = told["undo"], dict(definition["model"])
-    new = {row["token"] for row in told["pieces"]}
+    undo, model = record.undo, dict(definition["model"])
+    new = {piece.token for piece in record.pieces}
     if isinstance(model["vocab"], list):
-        model["vocab"] = model["vocab"][: int(told["base"].get("rows", len(model["vocab"])))]
+        model["vocab"] = model["vocab"][: record.base.rows]
     else:
-        gone = new | set(undo["pinned"])
-        model["vocab"] = {token: i for token, i in model["vocab"].items() if token not in gone} | undo["vocab"]
+        gone = new | set(undo.pinned)
+        model["vocab"] = {token: i for token, i in model["vocab"].items() if token not in gone} | undo.vocab
         model["merges"] = [row for row in model["merges"] if not new & {row[0], row[1], row[0] + row[1]}]
-    rows = [row for row in definition.get("added_tokens") or () if row["content"] not in undo["config_only"]]
+    rows = [row for row in definition.get("added_tokens") or () if row["content"] not in undo.config_only]
     return {
         **definition,
-        "added_tokens": sorted([*rows, *undo["added_tokens"]], key=lambda row: row["id"]),
+        "added_tokens": sorted([*rows, *undo.added_tokens], key=lambda row: row["id"]),
         "model": model,
     }

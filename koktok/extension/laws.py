@@ -10,14 +10,14 @@ second is counted on text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from koktok.extension.base_tokenizer import Base, holds_hangul
-from koktok.extension.extension_files import digest_of, restored
+from koktok.extension.extension_files import ExtensionRecord, digest_of, restored
 from koktok.hangul import SYLLABLES
 
 
-class Said(NamedTuple):
+class Claim(NamedTuple):
     """One thing that was looked at."""
 
     law: str
@@ -33,39 +33,39 @@ UNCHANGED = "text without Hangul has the ids it had"
 LONGER = "no text is longer"
 
 
-def proof(base: Base, new: Base, told: Mapping[str, Any]) -> Iterator[Said]:
+def proof(base: Base, new: Base, record: ExtensionRecord) -> Iterator[Claim]:
     """What the definition alone tells, of every string."""
-    yield from _old_ids(base, new, told)
-    pieces = {str(row["token"]): int(row["id"]) for row in told["pieces"]}
+    yield from _old_ids(base, new, record)
+    pieces = {piece.token: piece.id for piece in record.pieces}
     for token in pieces:
         yield _shape(base, token)
     if base.kind != "unigram":
         yield from _merges(base, new, pieces)
     for token, i in pieces.items():
-        yield Said(REACHED, reached(new, token, i), f"{token!r}, id {i}: its own text is cut otherwise")
+        yield Claim(REACHED, reached(new, token, i), f"{token!r}, id {i}: its own text is cut otherwise")
 
 
-def _old_ids(base: Base, new: Base, told: Mapping[str, Any]) -> Iterator[Said]:
-    digest = digest_of(restored(new.definition, told))
-    yield Said(OLD_IDS, digest == told["base"]["sha256"], "without what is new, tokenizer.json is not that of the base")
-    filled = {int(row["id"]) for row in told["pieces"]}
+def _old_ids(base: Base, new: Base, record: ExtensionRecord) -> Iterator[Claim]:
+    digest = digest_of(restored(new.definition, record))
+    yield Claim(OLD_IDS, digest == record.base.sha256, "without what is new, tokenizer.json is not that of the base")
+    filled = {piece.id for piece in record.pieces}
     for i, token in enumerate(base.tokens):
         if token and i not in filled:
             now = new.tokens[i] if i < new.size else ""
-            yield Said(OLD_IDS, now == token, f"the id {i} was {token!r} and is {now!r}")
+            yield Claim(OLD_IDS, now == token, f"the id {i} was {token!r} and is {now!r}")
 
 
-def _shape(base: Base, token: str) -> Said:
+def _shape(base: Base, token: str) -> Claim:
     piece = base.written(token)
     body = piece.removeprefix(base.space)
     text = body.decode(errors="replace").rstrip("\ufffd")
     clean = not any((char.isalnum() or char.isspace()) and not holds_hangul(char.encode()) for char in text)
     # What begins with a continuation byte ends a character that another piece begins.
     good = holds_hangul(body) and clean and not 0x80 <= body[0] < 0xC0
-    return Said(SHAPE, good, f"{token!r} does not")
+    return Claim(SHAPE, good, f"{token!r} does not")
 
 
-def _merges(base: Base, new: Base, pieces: Mapping[str, int]) -> Iterator[Said]:
+def _merges(base: Base, new: Base, pieces: Mapping[str, int]) -> Iterator[Claim]:
     """Walk both lists: what is not the next old merge was added."""
     old = iter(base.merges)
     waiting = next(old, None)
@@ -73,12 +73,12 @@ def _merges(base: Base, new: Base, pieces: Mapping[str, int]) -> Iterator[Said]:
         made = left + right
         if (left, right) == waiting:
             waiting = next(old, None)
-            yield Said(MERGES, made not in pieces, f"an old merge makes the new piece {made!r}")
+            yield Claim(MERGES, made not in pieces, f"an old merge makes the new piece {made!r}")
             continue
         hangul = holds_hangul(new.written(made))
         behind = waiting is None if made in pieces else left in pieces or right in pieces
-        yield Said(MERGES, hangul and behind, f"the added merge {left!r} {right!r}")
-    yield Said(MERGES, waiting is None, f"the base's merge {waiting!r} is gone or moved")
+        yield Claim(MERGES, hangul and behind, f"the added merge {left!r} {right!r}")
+    yield Claim(MERGES, waiting is None, f"the base's merge {waiting!r} is gone or moved")
 
 
 def reached(new: Base, token: str, i: int) -> bool:
@@ -101,30 +101,19 @@ def reached(new: Base, token: str, i: int) -> bool:
     return True
 
 
-def on_text(base: Base, new: Base, lines: Iterable[str], size: int = 1000) -> Iterator[Said]:
-    """What both make of lines: the same ids where there is no Hangul, and never more of them."""
-    batch: list[str] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == size:
-            yield from _compared(base, new, batch)
-            batch = []
-    if batch:
-        yield from _compared(base, new, batch)
-
-
-def on_bytes(base: Base, new: Base, strings: Iterable[bytes]) -> Iterator[Said]:
+def on_bytes(base: Base, new: Base, strings: Iterable[bytes]) -> Iterator[Claim]:
     """The same of byte strings that need be no text, given to the models as they are: for byte-level bases."""
     before, after = base.runner.model, new.runner.model
     for string in strings:
         old = [found.id for found in before.tokenize(base.spelled(string))]
         now = [found.id for found in after.tokenize(new.spelled(string))]
         same = old == now or holds_hangul(string)
-        yield Said(UNCHANGED, same, f"{string!r}: {old[:8]} became {now[:8]}")
-        yield Said(LONGER, len(now) <= len(old), f"{string!r}: {len(old)} tokens became {len(now)}")
+        yield Claim(UNCHANGED, same, f"{string!r}: {old[:8]} became {now[:8]}")
+        yield Claim(LONGER, len(now) <= len(old), f"{string!r}: {len(old)} tokens became {len(now)}")
 
 
-def _compared(base: Base, new: Base, lines: Sequence[str]) -> Iterator[Said]:
+def on_text(base: Base, new: Base, lines: Sequence[str]) -> Iterator[Claim]:
+    """What both make of lines: the same ids where there is no Hangul, and never more of them."""
     normalizer = base.runner.normalizer
     for line, before, after in zip(lines, base.encode(lines), new.encode(lines), strict=True):
         if before == after:
@@ -132,7 +121,7 @@ def _compared(base: Base, new: Base, lines: Sequence[str]) -> Iterator[Said]:
         else:
             normal = normalizer.normalize_str(line) if normalizer else line
             same = holds_hangul(line.encode()) or holds_hangul(normal.encode())
-        yield Said(UNCHANGED, same, f"{line[:60]!r}: {before[:8]} became {after[:8]}")
+        yield Claim(UNCHANGED, same, f"{line[:60]!r}: {before[:8]} became {after[:8]}")
         if base.unknown in before:
             continue  # the base has lost a part of this text, and the extension may have found it
-        yield Said(LONGER, len(after) <= len(before), f"{line[:60]!r}: {len(before)} tokens became {len(after)}")
+        yield Claim(LONGER, len(after) <= len(before), f"{line[:60]!r}: {len(before)} tokens became {len(after)}")

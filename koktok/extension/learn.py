@@ -21,7 +21,7 @@ from koktok.blocklist import Blocklist
 from koktok.errors import UsageError, VocabSizeError
 from koktok.extension.base_text import BaseText
 from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul
-from koktok.extension.joins import Joints, TokenRows, hash_of
+from koktok.extension.merges import MergeState, TokenRows, hash_of
 from koktok.progress import Tell, silent
 from koktok.training.bpe import Queue
 
@@ -140,7 +140,7 @@ class _Learner:
         base, options = self.base, self.options
         n_old, strings = len(self.strings), list(self.strings)
         have = {string: i for i, string in enumerate(strings) if string}
-        joints = Joints(
+        state = MergeState(
             self.text.rows,
             self.hashes,
             self.powers,
@@ -154,13 +154,13 @@ class _Learner:
         refused: set[int] = set()
 
         def string(c: int) -> bytes:
-            left = int(joints.left[c])
-            return self.chars[joints.code(c)] if left < 0 else strings[left] + strings[int(joints.right[c])]
+            left = int(state.left[c])
+            return self.chars[state.code(c)] if left < 0 else strings[left] + strings[int(state.right[c])]
 
         def fits(c: int) -> bool:
             if c in spelled:
                 return True
-            if c in refused or joints.is_piece(c):
+            if c in refused or state.is_piece(c):
                 return False
             piece = string(c)
             if not _may_be(base, piece) or piece in have:
@@ -169,10 +169,10 @@ class _Learner:
             spelled[c] = piece
             return True
 
-        queue = Queue(joints, lambda c: spelled[c], fits, options.min_count * Joints.SCALE)  # type: ignore[arg-type]
-        joints.risen()
+        queue = Queue(state, lambda c: spelled[c], fits, options.min_count * MergeState.SCALE)  # type: ignore[arg-type]
+        state.risen()
         pieces: list[Piece] = []
-        told = _Telling(self.text, joints)
+        told = _Telling(self.text, state)
         points = [told.point([])]
         wanted = {options.add, *options.sizes}
         while len(pieces) < options.add and (c := queue.pop()) is not None:
@@ -180,17 +180,17 @@ class _Learner:
             if self.refuses(piece, have):
                 refused.add(c)
                 del spelled[c]
-                joints.count[c] = 0
+                state.count[c] = 0
                 continue
-            left, right = int(joints.left[c]), int(joints.right[c])
-            saved = int(joints.count[c]) // Joints.SCALE
-            have[piece] = joints.join(c, int(hash_of([piece])[1][0]))
+            left, right = int(state.left[c]), int(state.right[c])
+            saved = int(state.count[c]) // MergeState.SCALE
+            have[piece] = state.join(c, int(hash_of([piece])[1][0]))
             strings.append(piece)
             ids = (left, right) if left >= 0 else ()
             flat = tuple(chain.from_iterable((i,) if i < n_old else pieces[i - n_old].ids for i in ids))
             pair = (strings[left], strings[right]) if left >= 0 else None
             pieces.append(Piece(piece, flat or base_ids_of(base, piece), pair, saved))
-            queue.push(joints.risen())
+            queue.push(state.risen())
             if len(pieces) in wanted:
                 points.append(told.point(pieces))
             if len(pieces) % 256 == 0:
@@ -224,16 +224,16 @@ def splits(piece: bytes, have: Mapping[bytes, int]) -> list[tuple[bytes, bytes]]
 class _Telling:
     """Figures of the frontier while a run goes on."""
 
-    def __init__(self, text: BaseText, joints: Joints) -> None:
-        self._text, self._joints = text, joints
+    def __init__(self, text: BaseText, state: MergeState) -> None:
+        self._text, self._state = text, state
 
     def point(self, pieces: Sequence[Piece]) -> SizePoint:
-        text, now = self._text, self._joints.totals
+        text, now = self._text, self._state.totals
         held = text.held_words > 0
         cuts = text.held_cuts if held else text.cuts
         borders = text.held_borders - now["held_borders"] if held else text.borders - now["borders"]
         kept = text.held_kept - now["held_cuts"] if held else text.kept - now["cuts"]
-        uses = self._joints.uses()
+        uses = self._state.uses()
         return SizePoint(
             size=len(pieces),
             tokens=(text.rest + now["tokens"]) / max(1, text.words),

@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from typing import Final
 
-from koktok.errors import InputError, MissingExtraError
-from koktok.foreign.base import ForeignTokenizer
+from koktok.errors import AnalyserError, MissingExtraError
+from koktok.foreign.library import LibraryTokenizer
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.segment import Policy, Segmenter, segmenter_for
 from koktok.segment.konlpy import KONLPY
@@ -47,7 +47,7 @@ def mecab_spans() -> Callable[[str], list[tuple[int, int]]]:
     return cut
 
 
-def _open_mecab() -> ForeignTokenizer:
+def _open_mecab() -> LibraryTokenizer:
     cut = mecab_spans()
     libraries = {name: version(name) for name in ("python-mecab-ko", "python-mecab-ko-dic")}
     return OpenVocabulary(
@@ -60,49 +60,30 @@ def _open_mecab() -> ForeignTokenizer:
     )
 
 
-def _open_pecab() -> ForeignTokenizer:
+def _open_kiwi() -> LibraryTokenizer:
+    """Morphemes of Kiwi, read in whole sentences; a fused syllable holds two tokens with one span."""
+    from kiwipiepy import Kiwi
+
     try:
-        from pecab import PeCab
-    except ImportError as error:
-        raise InputError(
-            f"the analyser pecab does not run here: {error}", hint="pip install pecab emoji==1.2.0"
-        ) from error
-    import numpy as np
-
-    from koktok.foreign.spans import align
-
-    if int(np.__version__.split(".")[0]) >= 2:  # its costs are int16 scalars, which numpy 1 widened
-        found = f"pecab {version('pecab')} with numpy {np.__version__}"
-        raise InputError(
-            f"{found}: its sums of costs overflow, so its morphemes are wrong", hint="pip install 'numpy<2'"
-        )
-    analyser = PeCab()
+        kiwi = Kiwi(load_multi_dict=False, model_type="cong")
+    except Exception as error:
+        raise AnalyserError(f"Kiwi could not be loaded: {error}") from error
 
     def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
-        found = []
-        for line in lines:
-            forms = analyser.morphs(line) if line.strip() else []
-            found.append([(a, b, form) for (a, b), form in zip(align(line, forms), forms, strict=True)])
-        return found
+        return [[(t.start, t.end, t.form) for t in row] for row in kiwi.tokenize(iter(lines))]
 
-    libraries = {"pecab": version("pecab")}
+    libraries = {name: version(name) for name in ("kiwipiepy", "kiwipiepy_model")}
     return OpenVocabulary(
-        "pecab",
-        "pecab",
+        "kiwi",
+        "kiwi",
         cut,
         digest=hashlib.sha256(repr(libraries).encode()).hexdigest()[:16],
         libraries=libraries,
-        notes=["analyser at run time, pure Python; spans are looked up in the text, spaces are no tokens"],
+        notes=["analyser at run time; morphemes are restored forms, spaces are no tokens"],
     )
 
 
-def _open_kiwi() -> ForeignTokenizer:
-    from koktok.foreign.kiwi_adapter import open_kiwi
-
-    return open_kiwi()
-
-
-def of_segmenter(name: str, segmenter: Segmenter) -> ForeignTokenizer:
+def of_segmenter(name: str, segmenter: Segmenter) -> LibraryTokenizer:
     """A teacher of the training as a tokenizer: its cuts of each eojeol, asked alone."""
     policy = Policy.parse("morphemes")
 
@@ -128,15 +109,14 @@ def of_segmenter(name: str, segmenter: Segmenter) -> ForeignTokenizer:
     )
 
 
-def open_segmenter(name: str) -> ForeignTokenizer:
+def open_segmenter(name: str) -> LibraryTokenizer:
     """One that training knows as a segmenter."""
     return of_segmenter(name, segmenter_for(name))
 
 
-ANALYSERS: Final[dict[str, Callable[[], ForeignTokenizer]]] = {
+ANALYSERS: Final[dict[str, Callable[[], LibraryTokenizer]]] = {
     "kiwi": _open_kiwi,
     "mecab-ko": _open_mecab,
-    "pecab": _open_pecab,
     **{name: partial(open_segmenter, name) for name in (*KONLPY, "khaiii")},
 }
 """Openers of the analysers."""

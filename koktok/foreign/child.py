@@ -61,21 +61,10 @@ def _tiktoken(pattern: str, ranks: dict[bytes, int], specials: dict[str, int]) -
     return ask
 
 
-def _kiwi(path: str, _content: bytes) -> Ask:
-    loaded = import_module("kiwipiepy.sw_tokenizer").SwTokenizer(path)
-
-    def ask(line: str) -> None:
-        ids, _ = loaded.encode(line, return_offsets=True)
-        loaded.decode(ids.tolist())
-
-    return ask
-
-
 LIBRARIES: dict[str, Callable[..., Ask]] = {
     "tokenizers": _tokenizers,
     "sentencepiece": _sentencepiece,
     "tiktoken": _tiktoken,
-    "kiwipiepy": _kiwi,
 }
 
 

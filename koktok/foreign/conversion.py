@@ -9,12 +9,13 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from koktok.agree import Ids, agree
 from koktok.errors import ArtifactError, InputError
 from koktok.foreign.huggingface_adapter import HuggingFace
-from koktok.foreign.imported import ImportedTokenizer
+from koktok.foreign.library import LibraryTokenizer
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.foreign.trial import PROBES
@@ -25,9 +26,8 @@ from koktok.text.patterns import LLAMA_CPP
 from koktok.vocab import splits
 
 
-def hf_files(tokenizer: ImportedTokenizer) -> dict[str, str | bytes]:
+def hf_files(adapter: LibraryTokenizer) -> dict[str, str | bytes]:
     """A folder for transformers: tokenizer.json, and a config where none came with it."""
-    adapter = tokenizer.adapter
     if isinstance(adapter, HuggingFace):
         files = adapter.files()
     else:
@@ -52,18 +52,30 @@ def hf_files(tokenizer: ImportedTokenizer) -> dict[str, str | bytes]:
     return files
 
 
-def agreement(tokenizer: ImportedTokenizer, files: Mapping[str, str | bytes]) -> list[str]:
-    """The hard texts (`PROBES`) to which the tokenizer.json of `files` gives other ids than `tokenizer` does."""
+def agreement(adapter: LibraryTokenizer, files: Mapping[str, str | bytes]) -> list[str]:
+    """The hard texts (`PROBES`) to which the tokenizer.json of `files` gives other ids than `adapter` does."""
     text = files["tokenizer.json"]
     other = HuggingFace(text if isinstance(text, str) else text.decode("utf-8"))
 
-    def same(probe: str) -> bool:
-        try:
-            return other.read(probe)[0] == tokenizer.encode(probe).ids
-        except InputError:  # one of the libraries refuses it
-            return False
+    def ids(read: Callable[[str], Sequence[int]]) -> Ids:
+        def rows(lines: Sequence[str]) -> list[Sequence[int] | None]:
+            found: list[Sequence[int] | None] = []
+            for line in lines:
+                try:
+                    found.append(read(line))
+                except InputError:  # the library refuses it
+                    found.append(None)
+            return found
 
-    return [probe for probe in PROBES if not same(probe)]
+        return rows
+
+    found = agree(
+        ids(lambda line: other.read(line)[0]),
+        ids(lambda line: adapter.encode(line).ids),
+        PROBES,
+        examples=len(PROBES),
+    )
+    return [example.line for example in found.examples]
 
 
 def _added(specials: Mapping[str, int], more: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -159,9 +171,8 @@ def _from_ranks(adapter: Tiktoken) -> dict[str, Any]:
     )
 
 
-def gguf_table(tokenizer: ImportedTokenizer) -> gguf.GgufVocab:
+def gguf_table(adapter: LibraryTokenizer) -> gguf.GgufVocab:
     """The GGUF of an imported tokenizer, where llama.cpp has a tokenizer of its kind."""
-    adapter = tokenizer.adapter
     if isinstance(adapter, SentencePiece):
         return _gguf_of_sentencepiece(adapter)
     if isinstance(adapter, HuggingFace):
@@ -180,7 +191,7 @@ def _gguf_of_sentencepiece(adapter: SentencePiece) -> gguf.GgufVocab:
     unigram = trainer.model_type == UNIGRAM
     if not unigram and not trainer.byte_fallback:
         raise ArtifactError("no GGUF: llama.cpp's BPE over characters wants byte pieces, and this model has none")
-    tokens = adapter.tokens
+    tokens = tuple(adapter.tokens)
     types = tuple(row.type for row in proto.pieces)
     symbols = [token for token, kind in zip(tokens, types, strict=True) if kind == gguf.USER_DEFINED]
     beyond = next((token for token in symbols if not token.isascii()), None)

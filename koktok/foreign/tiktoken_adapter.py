@@ -12,19 +12,19 @@ from typing import Any, ClassVar
 
 from koktok.errors import InputError, UsageError
 from koktok.files import typed
-from koktok.foreign.base import ForeignTokenizer, Found, Rows, asking
-from koktok.foreign.spans import ByteTable, Spans, rows_by_bytes
+from koktok.foreign.library import Found, LibraryTokenizer, asking
 from koktok.foreign.trial import prove
 from koktok.formats import tiktoken
 from koktok.formats.hf import utf8
 from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
+from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.vocab import BYTE_CHARS
 
 GAP = 1
 """Ids between the ranks of a published vocabulary and its special tokens; where they lie elsewhere, the ranks are others."""
 
 
-class Tiktoken(ForeignTokenizer):
+class Tiktoken(LibraryTokenizer):
     """Ranks, a pattern and special tokens."""
 
     library: ClassVar[str] = "tiktoken"
@@ -42,7 +42,7 @@ class Tiktoken(ForeignTokenizer):
         spec = spec or ranks.name
         if not proven:
             prove(self.library, ranks.pattern, dict(ranks.ranks), dict(ranks.specials), where=spec)
-        self._encoding = ranks.encoding()
+        self._runner = ranks.encoding()
         whole = hashlib.sha256(ranks.pattern.encode())
         for written, i in sorted(ranks.ranks.items(), key=lambda row: row[1]):
             whole.update(i.to_bytes(4, "little") + len(written).to_bytes(4, "little") + written)
@@ -50,7 +50,7 @@ class Tiktoken(ForeignTokenizer):
         super().__init__(
             spec,
             name or ranks.name,
-            size=self._encoding.max_token_value + 1,
+            size=self._runner.max_token_value + 1,
             digest=whole.hexdigest()[:16],
             libraries={"tiktoken": version("tiktoken")},
             notes=notes,
@@ -58,45 +58,47 @@ class Tiktoken(ForeignTokenizer):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(Tiktoken, spec=self.spec, name=self.name, notes=self.notes, proven=True), (self.ranks,)
+        return (
+            partial(Tiktoken, spec=self.spec, name=self.name, notes=self.notes, proven=True),
+            (self.ranks,),
+            {"signature": self.signature},
+        )
 
     @cached_property
     def _bytes(self) -> ByteTable:
-        table = [b""] * (self._encoding.max_token_value + 1)
+        table = [b""] * (self._runner.max_token_value + 1)
         for written, i in self.ranks.ranks.items():
             table[i] = written
         return ByteTable(table)
 
-    def encode(self, lines: Sequence[str]) -> Rows:
-        """As `ForeignTokenizer.encode`."""
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
 
         def none_left(which: list[int]) -> list[Spans]:
             raise self._lossy(lines[which[0]])
 
-        return rows_by_bytes(lines, self.ids(lines), self._bytes, none_left)
+        return tokens_by_bytes(lines, self.ids(lines), self._bytes, none_left)
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
-        """As `ForeignTokenizer.ids`, on two cores; what a pattern leaves out of a line is left out here, too."""
+        """Ids, on two cores; what a pattern leaves out of a line is left out here, too."""
         with asking(self.library):
-            return list(self._encoding.encode_ordinary_batch(list(lines), num_threads=2))
+            return list(self._runner.encode_ordinary_batch(list(lines), num_threads=2))
 
     def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:
-        """As `ForeignTokenizer.ids_with_specials`, all of them allowed."""
+        """Ids, all special tokens allowed."""
         with asking(self.library):
-            return list(self._encoding.encode_batch(list(lines), num_threads=2, allowed_special="all"))
+            return list(self._runner.encode_batch(list(lines), num_threads=2, allowed_special="all"))
 
     def read(self, text: str) -> Found:
-        """As `ForeignTokenizer.read`; the bytes of one character share its offsets, as in `koktok.tokenizer.models`."""
+        """One text; the bytes of one character share its offsets, as in `koktok.tokenizer.models`."""
         with asking(self.library):
-            ids = self._encoding.encode_ordinary(text)
+            ids = self._runner.encode_ordinary(text)
         return ids, self._offsets(text, ids, ())
 
     def read_with_specials(self, text: str, *, template: bool = False) -> Found | None:
-        """As `ForeignTokenizer.read_with_specials`."""
         if template:
             return super().read_with_specials(text, template=True)
         with asking(self.library):
-            ids = self._encoding.encode(text, allowed_special="all")
+            ids = self._runner.encode(text, allowed_special="all")
         return ids, self._offsets(text, ids, self.special_ids)
 
     def _offsets(self, text: str, ids: Sequence[int], specials: Collection[int]) -> list[tuple[int, int]]:
@@ -118,17 +120,15 @@ class Tiktoken(ForeignTokenizer):
             hint="koktok import RANKS --pattern with a regular expression that matches every character",
         )
 
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
-        """As `ForeignTokenizer.decode`."""
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
         left_out = self.special_ids if skip_special_tokens else frozenset()
-        return str(self._encoding.decode([int(i) for i in ids if i not in left_out]))
+        return str(self._runner.decode([int(i) for i in ids if i not in left_out]))
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `ForeignTokenizer.token_bytes`."""
         return self._bytes.written[i] or None
 
     def piece(self, i: int) -> str:
-        """As `ForeignTokenizer.piece`, bytes spelled as GPT-2 spells them."""
+        """The id, bytes spelled as GPT-2 spells them."""
         return self.tokens[i]
 
     @cached_property
@@ -163,13 +163,25 @@ def open_tiktoken(spec: str, path: Path, pattern: str = "", *, name: str = "") -
     if known is None and pattern and Path(pattern).is_file():
         known = RanksPattern(utf8(Path(pattern)).rstrip("\n"))
     if known is None:
-        came = f"the pattern `{pattern}` is not known" if pattern else "a rank file does not hold its pattern"
-        named = ", ".join(VOCABULARIES)
-        raise UsageError(f"{came}; wanted one of {named}, or a file", hint=typed(f"tiktoken:{path}#cl100k"))
+        raise _no_pattern(path, pattern)
     ranks = ranks_at(path, known, {})
     if max(ranks.ranks.values()) < min(known.specials.values(), default=0) <= len(ranks.ranks) + GAP:
         ranks = replace(ranks, specials=known.specials)
     return Tiktoken(ranks, spec=spec, name=name)
+
+
+def open_ranks(spec: str, path: Path, pattern: str | None, specials: Mapping[str, int] | None) -> Tiktoken:
+    """A file of ranks, with a pattern by name or as a regular expression, and special tokens of the caller's."""
+    known = published(pattern or path.stem)
+    if known is None and pattern is None:
+        raise _no_pattern(path)
+    return Tiktoken(ranks_at(path, known or RanksPattern(pattern or ""), specials), spec=spec)
+
+
+def _no_pattern(path: Path, pattern: str = "") -> UsageError:
+    came = f"the pattern `{pattern}` is not known" if pattern else f"`{path}` holds ranks, and not their pattern"
+    named = ", ".join(VOCABULARIES)
+    return UsageError(f"{came}; expected one of {named}, or a file", hint=typed(f"tiktoken:{path}#cl100k"))
 
 
 def open_tekken(spec: str, path: Path, *, name: str = "") -> Tiktoken:

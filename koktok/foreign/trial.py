@@ -42,8 +42,8 @@ _LONG: Final = (
 _VERSION: Final = 1
 """Of the trial; another number tries everything again."""
 
-MEMORY: Final[Mapping[str, int]] = {"kiwipiepy": 8 << 30}
-"""Bytes of address space that a library may take for itself; 2 GiB but for Kiwi, whose models and threads take 1.4."""
+MEMORY: Final = 2 << 30
+"""Bytes of address space that a library may take for itself."""
 
 PER_BYTE: Final = 64
 """Bytes of memory beside that for a byte of definition: tokenizers takes 16 (262,144 pieces of BPE, 17.7 MB, 283 MB)."""
@@ -69,7 +69,7 @@ def prove(library: str, *definition: Any, where: str, content: Mapping[str, Any]
     if note.is_file():
         return
     seconds = SECONDS + len(data) // PER_SECOND
-    memory = MEMORY.get(library, 2 << 30) + PER_BYTE * len(data)
+    memory = MEMORY + PER_BYTE * len(data)
     question = marshal.dumps((library, definition, lines, memory, seconds), 2)
     told = _asked(question, seconds, where, library)
     if told["grave"] or (told["loaded"] and told["failed"] == len(lines)):

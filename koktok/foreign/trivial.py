@@ -8,12 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from koktok.foreign.base import ForeignTokenizer, Rows, running
+from koktok.foreign.library import LibraryTokenizer
+from koktok.tokenizer.tokens import Tokens, running
 
 Cut = Callable[[str], list[tuple[int, int]]]
 
 
-class OpenVocabulary(ForeignTokenizer):
+class OpenVocabulary(LibraryTokenizer):
     """Tokens that are strings, numbered as they come."""
 
     analyser = True
@@ -33,8 +34,12 @@ class OpenVocabulary(ForeignTokenizer):
         self._ids: dict[str, int] = {}
         self._forms: list[str] = []
 
-    def encode(self, lines: Sequence[str]) -> Rows:
-        """As `ForeignTokenizer.encode`."""
+    @property
+    def tokens(self) -> Sequence[str]:
+        """The strings so far."""
+        return self._forms
+
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
         ids, spans = [], []
         for line, row in zip(lines, self._cut(lines), strict=True):
             forms = [part[2] if len(part) == 3 else line[part[0] : part[1]] for part in row]
@@ -44,25 +49,23 @@ class OpenVocabulary(ForeignTokenizer):
                     self._forms.append(form)
             ids.append([self._ids[form] for form in forms])
             spans.append([(part[0], part[1]) for part in row])
-        return Rows.of(ids, spans, lines)
+        return Tokens.of(ids, spans, lines)
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `ForeignTokenizer.token_bytes`."""
         return self._forms[i].encode("utf-8", "surrogatepass")
 
 
-class Bytes(ForeignTokenizer):
+class Bytes(LibraryTokenizer):
     """One token a byte."""
 
     def __init__(self, spec: str = "bytes") -> None:
         super().__init__(spec, "bytes", size=256, digest="bytes", libraries={})
 
-    def encode(self, lines: Sequence[str]) -> Rows:
-        """As `ForeignTokenizer.encode`."""
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
         raws = [line.encode() for line in lines]
         flat = np.frombuffer(b"".join(raws), dtype=np.uint8)
         char_of = (np.cumsum((flat & 0xC0) != 0x80) - 1).astype(np.int64)
-        return Rows(
+        return Tokens(
             flat.astype(np.int64),
             char_of,
             char_of + 1,
@@ -70,16 +73,13 @@ class Bytes(ForeignTokenizer):
             running([len(line) for line in lines]),
         )
 
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:  # noqa: ARG002
-        """As `ForeignTokenizer.decode`."""
+    def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:  # noqa: ARG002
         return bytes(int(i) for i in ids).decode("utf-8", "replace")
 
     def token_bytes(self, i: int) -> bytes | None:
-        """As `ForeignTokenizer.token_bytes`."""
         return bytes([i])
 
     def piece(self, i: int) -> str:
-        """As `ForeignTokenizer.piece`."""
         return f"<0x{i:02X}>"
 
 
@@ -91,7 +91,7 @@ def _eojeols(lines: Sequence[str]) -> list[list[tuple[int, int]]]:
     return [[found.span() for found in re.finditer(r"\S+", line)] for line in lines]
 
 
-TRIVIAL: Final[dict[str, Callable[[], ForeignTokenizer]]] = {
+TRIVIAL: Final[dict[str, Callable[[], LibraryTokenizer]]] = {
     "bytes": Bytes,
     "eojeols": lambda: OpenVocabulary(
         "eojeols", "eojeols", _eojeols, digest="eojeols", notes=["one token an eojeol; spaces are no tokens"]

@@ -6,7 +6,6 @@ name decides only where the content can be two things.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -17,7 +16,7 @@ from koktok.formats.folder import MARK
 from koktok.formats.tiktoken import SPEC, ranks_from_text
 from koktok.vocab import UNKNOWN
 
-DetectedKind = Literal["koktok", "hf", "sp", "wordpiece", "gpt2", "tiktoken", "tekken", "kiwi-sw", "plain"]
+DetectedKind = Literal["koktok", "hf", "sp", "wordpiece", "gpt2", "tiktoken", "tekken"]
 
 NAMES: Final[dict[str, str]] = {
     "koktok": "a koktok folder",
@@ -27,8 +26,6 @@ NAMES: Final[dict[str, str]] = {
     "gpt2": "a vocab.json with its merges.txt",
     "tiktoken": "a tiktoken ranks file",
     "tekken": "a tekken.json",
-    "kiwi-sw": "a vocabulary of Kiwi's SwTokenizer",
-    "plain": "a list of pieces",
 }
 """Each kind in words."""
 
@@ -37,7 +34,7 @@ _MOST = 1 << 28
 
 IN_A_FOLDER = (
     *("tokenizer.json", "tokenizer.model", SPEC, "vocab.txt", "*.model"),
-    *("model.json", "vocab.json", "*.tiktoken", "tok.vocab", "tekken*.json"),
+    *("model.json", "vocab.json", "*.tiktoken", "tekken*.json"),
 )
 """Files looked for in a folder, best first."""
 
@@ -105,14 +102,15 @@ def _kind(path: Path) -> DetectedKind:
         pass
     else:
         return "tiktoken"  # Llama 3 calls its ranks tokenizer.model
-    by_name: dict[str, DetectedKind] = {".model": "sp", ".tiktoken": "tiktoken", ".vocab": "plain"}
+    by_name: dict[str, DetectedKind] = {".model": "sp", ".tiktoken": "tiktoken"}
     if path.suffix in by_name:
         return by_name[path.suffix]
     pieces = [line.split("\t")[0] for line in lines]
     if any(name in pieces for name in UNKNOWN):
         words = [piece for piece in pieces if piece and not (piece[0] in "[<" and piece[-1] in "]>")]
         alone = max(map(len, words), default=0) == 1  # KoCharELECTRA: characters, not pieces of words
-        return "plain" if alone or any("\t" in line for line in lines) else "wordpiece"
+        if not alone and not any("\t" in line for line in lines):
+            return "wordpiece"
     raise ArtifactError(
         f"`{path}` is none of: {', '.join(NAMES[kind] for kind in get_args(DetectedKind)[1:])}",
         hint="a vocab.txt has a piece a line, [UNK] among them; a list of pieces alone does not say how text is cut",
@@ -127,5 +125,4 @@ def _kind_of_json(path: Path, data: bytes) -> DetectedKind:
         return "gpt2"
     if b'"token_bytes"' in data[:4096]:
         return "tekken"
-    kiwi = rb'"simple_tag"|"integrate_allomorph"|"type"\s*:\s*"Kiwi"'
-    return "kiwi-sw" if re.search(kiwi, data[:4096]) else "hf"
+    return "hf"

@@ -56,12 +56,8 @@ TOKENIZER = Product("koktok.sha256", "tokenizer", frozenset({MARK, *_READ}), ear
 """The folder of a tokenizer, trained or imported, or of a frontier of some."""
 
 
-def files_of(
-    recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any], *, earlier: bool = False
-) -> dict[str, str | bytes]:
+def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict[str, str | bytes]:
     """The files of a saved tokenizer by name; the same bytes for the same tokenizer.
-
-    `earlier` is that of `koktok.formats.hf.tokenizer_json`.
 
     Examples
     --------
@@ -76,9 +72,7 @@ def files_of(
         files["vocab.json"] = vocab_json(vocab)
     else:
         style = recipe.style_for(vocab.specials)
-        files["tokenizer.json"] = hf.tokenizer_json(
-            vocab, normalizer, pattern, style=style, prefix=prefix, earlier=earlier
-        )
+        files["tokenizer.json"] = hf.tokenizer_json(vocab, normalizer, pattern, style=style, prefix=prefix)
         signature["seal"] = seal_of(files["tokenizer.json"])
         files |= hf.config_files(vocab, style)
     if not why_not("sentencepiece", vocab, pattern):

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
 from koktok.errors import ArtifactError
-from koktok.files import typed
 from koktok.formats.limits import why_not
 from koktok.formats.pre_tokenizer import cutting
 from koktok.special import ROLES, Style, style_for
@@ -49,7 +48,6 @@ def tokenizer_json(
     *,
     style: Style | None = None,
     prefix: Prefix = "",
-    earlier: bool = False,
 ) -> str:
     """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer."""
     reason = why_not("hf", vocab)
@@ -58,7 +56,7 @@ def tokenizer_json(
     style = style or style_for("plain", vocab.specials)
     step = normalizer.to_hf()
     nodes = step["normalizers"] if step["type"] == "Sequence" else [step]
-    behind, pre_tokenizer = cutting(vocab, pattern, prefix, earlier=earlier)
+    behind, pre_tokenizer = cutting(vocab, pattern, prefix)
     nodes = nodes + _before(prefix)
     decoders = _decoders(vocab) + (jamo_decoders() if isinstance(normalizer, JamoNormalizer) else [])
     decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * bool(prefix)
@@ -72,7 +70,7 @@ def tokenizer_json(
         "pre_tokenizer": pre_tokenizer,
         "post_processor": _post_processor(vocab, style, prefix=bool(prefix)),
         "decoder": {"type": "Sequence", "decoders": decoders},
-        "model": _model(vocab, earlier=earlier),
+        "model": _model(vocab),
     }
     return json.dumps(content, ensure_ascii=False, indent=2)
 
@@ -154,7 +152,7 @@ def jamo_decoders() -> list[dict[str, Any]]:
     return [{"type": "Replace", "pattern": {"String": a}, "content": b} for a, b in rules]
 
 
-def _model(vocab: Vocab, *, earlier: bool) -> dict[str, Any]:
+def _model(vocab: Vocab) -> dict[str, Any]:
     """The model node.
 
     `unk_id` names a byte: Hugging Face wants some id there, and never emits it, because byte fallback has an answer
@@ -174,7 +172,7 @@ def _model(vocab: Vocab, *, earlier: bool) -> dict[str, Any]:
             "type": "WordPiece",
             "unk_token": unknown,
             "continuing_subword_prefix": MARK,
-            "max_input_chars_per_word": 1 << 62 if earlier and vocab.bytewise else vocab.longest_word,
+            "max_input_chars_per_word": vocab.longest_word,
             "vocab": table,
         }
     # Syllables and jamo are BPE without merges.
@@ -364,7 +362,7 @@ def checked_json(text: str, where: str) -> dict[str, Any]:
     if (decoder.get("type") if isinstance(decoder, dict) else decoder) == "Kiwi":
         raise ArtifactError(
             f"`{where}` is Kiwi's own format, which the tokenizers library does not read",
-            hint=f"koktok report {typed(f'kiwi-sw:{where}')} reads it, and kiwipiepy.sw_tokenizer.SwTokenizer",
+            hint="kiwipiepy.sw_tokenizer.SwTokenizer reads it",
         )
     rows = model["vocab"]
     if isinstance(rows, dict):

@@ -40,7 +40,7 @@ SEPARATOR: Final = "\u212b"
 
 
 def cutting(
-    vocab: Vocab, pattern: Pattern, prefix: Prefix = "", *, earlier: bool = False
+    vocab: Vocab, pattern: Pattern, prefix: Prefix = "", *, always_cut: bool = False
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """The nodes behind the normalizer's own, and the pre_tokenizer.
 
@@ -52,11 +52,11 @@ def cutting(
     {'type': 'CharDelimiterSplit', 'delimiter': '\u212b'}
     """
     if prefix == "first":
-        found, cuts = cutting(vocab, pattern, earlier=earlier or set_apart(vocab, pattern) != [])
+        found, cuts = cutting(vocab, pattern, always_cut=always_cut or set_apart(vocab, pattern) != [])
         steps = [] if cuts is None else cuts.get("pretokenizers", [cuts])
         return found, _sequence([_FIRST_SPACE, *steps])
     node = pattern.to_hf()
-    if earlier or not pattern.bigram:
+    if always_cut or not pattern.bigram:
         return [], _by_regex(vocab, node)
     level = [_LEVEL] * vocab.bytewise
     apart = set_apart(vocab, pattern)

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from koktok.metrics import Difference, GoldPage, Page, Table, Tokens, Units, boundary_table, metrics
+from koktok.metrics import Difference, GoldPage, Page, PageTokens, Table, Units, boundary_table, metrics
 from koktok.metrics.statistics import paired
 from koktok.progress import SPACE, Tell
 
 if TYPE_CHECKING:
-    from koktok.foreign import ForeignTokenizer
     from koktok.gold import GoldCorpus
+    from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
 RESAMPLES: Final = 1000
@@ -114,8 +114,8 @@ class Changes:
 
 
 def difference(
-    a: ForeignTokenizer,
-    b: ForeignTokenizer,
+    a: AnyTokenizer,
+    b: AnyTokenizer,
     text: Sequence[str] | Mapping[str, Sequence[str]],
     *,
     gold: Sequence[GoldCorpus] = (),
@@ -189,8 +189,8 @@ def difference(
 class _Shown:
     """What one tokenizer makes of the lines of a page, as people read it."""
 
-    def __init__(self, page: Page, tokenizer: ForeignTokenizer) -> None:
-        self.page, self.tokens = page, Tokens(page, tokenizer.encode(page.lines))
+    def __init__(self, page: Page, tokenizer: AnyTokenizer) -> None:
+        self.page, self.tokens = page, PageTokens(page, tokenizer.encode_lines(page.lines))
         self.cuts = self.tokens.cuts
         self._starts = np.bincount(self.tokens.rows.starts, minlength=len(page.codes) + 1)
         self._text = "".join(page.lines)
@@ -222,9 +222,9 @@ class _Shown:
         return text + (f"({n})" if n > 1 else "")
 
 
-def _side(tokenizer: ForeignTokenizer, tokens: int, eojeols: int) -> Side:
+def _side(tokenizer: AnyTokenizer, tokens: int, eojeols: int) -> Side:
     return Side(
-        tokenizer.spec, tokenizer.name, tokenizer.digest, tokenizer.size, tokens, round(tokens / max(eojeols, 1), 9)
+        tokenizer.spec, tokenizer.name, tokenizer.digest(), tokenizer.size, tokens, round(tokens / max(eojeols, 1), 9)
     )
 
 
@@ -237,7 +237,7 @@ def _paired(a: Table, b: Table, name: str, seed: int) -> Difference:
     return replace(found, **shown | {"value": shown["value"] or 0.0})
 
 
-def _judge(a: ForeignTokenizer, b: ForeignTokenizer, corpus: GoldCorpus, seed: int, tell: Tell | None) -> Judged:
+def _judge(a: AnyTokenizer, b: AnyTokenizer, corpus: GoldCorpus, seed: int, tell: Tell | None) -> Judged:
     page = GoldPage(corpus)
     found = []
     for k, side in enumerate((a, b)):

@@ -26,7 +26,7 @@ from koktok.progress import Tell
 from koktok.vocab import readable_bytes
 
 if TYPE_CHECKING:
-    from koktok.foreign import ForeignTokenizer
+    from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
 Severity = Literal["note", "warning", "error"]
@@ -108,7 +108,7 @@ class Diagnosis:
 
 
 def diagnose(
-    tokenizer: ForeignTokenizer,
+    tokenizer: AnyTokenizer,
     lines: Sequence[str] | None = None,
     *,
     blocklist: Blocklist | None = None,
@@ -164,7 +164,7 @@ def diagnose(
     return Diagnosis(
         spec=tokenizer.spec,
         name=tokenizer.name,
-        digest=tokenizer.digest,
+        digest=tokenizer.digest(),
         size=tokenizer.size,
         findings=tuple(listed),
         facts={
@@ -186,7 +186,7 @@ def diagnose(
 class _Pieces:
     """The vocabulary as text: what each id stands for, and what the tokenizer does with that text."""
 
-    def __init__(self, tokenizer: ForeignTokenizer, tell: Tell) -> None:
+    def __init__(self, tokenizer: AnyTokenizer, tell: Tell) -> None:
         self.tokenizer, self.tell = tokenizer, tell
         self.texts: dict[int, str] = {}
         self.partial: dict[int, bytes] = {}
@@ -201,7 +201,7 @@ class _Pieces:
                 except UnicodeDecodeError:
                     self.partial[i] = raw
         unknown = tokenizer.unknown_ids
-        rows = tokenizer.encode(ALL)
+        rows = tokenizer.encode_lines(ALL)
         self.unknown_syllables = frozenset(
             char for k, char in enumerate(ALL) if unknown and not unknown.isdisjoint(rows[k].ids.tolist())
         )
@@ -213,7 +213,7 @@ class _Pieces:
         self.tell("trying every piece", 0, 1)
         states = reachable(self.tokenizer)
         lost = [i for i in self.texts if states[i] == 0]
-        rows = self.tokenizer.encode([self.texts[i] for i in lost])
+        rows = self.tokenizer.encode_lines([self.texts[i] for i in lost])
         self.tell("trying every piece", 1, 1)
         becomes = [" + ".join(self.tokenizer.surface(int(j)) for j in rows[k].ids[:6]) for k in range(len(lost))]
         return [(i, self.texts[i], f"becomes {text}") for i, text in zip(lost, becomes, strict=True)]
@@ -235,7 +235,7 @@ class _Pieces:
         before = [
             "가" if stem.startswith(" ") else "" for stem, _ in asked
         ]  # in the midst of a text there is one space
-        rows = self.tokenizer.encode(
+        rows = self.tokenizer.encode_lines(
             [first + stem + ending for first, (stem, ending) in zip(before, asked, strict=True)]
         )
         apart: defaultdict[str, list[str]] = defaultdict(list)
@@ -258,7 +258,7 @@ class _Pieces:
         used = np.zeros(self.tokenizer.size or 0, dtype=bool)
         for at in range(0, len(lines), 2048):
             self.tell("encoding the text", at, len(lines))
-            ids = self.tokenizer.encode(lines[at : at + 2048]).ids
+            ids = self.tokenizer.encode_lines(lines[at : at + 2048]).ids
             used[ids[(ids >= 0) & (ids < len(used))]] = True
         self.tell("encoding the text", len(lines), len(lines))
         return [(i, text, "") for i, text in self.texts.items() if not used[i]]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from koktok.bulk.solvers import Solver
-    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
 
 
 _NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of the bulk encoder keeps in its entries
@@ -52,7 +52,7 @@ class MarkedTexts:
     [' 가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
     """
 
-    def __init__(self, tokenizer: Tokenizer | ImportedTokenizer, lexicon: WordCuts) -> None:
+    def __init__(self, tokenizer: Tokenizer | LibraryTokenizer, lexicon: WordCuts) -> None:
         self.tokenizer, self.lexicon, self.facts = tokenizer, lexicon, TokenFacts.of(tokenizer)
 
     def __call__(

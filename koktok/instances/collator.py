@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from koktok.errors import InputError, UsageError
-from koktok.foreign.import_file import load
+from koktok.foreign.open import load
 from koktok.instances.masking import IGNORED, Masking
 from koktok.instances.packing import Packed
 from koktok.instances.token_facts import TokenFacts

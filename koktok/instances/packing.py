@@ -38,7 +38,7 @@ from koktok.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
 
 
 log = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class Packed:
 
 
 def write_packed(
-    tokenizer: Tokenizer | ImportedTokenizer,
+    tokenizer: Tokenizer | LibraryTokenizer,
     sources: Source | Sequence[Source],
     out: str | Path,
     *,
@@ -217,7 +217,7 @@ def _bytes(source: Source) -> int | None:
     return sum(path.stat().st_size for path in source.paths) if all(path.is_file() for path in source.paths) else None
 
 
-def _tokenizer_values(tokenizer: Tokenizer | ImportedTokenizer) -> dict[str, Any]:
+def _tokenizer_values(tokenizer: Tokenizer | LibraryTokenizer) -> dict[str, Any]:
     """Return what instances need to know of a tokenizer, for the manifest."""
     values = TokenFacts.of(tokenizer).values()
     specials = tokenizer.vocab.special_ids
@@ -231,7 +231,7 @@ def _tokenizer_values(tokenizer: Tokenizer | ImportedTokenizer) -> dict[str, Any
     }
 
 
-def _frame(tokenizer: Tokenizer | ImportedTokenizer, roles: dict[str, int], *, pair: bool) -> list[list[Any]]:
+def _frame(tokenizer: Tokenizer | LibraryTokenizer, roles: dict[str, int], *, pair: bool) -> list[list[Any]]:
     """Return the template as pairs of an id, "A" or "B", and a type id."""
     if isinstance(tokenizer, Tokenizer):
         specials = tokenizer.vocab.special_ids

@@ -20,7 +20,7 @@ from koktok.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
 
 
 EOJEOL, MORPHEME, ENDING, SYMBOL = 1, 2, 4, 8
@@ -46,7 +46,7 @@ class TokenFacts:
     """The text of each id as far as its bytes are whole characters, U+FFFD for the rest, '' for special tokens."""
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer | ImportedTokenizer) -> TokenFacts:
+    def of(cls, tokenizer: Tokenizer | LibraryTokenizer) -> TokenFacts:
         """Return the facts of a tokenizer that koktok trained or imported."""
         vocab = tokenizer.vocab
         specials = set(vocab.special_ids.values())

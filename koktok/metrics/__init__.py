@@ -5,7 +5,7 @@ over shards is the metric over the whole.
 """
 
 from koktok.metrics.boundaries import GoldPage, boundary_table
-from koktok.metrics.page import Page, Parallel, Text, Tokens
+from koktok.metrics.page import Page, PageTokens, Parallel, Text
 from koktok.metrics.registry import Definition, Metric, describe, metrics
 from koktok.metrics.scoring import Scores, compare, evaluate, score
 from koktok.metrics.speed import Speed, speed
@@ -17,13 +17,13 @@ __all__ = [
     "GoldPage",
     "Metric",
     "Page",
+    "PageTokens",
     "Parallel",
     "Scores",
     "Speed",
     "Statistics",
     "Table",
     "Text",
-    "Tokens",
     "Units",
     "Value",
     "boundary_table",

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.foreign.base import ForeignTokenizer, Ints
 from koktok.gold import FUNCTIONAL, KINDS, GoldCorpus
-from koktok.metrics.page import Page, Tokens
+from koktok.metrics.page import Page, PageTokens
 from koktok.metrics.registry import ratio
 from koktok.metrics.statistics import Table, Units
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.tokens import Ints
 
 SHARED: Final = ("functional_hits", "functional_cuts", "functional_borders")
 STEMS: Final = [KINDS.index(kind) for kind in ("N|J", "V|E", "XS|E", "VCP|E")]
@@ -67,10 +68,10 @@ class GoldPage:
         self.eojeols = self.scored[np.minimum(middle, size - 1)]  # eojeols without a masked word in their middle
 
 
-def boundary_table(tokenizer: ForeignTokenizer, gold: GoldPage) -> tuple[Table, Tokens]:
+def boundary_table(tokenizer: AnyTokenizer, gold: GoldPage) -> tuple[Table, PageTokens]:
     """Counts of each sentence of a gold corpus."""
     page = gold.page
-    tokens = Tokens(page, tokenizer.encode(page.lines))
+    tokens = PageTokens(page, tokenizer.encode_lines(page.lines))
     cuts = tokens.cuts & gold.inner
     hits = cuts & gold.borders
     # Segments end at the edges of eojeols too, so that a piece across a space is two.
@@ -110,7 +111,7 @@ def boundary_table(tokenizer: ForeignTokenizer, gold: GoldPage) -> tuple[Table, 
     return Table(columns | _first_boundaries(tokens, gold), gold.units.of), tokens
 
 
-def _first_boundaries(tokens: Tokens, gold: GoldPage) -> dict[str, Ints]:
+def _first_boundaries(tokens: PageTokens, gold: GoldPage) -> dict[str, Ints]:
     """For MorphScore: in each eojeol the first boundary before a particle or an ending, and whether it is cut."""
     page = gold.page
     places = np.flatnonzero(gold.borders & np.isin(gold.kinds, STEMS))
@@ -125,7 +126,7 @@ def _first_boundaries(tokens: Tokens, gold: GoldPage) -> dict[str, Ints]:
     }
 
 
-def by_type(tokens: Tokens, gold: GoldPage) -> float:
+def by_type(tokens: PageTokens, gold: GoldPage) -> float:
     """Boundary F1 averaged over distinct eojeols, each over all its occurrences."""
     page, cuts = gold.page, tokens.cuts & gold.inner
     hits, made, wanted = (np.append(0, np.cumsum(m)) for m in (cuts & gold.borders, cuts, gold.borders))

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.foreign.base import ForeignTokenizer
 from koktok.gold.sentences import word_class
 from koktok.hangul import has_syllable
 from koktok.metrics.boundaries import GoldPage
-from koktok.metrics.page import Tokens
+from koktok.metrics.page import PageTokens
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 WORDS: Final = 2000  # distinct eojeols of which every pair is compared
 
@@ -33,7 +33,7 @@ Morpheme = tuple[int, int, str, str]
 """Start, end, form, word class."""
 
 
-def consistency(tokenizer: ForeignTokenizer, gold: GoldPage, tokens: Tokens, *, seed: int = 0) -> dict[str, float]:
+def consistency(tokenizer: AnyTokenizer, gold: GoldPage, tokens: PageTokens, *, seed: int = 0) -> dict[str, float]:
     """Counts of pairs and of stems; one row, as the sample (by `seed`) is of types. `tokens` are the gold's sentences."""
     page, rows, text = gold.page, tokens.rows, "".join(gold.page.lines)
     morphemes: list[Morpheme] = [

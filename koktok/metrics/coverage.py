@@ -9,7 +9,7 @@ import numpy as np
 
 from koktok import hangul
 from koktok.corpora.fetch import mini_lines
-from koktok.foreign.base import ForeignTokenizer
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Coverage:
     eojeols: int
 
 
-def coverage(tokenizer: ForeignTokenizer) -> Coverage:
+def coverage(tokenizer: AnyTokenizer) -> Coverage:
     """The coverage of a tokenizer with a closed vocabulary, on the lines of corpora/mini."""
     lines = mini_lines()
     written = [tokenizer.token_bytes(i) for i in range(tokenizer.size or 0)]
     texts = {normalize("NFC", found.decode(errors="replace").removeprefix(" ")) for found in written if found}
     running = [char for line in lines for char in line if not char.isspace()]
-    ids = tokenizer.encode(lines).ids
+    ids = tokenizer.encode_lines(lines).ids
     parts = [i in tokenizer.fragments or "\ufffd" in (written[i] or b"").decode(errors="replace") for i in ids.tolist()]
     return Coverage(
         syllables=sum(char in texts for char in hangul.KS_X_1001) / len(hangul.KS_X_1001),

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from koktok.foreign.base import ForeignTokenizer
 from koktok.metrics.page import Text
 from koktok.metrics.statistics import Table
 from koktok.text.normalize import normalized
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 PROBES: Final = (
     ("NFD", unicodedata.normalize("NFD", "한국어는 어렵다")),
@@ -41,17 +41,17 @@ PROBES: Final = (
 """Category and text; each must come back."""
 
 
-def round_trip(tokenizer: ForeignTokenizer, text: Text) -> Table | None:
+def round_trip(tokenizer: AnyTokenizer, text: Text) -> Table | None:
     """Whether each line comes back: exactly, but for normalization, but for runs of white space."""
+    if not tokenizer.decodes:
+        return None
     kept = np.zeros((3, len(text)), dtype=np.int64)
     for part in text.batches():
         lines = text.lines[part]
-        rows = tokenizer.encode(lines)
+        rows = tokenizer.encode_lines(lines)
         for k, line in enumerate(lines):
             ids = rows.ids[rows.indptr[k] : rows.indptr[k + 1]].tolist()
             back = tokenizer.decode(ids)
-            if back is None:
-                return None
             kept[:, part.start + k] = _same(back, line)
     one = np.ones(len(text), dtype=np.int64)
     columns = {"lines": one, "strict": kept[0], "nfc": kept[1], "spaces": kept[2]}
@@ -64,13 +64,13 @@ def _same(back: str, text: str) -> tuple[bool, bool, bool]:
     return back == text, composed, loose
 
 
-def probes(tokenizer: ForeignTokenizer) -> tuple[dict[str, float], dict[str, bool | None]]:
+def probes(tokenizer: AnyTokenizer) -> tuple[dict[str, float], dict[str, bool | None]]:
     """Counts over `PROBES`, and which categories came back (up to canonical equivalence)."""
     found: dict[str, bool | None] = {}
     strict = 0
     for name, text in PROBES:
-        rows = tokenizer.encode([text])
-        back = tokenizer.decode(rows.ids.tolist())
+        rows = tokenizer.encode_lines([text])
+        back = tokenizer.decode(rows.ids.tolist()) if tokenizer.decodes else None
         found[name] = None if back is None else _same(back, text)[1]
         strict += back == text
     passed = sum(bool(ok) for ok in found.values())

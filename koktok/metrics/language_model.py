@@ -13,15 +13,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.foreign.base import ForeignTokenizer, Ints, Rows, running
 from koktok.metrics.page import Text
 from koktok.metrics.registry import Floats
 from koktok.metrics.statistics import Table
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.tokens import Ints, Tokens, running
 
 Line = Sequence[int] | Ints
 
 ORDER: Final = 5
-"""Tokens in an n-gram where the order is fixed."""
+"""PageTokens in an n-gram where the order is fixed."""
 
 CONTEXT: Final = 8
 """Characters that the context is worth where the order is chosen by them."""
@@ -101,12 +102,12 @@ def _find(known: Ints, wanted: Ints) -> Ints:
     return np.where(known[at] == wanted, at, -1)
 
 
-def lines_of(rows: Rows) -> list[Ints]:
+def lines_of(rows: Tokens) -> list[Ints]:
     """The ids of each line."""
     return [rows.ids[a:b] for a, b in pairwise(rows.indptr)]
 
 
-def unknown_bits(tokenizer: ForeignTokenizer, rows: Rows) -> Floats:
+def unknown_bits(tokenizer: AnyTokenizer, rows: Tokens) -> Floats:
     """What the characters inside unknown tokens cost besides, for each line."""
     bad = np.isin(rows.ids, list(tokenizer.unknown_ids))
     sums = np.concatenate([[0], np.cumsum((rows.ends - rows.starts) * bad)])
@@ -114,11 +115,11 @@ def unknown_bits(tokenizer: ForeignTokenizer, rows: Rows) -> Floats:
     return found
 
 
-def ngram_table(tokenizer: ForeignTokenizer, text: Text) -> Table | None:
+def ngram_table(tokenizer: AnyTokenizer, text: Text) -> Table | None:
     """Bits of the held-out lines, for a fixed order and for one that is worth `CONTEXT` characters; None for few lines."""
     if len(text) < HELD:
         return None
-    rows = tokenizer.encode(text.lines)
+    rows = tokenizer.encode_lines(text.lines)
     ids = lines_of(rows)
     held = text.blocks % HELD == HELD - 1
     if held.all() or not held.any():
@@ -138,7 +139,7 @@ def ngram_table(tokenizer: ForeignTokenizer, text: Text) -> Table | None:
     return Table(columns, text.units.of[which])
 
 
-def segmentation_entropy(tokenizer: ForeignTokenizer, text: Text) -> Table | None:
+def segmentation_entropy(tokenizer: AnyTokenizer, text: Text) -> Table | None:
     """Bits of the posterior over segmentations of each line; None where the model is no Unigram that we can ask."""
     scores = tokenizer.unigram()
     if scores is None:
@@ -147,7 +148,7 @@ def segmentation_entropy(tokenizer: ForeignTokenizer, text: Text) -> Table | Non
     solved: dict[str, float] = {}
     found = []
     for line in text.lines:
-        words = tokenizer.words(line)
+        words = tokenizer.unigram_words(line)
         for word in words:
             if word not in solved:
                 solved[word] = lattice_entropy(word, scores, longest, unknown)

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from koktok.errors import InputError, UsageError
-from koktok.foreign.base import Ints, Rows, running
-from koktok.foreign.spans import code_points
 from koktok.hangul import syllable_mask
 from koktok.metrics.statistics import Units
 from koktok.text.normalize import normalized
+from koktok.tokenizer.tokens import Ints, Tokens, code_points, running
 
 Mask = npt.NDArray[np.bool_]
 SPACES: Final = np.array(sorted(ord(c) for c in map(chr, range(0x3001)) if c.isspace()), dtype=np.uint32)
@@ -189,27 +188,27 @@ class Page:
         return np.bincount(lines, weights=weights, minlength=len(self)).astype(np.int64)
 
 
-class Tokens:
+class PageTokens:
     """The tokens of a page: where they begin, end and run across."""
 
-    def __init__(self, page: Page, rows: Rows) -> None:
+    def __init__(self, page: Page, rows: Tokens) -> None:
         self.page, self.rows = page, rows
         self._solid = rows.ends > rows.starts
 
     @cached_property
     def per_line(self) -> Ints:
-        """Tokens of each line."""
+        """PageTokens of each line."""
         return np.diff(self.rows.indptr)
 
     @cached_property
     def started(self) -> Ints:
-        """Tokens that start before each place, shape (characters + 1,); tokens without characters apart."""
+        """PageTokens that start before each place, shape (characters + 1,); tokens without characters apart."""
         counted = np.bincount(self.rows.starts[self._solid], minlength=len(self.page.codes) + 1)
         return np.cumsum(counted) - counted
 
     @cached_property
     def ended(self) -> Ints:
-        """Tokens that end at or before each place."""
+        """PageTokens that end at or before each place."""
         return np.cumsum(np.bincount(self.rows.ends[self._solid], minlength=len(self.page.codes) + 1))
 
     @cached_property

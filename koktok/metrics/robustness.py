@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.foreign.base import ForeignTokenizer
 from koktok.hangul import LEADS, VOWELS, compose, is_syllable, letters_of
-from koktok.metrics.page import Page, Text, Tokens
+from koktok.metrics.page import Page, PageTokens, Text
 from koktok.metrics.statistics import Table
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 Edit = tuple[str, list[int]]
 """The new line, and for each of its characters the place in the old line that it came unchanged from, or −1."""
@@ -132,10 +132,10 @@ PERTURBATIONS: Final[dict[str, Callable[[str, np.random.Generator], Edit]]] = {
 """Ways to change a line."""
 
 
-def noise(tokenizer: ForeignTokenizer, text: Text, *, seed: int = 0) -> Table:
+def noise(tokenizer: AnyTokenizer, text: Text, *, seed: int = 0) -> Table:
     """Counts of each line, before and after each perturbation; cuts compared where both neighbours are unchanged."""
     page = Page(text.lines)
-    tokens = Tokens(page, tokenizer.encode(text.lines))
+    tokens = PageTokens(page, tokenizer.encode_lines(text.lines))
     columns = {
         "tokens": tokens.per_line,
         "eojeols": page.eojeols,
@@ -145,7 +145,7 @@ def noise(tokenizer: ForeignTokenizer, text: Text, *, seed: int = 0) -> Table:
         edits = [edit(line, rng) for line in text.lines]
         lines = [line for line, _ in edits]
         after_page = Page(lines)
-        after = Tokens(after_page, tokenizer.encode(lines))
+        after = PageTokens(after_page, tokenizer.encode_lines(lines))
         old = np.array([k for _, where in edits for k in where], dtype=np.int64)
         old = np.where(old >= 0, old + np.repeat(page.line_starts[:-1], np.diff(after_page.line_starts)), old)
         starts = np.flatnonzero(old >= 0)  # new places of unchanged characters
@@ -163,7 +163,7 @@ def noise(tokenizer: ForeignTokenizer, text: Text, *, seed: int = 0) -> Table:
     return Table(columns, text.units.of)
 
 
-def contexts(tokenizer: ForeignTokenizer, text: Text, *, words: int = 2000, seed: int = 0) -> Table:
+def contexts(tokenizer: AnyTokenizer, text: Text, *, words: int = 2000, seed: int = 0) -> Table:
     """For distinct eojeols of Hangul: whether the cuts inside differ between `CONTEXTS`; a row a word."""
     forms = sorted(
         {word for line in text.lines for word in line.split() if len(word) > 1 and all(map(is_syllable, word))}
@@ -175,7 +175,7 @@ def contexts(tokenizer: ForeignTokenizer, text: Text, *, words: int = 2000, seed
     for context in CONTEXTS:
         lines = [context + form for form in forms]
         page = Page(lines)
-        cuts = Tokens(page, tokenizer.encode(lines)).cuts
+        cuts = PageTokens(page, tokenizer.encode_lines(lines)).cuts
         starts = page.line_starts
         inside.append([cuts[starts[k] + len(context) + 1 : starts[k + 1]].tobytes() for k in range(len(forms))])
     differ = np.array([len(set(row)) > 1 for row in zip(*inside, strict=True)], dtype=np.int64)

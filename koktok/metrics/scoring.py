@@ -12,8 +12,7 @@ import numpy as np
 
 from koktok.corpora.paths import as_text
 from koktok.errors import UsageError
-from koktok.foreign import ForeignTokenizer, open_spec
-from koktok.foreign.koktok_adapter import Own
+from koktok.foreign import load
 from koktok.gold import KINDS, GoldCorpus, check_names, read_gold
 from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_table, trivial_rows
 from koktok.metrics.consistency import consistency
@@ -29,14 +28,14 @@ from koktok.metrics.counts import (
 )
 from koktok.metrics.fidelity import probes, round_trip
 from koktok.metrics.language_model import ngram_table, segmentation_entropy
-from koktok.metrics.page import Page, Parallel, Text, Tokens
+from koktok.metrics.page import Page, PageTokens, Parallel, Text
 from koktok.metrics.registry import Formula, Metric, metrics
 from koktok.metrics.robustness import contexts, noise
 from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Value, around, jackknife, paired
 from koktok.metrics.vocabulary import vocabulary_counts
 from koktok.progress import Tell
 from koktok.text.sources import Source, lines_of
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 FORMAT: Final = 2
 RECALLS: Final = {kind: Formula(f"of('hits', {kind!r}) / of('borders', {kind!r})") for kind in KINDS}
@@ -74,11 +73,11 @@ class Scores:
 
 
 def score(
-    tokenizer: ForeignTokenizer,
+    tokenizer: AnyTokenizer,
     text: Text | None = None,
     *,
     gold: Sequence[GoldCorpus | GoldPage] = (),
-    reference: ForeignTokenizer | None = None,
+    reference: AnyTokenizer | None = None,
     parallel: Parallel | None = None,
     english: Text | None = None,
     code: Text | None = None,
@@ -92,7 +91,7 @@ def score(
 
     Examples
     --------
-    >>> scores = score(open_spec("syllables"), Text.of({"news": ["하늘이 맑다", "비가 온다"]}), resamples=10)
+    >>> scores = score(load("syllables"), Text.of({"news": ["하늘이 맑다", "비가 온다"]}), resamples=10)
     >>> scores.values["fertility"].value
     2.25
     """
@@ -139,15 +138,16 @@ def score(
         "gold": {page.gold.name: {"digest": page.gold.digest, "label": page.gold.label} for page in pages},
         "libraries": dict(sorted(libraries.items())),
         "normalization": "NFC",
-        "reference": None if reference is None else {"digest": reference.digest, "spec": reference.name},
+        "reference": None if reference is None else {"digest": reference.digest(), "spec": reference.name},
         "resamples": resamples,
         "sample": sample if extended else None,
         "seed": seed,
         "text": None if text is None else text.digest,
         "units": units if text is None else {"text": repr(text.units)} | units,
-        "tokenizer": tokenizer.digest,
+        "tokenizer": tokenizer.digest(),
     }
-    about: dict[str, Any] = {name: getattr(tokenizer, name) for name in ("digest", "name", "size", "spec")}
+    about: dict[str, Any] = {name: getattr(tokenizer, name) for name in ("name", "size", "spec")}
+    about["digest"] = tokenizer.digest()
     about |= {"libraries": dict(sorted(tokenizer.libraries.items())), "notes": list(tokenizer.notes)}
     headline = next((page.gold.name for page in pages if page.gold.human), pages[0].gold.name if pages else "")
     values = _values(found, tokenizer.size, headline, resamples, seed)
@@ -155,19 +155,17 @@ def score(
     return Scores(about, values, domains, kinds, trivial, histograms, details, signature, found)
 
 
-def _of_text(
-    tokenizer: ForeignTokenizer, text: Text, reference: ForeignTokenizer | None, tell: Tell | None
-) -> Statistics:
+def _of_text(tokenizer: AnyTokenizer, text: Text, reference: AnyTokenizer | None, tell: Tell | None) -> Statistics:
     """Tables of a text, batch by batch."""
     parts: list[dict[str, Any]] = []
     histogram = np.zeros((GROUPS, tokenizer.size or 1), dtype=np.int64)
     batches, groups = list(text.batches()), text.units.groups
     for number, part in enumerate(batches):
         page = Page(text.lines[part])
-        tokens = Tokens(page, tokenizer.encode(page.lines))
+        tokens = PageTokens(page, tokenizer.encode_lines(page.lines))
         parts.append(line_counts(page, tokens) | unknown_counts(page, tokens, tokenizer))
         if reference is not None:
-            parts[-1]["reference_tokens"] = np.diff(reference.encode(page.lines).indptr)
+            parts[-1]["reference_tokens"] = np.diff(reference.encode_lines(page.lines).indptr)
         ids = tokens.rows.ids
         size = max(histogram.shape[1], int(ids.max(initial=-1)) + 1)
         histogram = np.pad(histogram, ((0, 0), (0, size - histogram.shape[1])))
@@ -180,7 +178,7 @@ def _of_text(
     return Statistics({"text": Table(columns, text.units.of)}, histogram)
 
 
-def _sampled(t: ForeignTokenizer, text: Text, sample: int, seed: int, tell: Tell | None) -> dict[str, Table]:
+def _sampled(t: AnyTokenizer, text: Text, sample: int, seed: int, tell: Tell | None) -> dict[str, Table]:
     """Tables that encode a sample of the text again."""
     few, more = text.sample(sample, seed), text.sample(10 * sample, seed)
     work: dict[str, Callable[[], Table | None]] = {
@@ -304,7 +302,7 @@ def evaluate(
     resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Scores]:
-    """Tokens, unknowns and morpheme boundaries of tokenizers, every figure with a 95 % interval.
+    """PageTokens, unknowns and morpheme boundaries of tokenizers, every figure with a 95 % interval.
 
     Parameters
     ----------
@@ -347,13 +345,11 @@ def evaluate(
     return found
 
 
-def _opened(given: Any) -> ForeignTokenizer:
-    if isinstance(given, ForeignTokenizer):
+def _opened(given: Any) -> AnyTokenizer:
+    if isinstance(given, AnyTokenizer):
         return given
-    if isinstance(given, Tokenizer):
-        return Own("", f"koktok {given.vocab.kind}", given)
     if isinstance(given, str | Path):
-        return open_spec(str(given))
+        return load(str(given))
     raise UsageError(f"a {type(given).__name__} came where a tokenizer, a folder or a reference was wanted")
 
 

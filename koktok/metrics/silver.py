@@ -1,4 +1,4 @@
-"""Tokens and boundary F1 of any tokenizer on counted text, against the cuts of an analyser: silver, not gold.
+"""PageTokens and boundary F1 of any tokenizer on counted text, against the cuts of an analyser: silver, not gold.
 
 It needs no treebank, so it stands at the end of every training. F1 near 1 says that a vocabulary repeats the analyser, not
 that it is right. Distinct texts are measured once.
@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from koktok.errors import InputError
-from koktok.foreign.base import ForeignTokenizer, Rows
-from koktok.metrics.page import Page, Tokens
+from koktok.metrics.page import Page, PageTokens
 from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.tokens import Tokens
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ class Silver:
 
     `eojeols` are the running words that they come from, counted here by default. An InputError when there are none.
 
-    >>> from koktok.foreign import open_spec
-    >>> found = Silver(SegmentedCounts.from_marked({" 집|에서|.": 3, "에서": 1})).figures(open_spec("syllables"))
+    >>> from koktok.foreign import load
+    >>> found = Silver(SegmentedCounts.from_marked({" 집|에서|.": 3, "에서": 1})).figures(load("syllables"))
     >>> found.tokens_per_eojeol, found.precision, found.recall, found.f1
     (3.5, 0.42857142857142855, 1.0, 0.6)
     """
@@ -78,15 +79,15 @@ class Silver:
         """Places between two syllables, running."""
         return float(self._weight[self.page.inner].sum())
 
-    def figures(self, tokenizer: ForeignTokenizer) -> SilverFigures:
+    def figures(self, tokenizer: AnyTokenizer) -> SilverFigures:
         """The row of a tokenizer."""
-        return self.score(tokenizer.encode(self.texts), unknown=tokenizer.unknown_ids, bytes_=tokenizer.byte_ids)
+        return self.score(tokenizer.encode_lines(self.texts), unknown=tokenizer.unknown_ids, bytes_=tokenizer.byte_ids)
 
     def score(
-        self, rows: Rows, *, unknown: frozenset[int] = frozenset(), bytes_: frozenset[int] = frozenset()
+        self, rows: Tokens, *, unknown: frozenset[int] = frozenset(), bytes_: frozenset[int] = frozenset()
     ) -> SilverFigures:
         """The row of whoever made these tokens of `texts`."""
-        cuts, n = Tokens(self.page, rows).cuts, np.diff(rows.indptr)
+        cuts, n = PageTokens(self.page, rows).cuts, np.diff(rows.indptr)
         tokens, of_token = float((n * self.n).sum()), np.repeat(self.n, n)
 
         def share(ids: frozenset[int]) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from koktok.foreign.base import ForeignTokenizer
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Speed:
         return asdict(self)
 
 
-def speed(open_tokenizer: Callable[[], ForeignTokenizer], lines: Sequence[str], *, repeats: int = 3) -> Speed:
+def speed(open_tokenizer: Callable[[], AnyTokenizer], lines: Sequence[str], *, repeats: int = 3) -> Speed:
     """Time a tokenizer (and opening it); the best of the repeats counts, the first of which warms caches."""
     clock = time.perf_counter
     began = clock()
@@ -44,22 +44,22 @@ def speed(open_tokenizer: Callable[[], ForeignTokenizer], lines: Sequence[str], 
     times = []
     for _ in range(repeats):
         began = clock()
-        rows = tokenizer.encode(lines)
+        rows = tokenizer.encode_lines(lines)
         times.append(clock() - began)
     few = list(lines[: max(1, min(len(lines), 2000))])
     began = clock()
     for line in few:
-        tokenizer.encode([line])
+        tokenizer.encode_lines([line])
     single = sum(len(line.encode()) for line in few) / 1e6 / (clock() - began)
     kilobytes = _kilobytes(lines)
     latency = []
     for text in kilobytes:
         began = clock()
-        tokenizer.encode([text])
+        tokenizer.encode_lines([text])
         latency.append(1000 * (clock() - began))
     decode = None
     ids = [rows.ids[a:b].tolist() for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)]
-    if ids and tokenizer.decode(ids[0]) is not None:
+    if ids and tokenizer.decodes:
         began = clock()
         for row in ids:
             tokenizer.decode(row)

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from koktok.errors import UsageError
-from koktok.foreign.base import Ints
 from koktok.metrics.registry import Floats
+from koktok.tokenizer.tokens import Ints
 
 LEAST_SOURCES: Final = 5  # with fewer documents or domains, resampling them says nothing
 BLOCK: Final = 50

@@ -13,7 +13,6 @@ from typing import Final
 
 from koktok.count import Counts
 from koktok.errors import VocabSizeError
-from koktok.foreign.koktok_adapter import Own
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.trivial import TRIVIAL
 from koktok.metrics.silver import Silver, SilverRow
@@ -67,10 +66,9 @@ def compare(training: Training, *, peer: bool = True) -> Comparison:
 
 def our_row(name: str, tokenizer: Tokenizer, silver: Silver) -> SilverRow:
     """The row of a koktok tokenizer; bytes are pieces of characters, whatever they are spelled with."""
-    adapter = Own("", name, tokenizer)
-    rows = adapter.encode(silver.texts)
+    rows = tokenizer.encode_lines(silver.texts)
     fragments = frozenset(tokenizer.vocab.fragment_ids)
-    return SilverRow(name, tokenizer.vocab.size, silver.score(rows, unknown=adapter.unknown_ids, bytes_=fragments))
+    return SilverRow(name, tokenizer.vocab.size, silver.score(rows, unknown=tokenizer.unknown_ids, bytes_=fragments))
 
 
 class PlainSentencePiece:

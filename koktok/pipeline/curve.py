@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from koktok.count.prepared import after_a_space, prepare
 from koktok.errors import UsageError
-from koktok.foreign.base import Rows
-from koktok.foreign.spans import Spans
 from koktok.metrics.silver import Silver
 from koktok.pipeline.road import Options, cut_words, segment_text
 from koktok.progress import Tell
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.models import model_for
+from koktok.tokenizer.tokens import Spans, Tokens
 from koktok.training.job import Job
 from koktok.training.unigram import train_unigrams
 from koktok.training.unigram_point import PRESETS, Point
@@ -119,7 +118,7 @@ def _silver(held: SegmentedCounts, eojeols: float) -> Silver:
 def _row(silver: Silver, name: str, size: int, spans: Callable[[str], Spans], dials: dict[str, Any]) -> FrontierRow:
     """What a way to cut the held-out words gives; the ids do not matter here."""
     cut = [spans(word) for word in silver.texts]
-    found = silver.score(Rows.of([[0] * len(row) for row in cut], cut, silver.texts))
+    found = silver.score(Tokens.of([[0] * len(row) for row in cut], cut, silver.texts))
     figures = (found.tokens_per_eojeol, found.precision, found.recall, found.f1, found.f1_all)
     return FrontierRow(name, size, *figures, dials)
 

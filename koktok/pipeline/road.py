@@ -30,7 +30,6 @@ from koktok.count.counting import Reading, read
 from koktok.count.prepared import after_a_space, prepare, prepare_runs, words_in
 from koktok.count.sample import enough, sampled, weights
 from koktok.errors import CorpusError, UsageError
-from koktok.foreign.koktok_adapter import Own
 from koktok.formats.card import Credit, model_card
 from koktok.formats.folder import CARD
 from koktok.metrics.coverage import coverage
@@ -125,7 +124,7 @@ class Training:
             {name: corpus.licence for name, corpus in corpora.items()},
             words=held or self.reading.train.total,
             held_out=bool(held),
-            covered=coverage(Own("", "", self.tokenizer)),
+            covered=coverage(self.tokenizer),
             credited=[
                 Credit(source.stem, source.place, source.licence)
                 for corpus in corpora.values()

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from koktok.errors import UsageError
-from koktok.foreign.imported import ImportedTokenizer
+from koktok.foreign import LibraryTokenizer
 from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.hangul import COMPATIBILITY
 from koktok.text.normalize import nfc_tables
@@ -30,7 +30,7 @@ def tables() -> dict[str, Any]:
     return nfc_tables() | {"typed": list(COMPATIBILITY.items())}
 
 
-def payload(tokenizer: Tokenizer | ImportedTokenizer, name: str = "") -> dict[str, Any]:
+def payload(tokenizer: Tokenizer | LibraryTokenizer, name: str = "") -> dict[str, Any]:
     """A tokenizer as JSON can hold it.
 
     Examples
@@ -41,12 +41,11 @@ def payload(tokenizer: Tokenizer | ImportedTokenizer, name: str = "") -> dict[st
     >>> made["kind"], made["bytes"], made["pieces"], made["scores"]
     ('unigram', 256, ('가', '나'), [256, 128])
     """
-    if isinstance(tokenizer, ImportedTokenizer):
-        adapter = tokenizer.adapter
-        if isinstance(adapter, Tiktoken):
-            return _of_ranks(adapter, name) | {"digest": tokenizer.digest()}
+    if isinstance(tokenizer, LibraryTokenizer):
+        if isinstance(tokenizer, Tiktoken):
+            return _of_ranks(tokenizer, name) | {"digest": tokenizer.digest()}
         raise UsageError(
-            f"`{name}` is run by the library {adapter.library}, which a page does not have",
+            f"`{name}` is run by the library {tokenizer.library}, which a page does not have",
             hint="give folders that koktok trained, or imported as its own, or ranks (package:o200k_base)",
         )
     vocab, style = tokenizer.vocab, tokenizer.style

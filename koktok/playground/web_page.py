@@ -18,7 +18,7 @@ from koktok.errors import UsageError
 from koktok.playground.payload import packed, payload, tables
 
 if TYPE_CHECKING:
-    from koktok.foreign.imported import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
     from koktok.tokenizer import Tokenizer
 
 
@@ -28,7 +28,7 @@ _MARK: Final = b'<meta name="generator" content="koktok playground">'
 
 
 def to_page(
-    tokenizers: Mapping[str, Tokenizer | ImportedTokenizer],
+    tokenizers: Mapping[str, Tokenizer | LibraryTokenizer],
     lexicon: Mapping[str, Any] | None = None,
     *,
     title: str = "koktok playground",

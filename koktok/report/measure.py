@@ -11,7 +11,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
@@ -31,8 +31,8 @@ from koktok.report.schema import Report, ReportRow, Sentence, SpeedReport, Speed
 from koktok.report.scored import gold_info, row_of, texts_of
 
 if TYPE_CHECKING:
-    from koktok.foreign import ForeignTokenizer
     from koktok.gold import GoldCorpus
+    from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
 COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
@@ -116,6 +116,16 @@ def _unjudged(gold: GoldCorpus) -> list[int]:
     return [at for at in range(1, len(inner) - 1) if not inner[at]]
 
 
+def _open(spec: str) -> AnyTokenizer:
+    from koktok.foreign import load
+
+    return load(spec)
+
+
+Opener = Callable[[str], "AnyTokenizer"]
+"""A reference to its tokenizer; the benchmark has kinds of its own."""
+
+
 def measure(
     entries: Sequence[Entry],
     material: Material,
@@ -130,6 +140,7 @@ def measure(
     remarks: Sequence[str] = (),
     kept: Path | None = None,
     tell: Tell | None = None,
+    opener: Opener = _open,
 ) -> Report:
     """Measure every entry on the same material."""
     if not entries:
@@ -139,8 +150,10 @@ def measure(
     if material.text is None and not material.golds:
         raise UsageError("a report wants text or gold morphemes", hint="--text FILE, or --gold FILE")
     check_names(material.golds)
-    opened = [_opened(entry) for entry in entries]
-    against = _opened(Entry(reference)) if reference else next((s for s in opened if not isinstance(s, str)), None)
+    opened = [_opened(entry, opener) for entry in entries]
+    against = (
+        _opened(Entry(reference), opener) if reference else next((s for s in opened if not isinstance(s, str)), None)
+    )
     if isinstance(against, str):
         raise UsageError(f"the reference `{reference}` cannot run: {against}")
     run = _Measuring(material, against, extended, sample, resamples, seed, kept, tell or _silent)
@@ -201,7 +214,7 @@ class _Measuring:
     def __init__(
         self,
         material: Material,
-        against: ForeignTokenizer | None,
+        against: AnyTokenizer | None,
         extended: bool,  # noqa: FBT001
         sample: int,
         resamples: int,
@@ -216,7 +229,7 @@ class _Measuring:
         self.options: dict[str, Any] = {"extended": extended, "sample": sample, "resamples": resamples, "seed": seed}
         self._reference: Scores | None = None
 
-    def one(self, tokenizer: ForeignTokenizer) -> _Done:
+    def one(self, tokenizer: AnyTokenizer) -> _Done:
         """The row of one tokenizer, from the cache where it is there."""
         place = self.kept / f"{self._key(tokenizer)}.json" if self.kept else None
         if place and place.exists():
@@ -226,7 +239,7 @@ class _Measuring:
             write_file(place, done.model_dump_json().encode())
         return done
 
-    def _measured(self, tokenizer: ForeignTokenizer) -> _Done:
+    def _measured(self, tokenizer: AnyTokenizer) -> _Done:
         scores = self._scores(tokenizer)
         differences: dict[str, Difference] = {}
         if self.against is not None and tokenizer is not self.against:
@@ -239,14 +252,14 @@ class _Measuring:
                     )
                     if math.isfinite(found.value):
                         differences[key] = found
-        shown = tokenizer.encode([sentence.text for sentence in self.material.shown])
+        shown = tokenizer.encode_lines([sentence.text for sentence in self.material.shown])
         return _Done(
             row=row_of(tokenizer, scores).model_copy(update={"differences": differences}),
             tokens=[[(int(a), int(b)) for a, b in shown[k].spans] for k in range(len(self.material.shown))],
             measures=sorted({name.split("@")[0] for name in scores.values}),
         )
 
-    def _scores(self, tokenizer: ForeignTokenizer) -> Scores:
+    def _scores(self, tokenizer: AnyTokenizer) -> Scores:
         material = self.material
         return score(
             tokenizer,
@@ -260,14 +273,14 @@ class _Measuring:
             **self.options,
         )
 
-    def _key(self, tokenizer: ForeignTokenizer) -> str:
+    def _key(self, tokenizer: AnyTokenizer) -> str:
         material = self.material
         both = material.parallel
         beside = [material.english and material.english.digest, material.code and material.code.digest]
         beside += [hashlib.sha256(repr((both.korean, both.other)).encode()).hexdigest()] if both else []
         what = [
-            [tokenizer.spec, tokenizer.name, tokenizer.digest, tokenizer.libraries, tokenizer.notes],
-            self.against and [self.against.name, self.against.digest],
+            [tokenizer.spec, tokenizer.name, tokenizer.digest(), tokenizer.libraries, tokenizer.notes],
+            self.against and [self.against.name, self.against.digest()],
             material.text and material.text.digest,
             [gold.digest for gold in material.golds],
             beside,
@@ -291,28 +304,24 @@ def _source_digest() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
-def _opened(entry: Entry) -> ForeignTokenizer | str:
+def _opened(entry: Entry, opener: Opener) -> AnyTokenizer | str:
     """The tokenizer, or why there is none."""
-    from koktok.foreign import open_spec
-
     if entry.why:
         return entry.why
     try:
-        return open_spec(entry.spec)
+        return opener(entry.spec)
     except KoktokError as error:
         return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
-def _names(entries: Sequence[Entry], opened: Sequence[ForeignTokenizer | str]) -> list[str]:
+def _names(entries: Sequence[Entry], opened: Sequence[AnyTokenizer | str]) -> list[str]:
     """A name a row, all distinct."""
     pairs = zip(entries, opened, strict=True)
     names = [entry.name or (entry.spec if isinstance(tokenizer, str) else tokenizer.name) for entry, tokenizer in pairs]
     return distinct(names, [entry.shown or entry.spec for entry in entries])
 
 
-def _name_of(
-    against: ForeignTokenizer | None, entries: Sequence[Entry], opened: Sequence[ForeignTokenizer | str]
-) -> str:
+def _name_of(against: AnyTokenizer | None, entries: Sequence[Entry], opened: Sequence[AnyTokenizer | str]) -> str:
     if against is None:
         return ""
     return next((name for name, s in zip(_names(entries, opened), opened, strict=True) if s is against), against.name)
@@ -327,7 +336,9 @@ def _family(spec: str) -> str:
         return "unknown"
 
 
-def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell | None = None) -> SpeedReport:
+def measure_speed(
+    entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell | None = None, opener: Opener = _open
+) -> SpeedReport:
     """Throughput, latency and memory of every entry that runs, on at most 200 kB of the text.
 
     Peak memory is that of the process so far: measure one tokenizer a process where it matters.
@@ -335,9 +346,7 @@ def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell 
     import os
     import platform
 
-    from koktok.foreign import open_spec
-
-    opened = [_opened(entry) for entry in entries]
+    opened = [_opened(entry, opener) for entry in entries]
     names, total = _names(entries, opened), 0
     kept: list[str] = []
     for line in lines:
@@ -350,7 +359,7 @@ def measure_speed(entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell 
         (tell or _silent)("timing", number - 1, len(entries))
         if isinstance(tokenizer, str):
             continue
-        found = speed(lambda spec=entry.spec: open_spec(spec), kept).as_dict()  # type: ignore[misc]
+        found = speed(lambda spec=entry.spec: opener(spec), kept).as_dict()  # type: ignore[misc]
         rows.append(SpeedRow(number=number, name=name, scores={k: v for k, v in found.items() if v is not None}))
     return SpeedReport(
         machine=f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", rows=rows

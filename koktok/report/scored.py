@@ -17,8 +17,8 @@ from koktok.metrics.boundaries import trivial_rows
 from koktok.report.schema import GoldInfo, ReportRow, TextInfo
 
 if TYPE_CHECKING:
-    from koktok.foreign import ForeignTokenizer
     from koktok.metrics import GoldPage, Scores, Text
+    from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
 CURVE_POINTS: Final = 48
@@ -30,7 +30,7 @@ def _defined(values: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in sorted(values.items()) if math.isfinite(value.value)}
 
 
-def row_of(tokenizer: ForeignTokenizer, scores: Scores) -> ReportRow:
+def row_of(tokenizer: AnyTokenizer, scores: Scores) -> ReportRow:
     """A row of figures, without its number and family."""
     values = _defined(scores.values)
     golds: dict[str, dict[str, Value]] = {}

@@ -1,18 +1,20 @@
-"""`AnyTokenizer`: what follows from one text: many texts, flat arrays, look-ups, comparison.
+"""`AnyTokenizer`: the protocol of every tokenizer that koktok opens, its own or a library's.
 
-`koktok.load` gives one of two: `koktok.Tokenizer`, which is koktok's own, or `koktok.foreign.ImportedTokenizer`, which the
-library runs that its definition was written for. Neither is the other; each brings `encode`, `decode`, a table of tokens and
-what runs them by the gigabyte, and this class the rest.
+`koktok.load` gives one of two: `koktok.Tokenizer`, which is koktok's own, or a `koktok.foreign.LibraryTokenizer`, which the
+library runs that its definition was written for. Each brings `encode`, `decode`, `encode_lines`, a table of tokens and what runs
+them on much text, and this class the rest: many texts, flat arrays, look-ups, comparison.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
 
 from koktok.errors import InputError, UsageError
 from koktok.special import special_tokens
@@ -20,6 +22,7 @@ from koktok.tokenizer.encoding import Encoding
 
 if TYPE_CHECKING:
     from koktok.bulk import TokenArray
+    from koktok.tokenizer.tokens import Tokens
 
 
 Allowed = Collection[str] | Literal["all"]
@@ -62,6 +65,33 @@ class AnyTokenizer(ABC):
 
     signature: dict[str, Any]
     """Where it came from."""
+
+    spec: str = ""
+    """The reference that it was opened by."""
+
+    name: str = ""
+    """What a table calls it."""
+
+    size: int | None
+    """All ids, special ones included; None where they are made as text comes."""
+
+    unknown_ids: frozenset[int]
+    """Ids of text that has no piece."""
+
+    byte_ids: frozenset[int]
+    """Ids of the bytes to fall back on."""
+
+    special_ids: frozenset[int]
+    """Ids of special tokens, the unknown one apart."""
+
+    libraries: dict[str, str]
+    """The packages that run it, with their versions."""
+
+    notes: tuple[str, ...]
+    """What travels with its figures: what it does to its input, what it loses."""
+
+    analyser: ClassVar[bool] = False
+    """True where ids are made on the fly, so that only their equality means something."""
 
     @property
     @abstractmethod
@@ -121,6 +151,18 @@ class AnyTokenizer(ABC):
         """Ids to text."""
 
     @abstractmethod
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
+        """Ids and spans of each line; what spells a special token is text, and none are put around it."""
+
+    @abstractmethod
+    def token_bytes(self, i: int) -> bytes | None:
+        """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
+
+    @abstractmethod
+    def piece(self, i: int) -> str:
+        """The id as its vocabulary spells it; '' for one that it does not use."""
+
+    @abstractmethod
     def save(self, path: str | Path, *, extra: Mapping[str, str | bytes] | None = None) -> Path:
         """Write a folder that `koktok.load` reads."""
 
@@ -130,6 +172,40 @@ class AnyTokenizer(ABC):
 
     def __hash__(self) -> int:
         return hash(self.digest())
+
+    # --- What is measured ---------------------------------------------------------------------------------------------
+
+    @property
+    def decodes(self) -> bool:
+        """Whether there is a decoder."""
+        return True
+
+    def ids(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids that `encode_lines` gives, without spans."""
+        return [row.tolist() for row in self.encode_ids(list(lines))]
+
+    def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids of a call without options: some libraries read special tokens that a text spells."""
+        return self.ids(lines)
+
+    def unigram(self) -> dict[str, float] | None:
+        """Text of each piece to its log-probability, where the model is a Unigram; None where it is not."""
+        return None
+
+    def unigram_words(self, line: str) -> list[str]:
+        """What a Unigram model reads one by one: by default words, each with the space before it."""
+        return re.findall(r"\s*\S+|\s+$", line)
+
+    def surface(self, i: int) -> str:
+        """The id for display: its text, with U+FFFD for a broken character."""
+        written = self.token_bytes(i)
+        return self.piece(i) if written is None else written.decode("utf-8", errors="replace")
+
+    @cached_property
+    def fragments(self) -> frozenset[int]:
+        """Ids of single bytes that are a part of a character."""
+        alone = (i for i in range(self.size or 0) if len(found := self.token_bytes(i) or b"") == 1 and found >= b"\x80")
+        return self.byte_ids.union(alone)
 
     # --- Many texts ---------------------------------------------------------------------------------------------------
 
@@ -323,6 +399,9 @@ class AnyTokenizer(ABC):
 
     def __len__(self) -> int:
         return self.vocab.size
+
+    def __bool__(self) -> bool:
+        return True
 
     @property
     def vocab_size(self) -> int:

@@ -15,7 +15,8 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from koktok import hangul
 from koktok.errors import UsageError
 from koktok.files import path_of, read_whole, write_folder
 from koktok.formats.folder import TOKENIZER, files_of, read_folder, with_extra
+from koktok.formats.probe import PROBE, probe_json
 from koktok.recipe import Recipe
 from koktok.special import Style, cut_at, special_tokens
 from koktok.text.prefix import with_prefix, without_prefix
@@ -30,7 +32,8 @@ from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
 from koktok.tokenizer.decoding import Stream, checked_ids, decoder_for
 from koktok.tokenizer.encoding import Encoding, NormalText, blanks_of, trimmed
 from koktok.tokenizer.models import Encoded, best_choices, model_for, n_best_of, sampler_for
-from koktok.vocab import Vocab
+from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
+from koktok.vocab import WITH_UNKNOWN, Vocab
 from koktok.vocabularies import folder_of
 
 if TYPE_CHECKING:
@@ -51,6 +54,11 @@ LONG_TEXT = 1 << 18
 
 Solve = Callable[[str], Encoded]
 """A pretoken to ids and spans."""
+
+
+@cache
+def _version() -> str:
+    return version("koktok")
 
 
 class Tokenizer(AnyTokenizer):
@@ -93,6 +101,13 @@ class Tokenizer(AnyTokenizer):
         self.prefix = recipe.prefix_for(vocab)
         self.model = model_for(vocab)
         self._cache: dict[str, Encoded] = {}
+        self.name = f"koktok {vocab.kind}"
+        self.size: int = vocab.size
+        self.unknown_ids = frozenset({vocab.unknown_id} if vocab.kind in WITH_UNKNOWN else ())
+        self.byte_ids = frozenset(range(vocab.n_bytes))
+        self.special_ids = frozenset(vocab.special_ids.values()) - self.unknown_ids
+        self.libraries = {"koktok": _version()}
+        self.notes = () if self.lossless else (f"a {vocab.kind} vocabulary does not keep every text",)
 
     def __repr__(self) -> str:
         return f"Tokenizer({self.vocab.kind}, size={self.vocab.size}, digest={self.vocab.digest()})"
@@ -138,6 +153,41 @@ class Tokenizer(AnyTokenizer):
     def style(self) -> Style:
         """What the special tokens are for; `koktok.formats.styles.restyle` changes it without a new training."""
         return self.recipe.style_for(self.vocab.specials)
+
+    # --- What is measured ---------------------------------------------------------------------------------------------
+
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
+        """Ids and spans of each line."""
+        ids = [row.tolist() for row in self.encode_ids(list(lines))]
+
+        def offsets(which: list[int]) -> list[Spans]:
+            return [self.encode(lines[k]).offsets for k in which]
+
+        return tokens_by_bytes(lines, ids, self._written, offsets, spaced=self.vocab.kind != "wordpiece")
+
+    @cached_property
+    def _written(self) -> ByteTable:
+        mute = self.special_ids | self.unknown_ids
+        return ByteTable([b"" if i in mute else text for i, text in enumerate(self.vocab.token_bytes)])
+
+    def token_bytes(self, i: int) -> bytes | None:
+        """What an id writes; None for unknown and special ids."""
+        return None if i in self.special_ids or i in self.unknown_ids else self.vocab.token_bytes[i]
+
+    def piece(self, i: int) -> str:
+        """The string of an id."""
+        return self.vocab.tokens[i]
+
+    def unigram(self) -> dict[str, float] | None:
+        """Each piece with its score; None for jamo, whose pieces are no text of the line."""
+        vocab = self.vocab
+        if vocab.kind != "unigram" or self.recipe.jamo:
+            return None
+        return dict(zip(vocab.pieces, vocab.scores, strict=True))
+
+    def unigram_words(self, line: str) -> list[str]:
+        """Pretokens."""
+        return list(self.pattern.pretokenize(self.normalize(line)))
 
     # --- Encoding -----------------------------------------------------------------------------------------------------
 
@@ -406,9 +456,9 @@ class Tokenizer(AnyTokenizer):
         InputError
             When the disk says no; nothing half-written is left.
         """
-        return write_folder(
-            path, with_extra(files_of(self.recipe, self.vocab, self.signature), extra), TOKENIZER, force=force
-        )
+        files = files_of(self.recipe, self.vocab, self.signature)
+        files[PROBE] = probe_json(lambda lines: [self.encode(line).ids for line in lines])
+        return write_folder(path, with_extra(files, extra), TOKENIZER, force=force)
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.extension.extension_files import is_extension
-from koktok.extension.fewer import is_pruned
+from koktok.extension.prune import is_pruned
 from koktok.foreign.huggingface_adapter import HuggingFace
-from koktok.foreign.imported import load_folder
+from koktok.foreign.open import load_folder
 from koktok.progress import Tell
 from koktok.tokenizer import Tokenizer
 from koktok.verification.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf
 from koktok.verification.extension import RANDOM, verify_extension, verify_pruned
 from koktok.verification.finding import CheckResult, Loss, Tally, Verification
-from koktok.verification.folders import saving, specials, specials_of_format
+from koktok.verification.folders import probe, saving, specials, specials_of_format
 from koktok.verification.formats import Unopened, ggufs, open_formats
 from koktok.verification.loss import RoundTrip
 from koktok.verification.probes import tricky_lines
@@ -204,5 +204,8 @@ class _Checks:
         tallies: list[Tally] = [self._offsets.tally, *(theirs.tally for theirs in self._theirs)]
         tallies += [self._batches.tally, self._batches.bulk, self._streams.tally, specials(tokenizer)]
         tallies += [specials_of_format(tokenizer, format_.name, format_.reader) for format_ in self._formats]
-        tallies.append(saving(tokenizer, self._folder))
+        tallies += [
+            saving(tokenizer, self._folder),
+            probe(self._folder, lambda lines: [tokenizer.encode(line).ids for line in lines]),
+        ]
         yield from (tally.finding() for tally in tallies)

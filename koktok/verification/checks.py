@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
+from koktok.agree import agreement
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.text.prefix import without_prefix
 from koktok.tokenizer.encoding import BLANK
@@ -85,7 +86,7 @@ class Ids:
 
     def look(self, batch: Batch, rows: Sequence[list[int] | None]) -> None:
         """Compare."""
-        known, texts = [], []
+        known, texts, compared = [], [], []
         for line, ours, decoded, theirs in zip(batch.lines, batch.encodings, batch.decoded, rows, strict=True):
             if theirs is None:
                 self.unread += 1
@@ -95,24 +96,14 @@ class Ids:
             if ours.ids != theirs and self.reader.rounds and _total(self._tokenizer, ours.ids) < -EXACT:
                 self._rounded += 1
                 continue
-            self._see_ids(line, theirs, ours.ids)
+            compared.append((line, theirs, ours.ids))
+        self.ids.add(agreement(compared))
         known = known[: max(0, self._to_decode - self.text.looked)]
         found = self.reader.decode(known)
         if found and self._tokenizer.prefix and not self.reader.takes_space:
             found = [without_prefix(text, self._tokenizer.prefix) for text in found]
         for ids, expected, text in zip(known, texts, found or (), strict=False):
             self.text.see(text == expected, "{}: {} in place of {}", ids, text, expected)
-
-    def _see_ids(self, line: str, theirs: list[int], ours: list[int]) -> None:
-        """See whether ids are the same; where not, show them from where they part."""
-        if theirs == ours:
-            self.ids.see(True, "")
-            return
-        at = next((i for i, pair in enumerate(zip(theirs, ours, strict=False)) if pair[0] != pair[1]), len(theirs))
-        if at == 0:
-            self.ids.see(False, "{}: {} in place of {}", line, theirs, ours)
-        else:
-            self.ids.see(False, "{}: from token {} on {} in place of {}", line, at, theirs[at:], ours[at:])
 
     def look_raw(self, batch: Batch) -> None:
         """Count the lines that a format's own normalizer reads otherwise than ours; no failure, it says so itself."""
@@ -282,9 +273,8 @@ class Batches:
     def look_flat(self, batch: Batch) -> None:
         """Look at flat arrays of ids."""
         tokens = self._tokenizer.encode_ids(batch.lines)
-        for line, one, many in zip(batch.lines, batch.encodings, tokens, strict=True):
-            ids = many.tolist()
-            self.bulk.see(one.ids == ids, "{}: {} in place of {}", line, ids, one.ids)
+        rows = zip(batch.lines, tokens, batch.encodings, strict=True)
+        self.bulk.add(agreement((line, many.tolist(), one.ids) for line, many, one in rows))
         for expected, text in zip(batch.decoded, self._tokenizer.decode_ids(tokens), strict=True):
             self.bulk.see(text == expected, "{} in place of {}", text, expected)
 

@@ -6,28 +6,28 @@ The base is made from the folder again: without what extension.json calls new it
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
+from koktok.agree import Ids, agree
 from koktok.errors import ArtifactError, KoktokError
 from koktok.extension import laws
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
-from koktok.extension.extension_files import digest_of, read_extension, restored
-from koktok.extension.fewer import read_pruned, same_pieces
+from koktok.extension.extension_files import ExtensionRecord, digest_of, read_extension, restored
+from koktok.extension.prune import moved, read_pruned
 from koktok.formats.tiktoken import SPEC, Ranks, load
 from koktok.progress import Tell
 from koktok.sentencepiece_model import UNUSED, ModelProto
 from koktok.verification.finding import CheckResult, Tally, Verification
+from koktok.verification.folders import probe
 from koktok.verification.probes import tricky_lines
 
 RANDOM: Final = 10_000
 """Random strings that are looked at besides the text, and of a byte-level base as many random byte strings."""
 
 _BATCH = 1000
-
-Ids = Callable[[Sequence[str]], list[list[int]]]
 
 
 def verify_extension(
@@ -40,23 +40,21 @@ def verify_extension(
 ) -> Verification:
     """Everything about an extension, on so many random `strings` too; `exports` are bases that it must be an extension of."""
     try:
-        told = read_extension(folder)
+        record = read_extension(folder)
         files = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix in (".json", ".model")}
         new = base_of(str(folder), files)
-        base = base_of(told["base"]["name"], {**files, "tokenizer.json": _json(restored(new.definition, told))})
+        base = base_of(record.base.name, {**files, "tokenizer.json": _json(restored(new.definition, record))})
     except (KoktokError, OSError, KeyError, ValueError) as error:
         why = error.message if isinstance(error, KoktokError) else f"{type(error).__name__}: {error}"
         return Verification(
             str(folder), findings=(CheckResult("loads", "fail", 1, 1, "the folder loads", examples=(why,)),)
         )
     tallies: dict[str, Tally] = {}
-    _see(tallies, laws.proof(base, new, told))
+    _see(tallies, laws.proof(base, new, record))
     for export in exports:
         tally = tallies.setdefault(f"base: {export}", Tally(f"base: {export}", "it is the base that was extended"))
         try:
-            tally.see(
-                digest_of(open_base(str(export)).definition) == told["base"]["sha256"], "{} is another", str(export)
-            )
+            tally.see(digest_of(open_base(str(export)).definition) == record.base.sha256, "{} is another", str(export))
         except KoktokError as error:
             tally.see(False, "{}", error.message)
     texts = list(dict.fromkeys(lines))
@@ -64,23 +62,21 @@ def verify_extension(
     waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
     libraries = [
         (name, Tally(f"ids: {name}", "the same ids, where the base's are"), old, now)
-        for name, old, now in _libraries(folder, told)
+        for name, old, now in _libraries(folder, record)
     ]
     while batch := list(islice(waiting, _BATCH)):
         _see(tallies, laws.on_text(base, new, batch))
         for _, tally, old, now in libraries:
-            before, after = base.encode(batch), new.encode(batch)
-            for line, ours, theirs, a, b in zip(batch, after, now(batch), before, old(batch), strict=True):
-                if a == b:
-                    tally.see(ours == theirs, "{}: {} and {}", line, ours, theirs)
+            rows = zip(batch, base.encode(batch), old(batch), strict=True)
+            tally.add(agree(now, new.encode, [line for line, ours, theirs in rows if ours == theirs]))
         done += len(batch)
         if tell is not None:
             tell("verify", done, total)
     if base.kind == "bytes":
         _see(tallies, laws.on_bytes(base, new, _random_bytes(strings)))
-    every = [*tallies.values(), *(tally for _, tally, _, _ in libraries)]
+    every = [*tallies.values(), probe(folder, new.encode), *(tally for _, tally, _, _ in libraries)]
     findings = [_allowed(tally, base) for tally in every]
-    shown = f"{told['base']['name']} (sha256 {told['base']['sha256'][:16]}) with {len(told['pieces']):,} new pieces"
+    shown = f"{record.base.name} (sha256 {record.base.sha256[:16]}) with {len(record.pieces):,} new pieces"
     return Verification(
         str(folder),
         shown,
@@ -108,10 +104,10 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
     for base in bases:
         whole, same = Tally(f"base: {base.name}", "it is the base"), Tally("pieces", "text has the pieces of the base")
         whole.see(digest_of(base.definition) == told["base"]["sha256"], "{} is another", base.name)
-        for first in range(0, len(texts) if not whole.wrong else 0, _BATCH):
-            for line, good in same_pieces(base, new, table, texts[first : first + _BATCH]):
-                same.see(good, "{} is cut otherwise", line)
+        if not whole.wrong:
+            same.add(agree(new.encode, moved(base, table), texts))
         findings += [whole.finding(), same.finding()]
+    findings.append(probe(folder, new.encode).finding())
     shown = f"{told['base']['name']} without {len(told['removed']):,} pieces"
     return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
 
@@ -122,7 +118,7 @@ def _json(definition: dict[str, Any]) -> bytes:
     return json.dumps(definition, ensure_ascii=False).encode()
 
 
-def _see(tallies: dict[str, Tally], said: Iterable[laws.Said]) -> None:
+def _see(tallies: dict[str, Tally], said: Iterable[laws.Claim]) -> None:
     for one in said:
         tallies.setdefault(one.law, Tally(one.law)).see(one.holds, "{}", one.wrong)
 
@@ -135,9 +131,9 @@ def _allowed(tally: Tally, base: Base) -> CheckResult:
     return CheckResult(tally.check, "pass", tally.looked, tally.wrong, tally.said, note, tuple(tally.examples))
 
 
-def _libraries(folder: Path, told: dict[str, Any]) -> Iterator[tuple[str, Ids, Ids]]:
+def _libraries(folder: Path, record: ExtensionRecord) -> Iterator[tuple[str, Ids, Ids]]:
     """Libraries besides Hugging Face's, before the extension and after it."""
-    added = {int(row["id"]) for row in told["pieces"]}
+    added = {piece.id for piece in record.pieces}
     if (folder / SPEC).is_file():
         try:
             ranks = load(folder)

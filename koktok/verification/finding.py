@@ -10,7 +10,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-EXAMPLES = 3
+from koktok.agree import EXAMPLES, Agreement, parting
+
 LONGEST = 80
 
 Outcome = Literal["pass", "fail", "not run"]
@@ -95,6 +96,16 @@ class Tally:
             self.wrong += 1
             if len(self.examples) < EXAMPLES:
                 self.examples.append(wrong.format(*map(shown, values)))
+
+    def add(self, found: Agreement) -> None:
+        """Count the lines of a comparison of ids; those of `b` are the expected ones."""
+        self.looked += found.checked
+        self.wrong += found.differing
+        for line, a, b in found.examples[: EXAMPLES - len(self.examples)]:
+            at = parting(a, b)
+            words = "{}: from token {} on {} in place of {}" if at else "{}: {} in place of {}"
+            values = (line, at, a[at:], b[at:]) if at and a and b else (line, a, b)
+            self.examples.append(words.format(*map(shown, values)))
 
     def finding(self) -> CheckResult:
         """What was found so far."""

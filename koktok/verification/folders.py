@@ -13,7 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koktok.formats.folder import files_of
+from koktok.agree import Ids, agreement
+from koktok.errors import ArtifactError
+from koktok.formats.probe import PROBE, read_probe
 from koktok.sentencepiece_model import ModelProto
 from koktok.verification.finding import Tally
 from koktok.verification.probes import around_specials
@@ -59,12 +61,10 @@ def specials_of_format(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally
     allowed = None if tokenizer.prefix and not reader.puts_space else reader.encode_specials(texts)
     if allowed is not None:
         tally.said += " when the call says so, and the token otherwise"
-    for i, text in enumerate(texts):
-        ours = tokenizer.encode(text).ids
-        tally.see(plain[i] == ours, "{}: {} in place of {}", text, plain[i], ours)
-        if allowed is not None:
-            read = tokenizer.encode(text, allowed_special="all").ids
-            tally.see(allowed[i] == read, "{}, allowed: {} in place of {}", text, allowed[i], read)
+    tally.add(agreement(zip(texts, plain, (tokenizer.encode(text).ids for text in texts), strict=True)))
+    if allowed is not None:
+        read = (tokenizer.encode(text, allowed_special="all").ids for text in texts)
+        tally.add(agreement(zip((f"{text}, allowed" for text in texts), allowed, read, strict=True)))
     return tally
 
 
@@ -82,15 +82,28 @@ def saving(tokenizer: Tokenizer, folder: Path) -> Tally:
     if made_by not in (None, version("koktok")):
         tally.note = f"the folder was written by koktok {made_by}, so its own bytes are not compared"
         return tally
-    before = files_of(tokenizer.recipe, tokenizer.vocab, tokenizer.signature, earlier=True).get("tokenizer.json")
     for name in OWN:
         if name in first:
             there = folder / name
             found = there.read_bytes() if there.is_file() else b""
-            same = _alike(name, found, first[name])
-            if name == "tokenizer.json" and not same:
-                same = _alike(name, found, str(before).encode())
-            tally.see(same, "{} is not what koktok writes: it was changed, or is missing", name)
+            tally.see(
+                _alike(name, found, first[name]), "{} is not what koktok writes: it was changed, or is missing", name
+            )
+    return tally
+
+
+def probe(folder: Path, encode: Ids) -> Tally:
+    """Check: probe.json holds the ids that the folder's tokenizer gives."""
+    tally = Tally(PROBE, "its ids are those of the tokenizer")
+    if not (folder / PROBE).is_file():
+        tally.hindered = f"there is no {PROBE}; save the tokenizer again"
+        return tally
+    try:
+        lines, rows = read_probe(folder)
+    except ArtifactError as error:
+        tally.see(False, "{}", error.message)
+        return tally
+    tally.add(agreement(zip(lines, rows, encode(lines), strict=True)))
     return tally
 
 

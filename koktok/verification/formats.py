@@ -22,7 +22,7 @@ from koktok.foreign.tiktoken_adapter import open_tiktoken
 from koktok.text.prefix import Prefix, with_prefix
 
 if TYPE_CHECKING:
-    from koktok.foreign.base import ForeignTokenizer
+    from koktok.foreign import LibraryTokenizer
     from koktok.tokenizer import Tokenizer
 
 
@@ -44,7 +44,7 @@ class Reader:
     def __init__(
         self,
         name: str,
-        adapter: ForeignTokenizer,
+        adapter: LibraryTokenizer,
         *,
         normalized: bool = False,
         own_normalizer: bool = False,
@@ -70,7 +70,7 @@ class Reader:
 
     def decode(self, rows: list[list[int]]) -> list[str] | None:
         """The text of each row of ids; None where the format has no decoder of ours."""
-        return self.adapter.decode_batch(rows)
+        return self.adapter.texts_of(rows)
 
     def reads(self, text: str, *, prefix: Prefix = "") -> bool:
         """False for a text that the library reads in another way by design.

@@ -366,11 +366,11 @@ def test_wrong_ids_are_refused(trained: Trained, ids: Any, offsets: Any, message
 
 def test_an_imported_tokenizer_takes_many_texts_too(trained: Trained, mini: list[str]) -> None:
     """Its library runs them one by one: no decoding of ours joins its tokens."""
-    from koktok.foreign import ImportedTokenizer
+    from koktok.foreign import LibraryTokenizer
     from koktok.foreign.huggingface_adapter import HuggingFace
 
     file = trained(train={"model": "bpe-bytes"}) / "tokenizer.json"
-    foreign = ImportedTokenizer(HuggingFace(file.read_text("utf-8"), {}))
+    foreign = LibraryTokenizer(HuggingFace(file.read_text("utf-8"), {}))
     lines = [*mini[:50], "", "가<s>나", "\0 😀"]
     tokens = foreign.encode_ids(lines)
     assert [ids.tolist() for ids in tokens] == [foreign.encode(line).ids for line in lines]

@@ -74,6 +74,7 @@ def test_train_on_mini_prints_the_table_and_writes_the_folder(tmp_path: Path) ->
         "README.md",
         "koktok.sha256",
         "koktok.toml",
+        "probe.json",
         "special_tokens_map.json",
         "tokenizer.json",
         "tokenizer.model",
@@ -172,7 +173,13 @@ def test_a_model_for_koktok_alone_and_its_log(tmp_path: Path) -> None:
     done = koktok(*words, "--model", "ngram", "--log", log)
     assert done.returncode == 0, done.stderr
     assert "pieces by length: 1: " in done.stderr
-    assert {path.name for path in out.iterdir()} == {"README.md", "koktok.sha256", "koktok.toml", "vocab.json"}
+    assert {path.name for path in out.iterdir()} == {
+        "README.md",
+        "koktok.sha256",
+        "koktok.toml",
+        "probe.json",
+        "vocab.json",
+    }
     card = (out / "README.md").read_text()
     assert "Only koktok loads this folder" in card
     assert "AutoTokenizer" not in card

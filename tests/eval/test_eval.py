@@ -18,7 +18,7 @@ from eval.picture import draw
 from eval.suites.full import suite as full
 from eval.suites.quick import suite as quick
 from eval.texts import base_lines, split
-from koktok.foreign import open_spec
+from koktok.foreign import load
 from koktok.metrics.language_model import kneser_ney
 from koktok.report import Report, SpeedReport
 
@@ -77,11 +77,11 @@ def test_bits_are_of_each_half_and_compared_at_equal_tokens(tmp_path: Path) -> N
         (tmp_path / "text" / f"{name}.txt").write_text("가나다라\n다라\n" * 20, encoding="utf-8")
         (tmp_path / "text" / f"{name}.held-out.txt").write_text(held, encoding="utf-8")
     material = BitsMaterial(tmp_path, [2], [1])
-    syllables = open_spec("syllables")
+    syllables = load("syllables")
     row = material.row("syllables", syllables)
     (share,) = material.shares
     assert row["tokens"] == [2.0, 1.5]
-    ids, asked = (syllables.encode(lines).ids for lines in (["가나다라", "다라"], ["나다"]))
+    ids, asked = (syllables.encode_lines(lines).ids for lines in (["가나다라", "다라"], ["나다"]))
     bits = kneser_ney([ids[:4], ids[4:]] * 40, [asked], order=2, size=row["ids"])
     assert row["bits"][f"2 {share}"][0] == pytest.approx(float(bits[0].sum()) / 3)  # the end of the line counts
 
@@ -107,7 +107,7 @@ def test_a_trained_peer_is_kept_and_a_failed_one_leaves_nothing(tmp_path: Path) 
     peer = Peer("made", ("koktok",), make)
     first = train_peer(peer, LINES, 5, tmp_path)
     assert first == train_peer(peer, LINES, 5, tmp_path)
-    assert open_spec(first).size == 5
+    assert load(first).size == 5
     assert train_peer(peer, LINES[:-1], 5, tmp_path) != first
     assert calls == [5, 5]
     for _ in range(2):
@@ -192,15 +192,15 @@ def test_the_league_counts_borders_as_it_says() -> None:
     from kiwipiepy import Kiwi
 
     from eval.league import inside_words, morphemes, tally, tokens
-    from koktok.foreign import open_spec
+    from koktok.foreign import load
 
     text = "나는 다퉜다.\n"
     gold = morphemes(text, Kiwi())
     assert gold == {0, 1, 3, 4.5, 5, 6}
     assert inside_words(gold, text) == {1, 4.5, 5, 6}
-    found = tally(open_spec("syllables"), [text], [inside_words(gold, text)])
+    found = tally(load("syllables"), [text], [inside_words(gold, text)])
     assert (found.eojeols, found.made, found.wanted, found.met) == (2, 4, 4, 3)
-    assert tokens("가 나", open_spec("bytes"))[0] == {0, 1 / 3, 2 / 3, 2, 2 + 1 / 3, 2 + 2 / 3}
+    assert tokens("가 나", load("bytes"))[0] == {0, 1 / 3, 2 / 3, 2, 2 + 1 / 3, 2 + 2 / 3}
 
 
 def test_a_draw_trains_on_other_blocks_and_measures_the_same(tmp_path: Path) -> None:

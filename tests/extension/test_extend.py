@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable
 from itertools import pairwise
@@ -45,8 +44,8 @@ def made_of(
     return extension, base_of("new", files), files
 
 
-def refuted(base: Base, new: Base, told: Any) -> list[laws.Said]:
-    return [said for said in laws.proof(base, new, told) if not said.holds]
+def refuted(base: Base, new: Base, record: write.ExtensionRecord) -> list[laws.Claim]:
+    return [said for said in laws.proof(base, new, record) if not said.holds]
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +82,7 @@ def test_libraries_agree_and_the_laws_hold(
     encoding = load(tmp_path).encoding()
     lines = [*LINES, *ENGLISH, "ㅋㅋㅋㅋㅋㅋ 하하하하", "쌘돌이 퉜다 API는 3개"]
     assert new.encode(lines) == encoding.encode_ordinary_batch(lines)
-    assert refuted(extension.base, new, json.loads(files["extension.json"])) == []
+    assert refuted(extension.base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
     said = list(laws.on_text(extension.base, new, lines))
     assert all(one.holds for one in said)
     assert sum(map(len, new.encode(LINES))) < 0.8 * sum(map(len, extension.base.encode(LINES)))
@@ -142,8 +141,8 @@ def test_llama_3_emits_whole_words_and_its_reserved_slots_can_be_filled(tmp_path
     assert len(base.free) == 100
     for fill in (None, "reserved"):
         _, new, files = made_of(base, 80, fill)
-        told = json.loads(files["extension.json"])
-        assert refuted(base, new, told) == []
+        record = write.ExtensionRecord.model_validate_json(files["extension.json"])
+        assert refuted(base, new, record) == []
         assert all(said.holds for said in laws.on_text(base, new, [*LINES, *ENGLISH, *names]))
         assert new.size == (base.size if fill else base.size + 80)
         assert {new.runner.token_to_id(token) for token in ("<|begin_of_text|>", "<|eot_id|>")} == {420, 521}
@@ -158,7 +157,7 @@ def test_qwen_ids_that_only_the_config_knows_stay_free(tmp_path: Path) -> None:
     base = open_base(saved(byte_level("qwen2"), tmp_path, tokenizer_config=beside))
     extension, new, files = made_of(base, 30)
     assert (base.size, extension.ids[0], extension.holes) == (425, 425, 2)
-    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    assert refuted(base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
     assert new.runner.token_to_id("<tool>") == 424
     transformers = pytest.importorskip("transformers")
     for name, data in files.items():
@@ -176,10 +175,10 @@ def _broken(files: dict[str, bytes], change: Callable[[dict[str, Any]], None]) -
 
 def test_the_proof_refutes(tiny: tuple[write.Extension, Base, dict[str, bytes]]) -> None:
     extension, new, files = tiny
-    base, told = extension.base, json.loads(files["extension.json"])
+    base, record = extension.base, write.ExtensionRecord.model_validate_json(files["extension.json"])
 
-    def laws_of(other: Base, said: Any = told) -> set[str]:
-        return {one.law for one in refuted(base, other, said)}
+    def laws_of(other: Base, one: write.ExtensionRecord = record) -> set[str]:
+        return {claim.law for claim in refuted(base, other, one)}
 
     def front(model: dict[str, Any]) -> None:
         model["merges"].insert(0, model["merges"].pop())
@@ -195,8 +194,8 @@ def test_the_proof_refutes(tiny: tuple[write.Extension, Base, dict[str, bytes]])
     assert {laws.MERGES, laws.OLD_IDS} <= laws_of(_broken(files, latin))
     assert laws.OLD_IDS in laws_of(_broken(files, swapped))
     for token in ("ĠAPI", "Ģê°", "°Ģ", "ê°Ģa", "1ê°Ģ"):
-        other = copy.deepcopy(told)
-        other["pieces"][0]["token"] = token
+        other = record.model_copy(deep=True)
+        other.pieces[0].token = token
         assert laws.SHAPE in laws_of(new, other)
 
 
@@ -224,7 +223,7 @@ def test_sentencepiece_bpe(tmp_path: Path, fill: str | None) -> None:
     add = 20 if fill else 150
     extension, new, files = made_of(base, add, fill)
     assert any(len(piece.string.decode().strip("▁")) == 1 for piece in extension.pieces) or fill
-    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    assert refuted(base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
     assert all(said.holds for said in laws.on_text(base, new, [*LINES, *ENGLISH]))
     library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
     old = sentencepiece.SentencePieceProcessor(model_proto=base.files["tokenizer.model"])
@@ -260,7 +259,7 @@ def test_unigram(tmp_path: Path, fallback: bool) -> None:
     base = open_base(sentencepiece_model(tmp_path, "unigram", fallback=fallback))
     assert base.kind == "unigram"
     _, new, files = made_of(base, 60)
-    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    assert refuted(base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
     said = list(laws.on_text(base, new, [*LINES, *ENGLISH, "ſ ﬁ 你"]))
     assert all(one.holds for one in said if one.law == laws.UNCHANGED)
     assert sum(not one.holds for one in said) <= len(LINES) // 100
@@ -279,7 +278,7 @@ def test_unigram(tmp_path: Path, fallback: bool) -> None:
 def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
     from llama_cpp import llama_cpp_ids
 
-    from koktok.foreign import ImportedTokenizer, gguf_table, import_tokenizer
+    from koktok.foreign import LibraryTokenizer, gguf_table, load
     from koktok.formats import gguf
 
     spm = kind == "sentencepiece"
@@ -292,8 +291,8 @@ def test_llama_cpp_cuts_as_hugging_face_does(tmp_path: Path, kind: str) -> None:
     lines = [line.strip() for line in (*LINES, *ENGLISH)]
 
     def cut(file: str, out: str) -> list[list[int]]:
-        opened = import_tokenizer(file)
-        assert isinstance(opened, ImportedTokenizer)
+        opened = load(file)
+        assert isinstance(opened, LibraryTokenizer)
         return llama_cpp_ids(gguf.write(gguf_table(opened), tmp_path / out, name="it"), lines)
 
     before, after = cut(reference, "old.gguf"), cut(str(tmp_path / "new" / name), "new.gguf")
@@ -361,8 +360,8 @@ def test_the_verb_and_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr()
     assert "+60" in shown.out
     assert "facts of law 13 proven" in shown.err
-    told = write.read_extension(out)
-    assert [len(told["pieces"]), told["frontier"][1]["size"]] == [60, 20]
+    record = write.read_extension(out)
+    assert [len(record.pieces), record.frontier[1]["size"]] == [60, 20]
     assert "bits per byte" in (out / "README.md").read_text(encoding="utf-8")
     first = {file.name: file.read_bytes() for file in out.iterdir()}
     app([*words, "-q"], standalone_mode=False)
@@ -418,7 +417,7 @@ def test_koktoks_own_vocabularies_can_be_extended(tmp_path: Path, kind: str) -> 
     )
     base = open_base(str(Tokenizer(recipe, made).save(tmp_path / "ours")))
     _, new, files = made_of(base, 40)
-    assert refuted(base, new, json.loads(files["extension.json"])) == []
+    assert refuted(base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
     assert all(said.holds for said in laws.on_text(base, new, [*LINES[:300], *ENGLISH]))
     assert sum(map(len, new.encode(LINES))) < 0.97 * sum(map(len, base.encode(LINES)))
 

@@ -168,8 +168,8 @@ def test_padded_and_tied_and_filled(tmp_path: Path) -> None:
 
 
 def test_weights_for_those_who_write_rows_themselves(tmp_path: Path) -> None:
-    told = json.loads((extension(tmp_path) / EXTENSION).read_text())
-    (tmp_path / "init.npz").write_bytes(npz(told, "weighted"))
+    record = read_extension(extension(tmp_path))
+    (tmp_path / "init.npz").write_bytes(npz(record, "weighted"))
     held = np.load(tmp_path / "init.npz")
     assert held["ids"].tolist() == [12, 13, 14]
     dense = np.zeros((3, 12))
@@ -178,9 +178,9 @@ def test_weights_for_those_who_write_rows_themselves(tmp_path: Path) -> None:
         np.add.at(dense[k], held["output_rows"][part], held["output_weight"][part])
     old = matrix(12, 5)
     assert np.allclose(dense @ old, reference(old, "weighted", "output"), atol=1e-6)
-    assert npz(told, "weighted") == npz(told, "weighted")
+    assert npz(record, "weighted") == npz(record, "weighted")
     with pytest.raises(UsageError, match="`--init best` is not known"):
-        weights_of(told, "best")
+        weights_of(record, "best")
 
 
 def test_models_that_cannot_be_extended(tmp_path: Path) -> None:
@@ -324,26 +324,26 @@ def test_a_tokenizer_and_its_model_from_end_to_end(
         with torch.no_grad():
             before, after = (m(torch.tensor([ids]), output_hidden_states=True) for m in (old, new))
         assert all(torch.equal(a, b) for a, b in zip(before.hidden_states, after.hidden_states, strict=True))
-        taken = [row["id"] for row in read_extension(tmp_path / "ext")["pieces"]]
+        taken = [piece.id for piece in read_extension(tmp_path / "ext").pieces]
         rest = [i for i in range(opened.size) if i not in taken]
         assert torch.allclose(before.logits[..., rest].float(), after.logits[..., rest].float(), atol=1e-6, rtol=1e-5)
     # The rows, by PyTorch.
-    told = read_extension(tmp_path / "ext")
+    record = read_extension(tmp_path / "ext")
     tied = config.tie_word_embeddings
     exact = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
     rows, made = old.get_input_embeddings().weight.float(), new.get_input_embeddings().weight.float()
     heads, made_heads = old.get_output_embeddings().weight.float(), new.get_output_embeddings().weight.float()
-    norm = rows[told["base"]["hangul"]].norm(dim=1).quantile(0.5)
-    for row in told["pieces"]:
-        wanted = rows[row["base"]].mean(dim=0)
+    norm = rows[record.base.hangul].norm(dim=1).quantile(0.5)
+    for row in record.pieces:
+        wanted = rows[row.base].mean(dim=0)
         if method == "weighted" and not tied:
             wanted = wanted * norm / wanted.norm()
-        assert torch.allclose(made[row["id"]], wanted, atol=exact, rtol=exact)
+        assert torch.allclose(made[row.id], wanted, atol=exact, rtol=exact)
         if not tied:
-            share = torch.tensor(row["lengths"])
-            parts = heads[row["base"]]
+            share = torch.tensor(row.lengths)
+            parts = heads[row.base]
             wanted = parts[0] if method == "eeve" else (parts * (share / share.sum())[:, None]).sum(dim=0)
-            assert torch.allclose(made_heads[row["id"]], wanted, atol=exact, rtol=exact)
+            assert torch.allclose(made_heads[row.id], wanted, atol=exact, rtol=exact)
     assert (new.config.vocab_size == old.config.vocab_size) == bool(fill)
 
 

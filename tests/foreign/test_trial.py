@@ -16,7 +16,7 @@ import pytest
 
 from koktok import load
 from koktok.errors import ArtifactError, InputError, KoktokError
-from koktok.foreign import ImportedTokenizer, import_tokenizer, open_spec, trial
+from koktok.foreign import LibraryTokenizer, trial
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.foreign.trial import prove
@@ -74,9 +74,9 @@ def test_a_hostile_definition_is_an_error_with_its_reason(name: str, trained: Tr
     file = tmp_path / "tokenizer.json"
     file.write_text(definition(trained, **nodes), encoding="utf-8")
     with pytest.raises(ArtifactError, match=reason):
-        import_tokenizer(file)
+        load(file)
     with pytest.raises(KoktokError, match=str(file)):
-        open_spec(f"hf:{file}")
+        load(f"hf:{file}")
 
 
 @pytest.mark.parametrize("node", ["normalizer", "pre_tokenizer"])
@@ -86,15 +86,15 @@ def test_nodes_of_another_shape_are_no_traceback(node: str, value: Any, trained:
     file = tmp_path / "tokenizer.json"
     file.write_text(definition(trained, **{node: value}), encoding="utf-8")
     with suppress(ArtifactError):  # what the library refuses
-        assert type(import_tokenizer(file)) is ImportedTokenizer
+        assert isinstance(load(file), LibraryTokenizer)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="bounds on memory are Linux's")
 def test_a_folder_that_was_imported_elsewhere_is_tried_on_loading(trained: Trained, tmp_path: Path) -> None:
     """Its digest is right, and says nothing of what the library does with it."""
     text = definition(trained, **HOSTILE["a garbled table of characters"][0])
-    tokenizer = ImportedTokenizer(HuggingFace(definition(trained)))
-    tokenizer.adapter.text = text
+    tokenizer = HuggingFace(definition(trained))
+    tokenizer.text = text
     tokenizer.save(tmp_path / "folder")
     with pytest.raises(ArtifactError, match="ends the whole process"):
         load(tmp_path / "folder")
@@ -105,13 +105,13 @@ def test_json_nested_deep_is_no_traceback(depth: int, tmp_path: Path) -> None:
     file = tmp_path / "tokenizer.json"
     file.write_text('{"model": {"vocab": {}}, "x": ' + "[" * depth + "]" * depth + "}", encoding="utf-8")
     with pytest.raises(ArtifactError, match="nested too deep"):
-        import_tokenizer(file)
+        load(file)
     with pytest.raises(KoktokError):
-        open_spec(f"hf:{file}")
+        load(f"hf:{file}")
     (tmp_path / "tokenizer_config.json").write_text("[" * depth, encoding="utf-8")
     (tmp_path / "vocab.txt").write_text("[UNK]\n나라\n", encoding="utf-8")
     with pytest.raises(ArtifactError, match="nested too deep"):
-        import_tokenizer(tmp_path / "vocab.txt")
+        load(tmp_path / "vocab.txt")
 
 
 @pytest.mark.parametrize("rank", [3 * 10**8, 10**9, 2**63])
@@ -120,22 +120,22 @@ def test_a_rank_far_away_is_refused_at_once(rank: int, tmp_path: Path) -> None:
     rows = [*RANKS.items(), (b"ab", rank)]
     file.write_text("".join(f"{base64.b64encode(piece).decode()} {i}\n" for piece, i in rows), encoding="utf-8")
     begun = time.process_time()
-    for attempt in (lambda: import_tokenizer(file, pattern="gpt2"), lambda: open_spec(f"tiktoken:{file}#gpt2")):
+    for attempt in (lambda: load(file, pattern="gpt2"), lambda: load(f"tiktoken:{file}#gpt2")):
         with pytest.raises(KoktokError, match=f"gives the id {rank} in a vocabulary of 25"):
             attempt()
     with pytest.raises(ArtifactError, match="gives the id 999999999"):
-        import_tokenizer(_ranks(tmp_path), pattern="gpt2", specials={"<x>": 999_999_999})
+        load(_ranks(tmp_path), pattern="gpt2", specials={"<x>": 999_999_999})
     assert time.process_time() - begun < 1
 
 
 @pytest.mark.parametrize("pattern", ["x*", "(?=a)"])
 def test_a_pattern_that_matches_nothing_is_refused(pattern: str, tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="tiktoken fails: PanicException"):
-        import_tokenizer(_ranks(tmp_path), pattern=pattern)
+        load(_ranks(tmp_path), pattern=pattern)
 
 
 def test_a_pattern_that_leaves_text_out_says_so_of_such_a_text(tmp_path: Path) -> None:
-    tokenizer = import_tokenizer(_ranks(tmp_path), pattern="[a-z]+")
+    tokenizer = load(_ranks(tmp_path), pattern="[a-z]+")
     assert tokenizer.encode("abc").offsets == [(0, 1), (1, 2), (2, 3)]
     with pytest.raises(InputError, match="leaves a part of this text out"):
         tokenizer.encode("abc 가")
@@ -151,7 +151,7 @@ def test_a_garbled_sentencepiece_model_is_an_error(trained: Trained, tmp_path: P
     model = ModelProto((trained() / "tokenizer.model").read_bytes())
     model.normalizer_spec.precompiled_charsmap = b"\xff\xff\xff\x7f" + b"garbage" * 300
     (tmp_path / "m.model").write_bytes(model.serialized())
-    for attempt in (lambda: import_tokenizer(tmp_path / "m.model"), lambda: open_spec(f"sp:{tmp_path / 'm.model'}")):
+    for attempt in (lambda: load(tmp_path / "m.model"), lambda: load(f"sp:{tmp_path / 'm.model'}")):
         with pytest.raises(KoktokError, match="Trie data size"):
             attempt()
 

@@ -71,8 +71,14 @@ def vocab_of(kind: str, pattern: Pattern, chance: random.Random) -> Vocab:
     return Vocab.plain("wordpiece-bytes", pieces, specials=specials)
 
 
-def ids_of(vocab: Vocab, pattern: Pattern, *, earlier: bool) -> Callable[[str], list[int]]:
-    made = tokenizers.Tokenizer.from_str(tokenizer_json(vocab, Normalizer(), pattern, earlier=earlier))
+def ids_of(vocab: Vocab, pattern: Pattern, *, always_cut: bool) -> Callable[[str], list[int]]:
+    content = json.loads(tokenizer_json(vocab, Normalizer(), pattern))
+    if always_cut:
+        behind, content["pre_tokenizer"] = cutting(vocab, pattern, always_cut=True)
+        step = Normalizer().to_hf()
+        nodes = step["normalizers"] if step["type"] == "Sequence" else [step]
+        content["normalizer"] = {"type": "Sequence", "normalizers": nodes + behind}
+    made = tokenizers.Tokenizer.from_str(json.dumps(content))
     made.encode_special_tokens = True
     return lambda text: list(made.encode(text, add_special_tokens=False).ids)
 
@@ -83,7 +89,7 @@ def test_ids_are_those_with_the_pattern(kind: str, seed: int, some: list[str]) -
     chance = random.Random(seed)
     pattern = chance.choice(PATTERNS)
     vocab = vocab_of(kind, pattern, chance)
-    with_it, as_written = (ids_of(vocab, pattern, earlier=earlier) for earlier in (True, False))
+    with_it, as_written = (ids_of(vocab, pattern, always_cut=always_cut) for always_cut in (True, False))
     for text in some:
         assert as_written(text) == with_it(text), (text, vocab.pieces, pattern, cutting(vocab, pattern))
 
@@ -108,11 +114,13 @@ def test_a_piece_that_the_pattern_cuts_is_seen(piece: str) -> None:
 def test_a_half_character_that_may_stand_at_a_cut_is_set_apart() -> None:
     vocab = Vocab.bpe_bytes([spell("리")[:2], spell("리"), spell("\u2028")[2:] + spell("리")])
     assert set_apart(vocab, Pattern(digits="free")) == ["\u2028"]
-    assert ids_of(vocab, Pattern(), earlier=False)("\u2028리") == ids_of(vocab, Pattern(), earlier=True)("\u2028리")
+    assert ids_of(vocab, Pattern(), always_cut=False)("\u2028리") == ids_of(vocab, Pattern(), always_cut=True)(
+        "\u2028리"
+    )
     bare = json.loads(tokenizer_json(vocab, Normalizer(), Pattern()))
     bare["pre_tokenizer"] = bare["pre_tokenizer"]["pretokenizers"][-1]
     without = tokenizers.Tokenizer.from_str(json.dumps(bare)).encode("\u2028리").ids
-    assert without != ids_of(vocab, Pattern(), earlier=True)("\u2028리")  # so the node is wanted
+    assert without != ids_of(vocab, Pattern(), always_cut=True)("\u2028리")  # so the node is wanted
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from conftest import MINI, koktok
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.foreign import open_spec
+from koktok.foreign import load
 from koktok.gold import GoldCorpus
 from koktok.inspect.diff import WordChange, difference
 
@@ -33,7 +33,7 @@ def pair(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_words_by_frequency_and_their_price(pair: tuple[str, str]) -> None:
-    a, b = map(open_spec, pair)
+    a, b = map(load, pair)
     found = difference(a, b, ["학교에서는 집", "집에서 학교에서는", "집"])
     assert found.words == (WordChange("학교에서는", "학교|에서|는", "학교에|서는", 2),)
     assert (found.lines, found.lines_changed, found.eojeols, found.eojeols_changed) == (3, 2, 5, 2)
@@ -47,7 +47,7 @@ def test_words_by_frequency_and_their_price(pair: tuple[str, str]) -> None:
 def test_gold_says_who_is_right(pair: tuple[str, str]) -> None:
     words = [("학교에서는", ["학교", "에서", "는"], ["NNG", "JKB", "JX"], False)]
     gold = GoldCorpus.of("tiny", [words], human=True)
-    (judged,) = difference(*map(open_spec, pair), ["집"], gold=[gold]).judged
+    (judged,) = difference(*map(load, pair), ["집"], gold=[gold]).judged
     assert (judged.f1_a, judged.f1_b) == (1.0, 0.0)
     assert (judged.only_a, judged.only_a_right, judged.only_b, judged.only_b_right) == (2, 2, 1, 0)
     assert judged.standing == "human"
@@ -59,7 +59,7 @@ def test_the_interval_is_that_of_a_report(pair: tuple[str, str]) -> None:
     from koktok.metrics import Text, compare, score
 
     domains = {f"d{k}": ["학교에서는 집"] * (k + 1) + ["집에서 집"] * (3 * k) for k in range(6)}
-    a, b = map(open_spec, pair)
+    a, b = map(load, pair)
     changes = difference(a, b, domains | {"d0": ["", *domains["d0"]]})  # what is blank is no unit
     found = changes.fertility_difference
     text = Text.of(domains)
@@ -72,7 +72,7 @@ def test_the_interval_is_that_of_a_report(pair: tuple[str, str]) -> None:
 
 def test_ids_in_another_order_are_told_and_are_no_change(tmp_path: Path) -> None:
     a, b = wordpiece(tmp_path, "a", "학교 집"), wordpiece(tmp_path, "b", "집 학교")
-    found = difference(open_spec(a), open_spec(b), ["학교 집"])
+    found = difference(load(a), load(b), ["학교 집"])
     assert found.same
     assert found.lines_same_cuts_other_ids == 1
 
@@ -85,13 +85,13 @@ def test_a_token_over_a_space_is_marked(tmp_path: Path) -> None:
     scores = {" ": -9.0, "할": -9.0, "수": -9.0, "할 수": -1.0}
     recipe = Recipe().changed(superwords=0.3, prefix_space=False)
     folder = Tokenizer(recipe, Vocab.unigram(scores)).save(tmp_path / "t")
-    found = difference(open_spec(f"koktok:{folder}"), open_spec("syllables"), ["할 수"])
+    found = difference(load(f"koktok:{folder}"), load("syllables"), ["할 수"])
     assert {(item.word, item.a, item.b) for item in found.words} == {("할", "할~", "할"), ("수", "~수", "수")}
 
 
 @given(st.lists(st.text(alphabet="가나다 a1.\t뷁ㅋ😀", max_size=12), max_size=5))
 def test_nothing_differs_from_itself_and_sides_swap(lines: list[str]) -> None:
-    a, b = open_spec("syllables"), open_spec("eojeols")
+    a, b = load("syllables"), load("eojeols")
     assert difference(a, a, lines).same
     here, there = difference(a, b, lines), difference(b, a, lines)
     assert (here.only_a, here.only_b, here.lines_changed) == (there.only_b, there.only_a, there.lines_changed)
@@ -122,7 +122,7 @@ def test_the_verdict_is_the_metric_of_a_report(pair: tuple[str, str]) -> None:
         ("집에서", ["집", "에서"], ["NNG", "JKB"], True),
     ]
     gold = GoldCorpus.of("tiny", [words], human=True)
-    sides = [open_spec(spec) for spec in pair]
+    sides = [load(spec) for spec in pair]
     (judged,) = difference(*sides, ["집"], gold=[gold]).judged
     measured = [score(side, gold=[gold], resamples=0).values["boundary_f1"].value for side in sides]
     assert [judged.f1_a, judged.f1_b] == pytest.approx(measured)

@@ -12,21 +12,22 @@ from conftest import MINI, koktok
 
 from koktok.blocklist import Blocklist
 from koktok.errors import UsageError
-from koktok.foreign import ForeignTokenizer, open_spec
+from koktok.foreign import load
 from koktok.hangul import KS_X_1001
 from koktok.inspect.doctor import CHECKS, SEVERITIES, diagnose, script_of
 from koktok.recipe import Recipe
 from koktok.tokenizer import Tokenizer
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
 
 
-def made(tmp_path: Path, pieces: Mapping[str, float]) -> ForeignTokenizer:
+def made(tmp_path: Path, pieces: Mapping[str, float]) -> AnyTokenizer:
     """A unigram vocabulary of ours with these pieces, and the characters that they need."""
     chars = {char: -20.0 for piece in pieces for char in piece}
     tokenizer = Tokenizer(Recipe(), Vocab.unigram(chars | {" ": -20.0} | dict(pieces), specials=["<pad>", "</s>"]))
-    return open_spec(f"koktok:{tokenizer.save(tmp_path / 'made')}")
+    return load(f"koktok:{tokenizer.save(tmp_path / 'made')}")
 
 
 PIECES = {
@@ -95,9 +96,9 @@ def test_compatible_forms_and_unused_pieces(tmp_path: Path) -> None:
 
 def test_unreachable_is_what_encoding_never_gives(trained: Trained) -> None:
     """The law behind the check: a piece that some text of ours is encoded to is never called unreachable."""
-    subject = open_spec(f"koktok:{trained()}")
+    subject = load(f"koktok:{trained()}")
     lines = [line for path in sorted(MINI.glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
-    used = set(subject.encode(lines).ids.tolist())
+    used = set(subject.encode_lines(lines).ids.tolist())
     listed = [f for f in diagnose(subject, examples=10**6).findings if f.check == "unreachable"]
     assert not used & {i for finding in listed for i, _, _ in finding.examples}
 
@@ -108,7 +109,7 @@ def test_wordpiece_loses_syllables_and_reads_special_tokens(tmp_path: Path) -> N
         "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "가", "##가", "나", "##나", "가나", "a"]),
         encoding="utf-8",
     )
-    diagnosis = diagnose(open_spec(f"wordpiece:{path}"))
+    diagnosis = diagnose(load(f"wordpiece:{path}"))
     by_check = {finding.check: finding for finding in diagnosis.findings}
     assert by_check["unknown_syllables"].count == len(KS_X_1001) - 2
     assert {piece for _, piece, _ in by_check["special_in_text"].examples} == {"[PAD]", "[CLS]", "[SEP]", "[MASK]"}
@@ -131,7 +132,7 @@ def test_byte_level_vocabularies_have_broken_pieces(tmp_path: Path) -> None:
         trainers.BpeTrainer(vocab_size=600, initial_alphabet=alphabet, show_progress=False),
     )
     foreign.save(str(tmp_path / "tokenizer.json"))
-    diagnosis = diagnose(open_spec(f"hf:{tmp_path / 'tokenizer.json'}"))
+    diagnosis = diagnose(load(f"hf:{tmp_path / 'tokenizer.json'}"))
     partial = next(finding for finding in diagnosis.findings if finding.check == "partial")
     assert partial.count >= 128  # every byte above ASCII, and merges that stop inside a syllable
     assert partial.severity == "note"
@@ -140,7 +141,7 @@ def test_byte_level_vocabularies_have_broken_pieces(tmp_path: Path) -> None:
 
 def test_an_analyser_has_nothing_to_list() -> None:
     with pytest.raises(UsageError, match="`syllables` has no closed vocabulary"):
-        diagnose(open_spec("syllables"))
+        diagnose(load("syllables"))
 
 
 def test_scripts_and_severities() -> None:

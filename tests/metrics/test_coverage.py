@@ -9,7 +9,7 @@ from conftest import MINI
 
 import koktok
 from koktok.corpora.fetch import mini_lines
-from koktok.foreign import open_spec
+from koktok.foreign import load
 from koktok.hangul import KS_X_1001
 from koktok.inspect.doctor import diagnose
 from koktok.metrics.coverage import coverage
@@ -21,7 +21,7 @@ SMALL = {"segmenter": "whitespace", "vocab_size": 900, "holdout": 0.0, "required
 @pytest.mark.parametrize("model", ["unigram", "bpe-bytes"])
 def test_shares_are_those_of_single_characters_and_of_the_tokens(model: str, tmp_path: Path) -> None:
     folder = koktok.train(MINI / "news.txt", **SMALL | {"model": model}).save(tmp_path / "made")
-    found, tokenizer = coverage(open_spec(str(folder))), Tokenizer.load(folder)
+    found, tokenizer = coverage(load(str(folder))), Tokenizer.load(folder)
 
     def is_piece(char: str) -> bool:
         whole = any(len(tokenizer.encode(text).ids) == 1 for text in (char, f" {char}"))
@@ -34,7 +34,7 @@ def test_shares_are_those_of_single_characters_and_of_the_tokens(model: str, tmp
     ids = [i for line in mini_lines() for i in tokenizer.encode(line).ids]
     broken = [i for i in ids if i < tokenizer.vocab.n_bytes or "\ufffd" in tokenizer.decode([i])]
     assert found.bytes == pytest.approx(len(broken) / len(ids)) != 0
-    told = diagnose(open_spec(str(folder))).facts
+    told = diagnose(load(str(folder))).facts
     assert told["of the characters of corpora/mini: single pieces"] == found.characters
     assert told["of its tokens there: bytes"] == found.bytes
     card = (folder / "README.md").read_text("utf-8")

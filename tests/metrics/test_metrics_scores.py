@@ -20,16 +20,16 @@ from reference.statistics import joined, joined_tables
 from strategies import korean_text
 
 from koktok.errors import InputError, UsageError
-from koktok.foreign import ForeignTokenizer, open_spec
+from koktok.foreign import load
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import GoldCorpus
 from koktok.metrics import (
     GoldPage,
     Page,
+    PageTokens,
     Parallel,
     Table,
     Text,
-    Tokens,
     compare,
     describe,
     metrics,
@@ -41,6 +41,7 @@ from koktok.metrics.registry import _KNOWN
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.metrics.statistics import Units, Value, around, holm, jackknife, paired, standard_error, student_p
 from koktok.metrics.vocabulary import WORD_LISTS, reachable
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 GOLD = GoldCorpus.of(
     "own",
@@ -51,8 +52,8 @@ GOLD = GoldCorpus.of(
 
 
 @pytest.fixture(scope="module")
-def subject(trained: Callable[..., Path]) -> ForeignTokenizer:
-    return open_spec(str(trained()))
+def subject(trained: Callable[..., Path]) -> AnyTokenizer:
+    return load(str(trained()))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def text() -> Text:
 def test_a_metric_over_shards_is_the_metric_over_the_whole(lines: list[str], data: st.DataObject) -> None:
     """Law 9."""
     lines = [line for line in lines if line.strip()] or ["가"]
-    subject = open_spec(data.draw(st.sampled_from(["syllables", "bytes", "eojeols"])))
+    subject = load(data.draw(st.sampled_from(["syllables", "bytes", "eojeols"])))
     at = data.draw(st.integers(0, len(lines)))
     whole = score(subject, Text.of({"x": lines}), resamples=0)
     parts = [score(subject, Text.of({"x": part}), resamples=0) for part in (lines[:at], lines[at:]) if part]
@@ -83,7 +84,7 @@ def test_a_metric_over_shards_is_the_metric_over_the_whole(lines: list[str], dat
             assert again == pytest.approx(whole.values[name].value, nan_ok=True)
 
 
-def test_gold_shards_add_up(subject: ForeignTokenizer) -> None:
+def test_gold_shards_add_up(subject: AnyTokenizer) -> None:
     whole = score(subject, gold=[GOLD], resamples=0)
     halves = [
         score(subject, gold=[GoldCorpus("own", True, part, 2 * len(part))], resamples=0)
@@ -96,7 +97,7 @@ def test_gold_shards_add_up(subject: ForeignTokenizer) -> None:
             assert value == pytest.approx(whole.values[name].value, nan_ok=True)
 
 
-def test_a_misspelt_column_is_an_error(subject: ForeignTokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_column_is_an_error(subject: AnyTokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a column that is called optional may be missing."""
     known = metrics()
     wrong = replace(known["fertility"], name="wrong", value=lambda sums: sums["tokens"] / sums["eojols"])
@@ -116,7 +117,7 @@ def test_blocks_of_shards_stay_apart() -> None:
     assert joined_tables([table, table]).by_unit()["x"].tolist() == [3, 4, 3, 4]
 
 
-def test_batches_change_nothing(subject: ForeignTokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_change_nothing(subject: AnyTokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = score(subject, text, resamples=50).as_dict()
     monkeypatch.setattr("koktok.metrics.page.BATCH", 300)
     assert score(subject, text, resamples=50).as_dict() == whole
@@ -126,7 +127,7 @@ def test_batches_change_nothing(subject: ForeignTokenizer, text: Text, monkeypat
 def test_tokens_of_a_page_never_reach_over_a_line(lines: list[str]) -> None:
     lines = [unicodedata.normalize("NFC", line) for line in lines]
     page = Page(lines)
-    tokens = Tokens(page, open_spec("bytes").encode(lines))
+    tokens = PageTokens(page, load("bytes").encode_lines(lines))
     assert not tokens.crossed[page.line_starts].any()
     assert tokens.per_line.tolist() == [len(line.encode()) for line in lines]
     assert page.eojeol_starts.size == sum(len(line.split()) for line in lines)
@@ -136,7 +137,7 @@ def test_tokens_of_a_page_never_reach_over_a_line(lines: list[str]) -> None:
 # ── statistics ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_intervals_hold_the_value_and_shrink_with_the_text(subject: ForeignTokenizer, text: Text) -> None:
+def test_intervals_hold_the_value_and_shrink_with_the_text(subject: AnyTokenizer, text: Text) -> None:
     value = score(subject, text, resamples=300).values["fertility"]
     assert value.low is not None
     assert value.high is not None
@@ -264,7 +265,7 @@ def test_documents_and_domains_are_what_is_resampled() -> None:
     few, many = (Text.of({f"d{k}": ["하늘이 맑다"] * (k + 1) for k in range(n)}) for n in (4, 5))
     assert repr(few.units) == "4 blocks of 50 lines"
     assert repr(many.units) == "5 domains"
-    found = score(open_spec("syllables"), many, gold=[page], resamples=50)
+    found = score(load("syllables"), many, gold=[page], resamples=50)
     assert found.values["fertility"].units == 5
     assert found.domains["d4"]["fertility"].units == 0  # five lines are one block, and one block says nothing
     assert found.values["boundary_f1@own"].units == len(page.units) == 10
@@ -345,9 +346,9 @@ def test_paired_tests_see_what_separate_intervals_hide() -> None:
         paired(one, Table({"t": base[:9], "e": base[:9]}, np.arange(9)), lambda s: s["t"])
 
 
-def test_compare_takes_names_of_text_gold_and_distribution(subject: ForeignTokenizer, text: Text) -> None:
+def test_compare_takes_names_of_text_gold_and_distribution(subject: AnyTokenizer, text: Text) -> None:
     one = score(subject, text, gold=[GOLD], resamples=20)
-    two = score(open_spec("syllables"), text, gold=[GOLD], resamples=20)
+    two = score(load("syllables"), text, gold=[GOLD], resamples=20)
     assert compare(one, two, "fertility", resamples=100).p < 0.05
     assert compare(one, two, "boundary_f1", resamples=50) == compare(one, two, "boundary_f1@own", resamples=50)
     assert compare(one, two, "renyi_efficiency").low is not None
@@ -372,9 +373,9 @@ def test_the_same_inputs_give_the_same_bytes(trained: Callable[..., Path], tmp_p
     script = (
         "import json, sys\n"
         "from koktok.metrics import Text, score\n"
-        "from koktok.foreign import open_spec\n"
+        "from koktok.foreign import load\n"
         f"text = Text.read([{str(mini / 'news.txt')!r}, {str(mini / 'comments.txt')!r}])\n"
-        f"scores = score(open_spec({str(trained())!r}), text, extended=True, sample=40, resamples=50)\n"
+        f"scores = score(load({str(trained())!r}), text, extended=True, sample=40, resamples=50)\n"
         "print(json.dumps(scores.as_dict(), sort_keys=True))\n"
     )
     made = [
@@ -406,7 +407,7 @@ def test_the_digest_of_a_text_knows_lines_and_domains() -> None:
 
 def test_nothing_to_measure_is_told() -> None:
     with pytest.raises(UsageError, match="neither text nor gold"):
-        score(open_spec("bytes"))
+        score(load("bytes"))
     with pytest.raises(UsageError, match="as many lines"):
         Parallel(["가"], [])
 
@@ -414,9 +415,9 @@ def test_nothing_to_measure_is_told() -> None:
 # ── the other texts ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_parallel_english_and_code(subject: ForeignTokenizer) -> None:
+def test_parallel_english_and_code(subject: AnyTokenizer) -> None:
     values = score(
-        open_spec("bytes"),
+        load("bytes"),
         Text.of({"ko": ["하늘"]}),
         parallel=Parallel(["하늘", "물"], ["sky", "water"]),
         english=Text.of({"en": ["the sky is blue"]}),
@@ -448,12 +449,12 @@ def test_perturbations_say_which_characters_stayed(name: str, line: str) -> None
 
 
 def test_syllables_are_stable_and_words_are_not(text: Text) -> None:
-    stable = score(open_spec("syllables"), text, extended=True, sample=60, resamples=0).values
+    stable = score(load("syllables"), text, extended=True, sample=60, resamples=0).values
     assert all(stable[f"stability_{name}"].value == 1 for name in PERTURBATIONS if name != "all_spaces")
     assert stable["fertility_change_no_spaces"].value == 0
     assert stable["context_change"].value == 0
     assert math.isnan(
-        score(open_spec("eojeols"), text, extended=True, sample=60, resamples=0).values["stability_typo"].value
+        score(load("eojeols"), text, extended=True, sample=60, resamples=0).values["stability_typo"].value
     )
 
 
@@ -463,15 +464,15 @@ def test_a_pieces_reach_is_found(tmp_path: Path) -> None:
     # BPE that can make 가나 but never 나다: its merge is missing.
     bpe = Tokenizer(models.BPE({"가": 0, "나": 1, "다": 2, "가나": 3, "나다": 4}, [("가", "나")]))
     bpe.save(str(tmp_path / "tokenizer.json"))
-    subject = open_spec(str(tmp_path))
+    subject = load(str(tmp_path))
     assert reachable(subject).tolist() == [1, 1, 1, 1, 0]
     values = score(subject, gold=[GOLD], extended=True, resamples=0).values
     assert values["reachability"].value == 4 / 5
     with pytest.raises(ValueError, match="open vocabulary"):
-        reachable(open_spec("syllables"))
+        reachable(load("syllables"))
 
 
-def test_our_vocabulary_reaches_its_pieces(subject: ForeignTokenizer) -> None:
+def test_our_vocabulary_reaches_its_pieces(subject: AnyTokenizer) -> None:
     states = reachable(subject)
     assert (states == 0).sum() == 0
     assert (states == -1).sum() == 256 + len(subject.special_ids)
@@ -483,13 +484,15 @@ def test_special_tokens_by_name_are_found_out(tmp_path: Path) -> None:
     bpe = Tokenizer(models.BPE({"가": 0}, [], unk_token=None))
     bpe.add_special_tokens(["</s>"])
     bpe.save(str(tmp_path / "tokenizer.json"))
-    values = score(open_spec(str(tmp_path)), gold=[GOLD], extended=True, resamples=0).values
+    values = score(load(str(tmp_path)), gold=[GOLD], extended=True, resamples=0).values
     assert values["control_injection"].value > 0
     assert values["control_injection_wide"].value == 0
 
 
 def test_probes_name_what_is_lost() -> None:
     class Lossy(OpenVocabulary):
+        decodes = True
+
         def decode(self, ids: object) -> str:
             return "".join(self._forms[i] for i in ids)  # type: ignore[attr-defined]
 
@@ -508,7 +511,7 @@ def test_word_lists_are_distinct() -> None:
     assert all(word.endswith("다") for word in WORD_LISTS["verbs"].split())
 
 
-def test_speed_is_apart(subject: ForeignTokenizer, text: Text) -> None:
+def test_speed_is_apart(subject: AnyTokenizer, text: Text) -> None:
     found = speed(lambda: subject, text.lines[:50], repeats=1)
     assert found.encode_mb_s > 0
     assert found.decode_mb_s is not None

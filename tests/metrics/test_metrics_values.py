@@ -15,16 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok.foreign import ForeignTokenizer, open_spec
-from koktok.foreign.base import Rows
+from koktok.foreign import load
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.gold import GoldCorpus
-from koktok.metrics import GoldPage, Page, Text, Tokens, score
+from koktok.metrics import GoldPage, Page, PageTokens, Text, score
 from koktok.metrics.boundaries import boundary_table, by_type
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import Histogram
 from koktok.metrics.language_model import kneser_ney, lattice_entropy
 from koktok.metrics.registry import metrics, percentile_frequency
+from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.tokens import Tokens
 
 Span = tuple[int, int]
 
@@ -109,9 +110,9 @@ def cut_set(spans: list[Span]) -> set[int]:
 
 @pytest.mark.parametrize("name", ["unigram", "bytes", "kiwi", "syllables"])
 def test_counts_of_real_tokenizers_by_loops(name: str, trained: Callable[..., Path], mini: list[str]) -> None:
-    subject = open_spec(str(trained()) if name == "unigram" else name)
+    subject = load(str(trained()) if name == "unigram" else name)
     lines = mini[::12]
-    rows = subject.encode(lines)
+    rows = subject.encode_lines(lines)
     sums: Counter[str] = Counter()
     for row, line in zip(rows, lines, strict=True):
         spans = [(a, b) for a, b in row.spans.tolist()]
@@ -126,7 +127,7 @@ def test_counts_of_real_tokenizers_by_loops(name: str, trained: Callable[..., Pa
         sums["hidden"] += sum(any(a < p < b for a, b in spans) for p in gaps)
         sums["split"] += sum(b[0] < a[1] for a, b in pairwise(spans))
         sums["chars"] += len(line)
-    values = score(subject, Text.of({"x": lines}), reference=open_spec("syllables"), resamples=0).values
+    values = score(subject, Text.of({"x": lines}), reference=load("syllables"), resamples=0).values
     assert values["fertility"].value == pytest.approx(sums["tokens"] / sums["words"])
     assert values["pcw"].value == pytest.approx(sums["continued"] / sums["words"])
     assert values["hangul_fertility"].value == pytest.approx(sums["hangul_tokens"] / sums["hangul_words"])
@@ -242,7 +243,7 @@ def test_recall_by_kind_and_the_functional_f1_by_hand() -> None:
 
 
 def test_the_headline_is_the_mean_of_the_gold_corpora_that_people_made() -> None:
-    subject = open_spec("syllables")
+    subject = load("syllables")
 
     def headline(*golds: GoldCorpus) -> float:
         return score(subject, gold=golds, resamples=0).values["boundary_f1_macro"].value
@@ -281,9 +282,9 @@ def test_boundary_f1_of_real_tokenizers_by_sets(
         ],
         human=False,
     )
-    subject = open_spec(str(trained()) if name == "unigram" else name)
+    subject = load(str(trained()) if name == "unigram" else name)
     hits = made = wanted = exact = segments = morphemes = 0
-    for sentence, row in zip(gold.sentences, subject.encode([s.text for s in gold.sentences]), strict=True):
+    for sentence, row in zip(gold.sentences, subject.encode_lines([s.text for s in gold.sentences]), strict=True):
         text = sentence.text
         spans = [(a, b) for a, b in row.spans.tolist()]
         hidden = {p for a, b in sentence.masked for p in range(a, b + 1)}
@@ -313,7 +314,7 @@ def test_boundary_f1_of_real_tokenizers_by_sets(
 
 
 def test_one_token_a_syllable_is_the_trivial_row() -> None:
-    scores = score(open_spec("syllables"), gold=[GOLD], resamples=0)
+    scores = score(load("syllables"), gold=[GOLD], resamples=0)
     assert scores.values["boundary_f1"].value == pytest.approx(scores.trivial["tiny"]["syllables_f1"])
     assert scores.values["boundary_recall"].value == 1
 
@@ -429,7 +430,7 @@ def test_consistency_by_listing_pairs() -> None:
     pieces = {"집에": ["집", "에"], "집이": ["집이"], "물에": ["물", "에"], "물은": ["물", "은"], "밥는": ["밥", "는"]}
     subject = Fixed(pieces)
     page = GoldPage(gold)
-    tokens = Tokens(page.page, subject.encode(page.page.lines))
+    tokens = PageTokens(page.page, subject.encode_lines(page.page.lines))
     found = consistency(subject, page, tokens)
     pairs = list(combinations(words, 2))
     token = [bool(set(pieces[a]) & set(pieces[b])) for (a, _), (b, _) in pairs]
@@ -447,17 +448,19 @@ def test_consistency_by_listing_pairs() -> None:
 def test_compressed_sizes_are_those_of_the_library(trained: Callable[..., Path], mini: list[str]) -> None:
     from koktok.metrics.counts import packed
 
-    subject: ForeignTokenizer = open_spec(str(trained()))
+    subject: AnyTokenizer = load(str(trained()))
     table = packed(subject, Text.of({"x": mini[:50]}))
     assert table is not None
     assert table.columns["gzip"].tolist() == [len(zlib.compress("\n".join(mini[:50]).encode(), 9))]
     assert subject.size is not None
-    assert table.columns["id_bits"][0] == pytest.approx(len(subject.encode(mini[:50]).ids) * math.log2(subject.size))
+    assert table.columns["id_bits"][0] == pytest.approx(
+        len(subject.encode_lines(mini[:50]).ids) * math.log2(subject.size)
+    )
 
 
 def test_types_average_by_hand() -> None:
     page = GoldPage(GOLD)
-    tokens = Tokens(page.page, open_spec("eojeols").encode(page.page.lines))
+    tokens = PageTokens(page.page, load("eojeols").encode_lines(page.page.lines))
     assert by_type(tokens, page) == 0
 
 
@@ -466,5 +469,5 @@ def test_page_of_odd_lines() -> None:
     assert page.eojeol_lines.tolist() == [1, 3, 3]
     assert page.inner.sum() == 0
     empty = Page([])
-    rows = Rows.of([], [], [])
-    assert Tokens(empty, rows).cuts.tolist() == [False]
+    rows = Tokens.of([], [], [])
+    assert PageTokens(empty, rows).cuts.tolist() == [False]

@@ -24,8 +24,7 @@ from strategies import korean_text
 from koktok import Recipe, Tokenizer
 from koktok.cli import app
 from koktok.errors import UsageError
-from koktok.foreign.import_file import import_tokenizer
-from koktok.foreign.imported import ImportedTokenizer
+from koktok.foreign.open import load
 from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.formats.tiktoken import ranks_of
 from koktok.playground import to_page
@@ -174,13 +173,13 @@ def test_ranks_run_as_tiktoken_runs_them(node: Engine, mini: list[str], tmp_path
     ranks = ranks_of(vocab, PublishedPattern(name="o200k"))
     n = len(ranks.ranks)
     table = {**ranks.ranks, " 훈민정음".encode(): n}
-    made = ImportedTokenizer(Tiktoken(replace(ranks, ranks=table, specials={"<|end|>": n + 3})))
+    made = Tiktoken(replace(ranks, ranks=table, specials={"<|end|>": n + 3}))
     assert node.ask("load", [payload(made), tables()]) == made.vocab.size == n + 4
     lines = [*tricky_lines(), "e\u0301 a\u0300", "나는 훈민정음 가<|end|>나", *mini[::5]]
     same(node, made, lines)
     assert n in node.ask("encode", ["나는 훈민정음"])[0][0]
     with pytest.raises(UsageError, match="has a pattern of its own, or ids without a rank"):
-        payload(ImportedTokenizer(Tiktoken(replace(ranks, pattern=r"\S+|\s+"))))
+        payload(Tiktoken(replace(ranks, pattern=r"\S+|\s+")))
 
 
 @pytest.mark.parametrize("name", ["v1-unigram", "v1-bpe-bytes", "v1-fallback-unigram"])
@@ -258,7 +257,7 @@ def test_an_imported_tokenizer_is_refused(tmp_path: Path) -> None:
 
     Theirs(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]")).save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(UsageError, match="run by the library tokenizers"):
-        to_page({"theirs": import_tokenizer(tmp_path / "tokenizer.json")})
+        to_page({"theirs": load(tmp_path / "tokenizer.json")})
 
 
 def test_the_verb_writes_a_page_and_replaces_only_its_own(two: dict[str, Tokenizer], tmp_path: Path) -> None:

@@ -340,14 +340,14 @@ def test_rows_that_cannot_run_say_why_and_the_others_are_measured() -> None:
 def test_a_library_that_breaks_becomes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     import koktok.foreign
 
-    class Broken(type(koktok.foreign.open_spec("syllables"))):
-        def encode(self, _: object) -> object:
+    class Broken(type(koktok.foreign.load("syllables"))):
+        def encode_lines(self, _: object) -> object:
             raise IndexError("somewhere\nfar away")
 
-    good = koktok.foreign.open_spec
+    good = koktok.foreign.load
     broken = good("syllables")
     broken.__class__ = Broken
-    monkeypatch.setattr(koktok.foreign, "open_spec", lambda spec: broken if spec == "eojeols" else good(spec))
+    monkeypatch.setattr(koktok.foreign, "load", lambda spec: broken if spec == "eojeols" else good(spec))
     found = measure([Entry("syllables"), Entry("eojeols")], material(), resamples=0)
     assert [(row.why, row.failed) for row in found.rows] == [("", False), ("IndexError: somewhere", True)]
 

@@ -24,7 +24,7 @@ from strategies import korean_text
 import koktok.tokenizer.tokenizer
 from koktok import Recipe, Tokenizer, hangul
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
-from koktok.foreign import import_tokenizer
+from koktok.foreign import load
 from koktok.pipeline import train
 from koktok.sentencepiece_model import ModelProto
 from koktok.vocab import WITH_UNKNOWN, Vocab, spell
@@ -443,8 +443,8 @@ def test_imported_tokenizers_are_copied_too(trained: Trained, tmp_path: Path) ->
     (tmp_path / "a.model").write_bytes(other.serialized())
     found = set()
     for name, options in (("tokenizer.json", {}), ("a.tiktoken", {"pattern": "gpt2"}), ("a.model", {})):
-        tokenizer = import_tokenizer(tmp_path / name, **options)
-        assert type(tokenizer).__name__ == "ImportedTokenizer"
+        tokenizer = load(tmp_path / name, **options)
+        assert type(tokenizer).__name__ == "LibraryTokenizer"
         fresh = pickle.dumps(tokenizer)
         ids = tokenizer.encode_ids(["나는 집에 간다"])
         tokenizer.decode_ids(ids)
@@ -459,7 +459,7 @@ def test_imported_tokenizers_are_copied_too(trained: Trained, tmp_path: Path) ->
 
 def test_what_an_imported_tokenizer_has_not_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n학교\n##에\n", encoding="utf-8")
-    tokenizer = import_tokenizer(tmp_path)
+    tokenizer = load(tmp_path)
     for name in ("recipe", "style", "normalizer", "pattern", "words", "model"):
         with pytest.raises(UsageError, match=f"an imported tokenizer has no `{name}` of koktok's"):
             getattr(tokenizer, name)

@@ -397,12 +397,12 @@ def test_code_of_a_folder_is_not_run(folder: Callable[..., Path]) -> None:
 
 def test_an_imported_tokenizer_is_refused(tmp_path: Path) -> None:
     """Another library runs it, so there are no two sides to compare."""
-    from koktok.foreign import import_tokenizer
+    from koktok.foreign import load
 
     foreign = tokenizers.ByteLevelBPETokenizer()
     foreign.train_from_iterator(["나는 학교에 간다"] * 9, vocab_size=300, show_progress=False)
     foreign.save(str(tmp_path / "tokenizer.json"))
-    saved = import_tokenizer(tmp_path / "tokenizer.json").save(tmp_path / "imported")
+    saved = load(tmp_path / "tokenizer.json").save(tmp_path / "imported")
     with pytest.raises(UsageError, match="holds an imported tokenizer"):
         verify(saved, ["가나다"])
 

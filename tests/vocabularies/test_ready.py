@@ -14,7 +14,6 @@ from conftest import koktok
 from koktok import load, verify
 from koktok.corpora.fetch import find as find_corpus
 from koktok.errors import ArtifactError, UsageError
-from koktok.foreign import open_spec
 from koktok.formats.folder import CARD, MARK
 from koktok.metrics.coverage import coverage
 from koktok.recipe import Recipe
@@ -60,7 +59,7 @@ def test_the_text_may_be_given_away_and_the_card_credits_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_they_write_korean_in_whole_syllables(name: str) -> None:
-    found = coverage(open_spec(f"koktok:{name}"))
+    found = coverage(load(f"koktok:{name}"))
     assert found.syllables > (0.99 if name != "ko-32k-bytes" else 0.5)
     assert found.characters > 0.95  # a page of that text is in hanja
     assert found.bytes < 0.1
@@ -93,8 +92,8 @@ def test_every_verb_takes_the_name() -> None:
     assert koktok("decode", "koktok:ko-16k", stdin=asked.stdout).stdout == "학교에서는\n"
     made = load("koktok:ko-16k")
     assert isinstance(made, Tokenizer)
-    assert open_spec("koktok:ko-16k").name == "ko-16k"
-    assert open_spec("koktok:ko-16k").digest == made.digest()
+    assert load("koktok:ko-16k").name == "ko-16k"
+    assert load("koktok:ko-16k").digest() == made.digest()
 
 
 def test_a_ready_name_means_the_same_in_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import copy
 import heapq
 import json
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import chain, islice
@@ -21,12 +21,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from koktok.agree import Ids, agree
 from koktok.corpora.paths import as_text
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import Base, base_of, open_base
-from koktok.extension.extension_files import told_of
+from koktok.extension.extension_files import base_record
 from koktok.extension.learn import splits
 from koktok.files import Product, check_folder, write_folder
+from koktok.formats.probe import PROBE, probe_json
 from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.progress import Tell, silent
 from koktok.sentencepiece_model import ModelProto
@@ -123,16 +125,16 @@ def prune(
     table = np.where(kept, np.cumsum(kept) - 1, -1)
     files = _files(base, table, removed)
     new = base_of(str(out), {name: data for name, data in files.items() if name.startswith("token")})
-    looked = 0
+    looked, old = 0, moved(base, table)
     for lines in _batches(given):
-        for line, same in same_pieces(base, new, table, lines):
-            if not same:
-                raise ArtifactError(
-                    f"without these pieces the line {line[:60]!r} would be cut otherwise; nothing was written"
-                )
+        for example in agree(new.encode, old, lines, examples=1).examples:
+            raise ArtifactError(
+                f"without these pieces the line {example.line[:60]!r} would be cut otherwise; nothing was written"
+            )
         looked += len(lines)
         tell("verify", looked, n)
     notes = (*base.notes, f"{looked:,} lines of the text have the pieces they had")
+    files[PROBE] = probe_json(new.encode).encode()
     return Pruned(tuple(removed), int(kept.sum()), looked, notes, write_folder(out, files, FOLDER, force=force))
 
 
@@ -143,11 +145,9 @@ def _batches(given: Any) -> Iterator[list[str]]:
         yield batch
 
 
-def same_pieces(base: Base, new: Base, table: NDArray[np.int64], lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Of each line whether it has the pieces that it had, under their new ids."""
-    lines = list(lines)
-    for line, before, after in zip(lines, base.encode(lines), new.encode(lines), strict=True):
-        yield line, table[before].tolist() == after
+def moved(base: Base, table: NDArray[np.int64]) -> Ids:
+    """The base's pieces of lines under their new ids."""
+    return lambda lines: [table[row].tolist() for row in base.encode(lines)]
 
 
 def leaves(base: Base, used: NDArray[np.bool_], drop: int, keep_scripts: Sequence[str] = ()) -> list[int]:
@@ -231,7 +231,7 @@ def _files(base: Base, table: NDArray[np.int64], removed: Sequence[int]) -> dict
     told = {
         "format": FORMAT,
         "koktok": version("koktok"),
-        "base": told_of(base),
+        "base": base_record(base).model_dump(exclude_unset=True),
         "size": int(table.max()) + 1,
         "removed": [{"id": i, "token": base.tokens[i]} for i in removed],
     }

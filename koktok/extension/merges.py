@@ -1,4 +1,4 @@
-"""TokenRows of tokens that are joined as run time joins them: by the rank of the joined string.
+"""`MergeState`: rows of tokens that are merged as run time merges them, by the rank of the joined string.
 
 Pairs that are one candidate. tiktoken, SentencePiece and llama.cpp join any two neighbours whose joined
 string is a piece, so candidates are counted by their joined string (a hash of it), whatever pairs make it. And once a piece
@@ -285,8 +285,8 @@ def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
         pairs[8][_slot(pairs, pairs[0][c])] = c
 
 
-class Joints:
-    """TokenRows with their candidates."""
+class MergeState:
+    """Rows of tokens with their candidates for merges."""
 
     SCALE = 16
 
@@ -375,7 +375,7 @@ class Joints:
 
     @property
     def count(self) -> NDArray[np.int64]:
-        """As the class says."""
+        """The count of each candidate."""
         count: NDArray[np.int64] = self._pairs[1][: int(self._used[0])]
         return count
 
@@ -398,10 +398,6 @@ class Joints:
     def code(self, c: int) -> int:
         """The hash of a candidate's string."""
         return int(self._pairs[0][c])
-
-    def find(self, key: int) -> int:
-        """The candidate of that hash, or -1."""
-        return int(self._pairs[8][_slot(self._pairs, np.uint64(key))])
 
     def risen(self) -> list[int]:
         """Candidates that are new, or stand in new places, since this was asked last."""
@@ -448,15 +444,7 @@ class Joints:
         names = ("tokens", "held_tokens", "cuts", "held_cuts", "borders", "held_borders")
         return dict(zip(names, self._used[3:].tolist(), strict=True))
 
-    def use(self, symbol: int) -> tuple[int, int]:
-        """How often a symbol stands now, in the text and held out."""
-        return int(self._names[3][symbol]), int(self._names[4][symbol])
-
     def uses(self) -> NDArray[np.int64]:
         """How often every new symbol stands now."""
         found: NDArray[np.int64] = self._names[3][self.n_old : self.n].copy()
         return found
-
-    def rows(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Symbols of all places (-2 inside a token), and the count of each place's row."""
-        return self._text[0], self._text[8]

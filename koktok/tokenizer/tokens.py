@@ -1,4 +1,4 @@
-"""Spans from the bytes that each id writes: right for every lossless tokenizer, and no Python per token.
+"""`Tokens`, ids and spans of many lines as flat arrays, and spans from the bytes that each id writes.
 
 Libraries give no offsets (tiktoken), wrong ones (Hugging Face on decomposed text) or slow ones. Where the bytes of a
 line's tokens join back to the line, their running lengths are the spans. Lines where they do not (an unknown token, a
@@ -7,15 +7,71 @@ normalizer that rewrote something) go to the library's own offsets, or to `align
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from koktok.foreign.base import Ints, Rows, running
-
+Ints = npt.NDArray[np.int64]
 Spans = Sequence[tuple[int, int]]
+
+
+class Tokens:
+    """The tokens of many lines, as flat arrays: ids, where each begins and ends in the joined lines, and where each line's begin.
+
+    Examples
+    --------
+    >>> tokens = Tokens.of([[7, 8], [9]], [[(0, 1), (1, 3)], [(0, 2)]], ["하겠다", "간다"])
+    >>> tokens[1].ids.tolist(), tokens[1].spans.tolist()
+    ([9], [[0, 2]])
+    >>> tokens.starts.tolist()
+    [0, 1, 3]
+    """
+
+    __slots__ = ("ends", "ids", "indptr", "line_starts", "starts")
+
+    def __init__(self, ids: Ints, starts: Ints, ends: Ints, indptr: Ints, line_starts: Ints) -> None:
+        self.ids, self.starts, self.ends = ids, starts, ends
+        self.indptr, self.line_starts = indptr, line_starts
+
+    @classmethod
+    def of(cls, ids: Sequence[Sequence[int]], spans: Sequence[Spans], lines: Sequence[str]) -> Tokens:
+        """Tokens from a list of ids and a list of spans for each line."""
+        line_starts = running([len(line) for line in lines])
+        indptr = running([len(row) for row in ids])
+        flat_ids = np.array([i for row in ids for i in row], dtype=np.int64)
+        flat = np.array([span for row in spans for span in row], dtype=np.int64).reshape(-1, 2)
+        shift = np.repeat(line_starts[:-1], np.diff(indptr))
+        return cls(flat_ids, flat[:, 0] + shift, flat[:, 1] + shift, indptr, line_starts)
+
+    def __len__(self) -> int:
+        """Lines."""
+        return len(self.indptr) - 1
+
+    def __getitem__(self, k: int) -> Tokens:
+        """The tokens of line `k`, with places that count from its own first character."""
+        if not -len(self) <= k < len(self):
+            raise IndexError(k)
+        k %= len(self)
+        part, at = slice(self.indptr[k], self.indptr[k + 1]), self.line_starts[k]
+        ids, bounds = self.ids[part], np.array([0, self.line_starts[k + 1] - at])
+        return Tokens(ids, self.starts[part] - at, self.ends[part] - at, np.array([0, len(ids)]), bounds)
+
+    def __iter__(self) -> Iterator[Tokens]:
+        return (self[k] for k in range(len(self)))
+
+    @property
+    def spans(self) -> Ints:
+        """Half-open places of each token, shape (tokens, 2)."""
+        return np.stack([self.starts, self.ends], axis=1)
+
+
+def running(lengths: Sequence[int] | Ints) -> Ints:
+    """Where each of several runs starts, and where the last ends."""
+    found = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(np.asarray(lengths, dtype=np.int64), out=found[1:])
+    return found
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:
@@ -33,15 +89,15 @@ class ByteTable:
         self.lengths: Ints = np.fromiter(map(len, written), dtype=np.int64, count=len(written))
 
 
-def rows_by_bytes(
+def tokens_by_bytes(
     lines: Sequence[str],
     ids: Sequence[Sequence[int]],
     table: ByteTable,
     fallback: Callable[[list[int]], Sequence[Spans]],
     *,
     spaced: bool = True,
-) -> Rows:
-    """Rows of `lines`, whose tokens write the bytes in `table`."""
+) -> Tokens:
+    """Tokens of `lines`, whose tokens write the bytes in `table`."""
     write = table.written.__getitem__
     targets = [line.encode("utf-8", "surrogatepass") for line in lines]
     shifts = np.zeros(len(lines), dtype=np.int64)
@@ -85,7 +141,7 @@ def rows_by_bytes(
             part = slice(indptr[k], indptr[k + 1])
             given = np.array(spans, dtype=np.int64).reshape(-1, 2) + line_starts[k]
             starts[part], ends[part] = given[:, 0], given[:, 1]
-    return Rows(flat, starts.astype(np.int64), ends.astype(np.int64), indptr, line_starts)
+    return Tokens(flat, starts.astype(np.int64), ends.astype(np.int64), indptr, line_starts)
 
 
 def align(line: str, pieces: Sequence[str | None]) -> list[tuple[int, int]]:
@@ -123,17 +179,3 @@ def align(line: str, pieces: Sequence[str | None]) -> list[tuple[int, int]]:
         spans.append((at, end))
         at = end
     return spans
-
-
-def remap(rows: Rows, starts: Sequence[Ints], ends: Sequence[Ints], lines: Sequence[str]) -> Rows:
-    """Rows of rewritten lines as rows of the lines that they came from."""
-    line_starts = running([len(line) for line in lines])
-    flat_starts = np.concatenate([s + b for s, b in zip(starts, line_starts, strict=False)] or [np.zeros(0, np.int64)])
-    flat_ends = np.concatenate([e + b for e, b in zip(ends, line_starts, strict=False)] or [np.zeros(0, np.int64)])
-    if not len(flat_starts):
-        nothing = np.zeros(len(rows.ids), dtype=np.int64)
-        return Rows(rows.ids, nothing, nothing, rows.indptr, line_starts)
-    top = len(flat_starts) - 1
-    new_starts = flat_starts[np.minimum(rows.starts, top)]
-    new_ends = np.where(rows.ends > rows.starts, flat_ends[np.clip(rows.ends - 1, 0, top)], new_starts)
-    return Rows(rows.ids, new_starts, np.maximum(new_ends, new_starts), rows.indptr, line_starts)

@@ -16,10 +16,11 @@ from koktok.extension.base_text import prepare
 from koktok.extension.base_tokenizer import Base, base_of, open_base
 from koktok.extension.cost_card import CostModel, card
 from koktok.extension.embeddings import METHODS, Method, model_of, npz
-from koktok.extension.extension_files import EXTENSION, FOLDER, Extension, extended, files_of
+from koktok.extension.extension_files import EXTENSION, FOLDER, Extension, ExtensionRecord, extended, files_of
 from koktok.extension.laws import proof
 from koktok.extension.learn import NU, LearnOptions, SizePoint, learn
 from koktok.files import check_folder, write_folder
+from koktok.formats.probe import PROBE, probe_json
 from koktok.progress import Tell, silent
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, supervised
@@ -29,7 +30,7 @@ ADD = 8192
 
 
 @dataclass(frozen=True)
-class Made:
+class Extended:
     """What `extend` wrote.
 
     Parameters
@@ -74,7 +75,7 @@ def extend(
     cache: Path | bool | None = None,
     force: bool = True,
     tell: Tell = silent,
-) -> Made:
+) -> Extended:
     """Learn Korean pieces for a tokenizer, prove the extension, and write its folder.
 
     Parameters
@@ -165,17 +166,18 @@ def extend(
     extension = extended(base, learnt, add, fill=fill, log=log)
     tell("write", 0, None)
     files = files_of(extension)
-    told = json.loads(files[EXTENSION])
-    looked = _proven(base, base_of(str(out), files), told)
+    new = base_of(str(out), files)
+    looked = _proven(base, new, extension.record)
     notes = [*base.notes, *_notes(extension, counted.left_out)]
-    files["init.npz"] = npz(told, init)
+    files[PROBE] = probe_json(new.encode).encode()
+    files["init.npz"] = npz(extension.record, init)
     model = model_of(base.name)
     held = counted.held_words > 0
     files["README.md"] = card(
         extension, learnt.points, held=held, model=CostModel(*model) if model else None, notes=notes
     ).encode()
     folder = write_folder(out, files, FOLDER, force=force)
-    return Made(extension, learnt.points, looked, tuple(notes), folder)
+    return Extended(extension, learnt.points, looked, tuple(notes), folder)
 
 
 def _learnt_in(folder: Path) -> tuple[str, int]:
@@ -187,10 +189,10 @@ def _learnt_in(folder: Path) -> tuple[str, int]:
         return "", 0
 
 
-def _proven(base: Base, new: Base, told: Mapping[str, Any]) -> int:
+def _proven(base: Base, new: Base, record: ExtensionRecord) -> int:
     """Nothing is written that is not proven."""
     looked = 0
-    for said in proof(base, new, told):
+    for said in proof(base, new, record):
         looked += 1
         if not said.holds:
             raise ArtifactError(

@@ -15,7 +15,7 @@ from tiny_bases import ENGLISH, LINES, byte_level, ranked, saved, sentencepiece_
 from koktok.cli import app
 from koktok.errors import ArtifactError, UsageError
 from koktok.extension.base_tokenizer import Base, base_of, open_base
-from koktok.extension.fewer import leaves, prune, read_pruned
+from koktok.extension.prune import leaves, prune, read_pruned
 from koktok.formats.tiktoken import load
 from koktok.verification import verify
 
