@@ -30,7 +30,7 @@ def test_spm_there_and_back(trained: Trained, tmp_path: Path, mini: list[str]) -
     assert (code, out) == (0, f"{tmp_path / 'back'}\n")
     assert "run by sentencepiece; 2,300 ids" in err
     back, ours = load(tmp_path / "back"), Tokenizer.load(trained())
-    lines = [ours.normalize(line) for line in mini[::9]]
+    lines = [ours.normalize(line) for line in mini[::9] if line[0] != " "]  # SentencePiece has no mark for such a space
     assert [back.encode(line).ids for line in lines] == [ours.encode(line).ids for line in lines]
 
 
