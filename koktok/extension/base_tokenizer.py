@@ -244,7 +244,7 @@ def _read(reference: str, pattern: str | None, specials: Mapping[str, int] | Non
         ranks = None
         if "tokenizer.json" not in whole:
             raise ArtifactError(f"`{reference}` has no tokenizer.json, and only what has one can be extended")
-    return base_of(reference, whole, files, ranks)
+    return base_of(reference, whole, files, ranks, getattr(tokenizer, "content", None))
 
 
 def base_of(
@@ -252,10 +252,11 @@ def base_of(
     whole: Mapping[str, str | bytes],
     files: Mapping[str, str | bytes] | None = None,
     ranks: Ranks | None = None,
+    definition: dict[str, Any] | None = None,
 ) -> Base:
     """A base of the files of a Hugging Face folder, and of others that came beside; nothing is refused but the kind."""
     files = whole if files is None else files
-    definition = json.loads(whole["tokenizer.json"])
+    definition = json.loads(whole["tokenizer.json"]) if definition is None else definition
     kept = {name: data.encode() if isinstance(data, str) else data for name, data in {**files, **whole}.items()}
     return Base(reference, _kind(reference, definition), definition, kept, ranks)
 
