@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from koktok import Recipe, Tokenizer
+from koktok.corpora.paths import as_source
 from koktok.errors import KoktokError
 from koktok.formats import gguf, tiktoken
 from koktok.formats.styles import restyle
 from koktok.pipeline import train
 from koktok.progress import counted
-from koktok.text.sources import Source, read_lines
+from koktok.text.sources import read_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS: dict[str, dict[str, Any]] = {
@@ -290,7 +291,7 @@ def main() -> None:
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))  # how llama.cpp and node are run stands there
     warnings.simplefilter("ignore")
-    mini = Source.of("corpus:mini")
+    mini = as_source("corpus:mini")
     lines = list(read_lines(mini))
     lines = lines[:: max(1, len(lines) // given.lines)]
     asked = {name: row for name, row in CLIENTS.items() if find_spec(row[0].replace("-", "_"))}

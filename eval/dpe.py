@@ -30,15 +30,14 @@ from eval.machine import Told, machine
 from eval.texts import CAP, GOLDS, data_of, split
 from koktok.count import count_words
 from koktok.count.prepared import prepare
-from koktok.dpe.learning import DEFAULT
+from koktok.dpe.learning import DEFAULT, learn_cuts
 from koktok.dpe.learnt import Dpe
-from koktok.dpe.prefixes import TaggedWord
+from koktok.dpe.tree import TaggedWord
 from koktok.errors import KoktokError
 from koktok.foreign import load
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Text, score
 from koktok.pipeline import train
-from koktok.pipeline.learnt_cuts import learn_cuts
 from koktok.recipe import Recipe
 from koktok.segment import bare, segmenter_for
 from koktok.text.normalize import Normalizer

@@ -48,6 +48,7 @@ import numpy as np
 
 from eval.machine import Told, machine
 from eval.texts import CAP, data_of, split
+from koktok.corpora.fetch import fetch, texts
 from koktok.count.counting import read
 from koktok.errors import ArtifactError
 from koktok.extension.base_text import prepare
@@ -61,7 +62,6 @@ from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.segmented import Kind
 from koktok.sentencepiece_model import NORMAL, ModelProto
-from koktok.text.corpora import fetch, texts
 from koktok.training.lattice import TRUST
 
 BASES = "package:qwen3,package:llama3,package:o200k_base,package:mistral-v1"

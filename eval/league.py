@@ -27,9 +27,9 @@ import numpy as np
 from kiwipiepy import Kiwi
 
 from eval.machine import machine
+from koktok.corpora.paths import as_source
 from koktok.errors import KoktokError
 from koktok.foreign import load
-from koktok.text.sources import Source
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 RARE: Final = "걁겼긂깄뇄렜뢔뢨붴뻤쌘얬칢텼퉜홥"
@@ -144,7 +144,7 @@ def row(subject: AnyTokenizer, texts: list[str], gold: list[set[float]]) -> str:
 def read(name: str, eojeols: int) -> list[str]:
     """A text a file, its lines up to so many eojeols."""
     texts = []
-    for path in Source.of(name).paths:
+    for path in as_source(name).paths:
         taken: list[str] = []
         n = 0
         for line in path.read_text(encoding="utf-8").splitlines(keepends=True):

@@ -21,12 +21,12 @@ from pathlib import Path
 
 from eval.machine import machine
 from eval.texts import CAP, GOLDS, data_of, split
+from koktok.corpora.fetch import texts
 from koktok.files import write_file
 from koktok.foreign import load
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Text, score
-from koktok.text.corpora import texts
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
 from koktok.vocabularies import find, packed, ready_vocabularies
 

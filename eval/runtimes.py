@@ -24,6 +24,7 @@ from typing import Any
 
 from eval.runtime_sources import RuntimeResult, result_of, runtime_results
 from koktok.agree import agreement
+from koktok.corpora.paths import as_source
 from koktok.errors import KoktokError
 from koktok.formats.gguf import read, table_of, write, write_into
 from koktok.formats.limits import why_not
@@ -31,7 +32,7 @@ from koktok.formats.tiktoken import ranks_of
 from koktok.pipeline import train
 from koktok.progress import counted
 from koktok.recipe import Recipe
-from koktok.text.sources import Source, read_lines
+from koktok.text.sources import read_lines
 from koktok.tokenizer import Tokenizer
 from koktok.verification.probes import tricky_lines
 
@@ -125,7 +126,7 @@ def main() -> None:
     parser.add_argument("--runtimes", help="only these, with commas between")
     parser.add_argument("--out", type=Path, help="where the table goes; standard output without it")
     given = parser.parse_args()
-    lines = [*islice(read_lines(Source.of(given.text)), given.count), *tricky_lines()]
+    lines = [*islice(read_lines(as_source(given.text)), given.count), *tricky_lines()]
     wanted = set((given.runtimes or "").split(",")) - {""}
     kept, asked = given.environments / "results.json", f"{given.count} lines of {given.text}"
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +135,7 @@ def main() -> None:
         for number, kind in enumerate(given.kinds.split(",") if given.kinds else [k for k in KINDS if k not in rows]):
             changes = KINDS[kind]
             changed = changes | {"train": {"vocab_size": 2300} | changes.get("train", {})}
-            made = train([Source.of("corpus:mini")], Recipe().changed(**changed)).tokenizer
+            made = train([as_source("corpus:mini")], Recipe().changed(**changed)).tokenizer
             rows[kind] = results(made.save(Path(place) / str(number)), lines, given.environments, wanted)
             told = (f"{r.runtime} {r.version}: {r.outcome} {r.wrong}/{r.looked} {r.said}" for r in rows[kind])
             print(kind, *told, sep="\n    ", file=sys.stderr, flush=True)

@@ -9,9 +9,9 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
+from koktok.corpora.fetch import fetch, texts
 from koktok.files import cache_dir
 from koktok.report.benchmark import LEFT_OUT, head
-from koktok.text.corpora import fetch, texts
 
 CAP, BLOCK, HELD = 110_000, 50, 10
 """Eojeols that are read of each file, so that no domain drowns the others; lines of a block; one block of ten is held out."""

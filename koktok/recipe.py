@@ -79,7 +79,7 @@ LONGEST_SPECIAL = 256
 Script = Literal["hangul", "latin", "other"]
 
 SCRIPTS: tuple[Script, ...] = get_args(Script)
-"""What pieces are told by, see `koktok.training.unigram_reserve`."""
+"""What pieces are told by, see `koktok.training.unigram`."""
 
 Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -100,8 +100,8 @@ class PretokenizeRecipe(_Section):
     split: Literal["eojeol", "scripts"] = "eojeol"
     """Where text is cut before the model sees it. `eojeol` cuts at white space only; `scripts` also between Hangul, Latin,
     digits, Han, kana and symbols."""
-    digits: Literal["free", "single", "groups"] = "single"
-    """Digits like any other character, one by one, or in groups of three from the right."""
+    digits: Literal["free", "single"] = "single"
+    """Digits like any other character, or one by one."""
     pattern: Literal["koktok", Published] = "koktok"
     """For `bpe-bytes`: a published pattern in place of `split` and `digits`. Letter for letter, because fast runtimes know no
     other."""

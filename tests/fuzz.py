@@ -57,7 +57,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "bpe, superwords": {"model": "bpe", "superwords": 0.3},
     "bpe-bytes, superwords": {"model": "bpe-bytes", "superwords": 0.3},
     "unigram, folds": {"repeats": 2, **dict.fromkeys(FOLDS, True)},
-    "unigram, scripts, groups": {"digits": "groups", "split": "scripts"},
+    "unigram, scripts": {"digits": "single", "split": "scripts"},
     "bpe-bytes, free digits": {"model": "bpe-bytes", "digits": "free"},
     "bpe-bytes, llama3": {"model": "bpe-bytes", "pattern": "llama3"},
     "unigram, roberta": {"style": "roberta"},

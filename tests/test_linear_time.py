@@ -11,10 +11,10 @@ import pytest
 
 from koktok import Recipe, Tokenizer, hangul
 from koktok.blocklist import JUNK, PERSONAL, Blocklist
+from koktok.corpora.extract import _ROLE, prose
 from koktok.gold.readers import _conllu, _sejong
 from koktok.report.markdown import _SIGNS
 from koktok.special import cut_at
-from koktok.text.extract import _ROLE, prose
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.vocab import Vocab
@@ -54,7 +54,7 @@ CASES: dict[str, Callable[[str], Any]] = {
     "changes": lambda text: Normalizer().changes(text),
     "jamo": lambda text: hangul.join(hangul.split(text)),
     "pretokenize": Pattern().pretokenize,
-    "pretokenize, scripts": Pattern(split="scripts", digits="groups", superwords=True).pretokenize,
+    "pretokenize, scripts": Pattern(split="scripts", digits="single", superwords=True).pretokenize,
     "unigram": tokenizer(Vocab.unigram({"가": -1.0, "a": -1.0, " ": -2.0, "aa": -1.5, "  ": -3.0}, specials=("</s>",))),
     "bpe": tokenizer(Vocab.bpe("a 가", ["aa", "  ", "aaaa"], specials=("</s>",))),
     "wordpiece": tokenizer(Vocab.plain("wordpiece", ["a", "##a", "aa", "##aa"], specials=("[UNK]", "</s>"))),

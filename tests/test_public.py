@@ -48,7 +48,7 @@ def test_names_of_files_are_no_text(tmp_path: Path) -> None:
     for wrong in ([str(file)], (str(file), str(file)), iter([str(file)]), ["corpus:mini"]):
         with pytest.raises(InputError, match="is the name of a file"):
             koktok.train(wrong, **SMALL)
-    with pytest.raises(InputError, match="among paths"):
+    with pytest.raises(InputError, match="expected a path"):
         koktok.train([file, "나는 집에 간다."], **SMALL)
     with pytest.raises(UsageError, match="no tokenizer"):
         koktok.evaluate([], file)

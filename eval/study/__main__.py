@@ -50,8 +50,7 @@ def main() -> None:
     if unknown := set(names) - set(ALL):
         parser.error(f"no such tokenizers: {', '.join(sorted(unknown))}; there are: {', '.join(ALL)}")
     if given.step == "prepare":
-        from eval.masking import reviews
-        from eval.study.prepare import labelled, prepare, topics
+        from eval.study.prepare import labelled, prepare, reviews, topics
 
         classes = {"sentiment": reviews(given.reviews)} if given.reviews else {}
         classes |= {"topic": topics(given.topics)} if given.topics else {}

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from itertools import groupby, islice
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from eval.study.sizes import Size
+
+WINDOWS = 16
+"""Windows of held-out text that are read at once."""
+
+
+def device() -> str:
+    """Return the device of all models."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 class Block(nn.Module):
@@ -83,3 +96,28 @@ class Llama(nn.Module):
     def body(self) -> int:
         """Parameters outside of the embedding."""
         return sum(weight.numel() for weight in self.parameters()) - self.embedding.weight.numel()
+
+
+def token_bits(logits: Callable[[Tensor], Tensor], stream: Tensor, context: int) -> np.ndarray:
+    """Return the bits of all tokens of a stream but the first, each predicted once, with half a context before it at least."""
+    windows, at = [], 1
+    while at < len(stream):
+        start = max(0, at - context // 2)
+        windows.append((start, at, min(start + context + 1, len(stream))))
+        at = windows[-1][-1]
+    bits = np.zeros(len(stream) - 1)
+    with torch.no_grad():
+        for _, alike in groupby(windows, key=lambda window: window[2] - window[0]):
+            for some in _batched(alike, WINDOWS):
+                ids = torch.stack([stream[start:stop] for start, _, stop in some]).to(device())
+                scores = logits(ids[:, :-1]).float().flatten(0, 1)
+                losses = functional.cross_entropy(scores, ids[:, 1:].flatten(), reduction="none")
+                for row, (start, at, stop) in zip(losses.view(len(some), -1).double().cpu(), some, strict=True):
+                    bits[at - 1 : stop - 1] = row[at - start - 1 :].numpy() / math.log(2)
+    return bits
+
+
+def _batched(items: Iterator[tuple[int, int, int]], size: int) -> Iterator[list[tuple[int, int, int]]]:
+    """`itertools.batched` of Python 3.12."""
+    while some := list(islice(items, size)):
+        yield some

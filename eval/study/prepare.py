@@ -158,6 +158,24 @@ def prompts(lines: Sequence[str], most: int) -> list[tuple[str, str]]:
     return found
 
 
+def reviews(folder: Path) -> list[tuple[str, int]]:
+    """Return reviews of NSMC with 1 for rating 9 and 10 and 0 for 1 to 4, as many of each, in a fixed order.
+
+    The folder is `raw/` of github.com/e9t/nsmc; films of corpus:bench-ko are left out.
+    """
+    found: dict[int, dict[str, None]] = {0: {}, 1: {}}
+    for path in sorted(folder.glob("*.json")):
+        if not "15" <= path.name[:2] <= "29":
+            continue
+        for item in json.loads(path.read_text(encoding="utf-8")):
+            text, rating = " ".join(item["review"].split()), int(item["rating"])
+            if 10 <= len(text) <= 140 and not 4 < rating < 9:
+                found[int(rating > 8)][text] = None
+    n = min(map(len, found.values()))
+    pairs = [(text, label) for label, texts in found.items() for text in [*texts][:n]]
+    return [pairs[i] for i in np.random.default_rng(0).permutation(len(pairs))]
+
+
 def topics(path: Path) -> list[tuple[str, int]]:
     """Titles with the number of their topic, from KLUE's ynat JSON."""
     return numbered([(row["label"], row["title"]) for row in json.loads(path.read_text(encoding="utf-8"))])

@@ -12,9 +12,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from eval.language_model import device
 from eval.study.data import Prepared
-from eval.study.model import Llama
+from eval.study.model import Llama, device
 from eval.study.sizes import HOW, Cell
 from eval.study.train import Runs
 from koktok.files import write_file

@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from eval.language_model import device, token_bits
 from eval.study.data import Prepared, Stream
-from eval.study.model import Llama
+from eval.study.model import Llama, device, token_bits
 from eval.study.sizes import ARMS, DECAY, REFERENCE, SWEEP, SWEEP_SEED, WARM, Cell, Shape, Size
 from koktok.files import write_file
 

@@ -87,7 +87,6 @@ class Encoder:
             self._marks = self._marks.copy()
             self._marks[[ord(token[0]) for token in vocab.specials]] = NOT_PLAIN
         self._cuts = cuts_of(pattern)
-        self._grouped = pattern.digits == "groups"
         self.marking = marking
         solver = Solver.of(vocab, letters=letters)
         self._solver = marking(solver) if marking else solver
@@ -168,13 +167,13 @@ class Encoder:
         room = min(_ROOM, texts.size + 1)
         begins, ends, plain = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_)
         closes = np.zeros(n, np.int64)
-        state = np.array([0, -1, 0, 0])
+        state = np.array([0, -1])
         offsets = np.zeros(n + 1, np.int64)
         out, used = np.empty(texts.size // 2 + 16, dtype), 0
         while state[0] < n:
             first = int(state[0])
             found = cut_units(
-                data, texts.begins, texts.ends, state, self._marks, self._cuts, self._grouped,
+                data, texts.begins, texts.ends, state, self._marks, self._cuts,
                 begins, ends, plain, closes,
             )  # fmt: skip
             heads, jobs, places = table.look_up(data, begins[:found], ends[:found])

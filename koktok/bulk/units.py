@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from koktok.text.pretokenize import CLASSES, GROUPED, REST, Pattern
+from koktok.text.pretokenize import CLASSES, REST, Pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +35,6 @@ REPEATED = 16
 """A bit: a run of this character may be shortened, so that two in a row are not plain."""
 
 _NAMES = (*CLASSES, REST)
-DIGIT = _NAMES.index("digit")
 
 # Inert under NFC of every Unicode version (no mark, nothing that a mark composes with backwards), or unassigned in blocks
 # of symbols. A test holds every one of them against the normalizer. What is missing here is only slower.
@@ -115,7 +114,7 @@ def cuts_of(pattern: Pattern) -> NDArray[np.bool_]:
     }
     one_of[REST] = "("
     cuts = np.zeros(256, np.bool_)
-    if not pattern.by_neighbours:
+    if not pattern.bigram:
         space = _NAMES.index("space")
         cuts[[16 * i + space for i, name in enumerate(_NAMES) if name not in ("newline", "space", "blank")]] = True
         return cuts
@@ -138,63 +137,30 @@ def code_point(data, at):  # type: ignore[no-untyped-def]  # pragma: no cover - 
 
 
 @njit(nogil=True, cache=True)
-def _digits_from(data, at, end, marks):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """How many digits stand here, and whether the character behind them is plain."""
-    n = 0
-    while at < end:
-        char, size = code_point(data, at)
-        mark = marks[char] & 15
-        if mark != DIGIT:
-            return n, mark != NOT_PLAIN
-        n += 1
-        at += size
-    return n, True
-
-
-@njit(nogil=True, cache=True)
 def cut_units(  # type: ignore[no-untyped-def]
-    data, begins, ends, state, marks, cuts, grouped, unit_begins, unit_ends, plain, closes
+    data, begins, ends, state, marks, cuts, unit_begins, unit_ends, plain, closes
 ):  # pragma: no cover - compiled
     """Units of documents, from where `state` says, until the documents or the room end."""
-    document, at, left, cutting = state[0], state[1], state[2], state[3] != 0
+    document, at = state[0], state[1]
     room, n = len(unit_begins), 0
     while document < len(begins):
         end = ends[document]
         if at < 0:
-            at, left = begins[document], 0
+            at = begins[document]
         while at < end:
             if n == room:
-                state[0], state[1], state[2], state[3] = document, at, left, cutting
+                state[0], state[1] = document, at
                 return n
             begin = at
             char, size = code_point(data, at)
             mark = marks[char]
             clean = (mark & 15) != NOT_PLAIN
-            if grouped and (mark & 15) == DIGIT:
-                if left == 0:
-                    left, cutting = _digits_from(data, at, end, marks)
-                    if left > GROUPED:
-                        cutting = False
-                if left > GROUPED:
-                    clean = False
-                left -= 1
             at += size
             while at < end:
                 after, size = code_point(data, at)
                 next_mark = marks[np.uint64(after)]
                 if cuts[np.uint64(((mark & 15) << 4) | (next_mark & 15))]:
                     break
-                if grouped and (next_mark & 15) == DIGIT:
-                    if left == 0:
-                        left, cutting = _digits_from(data, at, end, marks)
-                        # What stands before may be read as one more digit; then the whole number is not ours to cut.
-                        if left > GROUPED or (mark & 15) == NOT_PLAIN:
-                            cutting = False
-                    elif cutting and left % 3 == 0:
-                        break
-                    if left > GROUPED:
-                        clean = False
-                    left -= 1
                 if next_mark >= NOT_PLAIN and ((next_mark & 15) == NOT_PLAIN or after == char):  # or `REPEATED`
                     clean = False
                 char, mark = after, next_mark

@@ -9,7 +9,7 @@ import typer
 from koktok.cli.options import Quiet
 
 corpus_app = typer.Typer(
-    help="Corpora that koktok knows recipes for.",
+    help="Corpora with a recipe in koktok.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -19,8 +19,8 @@ corpus_app = typer.Typer(
 @corpus_app.command("list")
 def corpus_list() -> None:
     """List the corpora: name, eojeols, domain, licence."""
+    from koktok.corpora.fetch import list_corpora
     from koktok.progress import print_line
-    from koktok.text.corpora import list_corpora
 
     for found in list_corpora():
         print_line("\t".join([found.name, f"{found.eojeols}", found.domain, found.licence, found.title]))
@@ -29,8 +29,8 @@ def corpus_list() -> None:
 @corpus_app.command("show")
 def corpus_show(name: Annotated[str, typer.Argument(help="Name of a corpus.")]) -> None:
     """Show the recipe of a corpus."""
+    from koktok.corpora.fetch import show
     from koktok.progress import print_line
-    from koktok.text.corpora import show
 
     print_line(show(name))
 
@@ -50,8 +50,8 @@ def corpus_fetch(
     quiet: Quiet = False,
 ) -> None:
     """Fetch a corpus into the cache and print the folder with its text."""
+    from koktok.corpora.fetch import fetch
     from koktok.progress import Talk
-    from koktok.text.corpora import fetch
 
     with Talk(quiet=quiet) as talk:
         print(fetch(name, force=force, mirror=mirror, on_progress=talk))

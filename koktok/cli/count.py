@@ -1,4 +1,4 @@
-"""`koktok count` and `koktok count merge`: counts as files of their own, so that one reading serves many trainings."""
+"""`koktok count` and `koktok count merge`: counts in files, so that many trainings read the text once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Parquet file to write.", show_default=False)]
-MinCount = Annotated[int, typer.Option(min=1, max=10**12, help="Words that come less often are left out.")]
+MinCount = Annotated[int, typer.Option(min=1, max=10**12, help="Leave out words with a smaller count.")]
 
 
 def count(
@@ -31,7 +31,7 @@ def count(
     out: Out,
     runs: Annotated[bool, typer.Option("--runs", help="Count runs of words too, for superwords.")] = False,
     min_count: MinCount = 1,
-    holdout: Annotated[float, typer.Option(help="Share of lines counted apart, to measure on.")] = 0.05,
+    holdout: Annotated[float, typer.Option(help="Share of lines held out for evaluation.")] = 0.05,
     holdout_by: Annotated[
         str | None,
         typer.Option(
@@ -47,7 +47,7 @@ def count(
 ) -> None:
     """Count the words of text into a Parquet file that `koktok train` takes in place of the text.
 
-    A count that is killed goes on from where it was: finished shards lie in OUT.parts until the file is there.
+    A killed count resumes: its finished shards are in OUT.parts until the file is written.
     `koktok count merge A.parquet B.parquet -o C.parquet` adds counts; files with runs beside them are merged with those.
     """
     if not 0 <= holdout < 1:
@@ -61,9 +61,11 @@ def count(
     if holdout_by not in (None, "blocks", "documents"):
         raise UsageError(f"`--holdout-by {holdout_by}` is not known", hint="--holdout-by documents")
     if engine == "spark" and threads:
-        raise UsageError("on Spark the master says how many threads there are", hint=f"--master 'local[{threads}]'")
+        raise UsageError("`--threads` is not for Spark: its master has the number", hint=f"--master 'local[{threads}]'")
     if engine == "spark" and holdout_by == "blocks":
-        raise UsageError("many machines read lines in no order, and blocks want one", hint="--holdout-by documents")
+        raise UsageError(
+            "`--holdout-by blocks` is not for Spark, which reads lines in no order", hint="--holdout-by documents"
+        )
     from koktok.progress import Talk
 
     with Talk(quiet=quiet) as talk:

@@ -242,10 +242,10 @@ def _show_report(found: Report) -> None:
 
 def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
     """Lines by file; each file is a domain, named by its stem."""
+    from koktok.corpora.paths import as_source
     from koktok.report.names import distinct
-    from koktok.text.sources import Source
 
-    sources = [Source.of(path, field=field) for path in paths]
+    sources = [as_source(path, field=field) for path in paths]
     for source in sources:
         tell_skipped(source)
     files = [str(file) for source in sources for file in source.paths]

@@ -1,4 +1,4 @@
-"""`koktok instances`: text to training instances, and a look at them."""
+"""`koktok instances`: text to training instances."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def instances(
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the instances.")] = None,
     kind: Annotated[
-        InstanceKind, typer.Option(help="What is made; `packed` stops at ids and borders.")
+        InstanceKind, typer.Option(help="Kind of the instances; `packed` stops at ids and borders.")
     ] = InstanceKind.mlm,
     *,
     dynamic: Annotated[
         bool,
-        typer.Option("--dynamic", help="Write no masks: KoktokCollator masks.", rich_help_panel="Masking"),
+        typer.Option("--dynamic", help="Write no masks, for KoktokCollator.", rich_help_panel="Masking"),
     ] = False,
     packed: Annotated[Path | None, typer.Option(help="Folder for ids and borders. [OUT-packed]")] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="[one for each core]")] = None,
@@ -76,11 +76,11 @@ def instances(
 ) -> None:
     """Make training instances of text.
 
-    `koktok instances show FOLDER` looks at them, `koktok instances stats FOLDER` counts them, and
+    `koktok instances show FOLDER` prints some, `koktok instances stats FOLDER` prints figures, and
     `koktok instances export FOLDER --to megatron -o OUT` writes a packed folder for Megatron.
 
-    Ids and the borders of sentences, eojeols and morphemes are packed once; instances are made of that, each a function of
-    seed, epoch and document. A run that was stopped goes on when the same command is given again.
+    Ids and the borders of sentences, eojeols and morphemes are packed once. Each instance is a function of seed, epoch and
+    document. The same command resumes a stopped run.
     """
     if tokenizer == "show":
         for folder in text:
@@ -90,7 +90,7 @@ def instances(
         _stats(text[0])
         return
     if out is None:
-        raise UsageError("instances want a folder", hint="--out FOLDER")
+        raise UsageError("`--out` is missing", hint="--out FOLDER")
     if tokenizer == "export":
         _export(text[0], to, out, documents=kind == InstanceKind.lm, force=force, quiet=quiet)
         return
@@ -98,7 +98,7 @@ def instances(
     from koktok.progress import Talk, counted
 
     def taken(names: str) -> dict[str, Any]:
-        """What was typed of some dials, by the name of the parameter."""
+        """Return the options that were given, by the name of the parameter."""
         bare = (name.rpartition(".")[2] for name in names.split())
         return {name: dials[name] for name in bare if name in dials}
 
@@ -108,7 +108,7 @@ def instances(
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             made = Packed.open(text[0])
         else:
-            without = {} if plan is None or plan.wants_morphemes else {"segmenter": "whitespace"}
+            without = {} if plan is None or plan.needs_morphemes else {"segmenter": "whitespace"}
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
                 tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, talk,
@@ -176,7 +176,7 @@ def _packed(
     if report.bad_lines and not quiet:
         tell_bad_lines(report, "left out")
     if (longest := made.manifest["longest_document"]) > LONG_DOCUMENT and not quiet:
-        print(f"warning: a document has {longest:,} bytes; --documents says what a document is", file=sys.stderr)
+        print(f"warning: a document has {longest:,} bytes; --documents sets what a document is", file=sys.stderr)
     return made
 
 
@@ -215,7 +215,7 @@ def _export(folder: str, to: ExportTo | None, out: Path, *, documents: bool, for
     from koktok.progress import counted
 
     if to is None:
-        raise UsageError("the layout is missing", hint="--to megatron")
+        raise UsageError("`--to` is missing", hint="--to megatron")
     done = counted(to_megatron(Packed.open(folder), out, documents=documents, force=force)["n_sequences"], "sequence")
     if not quiet:
         print(f"{done} in {out}", file=sys.stderr)

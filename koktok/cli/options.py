@@ -142,9 +142,10 @@ def size_of(text: str) -> int:
 
 def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet: bool) -> list[Source]:
     """A source per path, corpora fetched with progress, names made distinct, weights by name."""
+    from koktok.corpora.fetch import fetch
+    from koktok.corpora.paths import as_source
     from koktok.progress import Talk
-    from koktok.text.corpora import fetch
-    from koktok.text.sources import MOST_WEIGHT, Source
+    from koktok.text.sources import MOST_WEIGHT
 
     def weight(word: str) -> float:
         number = float(word)
@@ -157,7 +158,7 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
         if path.startswith("corpus:"):
             with Talk(quiet=quiet) as talk:
                 fetch(path.removeprefix("corpus:").removesuffix("/held-out"), on_progress=talk)
-        source = Source.of(path, field=field)
+        source = as_source(path, field=field)
         tell_skipped(source)
         same = sum(other.name.split("#")[0] == source.name for other in sources)
         name = f"{source.name}#{same + 1}" if same else source.name
@@ -190,11 +191,12 @@ def lines_of_paths(
     `aligned` is for verbs that give a line for a line, as a filter in a pipeline does: a line that cannot be decoded
     comes as an empty one, so that the numbers of the others stay, and no line at all gives none.
     """
+    from koktok.corpora.paths import as_source
     from koktok.text.records import ReadReport
-    from koktok.text.sources import Source, read_lines
+    from koktok.text.sources import read_lines
 
     report = ReadReport()
-    source = Source.of(*(paths or ["-"]), field=field, name="text")
+    source = as_source(*(paths or ["-"]), field=field, name="text")
     if not quiet:
         tell_skipped(source)
     errors: Errors = "empty" if aligned else "skip"

@@ -314,13 +314,12 @@ def _learn_segmenter(
     from koktok.cli.options import sources_of
     from koktok.count.counting import read
     from koktok.count.prepared import prepare
+    from koktok.dpe.learning import learn_cuts
     from koktok.dpe.learnt import FOLDER
     from koktok.files import check_folder
-    from koktok.pipeline.learnt_cuts import learn_cuts
     from koktok.progress import Talk, counted
     from koktok.recipe import Recipe
     from koktok.segment import bare, segmenter_for
-    from koktok.text.sources import text_of
 
     if tsv:
         raise UsageError("--tsv shows cuts, and --learn writes a folder", hint="leave out --tsv")
@@ -329,7 +328,7 @@ def _learn_segmenter(
     recipe = Recipe()
     check_folder(out, FOLDER)
     with Talk(quiet=quiet) as talk:
-        reading = read(text_of(sources_of(paths, field, [], quiet=quiet)), holdout=0.0, tell=talk)
+        reading = read(sources_of(paths, field, [], quiet=quiet), holdout=0.0, tell=talk)
         words: Counter[str] = Counter()
         for word, n in prepare(reading.train, recipe.normalizer, recipe.pattern).items():
             words[bare(word)] += n

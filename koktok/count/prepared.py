@@ -134,9 +134,9 @@ def untouched(normalizer: Normalizer, pattern: Pattern) -> str:
     """The ASCII characters that, in any company of each other and of Hangul syllables, are neither changed nor cut.
 
     There are none where syllables themselves are not safe. Pairs tell, because a cut depends on nothing but the two
-    characters beside it; what looks further (groups of digits, repeated signs) shows in a run of forty.
+    characters beside it; what looks further (repeated signs) shows in a run of forty.
     """
-    if not pattern.by_neighbours:
+    if not pattern.bigram:
         return ""
     every = "".join(chr(code) * 10 for code in SYLLABLES)
     if normalizer(every) != every or pattern.pretokenize(every) != [every]:

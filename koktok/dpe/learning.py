@@ -2,12 +2,14 @@
 
 Distinct words, not running ones: an ending that stands in ten thousand words is then worth more than a
 word that comes ten thousand times, and what is frequent in many words is what people call a morpheme (SelfSeg: Song and others
-2023; long before, Creutz and Lagus 2007).
+2023; long before, Creutz and Lagus 2007). Candidates are the pieces of a classic Unigram vocabulary of the same words, which
+holds whole stems: 대한민국 is one candidate, and not only 대한 and 민국, which stand in more words.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -15,11 +17,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from koktok.count import Counts
 from koktok.dpe.learnt import Dpe, DpeDials, one_thread
-from koktok.dpe.prefixes import END, TaggedWord, joined, prefixes_of
-from koktok.dpe.sums import arcs_of, fresh_weights, marginal
-from koktok.errors import InputError
+from koktok.dpe.segmenter import runs_of
+from koktok.dpe.tree import END, TaggedWord, arcs_of, fresh_weights, joined, marginal, prefixes_of
+from koktok.errors import InputError, VocabSizeError
 from koktok.progress import Done
+from koktok.segment.policy import Segmenter
+from koktok.segment.segmented import SegmentedCounts
+from koktok.training.job import Job
+from koktok.training.unigram_em import train_unigram_em
+from koktok.vocab import BYTE_PIECES
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,6 +40,58 @@ LONGEST_WORD = 20
 """Longer words teach nothing: text without spaces."""
 
 DEFAULT = DpeDials()
+
+ENDS = 1 / 2
+"""Ends of words for each piece at first: a word has two pieces."""
+
+
+def learn_cuts(
+    words: Mapping[str, int],
+    analyser: Segmenter | None = None,
+    *,
+    name: str = "",
+    dials: DpeDials = DEFAULT,
+    on_progress: Done | None = None,
+) -> Dpe:
+    """Learn a segmentation of the Hangul in words, by themselves or with an analyser's tags beside them."""
+    listed = sorted(words)
+    tagged = [()] * len(listed) if analyser is None else analyser.analyse(listed)
+    runs: Counter[TaggedWord] = Counter()
+    for word, morphemes in zip(listed, tagged, strict=True):
+        for _, run in runs_of(word, morphemes):
+            runs[run] += words[word]
+    texts: Counter[str] = Counter()
+    for run, n in runs.items():
+        texts[run.text] += n
+    signed = "" if analyser is None else f"{name} {analyser.signature()}"
+    pieces = unigram_candidates(texts, dials) or None
+    return learn(runs, dials, pieces=pieces, analyser=signed, on_progress=on_progress)
+
+
+def unigram_candidates(runs: Mapping[str, int], dials: DpeDials) -> dict[str, float]:
+    """Pieces of a Unigram vocabulary and how probable each is; of fewer where the text is small, and none where it is tiny.
+
+    Examples
+    --------
+    >>> runs = {stem + ending: 9 for stem in ("학교", "도서관", "시장") for ending in ("에서", "에는", "까지", "")}
+    >>> found = unigram_candidates(runs, DpeDials(pieces=18))
+    >>> sorted(piece for piece in found if len(piece) > 1)
+    ['까지', '도서관', '시장', '에는', '에서', '학교']
+    """
+    counts = SegmentedCounts.uncut(Counts.from_mapping(runs))
+    size = dials.pieces
+    while size > 8:
+        try:
+            job = Job(
+                counts, len(BYTE_PIECES) + size, alphabet=(), coverage=0.9995, max_length=dials.longest, threads=1
+            )
+            vocab = train_unigram_em(job).vocab
+        except VocabSizeError:
+            size //= 2
+            continue
+        found = {piece: math.exp(score) for piece, score in zip(vocab.pieces, vocab.scores, strict=True)}
+        return {**found, END: ENDS * sum(found.values())}
+    return {}
 
 
 def candidates(words: Mapping[TaggedWord, float], pieces: int, longest: int) -> dict[str, float]:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from koktok.dpe.prefixes import Prefixes, TaggedWord, prefixes_of
-from koktok.dpe.sums import arcs_of, best, marginal
+from koktok.dpe.tree import Prefixes, TaggedWord, arcs_of, best, marginal, prefixes_of
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import Product, write_folder
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
+from koktok.corpora.paths import as_text
 from koktok.count.counting import read
 from koktok.errors import ArtifactError, UsageError
 from koktok.extension.base_text import prepare
@@ -23,7 +24,6 @@ from koktok.formats.probe import PROBE, probe_json
 from koktok.progress import Tell, silent
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, supervised
-from koktok.text.sources import text_of
 
 ADD = 8192
 """New pieces, where nobody says how many."""
@@ -138,7 +138,7 @@ def extend(
     )
     check_folder(out, FOLDER)
     base = reference if isinstance(reference, Base) else open_base(str(reference), pattern=pattern, specials=specials)
-    reading = read(text_of(text), holdout=holdout, threads=threads, tell=tell)
+    reading = read(as_text(text), holdout=holdout, threads=threads, tell=tell)
     if not force:
         check_folder(out, FOLDER, same=lambda folder: _learnt_in(folder) == (reading.train.digest(), add))
     workers = supervised(segmenter, user_dictionary=user_dictionary, processes=threads)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from koktok.agree import Ids, agree
+from koktok.corpora.paths import as_text
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import Base, base_of, open_base
 from koktok.extension.extension_files import base_record
@@ -31,7 +32,7 @@ from koktok.formats.probe import PROBE, probe_json
 from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.progress import Tell, silent
 from koktok.sentencepiece_model import ModelProto
-from koktok.text.sources import Source, lines_of, read_lines, text_of
+from koktok.text.sources import Source, lines_of, read_lines
 from koktok.vocab import BYTE_PIECES
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def prune(
     if drop < 1:
         raise UsageError(f"--prune {drop} came; 1 or more was wanted", hint="--prune 10000")
     base = reference if isinstance(reference, Base) else open_base(str(reference), pattern=pattern, specials=specials)
-    given = text_of(text)
+    given = as_text(text)
     if isinstance(given, Iterator):
         given = list(given)
     uses, n = np.zeros(base.size, np.int64), 0

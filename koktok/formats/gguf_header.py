@@ -16,6 +16,9 @@ from typing import Final, NamedTuple
 from koktok.errors import ArtifactError
 
 STRING, ARRAY = 8, 9
+MOST = 1 << 24
+"""Bytes of a string, and strings of an array: sixteen times the largest that models have."""
+
 _NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _INTEGERS: Final = frozenset({0, 1, 2, 3, 4, 5, 10, 11})
 _FLOATS: Final = frozenset({6, 12})
@@ -105,6 +108,7 @@ class Header:
             raise ArtifactError(f"`{self._path}`: expected values in the array `{key}`, got none")
         if item == STRING:
             self._room(8 * n)
+            self._few(n, "strings")
             for _ in range(n):
                 self._skip(self._take("Q"))
         elif item in _NUMBERS:
@@ -123,6 +127,7 @@ class Header:
     def _text(self) -> str:
         size = int(self._take("Q"))
         self._room(size)
+        self._few(size, "bytes of text")
         raw = self._data[self._at : self._at + size]
         self._at += size
         try:
@@ -135,6 +140,10 @@ class Header:
             raise ArtifactError(
                 f"`{self._path}` is cut short: {self._where} does not end in it", hint="fetch or write it again"
             )
+
+    def _few(self, n: int, what: str) -> None:
+        if n > MOST:
+            raise ArtifactError(f"`{self._path}`: expected at most {MOST:,} {what} in {self._where}, got {n:,}")
 
     def _skip(self, size: int) -> None:
         self._room(size)

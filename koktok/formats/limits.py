@@ -65,7 +65,6 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
         crossing = (piece for piece in vocab.pieces if pattern.crosses(piece))
         no_unknown, no_end = (not set(ROLES[role]) & set(vocab.specials) for role in ("unk_token", "eos_token"))
         if what == "sentencepiece":
-            yield "spm-groups", not pattern.bigram
             yield "spm-kind", not row.sentencepiece
             yield "spm-unknown", no_unknown
             yield "crossing", next(crossing, "")
@@ -75,7 +74,6 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
             if row.gguf == "gpt2":
                 yield "gguf-pattern", (pattern.regex, False) not in LLAMA_CPP
                 return
-            yield "gguf-groups", not pattern.bigram
             yield "crossing", next(crossing, "")
             yield "gguf-unknown", no_unknown
             yield "gguf-end", no_end

@@ -19,7 +19,6 @@ them stand at cuts, these few are set apart one by one. WordPiece and WordLevel 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -57,7 +56,7 @@ def cutting(
         steps = [] if cuts is None else cuts.get("pretokenizers", [cuts])
         return found, _sequence([_FIRST_SPACE, *steps])
     node = pattern.to_hf()
-    if always_cut or not pattern.by_neighbours:
+    if always_cut or not pattern.bigram:
         return [], _by_regex(vocab, node)
     level = [_LEVEL] * vocab.bytewise
     apart = set_apart(vocab, pattern)
@@ -110,21 +109,19 @@ def set_apart(vocab: Vocab, pattern: Pattern) -> list[str] | None:
     Examples
     --------
     >>> vocab = Vocab.bpe(" 가나12", ["가나", "12"])
-    >>> [set_apart(vocab, Pattern(digits=digits)) for digits in ("free", "single", "groups")]
-    [[], None, None]
+    >>> [set_apart(vocab, Pattern(digits=digits)) for digits in ("free", "single")]
+    [[], None]
     >>> set_apart(Vocab.bpe(" 가나", ["가 "]), Pattern()) is None
     True
     """
-    if not pattern.by_neighbours or vocab.kind in WITH_UNKNOWN:
+    if not pattern.bigram or vocab.kind in WITH_UNKNOWN:
         return None
-    # A number is cut in threes from its end, so any two of its digits may come to stand at a cut.
-    widest = pattern if pattern.bigram else replace(pattern, digits="single")
     if vocab.bytewise:
-        return _set_apart_of_bytes(vocab, widest)
-    if not vocab.byte_fallback or any(map(widest.crosses, vocab.pieces)):
+        return _set_apart_of_bytes(vocab, pattern)
+    if not vocab.byte_fallback or any(map(pattern.crosses, vocab.pieces)):
         return None
     spelled = set("".join(BYTE_PIECES)) <= vocab.ids.keys()
-    return [] if vocab.kind != "unigram" or spelled or not any(map(widest.crosses, BYTE_PIECES)) else None
+    return [] if vocab.kind != "unigram" or spelled or not any(map(pattern.crosses, BYTE_PIECES)) else None
 
 
 def _set_apart_of_bytes(vocab: Vocab, pattern: Pattern) -> list[str] | None:

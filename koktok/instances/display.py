@@ -1,4 +1,4 @@
-"""Instances as people look at them: pieces in the terminal, coloured, with what was masked and by what."""
+"""Instances in the terminal: coloured pieces, with their masks and labels."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from koktok.instances.masking import IGNORED
 from koktok.instances.write import manifest_of, record_batches
 
 Token = tuple[str, str]
-"""What is shown, and its part: text, special, mask (the label stands behind `←`), random, kept."""
+"""A piece and its part: text, special, mask (with its label in brackets), random (with its label after `←`), kept."""
 
 
 def rows_of(folder: str | Path, n: int) -> Iterator[dict[str, Any]]:
-    """The first `n` rows of a folder of instances."""
+    """Yield the first `n` rows of a folder of instances."""
     for shard in manifest_of(folder)["shards"]:
         for batch in record_batches(folder, shard):
             for row in batch.slice(0, n).to_pylist():
@@ -27,7 +27,7 @@ def rows_of(folder: str | Path, n: int) -> Iterator[dict[str, Any]]:
 
 
 def tokens_of_row(folder: str | Path, row: dict[str, Any]) -> list[Token]:
-    """The pieces of a row, each with its part; spaces are shown as ▁."""
+    """Return the pieces of a row, each with its part; spaces are shown as ▁."""
     manifest = manifest_of(folder)
     names = json.loads((Path(folder) / "tokens.json").read_text(encoding="utf-8"))
     special, mask = set(manifest["specials"]), manifest["roles"].get("mask_token")

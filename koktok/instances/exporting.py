@@ -1,8 +1,7 @@
 """Megatron's `.bin` and `.idx` of a packed folder (megatron/core/datasets/indexed_dataset.py).
 
-There are no masks in them, which Megatron makes itself. A sequence is a sentence, of documents, as its BERT and T5 data sets
-want it; for `lm` it is a document closed by the end token, as its GPT data set wants it. Each pair of files is made of one
-shard, so that a run that was killed resumes.
+Megatron masks by itself. Its BERT and T5 data sets read a sentence as a sequence; its GPT data set reads a document with its end
+token. Each shard becomes one pair of files, so a killed run resumes.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from koktok.instances.packing import Packed
 
 
 def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False, force: bool = False) -> dict[str, Any]:
-    """Write a packed folder as Megatron's files, one pair a shard; returns the manifest."""
+    """Write a packed folder as Megatron's files, one pair for each shard, and return the manifest."""
     end = packed.manifest["roles"].get("eos_token")
     if documents and end is None:
         raise UsageError(
-            "documents for a causal model want an eos_token, and the tokenizer has none",
+            "--kind lm requires the eos_token, and the tokenizer has none",
             hint="koktok export TOKENIZER --to hf --style gpt -o FOLDER, and FOLDER in its place",
         )
     dtype = np.dtype(np.uint16 if packed.manifest["vocab_size"] <= 1 << 16 else np.int32)
@@ -32,7 +31,7 @@ def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False, for
 
     def make(notes: Checkpoint) -> dict[str, Any]:
         for i in range(len(notes.parts), len(packed)):
-            shard, told = packed.shard(i), packed.manifest["shards"][i]
+            shard, note = packed.shard(i), packed.manifest["shards"][i]
             if documents:
                 at = shard.documents[1:]
                 tokens = TokenArray(
@@ -42,9 +41,9 @@ def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False, for
             else:
                 ends = np.concatenate([np.zeros(1, np.int64), shard.ends])
                 tokens, edges = TokenArray(shard.ids.astype(dtype), ends), shard.sentences
-            write_megatron(notes.folder / told["name"], tokens, edges)
-            names = [f"{told['name']}.{suffix}" for suffix in ("bin", "idx")]
-            notes.add({"name": told["name"], "sequences": len(tokens)}, names)
+            write_megatron(notes.folder / note["name"], tokens, edges)
+            names = [f"{note['name']}.{suffix}" for suffix in ("bin", "idx")]
+            notes.add({"name": note["name"], "sequences": len(tokens)}, names)
         return {"n_sequences": sum(part["sequences"] for part in notes.parts)}
 
     return resumable(out, run, make, force=force)

@@ -1,8 +1,7 @@
-"""Layouts: which tokens of a packed shard make one instance, as places and nothing else.
+"""Layouts: the places of the tokens of each instance in a packed shard.
 
-Instances without their content. A layout is a few whole numbers an instance, made by one pass over the ends
-of sentences, so that any instance can be put together alone, by any worker, from the mapped shard. No instance crosses a
-shard, and a shard's layout depends on nothing but its documents, the plan and the epoch.
+One pass over the ends of sentences makes a layout of a few numbers for each instance, so any worker can put any instance together from
+the mapped shard. No instance crosses a shard, and the layout of a shard is a function of its documents, the plan and the epoch.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """Instances of a shard."""
+    """The instances of a shard: segments with their begins and ends, and the first segment of each instance."""
 
     starts: NDArray[np.int64]
     begins: NDArray[np.int32]
@@ -35,7 +34,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The special tokens of an instance."""
+    """The special tokens of an instance, with the type ids of its two texts."""
 
     head: tuple[int, ...] = ()
     between: tuple[int, ...] = ()
@@ -44,7 +43,7 @@ class Frame:
 
     @classmethod
     def of(cls, template: list[list[Any]]) -> Frame:
-        """That of a template, as the manifest of a packed folder has it.
+        """Return the frame of a template in the manifest of a packed folder.
 
         Examples
         --------
@@ -57,13 +56,13 @@ class Frame:
         return cls(tuple(names[:a]), tuple(names[a + 1 : b]), tuple(names[b + 1 :]), (template[a][1], template[b][1]))
 
     def size(self, segments: int) -> int:
-        """Special tokens of an instance with so many segments."""
+        """Return the number of special tokens of an instance with so many segments."""
         return len(self.head) + len(self.between) * (segments - 1) + len(self.tail)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """Instances put together, one after the other."""
+    """The tokens of several instances, with their offsets."""
 
     ids: NDArray[np.int32]
     marks: NDArray[np.uint8]
@@ -73,7 +72,7 @@ class Gathered:
 
 
 def sentences_layout(shard: PackedShard, room: int, *, across: bool, between: int = 0) -> Layout:
-    """As many whole sentences as there is room for; a sentence that is longer alone is cut.
+    """Lay out as many whole sentences as there is room for; a longer sentence is cut.
 
     Examples
     --------
@@ -102,7 +101,7 @@ def _sentences(  # type: ignore[no-untyped-def]
     n, used, size = 0, 0, 0  # instances; segments; tokens of the open instance
     for document in range(len(documents) - 1):
         at = documents[document]
-        fresh = True  # the document has no segment in the open instance
+        fresh = True  # the open instance has no segment of this document
         if size and not across:
             n += 1
             starts[n] = used
@@ -131,7 +130,7 @@ def _sentences(  # type: ignore[no-untyped-def]
 
 
 def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: Frame) -> Gathered:
-    """Put instances together."""
+    """Copy the tokens of instances out of their shard, with special tokens."""
     segments = layout.starts[which + 1] - layout.starts[which]
     sizes = np.zeros(len(which), np.int64)
     _sizes(layout.starts, layout.begins, layout.ends, which, sizes)
@@ -177,7 +176,7 @@ def _gather(  # type: ignore[no-untyped-def]
             edge = head if segment == first else between
             for i in edge[: 0 if len(closed) else len(edge)]:
                 out_ids[at], out_marks[at] = i, 128
-                # What closes the first text is of the first kind.
+                # The special token after the first text has its type.
                 kinds[at] = first_kind if segment <= first + 1 else other_kind
                 segments[at] = max(segment - first - 1, 0)
                 at += 1

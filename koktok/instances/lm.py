@@ -1,9 +1,8 @@
-"""Documents for a causal language model: simple chunks of the stream, or documents packed so that few are cut.
+"""Documents for a causal language model: chunks of the stream, or best fit.
 
-*Chunks* lay all documents of a shard end to end, each closed by its end token, and cut every
-`length` tokens. *Best fit* (Ding et al. 2024, "Fewer truncations improve language modeling") cuts only documents that are
-longer than an instance, and puts every piece, the longest first, where it leaves the least room; so hardly a document is
-cut, and an instance has a little padding in place of it.
+*Chunks* join all documents of a shard, an end token after each, and cut the stream every `length` tokens. *Best fit* (Ding et
+al. 2024, "Fewer truncations improve language modeling") cuts only documents longer than an instance, and puts every piece, the
+longest first, where it leaves the least room: few documents are cut, and instances have a little padding.
 """
 
 from __future__ import annotations
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
 
 
 def chunks_layout(shard: PackedShard, length: int) -> Layout:
-    """The stream of documents, with one token behind each, cut every `length` tokens.
+    """Cut the stream of documents, with an end token after each, every `length` tokens.
 
-    A segment ends where its document does, or where the instance is full; the end token is room that it takes, and a
-    segment with nothing in it is an end token alone.
+    A segment ends with its document or with the instance; an empty segment is an end token alone.
 
     Examples
     --------
@@ -56,7 +54,7 @@ def _chunks(documents, length, starts, begins, ends, closed):  # type: ignore[no
             used += 1
             at += take
             left -= take
-            if at == end and left:  # room for its end token, too
+            if at == end and left:  # there is room for its end token
                 closed[used - 1] = True
                 left -= 1
                 at += 1
@@ -73,7 +71,7 @@ def _chunks(documents, length, starts, begins, ends, closed):  # type: ignore[no
 
 
 def best_fit_layout(shard: PackedShard, length: int) -> Layout:
-    """Documents, with one token behind each, where they leave the least room; those that are longer are cut first.
+    """Put documents, with an end token after each, where they leave the least room; longer ones are cut before.
 
     Examples
     --------
@@ -103,7 +101,7 @@ def best_fit_layout(shard: PackedShard, length: int) -> Layout:
 
 @njit(nogil=True, cache=True)
 def _fit(costs, length, bins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """The bin of every piece; open bins hang in a list for each size of the room left, the youngest first."""
+    """Choose the bin of every piece; open bins are in one linked list for each size of the room left, the last one first."""
     head, behind, n = np.full(length + 1, -1), np.full(len(costs), -1), 0
     for k in range(len(costs)):
         left = costs[k]

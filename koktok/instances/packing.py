@@ -294,8 +294,8 @@ def _write_shards(
             sentences,
             np.array(owners[done : done + n], np.uint16),
         )
-        told = {"name": name, "tokens": size, "documents": n, "sentences": len(ends), "texts": len(sizes) - goes_on}
-        notes.add({**told, "goes_on": goes_on, "text_sha256": digest.hexdigest()}, [f"{name}.arrow"])
+        note = {"name": name, "tokens": size, "documents": n, "sentences": len(ends), "texts": len(sizes) - goes_on}
+        notes.add({**note, "goes_on": goes_on, "text_sha256": digest.hexdigest()}, [f"{name}.arrow"])
         done += n - goes_on
         for held in (ids, marks, lengths, ended):
             held.clear()

@@ -34,7 +34,7 @@ _USE = np.uint64(4)
 STYLE = "koktok export TOKENIZER --to hf --style {} -o FOLDER, and FOLDER in its place"
 
 
-WANTED: dict[Kind, list[str]] = {
+REQUIRED: dict[Kind, list[str]] = {
     "mlm": ["mask_token"],
     "bert": ["cls_token", "sep_token", "mask_token"],
     "lm": ["eos_token"],
@@ -92,7 +92,7 @@ class Plan:
             raise UsageError(f"expected a seed of 0 to 2**64 - 1, got {self.seed}", hint="--seed 0")
 
     @property
-    def wants_morphemes(self) -> bool:
+    def needs_morphemes(self) -> bool:
         """Whether masks follow the borders of morphemes."""
         return self.kind != "lm" and self.masking.of_morphemes
 
@@ -135,8 +135,8 @@ class Instances(Sequence[dict[str, Any]]):
     def __init__(self, packed: Packed, plan: Plan, epoch: int = 0, *, masked: bool = True) -> None:
         self.packed, self.plan, self.masked = packed, plan, masked
         self.roles: dict[str, int] = packed.manifest["roles"]
-        wanted = WANTED[plan.kind]
-        if missing := [role for role in wanted if role not in self.roles]:
+        required = REQUIRED[plan.kind]
+        if missing := [role for role in required if role not in self.roles]:
             raise UsageError(
                 f"--kind {plan.kind} requires the {missing[0]}, and the tokenizer has none",
                 hint=STYLE.format({"lm": "gpt", "t5": "t5"}.get(plan.kind, "bert")),

@@ -1,7 +1,7 @@
-"""Span corruption: what was chosen becomes a sentinel in the input, and stands behind that sentinel in the target.
+"""Span corruption of T5 (Raffel et al. 2020): a chosen span becomes a sentinel in the input and follows it in the target.
 
-The two sequences of T5 (Raffel et al. 2020). Neighbouring chosen units are one span, as there; the sentinels
-`<extra_id_0>`, `<extra_id_1>`, ... rise along the text, and the target ends with the end token.
+Neighbouring chosen units are one span; the sentinels `<extra_id_0>`, `<extra_id_1>`, ... rise along the text, and the target ends
+with the end token.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def corrupt(
     ids: NDArray[Any], chosen: NDArray[np.int32], offsets: NDArray[np.int64], *, sentinels: NDArray[np.int32], end: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Inputs and targets, each flat with its offsets.
+    """Return inputs and targets, each flat with its offsets.
 
     Examples
     --------

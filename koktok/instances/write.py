@@ -1,8 +1,7 @@
-"""Instances on a disk: Arrow files that `datasets.load_dataset` opens, made shard by shard, by any number of workers.
+"""Instances on a disk: Arrow files that `datasets.load_dataset` opens, made shard by shard by any number of workers.
 
-A shard is so many instances of one epoch, a function of its number; workers make them side by
-side, and a run that was killed goes on with the first that is not finished. `README.md` tells the Hub's data sets where the
-rows are, `manifest.json` what they were made from.
+A shard holds the instances of one epoch from a number on; a killed run resumes with the first unfinished shard. `README.md` has the
+configuration of the Hub's data sets, `manifest.json` the origin of the rows.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ LAYOUT = 2
 """Version of the folder."""
 
 SHARD_INSTANCES = 1 << 16
-"""Some 270 MB of full instances of 512 tokens with their labels."""
+"""Some 270 MB of instances of 512 tokens with their labels."""
 
-_BATCH = 1 << 12  # instances that are put together at once
+_BATCH = 1 << 12  # instances of a record batch
 
 _CARD = """---
 configs:
@@ -58,18 +57,20 @@ def write_instances(
     tell: Tell | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Write the instances of all epochs into a folder; goes on where a run that was stopped has left off.
+    """Write the instances of all epochs into a folder; a stopped run resumes.
 
     Parameters
     ----------
     packed : Packed
+        The text.
     plan : Plan
+        The kind of the instances.
     out : str or Path
-        A folder that is not there yet, or empty.
+        A new or empty folder.
     epochs : int
-        How many are written; each is shuffled, paired and masked in its own way.
+        Number of epochs; each is shuffled, paired and masked differently.
     masked : bool
-        False for one epoch without masks, with `marks`, which `KoktokCollator` masks while reading.
+        False for one epoch with `marks` in place of masks, for `KoktokCollator`.
     shard_instances : int
         Instances of a written file.
     workers : int, optional
@@ -77,25 +78,17 @@ def write_instances(
     tell : callable, optional
         Called with ("instances", done, all).
     force : bool
-        Whether another folder of this kind that koktok wrote there may be replaced.
-
-    Returns
-    -------
-    dict
-        The manifest.
-
-    Raises
-    ------
-    UsageError
-        When something else is at that place, or another run has left its shards there.
-    InputError
-        When there is nothing to make an instance of; when the disk is full, and the same call goes on.
+        Whether another folder of instances may be replaced.
     """
     arrow()
     if epochs < 1 or shard_instances < 1:
-        raise UsageError(f"{epochs} epochs in files of {shard_instances}; wanted at least 1", hint="--epochs 10")
+        raise UsageError(
+            f"expected at least 1 epoch and 1 instance a file, got {epochs} and {shard_instances}", hint="--epochs 10"
+        )
     if not masked and epochs > 1:
-        raise UsageError("instances without masks are the same in every epoch", hint="leave out --epochs")
+        raise UsageError(
+            "--dynamic writes one epoch, because only masks differ between epochs", hint="leave out --epochs"
+        )
     run = {
         "instances": LAYOUT,
         "plan": json.loads(json.dumps(plan.values())),
@@ -129,10 +122,10 @@ def write_instances(
                 return {"name": name, "epoch": epoch, "first": first, "instances": last - first}
 
             with ThreadPoolExecutor(workers_of(workers)) as pool:
-                for told in pool.map(work, begun):
-                    notes.add(told, [f"{told['name']}.arrow"])
+                for note in pool.map(work, begun):
+                    notes.add(note, [f"{note['name']}.arrow"])
                     if tell:
-                        tell("instances", sum(counts[:-1]) + told["first"] + told["instances"], n * epochs)
+                        tell("instances", sum(counts[:-1]) + note["first"] + note["instances"], n * epochs)
         if not notes.parts:
             raise InputError("the text holds nothing to make an instance of", hint="wc FILES")
         (notes.folder / "tokens.json").write_bytes((packed.folder / "tokens.json").read_bytes())
@@ -161,7 +154,7 @@ class _Shard:
 
 @dataclass(frozen=True)
 class _Manifest:
-    """What readers of a manifest rely on."""
+    """The checked keys of a manifest."""
 
     plan: _Plan
     epochs: int
@@ -175,7 +168,7 @@ class _Manifest:
 
 
 def manifest_of(folder: str | Path) -> dict[str, Any]:
-    """The manifest of a folder of instances."""
+    """Read the manifest of a folder of instances."""
     hint = "koktok instances TOKENIZER TEXT --out FOLDER"
     manifest = read_manifest(folder, "instances", LAYOUT, wrong="holds no instances", hint=hint)
     found = checked(_Manifest, json.dumps(manifest), f"the manifest of `{folder}`", hint)
@@ -196,7 +189,7 @@ def manifest_of(folder: str | Path) -> dict[str, Any]:
 
 
 def record_batches(folder: str | Path, shard: dict[str, Any]) -> Iterator[Any]:
-    """The record batches of a shard of instances, mapped; an ArtifactError where the file is damaged."""
+    """Map the record batches of a shard of instances."""
     pa = arrow()
     path = Path(folder) / f"{shard['name']}.arrow"
     try:

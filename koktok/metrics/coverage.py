@@ -8,7 +8,7 @@ from unicodedata import normalize
 import numpy as np
 
 from koktok import hangul
-from koktok.text.corpora import mini_lines
+from koktok.corpora.fetch import mini_lines
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 

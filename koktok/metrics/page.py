@@ -54,13 +54,14 @@ class Text:
     @classmethod
     def read(cls, paths: Sequence[str | Path]) -> Text:
         """Lines of files, folders or globs; every file is a domain."""
-        from koktok.text.sources import Source, read_lines
+        from koktok.corpora.paths import as_source
+        from koktok.text.sources import read_lines
 
         found: dict[str, list[str]] = {}
-        for file in (file for path in paths for file in Source.of(str(path)).paths):
+        for file in (file for path in paths for file in as_source(str(path)).paths):
             stem = Path(file).name.split(".")[0]
             same = sum(name.split("#")[0] == stem for name in found)
-            found[f"{stem}#{same + 1}" if same else stem] = list(read_lines(Source.of(str(file))))
+            found[f"{stem}#{same + 1}" if same else stem] = list(read_lines(as_source(str(file))))
         return cls.of(found)
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from koktok.corpora.paths import as_text
 from koktok.errors import UsageError
 from koktok.foreign import load
 from koktok.gold import KINDS, GoldCorpus, check_names, read_gold
@@ -33,7 +34,7 @@ from koktok.metrics.robustness import contexts, noise
 from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Value, around, jackknife, paired
 from koktok.metrics.vocabulary import vocabulary_counts
 from koktok.progress import Tell
-from koktok.text.sources import Source, lines_of, text_of
+from koktok.text.sources import Source, lines_of
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 FORMAT: Final = 2
@@ -357,7 +358,7 @@ def _text(given: Any) -> Text:
         return given
     if isinstance(given, Mapping):
         return Text.of(given)
-    found = text_of(given)
+    found = as_text(given)
     if isinstance(found, list) and found and isinstance(found[0], Source):
         return Text.read([file for source in found for file in source.paths])
     return Text.of({"text": list(lines_of(found))})

@@ -22,6 +22,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koktok.corpora.fetch import find
+from koktok.corpora.paths import as_text
+from koktok.corpora.recipe import CorpusRecipe
 from koktok.count import Counts, words_of
 from koktok.count.counting import Reading, read
 from koktok.count.prepared import after_a_space, prepare, prepare_runs, words_in
@@ -40,11 +43,8 @@ from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.workers import Workers, supervised
 from koktok.special import STYLES, fill
-from koktok.text.corpora import find
-from koktok.text.corpus_recipe import CorpusRecipe
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.text.sources import text_of
 from koktok.tokenizer import Tokenizer
 from koktok.training.dispatch import check_counts
 from koktok.training.dispatch import train as train_pieces
@@ -228,7 +228,7 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
 
     with timed(seconds, "read"):
         reading = read(
-            text_of(text), holdout=recipe.holdout, runs=recipe.train.superwords > 0, threads=options.threads, tell=tell
+            as_text(text), holdout=recipe.holdout, runs=recipe.train.superwords > 0, threads=options.threads, tell=tell
         )
 
     with timed(seconds, "normalize"):

@@ -131,12 +131,10 @@ class Normalizer {
 
 /** Where text is cut into pretokens: a matrix of character classes, each cut told by its two neighbours. */
 class Pattern {
-  constructor({ classes, follows, digits, grouped, regex }) {
+  constructor({ classes, follows, regex }) {
     this.regex = regex ? new RegExp(regex, "gu") : null; // a published pattern
     if (regex) return;
     this.follows = follows; // follows[a][b] is "1" where a character of class b goes on with one of class a
-    this.digits = grouped ? digits : -1;
-    this.grouped = grouped; // digits further than this from the end of their number stand alone
     this.table = new Uint8Array(0x110000).fill(classes.length);
     classes.forEach((ranges, i) => {
       for (let k = 0; k < ranges.length; k += 2) this.table.fill(i, ranges[k], ranges[k + 1] + 1);
@@ -152,18 +150,10 @@ class Pattern {
     const classes = chars.map((char) => this.table[char.codePointAt(0)]);
     const found = [];
     for (let i = 1; i < chars.length; i++) {
-      if (this.follows[classes[i - 1]][classes[i]] === "0" || this.ofThree(classes, i)) found.push(i);
+      if (this.follows[classes[i - 1]][classes[i]] === "0") found.push(i);
     }
     if (chars.length) found.push(chars.length);
     return found;
-  }
-
-  /** Whether a number is cut at `i`, in threes from its right end. */
-  ofThree(classes, i) {
-    if (classes[i] !== this.digits || classes[i - 1] !== this.digits) return false;
-    let left = 1;
-    while (left <= this.grouped && classes[i + left] === this.digits) left++;
-    return left > this.grouped || left % 3 === 0;
   }
 }
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from koktok.corpora.fetch import fetch, texts
 from koktok.errors import InputError
 from koktok.gold import read_gold
 from koktok.metrics import Text
 from koktok.report.measure import Material
 from koktok.report.schema import Report
-from koktok.text.corpora import fetch, texts
 from koktok.text.normalize import normalized
 
 BENCHMARK: Final = "ko-1"

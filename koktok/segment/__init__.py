@@ -85,7 +85,7 @@ def segmenter_for(
         case "whitespace":
             return Whitespace()
     if name.startswith(LEARNT_FOLDER):
-        from koktok.segment.dpe import DpeSegmenter
+        from koktok.dpe.segmenter import DpeSegmenter
 
         folder = name.removeprefix(LEARNT_FOLDER)
         return DpeSegmenter.load(

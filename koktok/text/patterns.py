@@ -82,12 +82,10 @@ class PublishedPattern(Pattern):
 
     @property
     def bigram(self) -> bool:
-        """Never: letters on both sides of an apostrophe are read together."""
-        return False
+        """Never: letters on both sides of an apostrophe are read together.
 
-    @property
-    def by_neighbours(self) -> bool:
-        """Never; but a space behind anything but white space begins a pretoken in all of them."""
+        But a space behind anything except white space begins a pretoken in all of them.
+        """
         return False
 
     @property

@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, get_args
 from koktok.errors import InputError
 
 Split = Literal["eojeol", "scripts"]
-Digits = Literal["free", "single", "groups"]
+Digits = Literal["free", "single"]
 
 # Order matters nowhere: the classes are disjoint (a test), and "rest" is what none of them has.
 CLASSES: Final[dict[str, str]] = {
@@ -56,24 +56,19 @@ REST: Final = "rest"
 _APART = {"newline", "blank"}
 _MARKS = {"accent": "latin", "selector": REST, "joiner": ""}
 
-# A number is read in groups of three from its right end. The look-ahead that finds the end is bounded to keep time
-# linear, so digits further than this from the end stand alone: an id of forty digits is no number anyway.
-GROUPED: Final = 27
-
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A way to cut text into pretokens.
 
-    Law: ``"".join(p.pretokenize(x)) == x`` for every str; a cut depends on the two characters beside it alone, but for
-    ``digits="groups"``.
+    Law: ``"".join(p.pretokenize(x)) == x`` for every str; a cut depends on the two characters beside it alone.
 
     Examples
     --------
     >>> Pattern().pretokenize("나는 학교에 간다.")
     ['나는', ' 학교에', ' 간다.']
-    >>> Pattern(split="scripts", digits="groups").pretokenize("값은 1234567원(VAT)")
-    ['값은', ' 1', '234', '567', '원', '(', 'VAT', ')']
+    >>> Pattern(split="scripts", digits="single").pretokenize("값은 12원(VAT)")
+    ['값은', ' 1', '2', '원', '(', 'VAT', ')']
     >>> Pattern(superwords=True).pretokenize("할 수 있다. 그 말이다.")
     ['할 수 있다.', ' 그 말이다.']
     """
@@ -92,12 +87,7 @@ class Pattern:
 
     @property
     def bigram(self) -> bool:
-        """True where every cut is told by its two neighbours, so that SentencePiece can give the same ids."""
-        return self.digits != "groups"
-
-    @property
-    def by_neighbours(self) -> bool:
-        """True where classes of neighbours, and the digits of a number, tell every cut: for all patterns of koktok's own."""
+        """True where every cut is told by its two neighbours, so that SentencePiece can give the same ids: for koktok's own."""
         return True
 
     @property
@@ -117,12 +107,7 @@ class Pattern:
         before: dict[frozenset[str], set[str]] = {}
         for a in names:
             before.setdefault(frozenset(b for b in names if _cut(a, b, self)), set()).add(a)
-        found = [f"(?<={_class(a)})(?={_class({*b})})" for b, a in before.items() if b]
-        if self.digits == "groups":
-            digit = _class({"digit"})
-            threes = f"(?:{digit}{{3}}){{1,{GROUPED // 3}}}(?!{digit})"
-            found.append(f"(?<={digit})(?={threes}|{digit}{{{GROUPED + 1}}})")
-        return "|".join(found)
+        return "|".join(f"(?<={_class(a)})(?={_class({*b})})" for b, a in before.items() if b)
 
     def pretokenize(self, text: str) -> list[str]:
         """Cut `text`; the parts join back to it exactly."""
@@ -173,15 +158,13 @@ class Pattern:
         Examples
         --------
         >>> rules = Pattern().rules()
-        >>> len(rules["classes"]), rules["classes"][rules["digits"]], rules["grouped"]
-        (13, [48, 57, 65296, 65305], 0)
+        >>> len(rules["classes"]), rules["classes"][5]
+        (13, [48, 57, 65296, 65305])
         """
         names = [*CLASSES, REST]
         return {
             "classes": _ranges_of_classes(),
             "follows": ["".join("01"[not _cut(a, b, self)] for b in names) for a in names],
-            "digits": names.index("digit"),
-            "grouped": GROUPED if self.digits == "groups" else 0,
         }
 
     def signature(self) -> str:
@@ -261,9 +244,6 @@ def _parts(pattern: Pattern) -> Iterator[tuple[str, str]]:
         after = follows[first] - alike
         more = f"(?={_class(after)})" if after else ""
         if alike == alone:
-            if pattern.digits == "groups":
-                # No cut inside a number while its end is in sight and the digits that remain are no multiple of three.
-                yield run, f"(?={run})(?!(?:{run}{{3}}){{1,{GROUPED // 3}}}(?!{run}))(?!{run}{{{GROUPED + 1}}})"
             yield run, more
         else:
             yield f"{run}++", more

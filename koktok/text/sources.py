@@ -75,41 +75,27 @@ class Source:
         wrong = [path for path in paths if not isinstance(path, str | os.PathLike) or not str(path)]
         if wrong:
             raise InputError(f"{wrong[0]!r} came where a path was wanted", hint="Source.of('text.txt', 'more.jsonl')")
-        stems = ["stdin" if str(p) == "-" else Path(str(p).removeprefix("corpus:")).name.split(".")[0] for p in paths]
         files, skipped = _expanded(paths)
-        return cls(name or "+".join(dict.fromkeys(stems)), tuple(files), weight, field, tuple(skipped))
+        return cls(name or name_of(map(str, paths)), tuple(files), weight, field, tuple(skipped))
 
 
-def text_of(given: Any) -> Any:
-    """What a user gives as text: sources where paths came, anything else as it is.
-
-    A path is a `Path`, or a `str` that names an existing file; any other `str` is a line of text.
+def name_of(paths: Iterable[str]) -> str:
+    """Return the name of a source: the stems of its paths.
 
     Examples
     --------
-    >>> text_of(Path("-"))[0].name, text_of(["나는 집에 간다."])
-    ('stdin', ['나는 집에 간다.'])
+    >>> name_of(["a/news.txt.gz", "-"])
+    'news+stdin'
     """
-    if isinstance(given, str) and os.path.isfile(given):  # noqa: PTH113 -- False, not an error, for a line too long for a name
-        given = Path(given)
-    if isinstance(given, Source | Path):
-        given = [given]
-    if not isinstance(given, list | tuple) or not any(isinstance(item, Source | Path) for item in given):
-        return given
-    for item in given:
-        if not isinstance(item, Source | Path):
-            raise InputError(f"{str(item)[:40]!r} came among paths, and is none", hint=f"Path({str(item)[:40]!r})")
-    return [item if isinstance(item, Source) else Source.of(item) for item in given]
+    return "+".join(dict.fromkeys("stdin" if path == "-" else Path(path).name.split(".")[0] for path in paths))
 
 
 def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Return the files that a user's paths name, each once, in a fixed order.
 
     A file stands for itself (read as plain text where its extension says nothing), a folder for every file with a
-    known extension below it, sorted, hidden ones apart; a glob for its matches; ``-`` for standard input;
-    ``corpus:NAME`` for a corpus, which is fetched where it is not yet in the cache (``corpus:NAME/held-out`` for the part
-    of it that is not for training). What cannot be read below a folder
-    is left out (`Source.skipped` tells of it).
+    known extension below it, sorted, hidden ones apart; a glob for its matches; ``-`` for standard input. What cannot be
+    read below a folder is left out (`Source.skipped` tells of it).
 
     Examples
     --------
@@ -129,9 +115,9 @@ def _expand_one(given: str, skipped: list[str]) -> list[Path]:
     if given == "-":
         return [STDIN]
     if given.startswith("corpus:"):
-        from koktok.text.corpora import texts
-
-        return texts(given.removeprefix("corpus:"))
+        raise InputError(
+            f"expected a file or a folder, got the corpus `{given}`", hint="koktok.corpora.paths.as_source(...)"
+        )
     path = Path(given).expanduser()
     if path.is_dir():
         return _folder(path, skipped)

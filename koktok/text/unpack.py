@@ -1,18 +1,13 @@
-"""Packed bytes to plain ones: .gz, .zst, .xz and .bz2 as streams, and no more of them than somebody asked for.
-
-A few kilobytes may unpack to terabytes, so what comes from others passes through a `Budget`.
-"""
+"""Packed bytes to plain ones: .gz, .zst, .xz and .bz2 as streams."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import IO, Any
 
 PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
@@ -25,17 +20,6 @@ CHUNK = 1 << 18
 
 _WINDOW = 31
 """Binary logarithm of the widest window, which `zstd --ultra --long=31` makes; the library alone stops at 27."""
-
-
-def packing_of(head: bytes) -> str:
-    r"""The extension that a file with these first bytes should have, or "".
-
-    Examples
-    --------
-    >>> packing_of(b"\x1f\x8b\x08"), packing_of(b"text")
-    ('.gz', '')
-    """
-    return next((packing for packing, magic in PACKED.items() if head.startswith(magic)), "")
 
 
 def chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
@@ -67,52 +51,3 @@ def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
         yield from chunks_of(library.open(raw, options={library.DecompressionParameter.window_log_max: _WINDOW}))
     except library.ZstdError as error:
         raise EOFError(error) from error
-
-
-@dataclass
-class Budget:
-    """How many bytes may still come.
-
-    Examples
-    --------
-    >>> list(Budget(3, lambda: ValueError("too much")).spend([b"ab", b"c"]))
-    [b'ab', b'c']
-    """
-
-    left: int
-    over: Callable[[], Exception]
-
-    def spend(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The same chunks, as long as there is room for them."""
-        for chunk in chunks:
-            self.left -= len(chunk)
-            if self.left < 0:
-                raise self.over()
-            yield chunk
-
-
-class ChunkReader(io.RawIOBase):
-    """Chunks of bytes as a file to read.
-
-    Examples
-    --------
-    >>> io.BufferedReader(ChunkReader([b"ab", b"", b"c"])).read()
-    b'abc'
-    """
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks, self._rest = iter(chunks), memoryview(b"")
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Fill what fits of the next chunk."""
-        while not self._rest:
-            if (chunk := next(self._chunks, None)) is None:
-                return 0
-            self._rest = memoryview(chunk)
-        part, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
-        buffer[: len(part)] = part
-        return len(part)

@@ -294,10 +294,11 @@ class AnyTokenizer(ABC):
         """
         from koktok.bulk.mapped import mapped_blocks
         from koktok.bulk.texts import Blocks
-        from koktok.text.sources import Source, read_blocks
+        from koktok.corpora.paths import as_source
+        from koktok.text.sources import read_blocks
 
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        source = Source.of(*given, field=field)
+        source = as_source(*given, field=field)
 
         def encoded(blocks: Iterator[Any]) -> TokenArray:
             options = {"threads": threads, "dtype": dtype}

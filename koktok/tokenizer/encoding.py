@@ -89,12 +89,7 @@ def trimmed(
     On normal text that is what `ByteLevel(trim_offsets=True)` of tokenizers makes of offsets, but for the space that a text
     itself begins with where another goes before it: theirs takes the one for the other, and leaves it.
 
-    Parameters
-    ----------
-    ids, spans
-        Of one pretoken.
-    blanks : mapping
-        By id, how many blanks a token begins and ends with; ids without any are left out.
+    `blanks` says, by id, how many blanks a token begins and ends with; ids without any are left out.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""SegmentedCounts to `Vocab`, a file an algorithm.
+"""A `Job` (words with cuts, a size, dials) to a `Learnt` (a vocabulary and a log), a file an algorithm.
 
-Reading order: alphabet; then `bpe` and `wordpiece` (both on joins), `simple`, `spm` (the sentencepiece library); then the
-default trainer `unigram`: lattice, candidates, selection, crf. A trainer is a pure function of counts and options.
+Reading order: alphabet, job; then `baselines`, `bpe` and `wordpiece` (both on pairs), `spm` (the sentencepiece library); then
+the default trainer: lattice, candidates, prune, scores, unigram_point, unigram. A trainer is a pure function of its job.
 """

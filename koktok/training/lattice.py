@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
@@ -110,6 +110,11 @@ class Lattice:
     piece: NDArray[np.int32]
     weight: NDArray[np.float64]
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What compiled code reads."""
+        return self.node, self.arc, self.length, self.piece, self.weight
+
     def only(self, alive: NDArray[np.bool_]) -> Lattice:
         """The lattice without the arcs of dead pieces."""
         n = _count(self.piece, alive)
@@ -190,17 +195,7 @@ def _summed(
     def part(span: tuple[int, int]) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
         first, second = np.zeros(len(price)), np.zeros(len(price))
         total = kernel(  # type: ignore[operator]
-            *span,
-            lattice.node,
-            lattice.arc,
-            lattice.length,
-            lattice.piece,
-            lattice.weight,
-            costs.split,
-            costs.swallow,
-            price,
-            first,
-            second,
+            *span, *lattice.arrays, costs.split, costs.swallow, price, first, second
         )
         return total, first, second
 
@@ -285,23 +280,11 @@ def cheapest(
     lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], pool: ThreadPoolExecutor
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """What a decoder would do that knew the costs: the nodes where the cheapest segmentations cut, and uses of pieces."""
-    cut = np.zeros(int(lattice.node[-1]), dtype=bool)
+    cut, weight = np.zeros(int(lattice.node[-1]), dtype=bool), lattice.weight.astype(np.int64)
 
     def part(span: tuple[int, int]) -> NDArray[np.int64]:
         uses = np.zeros(len(price), dtype=np.int64)
-        _cheapest(
-            *span,
-            lattice.node,
-            lattice.arc,
-            lattice.length,
-            lattice.piece,
-            lattice.weight.astype(np.int64),
-            costs.split,
-            costs.swallow,
-            price,
-            cut,
-            uses,
-        )
+        _cheapest(*span, *lattice.arrays[:4], weight, costs.split, costs.swallow, price, cut, uses)
         return uses
 
     return cut, np.sum(list(pool.map(part, lattice.shards())), axis=0)
@@ -310,8 +293,7 @@ def cheapest(
 def join(lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], cut: NDArray[np.bool_]) -> NDArray[np.float64]:
     """What each piece would save if it took the place of the tokens that a decoder spells it with, wherever it does."""
     gain = np.zeros(len(price))
-    arcs = (lattice.node, lattice.arc, lattice.length, lattice.piece, lattice.weight)
-    _join(*arcs, costs.split, costs.swallow, price, cut, gain)
+    _join(*lattice.arrays, costs.split, costs.swallow, price, cut, gain)
     return gain
 
 

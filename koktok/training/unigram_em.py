@@ -134,8 +134,7 @@ def expectation(
 
     def part(span: tuple[int, int]) -> tuple[float, NDArray[np.float64]]:
         expected = np.zeros(len(score))
-        arrays = (lattice.node, lattice.arc, lattice.length, lattice.piece, lattice.weight)
-        return _expectation(*span, *arrays, score, expected), expected
+        return _expectation(*span, *lattice.arrays, score, expected), expected
 
     loss, total = 0.0, np.zeros(len(score))
     for more, expected in pool.map(part, lattice.shards()):
@@ -191,7 +190,7 @@ def _pruned(
     _, uses = decode(lattice, score)
     freq = uses.astype(np.float64)
     loss = np.full(len(score), -np.inf)
-    _losses(inside.node, inside.arc, inside.length, inside.piece, score, alive, freq, n_chars, loss)
+    _losses(*inside.arrays[:4], score, alive, freq, n_chars, loss)
     kept = np.zeros(len(score), dtype=bool)
     kept[:n_chars] = True
     wanted = max(least, int(SHRINK * alive.sum())) - n_chars

@@ -35,7 +35,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "jamo wordpiece": {"jamo": True, "train": {"model": "wordpiece", "vocab_size": 1500}},
     "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
     "rare jamo": {"jamo": "fallback"},
-    "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},
+    "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
     "digits": {"pretokenize": {"digits": "single"}, "normalize": {"fullwidth": True, "compatibility": True}},
     "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "lone_jamo": True, "repeats": 2}},
     "superwords": {"train": {"superwords": 0.1}},

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from koktok.cli import app
 from koktok.dpe.learning import DpeDials, learn
 from koktok.dpe.learnt import Dpe
-from koktok.dpe.prefixes import END, TaggedWord
+from koktok.dpe.tree import END, TaggedWord
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
 from koktok.pipeline import train
 from koktok.segment import segmenter_for

@@ -328,3 +328,18 @@ def test_contrasts_and_verdicts() -> None:
     assert verdict([fine, Contrast(0.02, (0.01, 0.03), (0.006, 0.03), 3)], 0.2, 0.9) == "worse"
     assert verdict([replace(fine, documents=(-0.02, -0.01), seeds=(-0.03, -0.001))] * 2, 0.0, 1.2) == "better"
     assert verdict([fine, replace(fine, n=2)], 0.2, 0.9) == "not shown: fewer than 3 seeds"
+
+
+@pytest.mark.parametrize("length", [1, 7, 8, 9, 12, 13, 40, 100])
+def test_every_token_is_predicted_once(length: int) -> None:
+    """A uniform model gives log2 of the vocabulary's size for each token."""
+    torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
+    from eval.study.model import token_bits
+
+    def uniform(ids: object) -> object:
+        assert ids.shape[1] <= 8  # type: ignore[attr-defined]
+        return torch.zeros(*ids.shape, 32)  # type: ignore[attr-defined]
+
+    bits = token_bits(uniform, torch.full((length + 1,), 5), 8)
+    assert np.allclose(bits, 5.0)
+    assert len(bits) == length

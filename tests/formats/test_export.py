@@ -30,7 +30,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     **{name: recipe for name, recipe in MODELS.items() if name not in WITHOUT_HF},
     "jamo bpe-bytes": {"jamo": True, "train": {"model": "bpe-bytes", "vocab_size": 1500}},
     "jamo wordpiece": {"jamo": True, "train": {"model": "wordpiece", "vocab_size": 1500}},
-    "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},
+    "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
     "free digits": {"pretokenize": {"digits": "free"}},
     "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
     "jamo fallback": {"jamo": "fallback"},
@@ -136,7 +136,7 @@ def test_what_has_no_tokenizer_model_says_why(formats: Formats) -> None:
     reason = why_not("sentencepiece", formats.ours.vocab, formats.ours.pattern)
     assert bool(reason) == (formats.spm is None)
     ours = formats.ours
-    assert bool(reason) == (ours.recipe.pretokenize.digits == "groups" or ours.vocab.kind not in ("unigram", "bpe"))
+    assert bool(reason) == (ours.vocab.kind not in ("unigram", "bpe"))
 
 
 def test_what_hugging_face_cannot_run_says_why() -> None:
@@ -148,7 +148,6 @@ def test_what_hugging_face_cannot_run_says_why() -> None:
 @pytest.mark.parametrize(
     ("vocab", "pattern", "message"),
     [
-        (Vocab.bpe("가", [], specials=("<unk>",)), Pattern(digits="groups"), "groups of three digits"),
         (Vocab.bpe("가", []), Pattern(), "wants an unknown token"),
         (Vocab.bpe("가 나", ["가 나"], specials=("<unk>",)), Pattern(), "'가 나' crosses a pre-token border"),
     ],

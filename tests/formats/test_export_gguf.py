@@ -95,7 +95,6 @@ SPECIALS = ("<unk>", "</s>")
     [
         (Vocab.bpe_bytes([], specials=SPECIALS), Pattern(), "patterns that are built into it"),
         (Vocab.plain("wordpiece", ["가"], specials=("[UNK]",)), Pattern(), "no wordpiece model that gives the same"),
-        (Vocab.bpe("가", [], specials=SPECIALS), Pattern(digits="groups"), "digits in threes from the right"),
         (Vocab.bpe("가 나", ["가 나"], specials=SPECIALS), Pattern(), "'가 나' crosses a pre-token border"),
         (Vocab.bpe("가", [], specials=("</s>",)), Pattern(), "wants an unknown token"),
         (Vocab.bpe("가", [], specials=("<unk>",)), Pattern(), "wants an end-of-sequence token"),
@@ -255,6 +254,19 @@ HOSTILE = {
     "nine dimensions": (header(ARCHITECTURE, tensors=1, more=tensor(*[1] * 9)), "expected 1 to 4 dimensions"),
 }
 """What a file may claim, and the one sentence about it."""
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (text(bytes((1 << 24) + 1)), "16,777,216 bytes of text in a key, got 16,777,217"),
+        (field(b"a", 9, struct.pack("<IQ", 8, 1 << 25)) + bytes(1 << 28), "16,777,216 strings in `a`, got 33,554,432"),
+    ],
+)
+def test_a_large_file_is_not_read_string_by_string_for_ever(content: bytes, what: str, tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(header(content))
+    with pytest.raises(ArtifactError, match=f"expected at most {what}"):
+        read(tmp_path / "model.gguf")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

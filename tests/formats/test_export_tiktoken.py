@@ -28,7 +28,7 @@ BYTES = {bytes([i]): i for i in range(256)}
 
 @pytest.fixture(scope="module", params=["eojeol", "scripts"])
 def tokenizer(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Tokenizer:
-    recipe = {} if request.param == "eojeol" else {"pretokenize": {"split": "scripts", "digits": "groups"}}
+    recipe = {} if request.param == "eojeol" else {"pretokenize": {"split": "scripts", "digits": "single"}}
     return Tokenizer.load(trained(train={"model": "bpe-bytes"}, **recipe))
 
 

@@ -30,7 +30,7 @@ WORDS = ("[PAD]", "[UNK]", "<0x0A>", "<0xEA>", "##가", "1234567", "1" * 29, "\r
 
 PATTERNS = [
     Pattern(split=split, digits=digits, superwords=superwords)
-    for split, digits, superwords in product(("eojeol", "scripts"), ("free", "single", "groups"), (False, True))
+    for split, digits, superwords in product(("eojeol", "scripts"), ("free", "single"), (False, True))
 ]
 
 texts = st.lists(st.sampled_from([*CHARACTERS, *WORDS]), max_size=16).map("".join)
@@ -108,8 +108,7 @@ def test_a_piece_that_the_pattern_cuts_is_seen(piece: str) -> None:
         Vocab.unigram(dict.fromkeys([*piece, piece], -1.0)),
         Vocab.bpe_bytes([spelled[:n] for n in range(2, len(spelled) + 1)]),
     ):
-        for digits in ("single", "groups"):
-            assert set_apart(vocab, Pattern(digits=digits)) is None
+        assert set_apart(vocab, Pattern(digits="single")) is None
 
 
 def test_a_half_character_that_may_stand_at_a_cut_is_set_apart() -> None:
@@ -145,7 +144,7 @@ def test_trained_kinds_want_no_pattern(recipe: dict[str, Any], trained: Callable
 
 def test_no_trained_kind_has_a_pattern_that_tokenizers_1_does_not_run(trained: Callable[..., Path]) -> None:
     kinds = [MODELS[kind] for kind in ("bpe-bytes", "wordpiece", "wordpiece-bytes", "word")]
-    for recipe in (*kinds, {"pretokenize": {"split": "scripts", "digits": "groups"}}):
+    for recipe in (*kinds, {"pretokenize": {"split": "scripts", "digits": "single"}}):
         tokenizer = Tokenizer.load(trained(**recipe))
         node = json.dumps(cutting(tokenizer.vocab, tokenizer.pattern)[1])
         assert "Regex" not in node

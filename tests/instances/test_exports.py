@@ -94,7 +94,7 @@ def _has(name: str) -> bool:
 
 def test_megatron_wants_an_end_for_documents(packed: Packed, tmp_path: Path) -> None:
     if "eos_token" not in packed.manifest["roles"]:
-        with pytest.raises(UsageError, match=r"(?s)want an eos_token.*--style gpt"):
+        with pytest.raises(UsageError, match=r"(?s)requires the eos_token.*--style gpt"):
             to_megatron(packed, tmp_path / "out", documents=True)
     to_megatron(packed, tmp_path / "one")
     to_megatron(packed, tmp_path / "two")

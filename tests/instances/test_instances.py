@@ -872,7 +872,7 @@ def test_a_very_long_document_is_told(folders: dict[str, Path], tmp_path: Path) 
     assert "warning" not in runner.invoke(app, [*words, str(tmp_path / "lines")]).stderr
     told = runner.invoke(app, [*words, str(tmp_path / "file"), "--documents", "file"])
     assert "warning: a document has 1,2" in told.stderr
-    assert "--documents says" in told.stderr
+    assert "--documents sets" in told.stderr
     assert Packed.open(tmp_path / "lines").manifest["n_documents"] == 40_000
 
 

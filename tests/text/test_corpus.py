@@ -186,13 +186,6 @@ def test_unknown_extension_is_plain_text_where_it_is_named(tmp_path: Path) -> No
     assert read(write(tmp_path / "train.ko", "가\n나\n")) == ["가", "나"]
 
 
-def test_corpus_names_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path))
-    source = Source.of("corpus:mini")
-    assert (source.name, [path.name for path in source.paths]) == ("mini", ["mini.txt"])
-    assert sum(len(text.split()) for text in read_lines(source)) > 5000
-
-
 def test_source_is_named_after_its_paths(tmp_path: Path) -> None:
     paths = [write(tmp_path / name, "x") for name in ("a.txt.gz", "b.txt")]
     assert [Source.of(*paths).name, Source.of(paths[0], name="mine").name, Source.of("-").name] == [

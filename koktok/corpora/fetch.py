@@ -1,10 +1,7 @@
-"""Corpora by recipe: what to download, from whom, under which licence, and the checksum that it must have.
+"""Fetching: a recipe to a folder of plain text in the cache, one file for each source.
 
-A recipe is a TOML file. Fetching one leaves a folder of plain text in the cache, one file a source; after that it is
-offline. A folder appears whole or not at all: everything is made under a temporary name and renamed at the end.
-
-The cache is the user's (``~/.cache/koktok`` on Linux) or ``$KOKTOK_CACHE``; recipes come from ``$KOKTOK_CORPORA``,
-then from koktok itself.
+A folder appears whole or not at all; afterwards the corpus needs no network. The cache is the user's (``~/.cache/koktok`` on
+Linux) or ``$KOKTOK_CACHE``; recipes come from ``$KOKTOK_CORPORA``, then from koktok itself.
 """
 
 from __future__ import annotations
@@ -19,21 +16,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from koktok.corpora import download
+from koktok.corpora.extract import prose
+from koktok.corpora.recipe import AnySource, CorpusRecipe, LocalSource, load
 from koktok.errors import CorpusError, InputError, did_you_mean, visible
 from koktok.files import Product, cache_dir, check_folder, sweep, workplace, workplace_of, write_folder
 from koktok.hangul import has_syllable
 from koktok.progress import Tell
-from koktok.text import download
-from koktok.text.corpus_recipe import AnySource, CorpusRecipe, LocalSource, load
-from koktok.text.extract import prose
 
-_EXTRACTION = 1  # Part of every cache key: raise it when `koktok.text.extract` gives other lines.
+_EXTRACTION = 1  # part of every cache key; to be raised when `koktok.corpora.extract` gives other lines
 
 
 def _folders() -> Iterator[Path]:
     if own := os.environ.get("KOKTOK_CORPORA"):
         if not Path(own).is_dir():
-            raise CorpusError(f"KOKTOK_CORPORA names `{own}`, which is no folder", hint="unset KOKTOK_CORPORA")
+            raise CorpusError(f"expected a folder in KOKTOK_CORPORA, got `{own}`", hint="unset KOKTOK_CORPORA")
         yield Path(own)
     yield _own_folder()
 
@@ -45,7 +42,7 @@ def _own_folder() -> Path:
 
 
 def mini_lines() -> list[str]:
-    """The lines of koktok's own small corpus as they lie beside it, without the cache: the same for everybody.
+    """Return the lines of koktok's own small corpus, without the cache.
 
     Examples
     --------
@@ -57,7 +54,7 @@ def mini_lines() -> list[str]:
 
 
 def list_corpora() -> list[CorpusRecipe]:
-    """Return every recipe that can be fetched by name, sorted; a user's own one hides ours of the same name.
+    """Return every recipe that can be fetched by name, sorted; a recipe of the user hides one of koktok.
 
     Examples
     --------
@@ -90,7 +87,7 @@ def find(name: str) -> CorpusRecipe:
 
 
 def show(name: str) -> str:
-    """Return what a recipe says and where its text lies, for eyes.
+    """Describe a recipe and the place of its text.
 
     Examples
     --------
@@ -114,7 +111,7 @@ def show(name: str) -> str:
 
 
 def _place(recipe: CorpusRecipe) -> Path:
-    """Return the folder of the text: its name holds a digest of all that decides what is in it."""
+    """Return the folder of the text, whose name has a digest of the recipe and its local files."""
     digest = hashlib.sha256(f"{_EXTRACTION}\0".encode() + recipe.file.read_bytes())
     if recipe.sources_of:
         digest.update(b"\0" + (recipe.file.parent / f"{recipe.sources_of}.toml").read_bytes())
@@ -128,14 +125,14 @@ def _place(recipe: CorpusRecipe) -> Path:
 
 
 def held_out_name(stem: str) -> str:
-    """The file of a source's held-out part, beside that of its training part."""
+    """Return the name of the file of a source's held-out part."""
     return f"{stem}.held-out.txt"
 
 
 def texts(name: str) -> list[Path]:
-    """The text files of a corpus, fetched where it is not there yet.
+    """Return the text files of a corpus, and fetch it unless the cache has it.
 
-    Of `NAME` without what is held out, of `NAME/held-out` that alone.
+    `NAME` is the training part, `NAME/held-out` the held-out part.
 
     Examples
     --------
@@ -163,12 +160,11 @@ def fetch(
     mirror: str | None = None,
     on_progress: Tell | None = None,
 ) -> Path:
-    """Return the folder with the corpus's text, after downloading and extracting it where it is not there yet.
+    """Return the folder of a corpus's text, and download and extract it unless the cache has it.
 
-    The folder holds a UTF-8 .txt file for each source, a paragraph, item or cell a line (and another one,
-    ``.held-out.txt``, where the recipe holds out), files as they are for sources of the format "file", and
-    ``fetched.json`` with the checksums and counts. Lines that came before are known by a 16-byte digest, so `dedupe` holds no text. Fetching
-    anew replaces these files, and no other that lies there.
+    The folder has a UTF-8 .txt file for each source, with a paragraph, item or cell on each line (and a second one,
+    ``.held-out.txt``, if the recipe holds out), unchanged files for sources of the format "file", and ``fetched.json`` with
+    checksums and counts. Fetching again replaces these files and no others.
 
     Examples
     --------
@@ -184,19 +180,19 @@ def fetch(
         place.parent.mkdir(parents=True, exist_ok=True)
         sweep(place.parent)
         with workplace(workplace_of(place, ".fetch"), wait=float("inf")):
-            if place.is_dir() and not force:  # another process was quicker
+            if place.is_dir() and not force:  # another process has fetched it
                 return place
             check_folder(place, _TEXT, [f"{source.stem}.txt" for source in recipe.source])
             write_folder(place, lambda made: _make(recipe, made, tell, mirror), _TEXT)
     except (InputError, OSError) as error:
-        what = f"the corpus `{recipe.name}` cannot be kept in `{place.parent}`: {error}"
+        what = f"the corpus `{recipe.name}` cannot be written to `{place.parent}`: {error}"
         raise CorpusError(what, hint="export KOKTOK_CACHE=/a/folder/to/write/in") from error
     tell("done", len(recipe.source), len(recipe.source))
     return place
 
 
 def _without_manifest(folder: Path) -> tuple[str, ...]:
-    """What an older koktok fetched, which wrote no manifest."""
+    """Return the files of a folder without a manifest, as older versions wrote it."""
     try:
         sources = json.loads((folder / "fetched.json").read_text(encoding="utf-8"))["sources"]
         return ("fetched.json", *(f"{row['source']}.txt" for row in sources))
@@ -209,7 +205,7 @@ _TEXT = Product("fetched.sha256", "corpus", frozenset({"fetched.json"}), earlier
 
 @dataclass
 class _Lines:
-    """What of a recipe's lines is taken, and where it goes."""
+    """The lines of a recipe: which were seen, and which are held out; both as digests of 16 bytes."""
 
     recipe: CorpusRecipe
     seen: set[bytes] = field(default_factory=set)
@@ -219,7 +215,7 @@ class _Lines:
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
     def is_held_out(self, text: str) -> bool:
-        """By the hash of a document's name or of a line's letters, and so the same on every machine."""
+        """Decide by the hash of a document's name or of a line's letters, alike on every machine."""
         return int.from_bytes(self.key(text)[:8], "big") < self.recipe.held_out * 2**64
 
 
@@ -247,7 +243,7 @@ _RESERVED = ("fetched.json", "fetched.sha256")
 
 
 def _copied(source: AnySource, found: Iterator[download.Document], made: Path) -> dict[str, Any]:
-    """Files as they are: treebanks and vocabularies."""
+    """Copy files unchanged: treebanks and vocabularies."""
     digests: dict[str, str] = {}
     for document in found:
         name = document.name.rsplit("/", 1)[-1]
@@ -285,7 +281,7 @@ def _extracted(source: AnySource, found: Iterator[download.Document], made: Path
                     if recipe.hangul_only and not has_syllable(line):
                         row["without_hangul"] += 1
                         continue
-                    whole.update(f"{line}\n".encode("utf-8", "surrogatepass"))  # whatever came in sources before
+                    whole.update(f"{line}\n".encode("utf-8", "surrogatepass"))  # with lines that an earlier source has
                     if recipe.dedupe:
                         if (key := lines.key(line)) in lines.seen:
                             row["repeated"] += 1
@@ -304,15 +300,15 @@ def _extracted(source: AnySource, found: Iterator[download.Document], made: Path
     row["text_sha256"] = whole.hexdigest()
     if source.text_sha256 and source.text_sha256 != row["text_sha256"]:
         raise CorpusError(
-            f"the source `{source.stem}` of `{recipe.name}` gave another text than its recipe states\n"
-            f"  wanted {source.text_sha256}\n  came   {row['text_sha256']}",
-            hint="text_sha256 = … in its [[source]], once the text has been looked at",
+            f"the source `{source.stem}` of `{recipe.name}`: the text has another checksum than its recipe\n"
+            f"  expected {source.text_sha256}\n  got      {row['text_sha256']}",
+            hint="compare the text, then write text_sha256 = … into its [[source]]",
         )
     return row
 
 
 def _without(place: Path, lines: _Lines) -> int:
-    """Take out of a training file what is held out elsewhere, compared without spaces; how many lines those were."""
+    """Remove lines of a training file that are held out elsewhere, compared without spaces, and return their number."""
     kept = place.with_suffix(".kept")
     gone = 0
     with place.open(encoding="utf-8", newline="\n") as old, kept.open("w", encoding="utf-8", newline="\n") as new:

@@ -1,10 +1,10 @@
-r"""Markdown, HTML, JSON, tables, notebooks and translations to lines of prose, for the corpora that `koktok.text.corpora` brings.
+r"""Markdown, HTML, JSON, tables, notebooks and translations to lines of prose, for the corpora of `koktok.corpora.fetch`.
 
-The aim is text to learn words from, not a faithful rendering: marks go, words stay, and a line holds one paragraph,
-item or cell. Cells stand on lines of their own, because a word and its neighbour in a table row are no phrase.
+The aim is text to learn words from, not a faithful rendering: marks are removed, words stay, and a line holds one paragraph,
+item or cell. Every cell has a line, because neighbours in a table row are no phrase.
 
-A page comes from anybody, so its reading takes linear time: what never closes (a comment, a tag, a bracket) is looked for
-once. Python's own HTML parser takes quadratic time there before 3.13.6.
+Reading takes linear time in hostile pages: an end that is missing (of a comment, a tag, a bracket) is searched for once.
+Python's own HTML parser takes quadratic time there before 3.13.6.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _without_comments(text: str) -> str:
 
 
 def _front_matter(lines: list[str]) -> int:
-    """How many lines at the beginning are YAML between two rules."""
+    """Return the number of lines of YAML between two rules at the beginning."""
     if lines[0].removeprefix("\ufeff").rstrip() != "---":
         return 0
     return next((i for i, line in enumerate(lines[1:], 2) if line.rstrip() in ("---", "...")), 0)
@@ -171,7 +171,7 @@ _RAW_END = {name: re.compile(rf"</{name}[\s/>]", re.IGNORECASE) for name in ("sc
 
 
 def _html(text: str, _: Sequence[str]) -> Iterator[str]:
-    """The tokenizer of the HTML standard, as far as text and tags need it; what is not closed reaches to the end."""
+    """Split HTML into text and tags as the standard does; an unclosed tag reaches to the end."""
     blocks, at = _Blocks(), 0
     while mark := _MARK.search(text, at):
         comment, bogus, closing, name = mark.groups()
@@ -199,7 +199,7 @@ def _behind(end: str, text: str, at: int) -> int:
 
 
 class _Blocks:
-    """Collects the text of block elements; white space folds as a browser folds it."""
+    """A collector of the text of block elements; white space collapses as in a browser."""
 
     SKIP = frozenset({"head", "script", "style", "template", "noscript", "nav", "aside", "footer", "svg", "math"})
     # fmt: off

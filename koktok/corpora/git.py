@@ -1,9 +1,8 @@
-"""Files of one commit of a git repository, from its host or from any mirror of it.
+"""Files of one commit of a git repository, from its host or from a mirror.
 
-Whoever serves the repository is not trusted. Objects alone are taken over, into an empty repository of our own, by `git fetch`,
-which computes the id of everything that comes; so the files are those that the recipe means, or there is an error. A mirror
-on this disk is served by another empty repository that names the mirror's objects as its alternate: git never reads a
-config, a hook, a reference or a promisor of the mirror.
+The server is not trusted. `git fetch` copies objects alone into an empty repository and computes the id of each, so the files are
+those of the recipe, or there is an error. A mirror on this disk is served by a second empty repository with the mirror's objects as
+its alternate: git never reads a config, a hook, a reference or a promisor of the mirror.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from koktok.errors import CorpusError
 from koktok.process import environment
 
 if TYPE_CHECKING:
-    from koktok.text.corpus_recipe import GitSource
+    from koktok.corpora.recipe import GitSource
 
 
 MIRROR = "KOKTOK_MIRROR"
-"""The variable that names a mirror where no argument does."""
+"""The environment variable of the mirror."""
 
 _MOST_PATHS = 1_000_000
 _LONGEST_PATH = 4096
 _MOST_BYTES = 200_000_000
-"""Of all paths together. The largest repositories have some hundred thousand paths of under 300 bytes."""
+"""Bytes of all paths together. The largest repositories have some hundred thousand paths of under 300 bytes."""
 
 
 class Commit:
-    """The files of one commit: their ids by path, and their bytes."""
+    """The files of one commit, with their ids by path."""
 
     def __init__(self, source: GitSource, where: Path, settings: list[str], env: dict[str, str]) -> None:
         self._git = ["git", *settings, "--git-dir", str(where)]
@@ -48,23 +47,23 @@ class Commit:
         )  # fmt: skip
 
     def close(self) -> None:
-        """End the process that reads."""
+        """End the process that reads objects."""
         with self._batch as batch:
             batch.kill()
 
     def bring(self, paths: list[str]) -> None:
         """Fetch files in one request."""
         ids = "".join(f"{self.files[path]}\n" for path in paths)
-        # What git itself does for one missing object at a time.
+        # The command that git itself runs for each missing object.
         done = _run(
             [*self._git, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no",
              "--filter=blob:none", "--stdin", "origin"], self._env, ids,
         )  # fmt: skip
         if done.returncode:
-            raise CorpusError(f"{self._source.repository} did not give its files: {_last(done)}", hint="try again")
+            raise CorpusError(f"{self._source.repository}: the files cannot be fetched: {_last(done)}", hint="try again")
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file that was brought."""
+        """Return the bytes of a fetched file."""
         assert self._batch.stdin is not None
         assert self._batch.stdout is not None
         self._batch.stdin.write(f"{self.files[path]}\n".encode())
@@ -84,7 +83,7 @@ class Commit:
         return content
 
     def _paths(self) -> Iterator[tuple[str, str]]:
-        """Ids by path, without links and submodules; folders count, since a tree may have many and no file."""
+        """Yield paths with their ids, without links and submodules; folders count, because a tree may have many and no file."""
         command = [*self._git, "ls-tree", "-r", "-t", "-z", "--full-tree", self._source.commit]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self._env) as listing:
             assert listing.stdout is not None
@@ -147,7 +146,7 @@ def open_commit(source: GitSource, temporary: Path, mirror: str | None) -> Itera
 
 
 def _objects(mirror: Path, place: str) -> Path:
-    """The folder of a repository's objects in a mirror on this disk."""
+    """Return the folder of a repository's objects in a mirror on this disk."""
     if not mirror.is_dir():
         raise CorpusError(f"the mirror `{mirror}` is no folder", hint=f"ls {shlex.quote(str(mirror.parent))}")
     for folder in (mirror / place, mirror / f"{place}.git"):
@@ -167,11 +166,11 @@ def _objects(mirror: Path, place: str) -> Path:
 
 
 def _serving(objects: Path, where: Path, env: dict[str, str]) -> Path:
-    """An empty repository that serves the objects of another one, and nothing else of it."""
+    """Make an empty repository that serves the objects of another one."""
     done = _init(where, {"uploadpack.allowFilter": "true", "uploadpack.allowAnySHA1InWant": "true"}, env)
     if done.returncode:
         raise CorpusError(f"`{where}` cannot be made: {_last(done)}", hint="df -h")
-    (where / "theirs").symlink_to(objects)  # a fixed name, whatever characters stand in theirs
+    (where / "theirs").symlink_to(objects)  # a fixed name, because theirs may have any characters
     (where / "objects" / "info").mkdir(exist_ok=True)
     (where / "objects" / "info" / "alternates").write_text("../theirs\n")
     return where
@@ -189,4 +188,4 @@ def _run(command: list[str], env: dict[str, str], given: str = "") -> subprocess
 
 
 def _last(done: subprocess.CompletedProcess[str]) -> str:
-    return (done.stderr.strip().splitlines() or ["git said nothing"])[-1]
+    return (done.stderr.strip().splitlines() or ["git printed no error"])[-1]

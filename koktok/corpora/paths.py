@@ -1,0 +1,53 @@
+"""Paths of a user to sources of text: files, folders, globs, and corpora as `corpus:NAME`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from koktok.corpora.fetch import texts
+from koktok.errors import InputError
+from koktok.text.sources import Source, name_of
+
+_CORPUS = "corpus:"
+
+
+def as_source(
+    *paths: str | os.PathLike[str], name: str | None = None, weight: float = 1.0, field: str | None = None
+) -> Source:
+    """Return the source of these paths; `corpus:NAME` is fetched unless the cache has it.
+
+    Examples
+    --------
+    >>> as_source("corpus:mini").name
+    'mini'
+    """
+    expanded: list[str | os.PathLike[str]] = []
+    for path in paths:
+        is_corpus = isinstance(path, str | os.PathLike) and str(path).startswith(_CORPUS)
+        expanded += texts(str(path).removeprefix(_CORPUS)) if is_corpus else [path]
+    named = name or name_of([str(path).removeprefix(_CORPUS) for path in paths])
+    return Source.of(*expanded, name=named, weight=weight, field=field)
+
+
+def as_text(given: Any) -> Any:
+    """Return sources in place of paths, and any other text unchanged.
+
+    A path is a `Path`, or a `str` that names an existing file; any other `str` is a line of text.
+
+    Examples
+    --------
+    >>> as_text(Path("-"))[0].name, as_text(["나는 집에 간다."])
+    ('stdin', ['나는 집에 간다.'])
+    """
+    if isinstance(given, str) and os.path.isfile(given):  # noqa: PTH113 -- False, not an error, for a line too long for a name
+        given = Path(given)
+    if isinstance(given, Source | Path):
+        given = [given]
+    if not isinstance(given, list | tuple) or not any(isinstance(item, Source | Path) for item in given):
+        return given
+    for item in given:
+        if not isinstance(item, Source | Path):
+            raise InputError(f"expected a path, got {str(item)[:40]!r}", hint=f"Path({str(item)[:40]!r})")
+    return [item if isinstance(item, Source) else as_source(item) for item in given]

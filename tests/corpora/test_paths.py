@@ -1,0 +1,37 @@
+"""Corpora among paths, and what a str stands for where text is given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from koktok.corpora.paths import as_source, as_text
+from koktok.errors import InputError
+from koktok.text.sources import Source, read_lines
+
+
+def test_a_str_that_names_a_file_is_that_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("나는 집에 간다.\n", encoding="utf-8")
+    (source,) = as_text(str(file))
+    assert isinstance(source, Source)
+    for line in ("나는 집에 간다.", "가" * 10_000, "a\0b", str(tmp_path)):
+        assert as_text(line) == line
+
+
+def test_corpus_names_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path))
+    source = as_source("corpus:mini")
+    assert (source.name, [path.name for path in source.paths]) == ("mini", ["mini.txt"])
+    assert sum(len(text.split()) for text in read_lines(source)) > 5000
+
+
+def test_corpora_and_files_are_one_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path))
+    (tmp_path / "a.txt").write_text("가\n", encoding="utf-8")
+    source = as_source("corpus:mini", tmp_path / "a.txt", field="body", weight=2)
+    assert (source.name, source.weight, source.field) == ("mini+a", 2, "body")
+    assert [path.name for path in source.paths] == ["mini.txt", "a.txt"]
+    with pytest.raises(InputError, match="got the corpus `corpus:mini`"):
+        Source.of("corpus:mini")
