@@ -43,6 +43,15 @@ FOLDER: Final = Product(
 """The folder of an extension."""
 
 
+class Record(BaseModel, extra="allow"):
+    """A JSON file of a folder."""
+
+    def to_json(self) -> bytes:
+        """The file, with what was set, in the order of the fields."""
+        content = self.model_dump(exclude_unset=True)
+        return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
+
+
 class BaseRecord(BaseModel, extra="allow"):
     """What extension.json says of the base."""
 
@@ -75,7 +84,7 @@ class UndoRecord(BaseModel, extra="allow"):
     config_only: list[str] = []
 
 
-class ExtensionRecord(BaseModel, extra="allow"):
+class ExtensionRecord(Record):
     """extension.json."""
 
     format: int = FORMAT
@@ -108,11 +117,6 @@ class ExtensionRecord(BaseModel, extra="allow"):
         if odd := [piece.token for piece in self.pieces if len(piece.base) != len(piece.lengths)]:
             raise ValueError(f"expected a length for each old id of {odd[0]!r}, got another number of them")
         return self
-
-    def to_json(self) -> bytes:
-        """The file, with what was set, in the order above."""
-        content = self.model_dump(exclude_unset=True)
-        return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 class _Format(BaseModel):
