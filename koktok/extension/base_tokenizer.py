@@ -135,16 +135,16 @@ class Base:
         hidden = set(self.added.values()) | (set() if self.kind == "bytes" else set(BYTE_PIECES))
         for token, i in self.ids.items():
             if token not in hidden:
-                found[i] = self.written(token)
+                found[i] = self.piece_bytes(token)
         return found
 
-    def written(self, token: str) -> bytes:
+    def piece_bytes(self, token: str) -> bytes:
         """The bytes that a token of the model spells."""
         if self.kind != "bytes":
             return token.encode()
         return bytes(BYTE_OF[char] for char in token) if all(char in BYTE_OF for char in token) else b""
 
-    def spelled(self, piece: bytes) -> str:
+    def encode_piece(self, piece: bytes) -> str:
         """The token of the model that spells these bytes."""
         from koktok.vocab import BYTE_CHARS
 
@@ -192,7 +192,7 @@ class Base:
         return -1 if found is None else int(found)
 
     @cached_property
-    def learning(self) -> Base:
+    def with_byte_fallback(self) -> Base:
         """The base, with bytes to fall back on where it has none: then every character of a text is told."""
         if self.kind != "unigram" or self.model.get("byte_fallback"):
             return self
