@@ -11,10 +11,10 @@ import os
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, TypedDict, get_args
 
 from pydantic import (
     BaseModel,
@@ -644,6 +644,62 @@ class Recipe(_Section):
             after = (values["special"]["style"], values["train"]["model"], values["special"]["chat_template"])
             values["train"]["specials"] = styles.changed(self.train.specials, before, after)
         return self.build(values)
+
+
+class Fields(TypedDict, total=False):
+    """Fields of a recipe by name, as `koktok.train` takes them; a type checker finds a misspelt one."""
+
+    zero_width: bool | None
+    fullwidth: bool | None
+    spaces: bool | None
+    quotes: bool | None
+    dashes: bool | None
+    halfwidth_jamo: bool | None
+    repeats: int | None
+    compatibility: bool | None
+    lone_jamo: bool | None
+    split: str | None
+    digits: str | None
+    pattern: str | None
+    prefix_space: bool | None
+    segmenter: str | None
+    policy: str | None
+    mass: float | None
+    user_dictionary_sha256: str | None
+    model: str | None
+    backend: str | None
+    vocab_size: int | None
+    preset: str | None
+    keep: float | None
+    tokens_per_eojeol: float | None
+    lam: float | None
+    mu: float | None
+    nu: float | None
+    superwords: float | None
+    inner_superwords: bool | None
+    superword_price: str | None
+    blocklist: Sequence[str] | None
+    personal_data: str | None
+    junk: str | None
+    reserve_script: Mapping[Script, float] | None
+    share: float | None
+    min_count: int | None
+    max_piece_length: int | None
+    character_coverage: float | None
+    ngram: int | None
+    required: str | Sequence[str] | None
+    specials: Sequence[str] | None
+    reserved: int | None
+    style: str | None
+    template: str | None
+    chat_template: str | None
+    model_max_length: int | None
+    padding_side: str | None
+    truncation_side: str | None
+    trim_offsets: bool | None
+    pad_to_multiple: int | None
+    jamo: bool | Literal["fallback"]
+    holdout: float
 
 
 def _prefixed(style: str, model: str) -> bool:

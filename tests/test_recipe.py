@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from koktok.errors import RecipeError
-from koktok.recipe import Recipe, SourceRecord
+from koktok.recipe import SECTION_OF, Fields, Recipe, SourceRecord
 
 
 def test_toml_comes_back_as_it_went() -> None:
@@ -141,3 +141,9 @@ def test_a_preset_that_the_trainer_would_ignore_is_refused_but_loads_from_a_fold
     stored = Recipe.build({"train": {"preset": "aligned", **ignoring}}, stored=True)
     assert stored.train.preset == "aligned"
     assert Recipe().changed(**ignoring).train.preset == "balanced"
+
+
+def test_a_type_checker_knows_every_field() -> None:
+    """`train(text, vocab_sise=3)` is an error to mypy and pyright."""
+    apart = {"user_dictionary", "__pydantic_config__"}  # a parameter of its own
+    assert Fields.__annotations__.keys() == SECTION_OF.keys() - apart | {"jamo", "holdout"}

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from koktok.corpora.fetch import find
 from koktok.corpora.paths import as_text
@@ -36,7 +36,7 @@ from koktok.metrics.coverage import coverage
 from koktok.metrics.silver import SilverRow
 from koktok.pipeline.user_dictionary import with_dictionary
 from koktok.progress import Tell, silent
-from koktok.recipe import Recipe, SourceRecord
+from koktok.recipe import Fields, Recipe, SourceRecord
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter
@@ -169,7 +169,7 @@ def train(
     threads: int | None = None,
     tell: Tell = silent,
     measured: bool = False,
-    **fields: Any,
+    **fields: Unpack[Fields],
 ) -> Training:
     r"""Text to a tokenizer.
 
