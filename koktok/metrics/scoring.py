@@ -299,7 +299,7 @@ def evaluate(
     resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Scores]:
-    """PageTokens, unknowns and morpheme boundaries of tokenizers, every figure with a 95 % interval.
+    """Tokens, unknowns and morpheme boundaries of tokenizers, every figure with a 95 % interval.
 
     Parameters
     ----------
