@@ -66,6 +66,8 @@ def test_the_same_ids_in_javascript(
         given = [line for line in lines if not set(tokenizer.encode(line).ids) & fragments]
         assert len(given) > len(lines) // 2
         lines = given
+    if tokenizer.prefix:  # JavaScript puts the space also where normalization drops the first character
+        lines = [line for line in lines if next(iter(tokenizer.normalizer.align(line).starts), 0) == 0]
     rows = javascript.rows_of(home, library, folder, lines, tmp_path)
     other = [line for line, (ids, _) in zip(lines, rows, strict=True) if ids != tokenizer.encode(line).ids]
     assert not other, other[:5]
