@@ -48,7 +48,7 @@ def count(
     """Count the words of text into a Parquet file that `koktok train` accepts in place of the text.
 
     A killed count resumes: its finished shards are in OUT.parts until the file is written.
-    `koktok count merge A.parquet B.parquet -o C.parquet` adds counts; files with runs beside them are merged with those.
+    `koktok count merge A.parquet B.parquet -o C.parquet` adds counts; their files of runs are merged, too.
     """
     if not 0 <= holdout < 1:
         raise UsageError(f"`--holdout {holdout}` wants a share of the lines, from 0 to under 1", hint="--holdout 0.05")

@@ -71,7 +71,7 @@ def vocabulary_build(
 ) -> None:
     """Train a vocabulary again by its recipe, and check that its folder equals the included one, bit for bit.
 
-    Ends with 1 where it is not: another version of Kiwi, for instance, may cut words otherwise.
+    Exit code 1 if it differs: another version of Kiwi, for instance, may cut words differently.
     """
     from koktok.cli.training_shown import announced
     from koktok.files import check_folder
