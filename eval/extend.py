@@ -288,8 +288,8 @@ class Held:
             mask = syllable_mask(np.frombuffer(word.encode("utf-32-le"), np.uint32))
             self.between.append({k for k in range(1, len(word)) if mask[k] and mask[k - 1]})
             rows = range(int(cut.start[i]), int(cut.start[i + 1]))
-            worth = {int(cut.offset[k]) for k in rows if TRUST.get(Kind(int(cut.kind[k])).label, TRUST["rest"]) > 0}
-            self.cuts.append(worth & self.between[-1])
+            trusted = {int(cut.offset[k]) for k in rows if TRUST.get(Kind(int(cut.kind[k])).label, TRUST["rest"]) > 0}
+            self.cuts.append(trusted & self.between[-1])
 
     def figures(self, runner: Any, *, prefixes: bool) -> Figures:
         """What a tokenizer makes of the words."""
@@ -402,7 +402,7 @@ def unreachable(base: Base, definition: dict[str, Any]) -> int:
         if i < base.size or token in base.added.values():
             continue
         try:
-            text = base.written(token).decode().replace(SPACE, " ")
+            text = base.piece_bytes(token).decode().replace(SPACE, " ")
         except UnicodeDecodeError:
             lost += [found.id for found in runner.model.tokenize(token)] != [i]
             continue
@@ -547,7 +547,7 @@ def _base(
         definition = continued(base, made.made, size)
         tell("continued", size, runner_of(definition))
         if size == given.at:
-            strings = {base.written(token): base.size + k for k, token in enumerate(made.made[0][:size])}
+            strings = {base.piece_bytes(token): base.size + k for k, token in enumerate(made.made[0][:size])}
             at["continued"] = (definition, strings, None)
     pieces = trained(given.work, train_sentencepiece, reference, train, largest)
     with_hangul = [piece for piece in pieces.made if HANGUL.search(piece)]

@@ -175,14 +175,14 @@ def _draw(
     force: bool,
     quiet: bool,
 ) -> None:
-    """The curve: a table and a plot on stdout; the same, a drawing and the recipe in the folder."""
+    """The curve: a table on stdout; the same, a drawing and the recipe in the folder."""
     import json
 
     from koktok.files import write_folder
     from koktok.formats.folder import MARK, TOKENIZER
     from koktok.pipeline import curve
-    from koktok.progress import Talk, stdout, table
-    from koktok.report.frontier import COLUMNS, TITLE, cells, draw, plot, to_dict, to_markdown
+    from koktok.progress import Talk, table
+    from koktok.report.frontier import COLUMNS, TITLE, cells, draw, to_dict, to_markdown
 
     with Talk(quiet=quiet) as talk:
         rows, against = curve.train_frontier(sources, recipe, vocab_sizes=sizes, options=replace(options, tell=talk))
@@ -198,7 +198,6 @@ def _draw(
         print("★ no other point has both fewer tokens and a higher F1\n")
     else:
         print(to_markdown(rows, against))
-    stdout().print(plot(rows, against))
 
 
 def _sizes(text: str) -> list[int]:

@@ -88,7 +88,7 @@ def prepare(
     )
     weight = np.array([n[word] if n[word] >= least else 0 for word in words], np.int64)
     weight_held = np.array([held[word] for word in words], np.int64)
-    return _BaseTokens(base.learning, words, weight, weight_held, tell).text(
+    return _BaseTokens(base.with_byte_fallback, words, weight, weight_held, tell).text(
         dict(zip(marked, range(len(marked)), strict=True)), cut, size
     )
 
@@ -223,10 +223,10 @@ class _BaseTokens:
         place = np.repeat(first_char[words] + lead, n)
         flat_index = np.repeat(cut.start[which] - np.r_[0, np.cumsum(n)[:-1]], n) + np.arange(n.sum())
         offset = place + cut.offset[flat_index]
-        worth = _TRUST[cut.kind[flat_index]]
-        good = (worth > 0) & between[np.minimum(offset, len(between) - 1)]
+        trusts = _TRUST[cut.kind[flat_index]]
+        good = (trusts > 0) & between[np.minimum(offset, len(between) - 1)]
         kind[chars[offset[good]]] = 2
-        trust[chars[offset[good]]] = worth[good]
+        trust[chars[offset[good]]] = trusts[good]
         np.add.at(cuts, np.repeat(words, n)[good], 1)
         return kind[at], trust[at], cuts
 
@@ -236,8 +236,8 @@ class _BaseTokens:
         """Ids of the base, where bytes of one character become that character."""
         ids = self.ids[inside]
         symbol = ids.astype(np.int32)
-        dumb = np.array([not string for string in self.base.strings])
-        symbol[dumb[ids]] = UNKNOWN
+        unmergeable = np.array([not string for string in self.base.strings])
+        symbol[unmergeable[ids]] = UNKNOWN
         char, size, kept = np.zeros(len(ids), np.uint64), np.ones(len(ids), np.int32), np.ones(len(ids), bool)
         places = np.flatnonzero(is_byte[ids])
         if len(places):

@@ -135,16 +135,16 @@ class Base:
         hidden = set(self.added.values()) | (set() if self.kind == "bytes" else set(BYTE_PIECES))
         for token, i in self.ids.items():
             if token not in hidden:
-                found[i] = self.written(token)
+                found[i] = self.piece_bytes(token)
         return found
 
-    def written(self, token: str) -> bytes:
+    def piece_bytes(self, token: str) -> bytes:
         """The bytes that a token of the model spells."""
         if self.kind != "bytes":
             return token.encode()
         return bytes(BYTE_OF[char] for char in token) if all(char in BYTE_OF for char in token) else b""
 
-    def spelled(self, piece: bytes) -> str:
+    def encode_piece(self, piece: bytes) -> str:
         """The token of the model that spells these bytes."""
         from koktok.vocab import BYTE_CHARS
 
@@ -192,7 +192,7 @@ class Base:
         return -1 if found is None else int(found)
 
     @cached_property
-    def learning(self) -> Base:
+    def with_byte_fallback(self) -> Base:
         """The base, with bytes to fall back on where it has none: then every character of a text is told."""
         if self.kind != "unigram" or self.model.get("byte_fallback"):
             return self
@@ -244,7 +244,7 @@ def _read(reference: str, pattern: str | None, specials: Mapping[str, int] | Non
         ranks = None
         if "tokenizer.json" not in whole:
             raise ArtifactError(f"`{reference}` has no tokenizer.json, and only what has one can be extended")
-    return base_of(reference, whole, files, ranks)
+    return base_of(reference, whole, files, ranks, getattr(tokenizer, "content", None))
 
 
 def base_of(
@@ -252,10 +252,11 @@ def base_of(
     whole: Mapping[str, str | bytes],
     files: Mapping[str, str | bytes] | None = None,
     ranks: Ranks | None = None,
+    definition: dict[str, Any] | None = None,
 ) -> Base:
     """A base of the files of a Hugging Face folder, and of others that came beside; nothing is refused but the kind."""
     files = whole if files is None else files
-    definition = json.loads(whole["tokenizer.json"])
+    definition = json.loads(whole["tokenizer.json"]) if definition is None else definition
     kept = {name: data.encode() if isinstance(data, str) else data for name, data in {**files, **whole}.items()}
     return Base(reference, _kind(reference, definition), definition, kept, ranks)
 

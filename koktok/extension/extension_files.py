@@ -43,6 +43,15 @@ FOLDER: Final = Product(
 """The folder of an extension."""
 
 
+class Record(BaseModel, extra="allow"):
+    """A JSON file of a folder."""
+
+    def to_json(self) -> bytes:
+        """The file, with what was set, in the order of the fields."""
+        content = self.model_dump(exclude_unset=True)
+        return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
+
+
 class BaseRecord(BaseModel, extra="allow"):
     """What extension.json says of the base."""
 
@@ -75,7 +84,7 @@ class UndoRecord(BaseModel, extra="allow"):
     config_only: list[str] = []
 
 
-class ExtensionRecord(BaseModel, extra="allow"):
+class ExtensionRecord(Record):
     """extension.json."""
 
     format: int = FORMAT
@@ -108,11 +117,6 @@ class ExtensionRecord(BaseModel, extra="allow"):
         if odd := [piece.token for piece in self.pieces if len(piece.base) != len(piece.lengths)]:
             raise ValueError(f"expected a length for each old id of {odd[0]!r}, got another number of them")
         return self
-
-    def to_json(self) -> bytes:
-        """The file, with what was set, in the order above."""
-        content = self.model_dump(exclude_unset=True)
-        return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 class _Format(BaseModel):
@@ -165,11 +169,11 @@ class Extension:
             pieces=[
                 PieceRecord(
                     id=i,
-                    token=base.spelled(piece.string),
+                    token=base.encode_piece(piece.string),
                     text=_text_of(piece.string),
                     base=list(piece.ids),
                     lengths=[_length(base, i) for i in piece.ids],
-                    merge=[base.spelled(part) for part in piece.pair] if piece.pair else None,
+                    merge=[base.encode_piece(part) for part in piece.pair] if piece.pair else None,
                     saved=piece.count,
                 )
                 for piece, i in zip(self.pieces, self.ids, strict=True)
@@ -242,7 +246,7 @@ def merges_of(extension: Extension) -> list[list[str]]:
         if ranks[i] >= 0 and holds_hangul(string):
             pairs = [(a, b) for a, b in splits(string, have) if a in new or b in new]
             if pairs:
-                late[base.tokens[i]] = [[base.spelled(a), base.spelled(b)] for a, b in pairs]
+                late[base.tokens[i]] = [[base.encode_piece(a), base.encode_piece(b)] for a, b in pairs]
     last: dict[str, int] = {left + right: k for k, (left, right) in enumerate(base.merges) if left + right in late}
     found: list[list[str]] = []
     for k, (left, right) in enumerate(base.merges):
@@ -250,7 +254,7 @@ def merges_of(extension: Extension) -> list[list[str]]:
         if late and last.get(left + right) == k:
             found += late[left + right]
     for piece in new:
-        found += [[base.spelled(a), base.spelled(b)] for a, b in splits(piece, have)]
+        found += [[base.encode_piece(a), base.encode_piece(b)] for a, b in splits(piece, have)]
     return found
 
 
@@ -266,7 +270,7 @@ def definition_of(extension: Extension) -> dict[str, Any]:
         if token not in known and token not in gone:
             rows.append(_row(base, i, token))
     found["added_tokens"] = sorted(rows, key=lambda row: row["id"])
-    spelled = {base.spelled(piece.string): i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
+    spelled = {base.encode_piece(piece.string): i for piece, i in zip(extension.pieces, extension.ids, strict=True)}
     if base.kind == "unigram":
         model["vocab"] = _scored(extension)
     else:
@@ -300,7 +304,7 @@ def _scored(extension: Extension) -> list[list[Any]]:
     for piece, i in zip(extension.pieces, extension.ids, strict=True):
         old = sum(scores[j] for j in piece.ids)
         score = max(bound, round((old + _BONUS * (len(piece.ids) - 1)) * 2**12) / 2**12)
-        rows[i] = [base.spelled(piece.string), min(score, -_BONUS)]
+        rows[i] = [base.encode_piece(piece.string), min(score, -_BONUS)]
     return rows
 
 
@@ -360,7 +364,7 @@ def _model_of(extension: Extension) -> bytes:
     below = np.float32(lowest)
     for rank, (piece, i) in enumerate(zip(extension.pieces, extension.ids, strict=True), start=1):
         row = proto.pieces[i]
-        row.piece, row.type = base.spelled(piece.string), NORMAL
+        row.piece, row.type = base.encode_piece(piece.string), NORMAL
         # The file has 32 bits for a score: at the -10⁹ of Mistral's last pieces one less is the same.
         below = min(np.float32(lowest - rank), np.nextafter(below, np.float32(-np.inf)))
         row.score = scored[i][1] if scored else float(below)

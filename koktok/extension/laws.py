@@ -56,7 +56,7 @@ def _old_ids(base: Base, new: Base, record: ExtensionRecord) -> Iterator[Claim]:
 
 
 def _shape(base: Base, token: str) -> Claim:
-    piece = base.written(token)
+    piece = base.piece_bytes(token)
     body = piece.removeprefix(base.space)
     text = body.decode(errors="replace").rstrip("\ufffd")
     clean = not any((char.isalnum() or char.isspace()) and not holds_hangul(char.encode()) for char in text)
@@ -75,7 +75,7 @@ def _merges(base: Base, new: Base, pieces: Mapping[str, int]) -> Iterator[Claim]
             waiting = next(old, None)
             yield Claim(MERGES, made not in pieces, f"an old merge makes the new piece {made!r}")
             continue
-        hangul = holds_hangul(new.written(made))
+        hangul = holds_hangul(new.piece_bytes(made))
         behind = waiting is None if made in pieces else left in pieces or right in pieces
         yield Claim(MERGES, hangul and behind, f"the added merge {left!r} {right!r}")
     yield Claim(MERGES, waiting is None, f"the base's merge {waiting!r} is gone or moved")
@@ -86,7 +86,7 @@ def reached(new: Base, token: str, i: int) -> bool:
     model = new.runner.model
     if [found.id for found in model.tokenize(token)] != [i]:
         return False
-    piece = new.written(token)
+    piece = new.piece_bytes(token)
     try:
         piece.decode()
     except UnicodeDecodeError:
@@ -94,7 +94,7 @@ def reached(new: Base, token: str, i: int) -> bool:
         tail = piece[len(whole) :]
         ends = (chr(code).encode() for code in SYLLABLES)
         return any(
-            i in [found.id for found in model.tokenize(new.spelled(whole + end))]
+            i in [found.id for found in model.tokenize(new.encode_piece(whole + end))]
             for end in ends
             if end.startswith(tail)
         )
@@ -105,8 +105,8 @@ def on_bytes(base: Base, new: Base, strings: Iterable[bytes]) -> Iterator[Claim]
     """The same of byte strings that need be no text, given to the models as they are: for byte-level bases."""
     before, after = base.runner.model, new.runner.model
     for string in strings:
-        old = [found.id for found in before.tokenize(base.spelled(string))]
-        now = [found.id for found in after.tokenize(new.spelled(string))]
+        old = [found.id for found in before.tokenize(base.encode_piece(string))]
+        now = [found.id for found in after.tokenize(new.encode_piece(string))]
         same = old == now or holds_hangul(string)
         yield Claim(UNCHANGED, same, f"{string!r}: {old[:8]} became {now[:8]}")
         yield Claim(LONGER, len(now) <= len(old), f"{string!r}: {len(old)} tokens became {len(now)}")

@@ -126,7 +126,7 @@ class _Learner:
 
     def __init__(self, base: Base, text: BaseText, options: LearnOptions, tell: Tell) -> None:
         self.base, self.text, self.options, self.tell = base, text, options, tell
-        self.strings = base.learning.strings
+        self.strings = base.with_byte_fallback.strings
         self.hashes, self.powers = hash_of(self.strings)
         self.ranks, self.lists = base.order
         if base.kind == "unigram":  # run time joins nothing there
@@ -206,7 +206,7 @@ class _Learner:
     def refuses(self, piece: bytes, have: Mapping[bytes, int]) -> bool:
         """Whether the user, or the base's special tokens, or repetition keeps a piece out."""
         shown = piece.decode(errors="replace").replace("▁", " ")
-        if self.base.spelled(piece) in self.taken:
+        if self.base.encode_piece(piece) in self.taken:
             return True
         if self.options.blocked is not None and self.options.blocked.refuses(shown):
             return True

@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from pydantic import BaseModel, NonNegativeInt, PositiveInt
 
 from koktok.agree import Ids, agree
 from koktok.corpora.paths import as_text
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import Base, base_of, open_base
-from koktok.extension.extension_files import base_record
+from koktok.extension.extension_files import BaseRecord, Record, base_record
 from koktok.extension.learn import splits
-from koktok.files import Product, check_folder, write_folder
+from koktok.files import Product, check_folder, checked, write_folder
 from koktok.formats.probe import PROBE, probe_json
 from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.progress import Tell, silent
@@ -50,6 +51,23 @@ FOLDER: Final = Product(
 """The folder of one."""
 
 _BATCH = 1000
+
+
+class RemovedRecord(BaseModel, extra="allow"):
+    """What pruned.json says of a piece that is gone."""
+
+    id: NonNegativeInt
+    token: str
+
+
+class PrunedRecord(Record):
+    """pruned.json."""
+
+    format: int
+    koktok: str = ""
+    base: BaseRecord
+    size: PositiveInt
+    removed: list[RemovedRecord]
 
 
 @dataclass(frozen=True)
@@ -228,14 +246,14 @@ def _files(base: Base, table: NDArray[np.int64], removed: Sequence[int]) -> dict
             specials={token: int(table[i]) for token, i in base.ranks.specials.items()},
         )
         files |= {name: text.encode() for name, text in files_of_ranks(ranks).items()}
-    told = {
-        "format": FORMAT,
-        "koktok": version("koktok"),
-        "base": base_record(base).model_dump(exclude_unset=True),
-        "size": int(table.max()) + 1,
-        "removed": [{"id": i, "token": base.tokens[i]} for i in removed],
-    }
-    files[PRUNED] = (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode()
+    record = PrunedRecord(
+        format=FORMAT,
+        koktok=version("koktok"),
+        base=base_record(base),
+        size=int(table.max()) + 1,
+        removed=[RemovedRecord(id=i, token=base.tokens[i]) for i in removed],
+    )
+    files[PRUNED] = record.to_json()
     rows = "".join(f"{old}\t{new if new >= 0 else ''}\n" for old, new in enumerate(table.tolist()))
     files["ids.tsv"] = f"old\tnew\n{rows}".encode()
     return files
@@ -290,19 +308,18 @@ def is_pruned(folder: str | Path) -> bool:
     return (Path(folder) / PRUNED).is_file()
 
 
-def read_pruned(folder: str | Path) -> tuple[dict[str, Any], NDArray[np.int64]]:
+def read_pruned(folder: str | Path) -> tuple[PrunedRecord, NDArray[np.int64]]:
     """pruned.json of a folder, and the new id by old id, -1 where it is gone."""
-    place = Path(folder)
+    place, hint = Path(folder), "koktok extend BASE TEXT --prune 10000 --out FOLDER"
     try:
-        told: dict[str, Any] = json.loads((place / PRUNED).read_text(encoding="utf-8"))
+        record = checked(PrunedRecord, (place / PRUNED).read_bytes(), f"`{place / PRUNED}`", hint)
         rows = [line.split("\t") for line in (place / "ids.tsv").read_text(encoding="utf-8").splitlines()[1:]]
         table = np.array([int(new) if new else -1 for _, new in rows], np.int64)
-        sound = told["format"] == FORMAT and len(table) == told["base"]["size"] and table.max() + 1 == told["size"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        sound = record.format == FORMAT and len(table) == record.base.size and table.max() + 1 == record.size
+    except (OSError, ValueError) as error:
         raise ArtifactError(
-            f"`{folder}` is no pruned vocabulary: {type(error).__name__}: {error}",
-            hint="koktok extend BASE TEXT --prune 10000 --out FOLDER",
+            f"`{folder}` is no pruned vocabulary: {type(error).__name__}: {error}", hint=hint
         ) from error
     if not sound:
         raise ArtifactError(f"`{place / PRUNED}` is of a newer format, or damaged", hint="pip install -U koktok")
-    return told, table
+    return record, table

@@ -245,6 +245,11 @@ def _gguf_of_json(adapter: HuggingFace) -> gguf.GgufVocab:
         for role, names in ROLES.items()
         if (name := next((name for name in names if name in adapter.specials), None)) is not None
     }
+    # A text of one character tells what stands around every text: llama.cpp knows one token before it and one behind it.
+    bare, whole = (adapter.encode("a", add_special_tokens=on).ids for on in (False, True))
+    at = next((i for i in range(len(whole)) if whole[i : i + len(bare)] == bare), 0)
+    around = {"bos": whole[:at], "eos": whole[at + len(bare) :]}
+    roles |= {role: ids[0] for role, ids in around.items() if len(ids) == 1}
     return gguf.GgufVocab(
         model="gpt2",
         pre=pre,
@@ -256,4 +261,6 @@ def _gguf_of_json(adapter: HuggingFace) -> gguf.GgufVocab:
         ),
         roles=roles,
         merges=tuple(pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]),
+        add_bos=len(around["bos"]) == 1,
+        add_eos=len(around["eos"]) == 1,
     )

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from koktok.errors import ArtifactError
 from koktok.foreign.library import Found, LibraryTokenizer, asking
 from koktok.foreign.trial import prove
-from koktok.formats.hf import parsed, utf8
+from koktok.formats.hf import checked_json, parsed, utf8
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, wordpiece_json
 from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.vocab import BYTE_OF, check_sparse
@@ -37,17 +37,18 @@ class HuggingFace(LibraryTokenizer):
         spec: str = "tokenizer.json",
         name: str = "tokenizer",
         notes: Sequence[str] = (),
+        content: Mapping[str, Any] | None = None,
         proven: bool = False,
     ) -> None:
         self.text = text
         self.beside = dict(beside or {})
-        form = parsed(text, spec)
+        form = parsed(text, spec) if content is None else content
         model = form.get("model") if isinstance(form, dict) else None
         if not isinstance(model, dict):
             raise ArtifactError(f"`{spec}` is no tokenizer.json: it has no model")
         if not proven:
             prove(self.library, text, where=spec, content=form)
-        self._spec = spec
+        self._spec, self.content = spec, form
         self._strict = self._load()
         self._strict.encode_special_tokens = True
         ids: dict[str, int] = self._strict.get_vocab(with_added_tokens=True)
@@ -102,11 +103,6 @@ class HuggingFace(LibraryTokenizer):
     def _open(self) -> Any:
         """A second one that finds special tokens in text: the switch belongs to the object, and threads share it."""
         return self._load()
-
-    @cached_property
-    def content(self) -> dict[str, Any]:
-        """The JSON."""
-        return dict(parsed(self.text, self.spec))
 
     @cached_property
     def _bytes(self) -> ByteTable:
@@ -221,9 +217,19 @@ def _beside(path: Path) -> dict[str, bytes]:
 
 
 def open_hf(spec: str, path: Path) -> HuggingFace:
-    """A tokenizer.json."""
+    """A tokenizer.json, looked through."""
     name = path.stem if path.stem not in ("tokenizer", "model") else path.resolve().parent.name
-    return HuggingFace(utf8(path), _beside(path), spec=spec, name=name)
+    text = utf8(path)
+    content = checked_json(text, str(path))
+    opened = HuggingFace(text, _beside(path), spec=spec, name=name, content=content)
+    for token in content.get("added_tokens") or ():  # the library numbers them as it likes
+        given, got = token["id"], opened.id_of(token["content"])
+        if got != given:
+            raise ArtifactError(
+                f"`{path}` gives {token['content']!r} the id {given}, and the tokenizers library {got}",
+                hint="ids of added tokens follow the vocabulary without a gap",
+            )
+    return opened
 
 
 def open_gpt2(spec: str, path: Path) -> HuggingFace:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_whole
@@ -20,7 +20,6 @@ from koktok.foreign.packages import open_package
 from koktok.foreign.trivial import TRIVIAL
 from koktok.formats.detect import Detected, detect
 from koktok.formats.folder import MARK, TOKENIZER, is_imported, read_folder
-from koktok.formats.hf import checked_json, utf8
 from koktok.tokenizer import Tokenizer
 from koktok.vocabularies import folder_of
 
@@ -167,10 +166,7 @@ def _opened(found: Detected, spec: str, option: str, *, lowercase: bool | None) 
         case "hf":
             from koktok.foreign.huggingface_adapter import open_hf
 
-            content = checked_json(utf8(path), str(path))
-            opened = open_hf(spec, path)
-            _check_added(opened.id_of, content, path)
-            return opened
+            return open_hf(spec, path)
         case "gpt2":
             from koktok.foreign.huggingface_adapter import open_gpt2
 
@@ -193,17 +189,6 @@ def _opened(found: Detected, spec: str, option: str, *, lowercase: bool | None) 
             return open_tiktoken(spec, path, option)
         case "koktok":
             raise ArtifactError(f"`{path}` is no file that one library runs")
-
-
-def _check_added(id_of: Any, content: Mapping[str, Any], place: Path) -> None:
-    """The library numbers added tokens as it likes; then ids would not be the file's."""
-    for token in content.get("added_tokens") or ():
-        given, got = token["id"], id_of(token["content"])
-        if got != given:
-            raise ArtifactError(
-                f"`{place}` gives {token['content']!r} the id {given}, and the tokenizers library {got}",
-                hint="ids of added tokens follow the vocabulary without a gap",
-            )
 
 
 # --- Folders that koktok wrote ----------------------------------------------------------------------------------------

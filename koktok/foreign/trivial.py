@@ -17,8 +17,6 @@ Cut = Callable[[str], list[tuple[int, int]]]
 class OpenVocabulary(LibraryTokenizer):
     """Tokens that are strings, numbered as they come."""
 
-    analyser = True
-
     def __init__(
         self,
         spec: str,

@@ -22,7 +22,7 @@ from koktok.tokenizer.tokens import Ints, Tokens, running
 Line = Sequence[int] | Ints
 
 ORDER: Final = 5
-"""PageTokens in an n-gram where the order is fixed."""
+"""Tokens in an n-gram where the order is fixed."""
 
 CONTEXT: Final = 8
 """Characters that the context is worth where the order is chosen by them."""

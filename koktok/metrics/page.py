@@ -197,18 +197,18 @@ class PageTokens:
 
     @cached_property
     def per_line(self) -> Ints:
-        """PageTokens of each line."""
+        """Tokens of each line."""
         return np.diff(self.rows.indptr)
 
     @cached_property
     def started(self) -> Ints:
-        """PageTokens that start before each place, shape (characters + 1,); tokens without characters apart."""
+        """Tokens that start before each place, shape (characters + 1,); tokens without characters apart."""
         counted = np.bincount(self.rows.starts[self._solid], minlength=len(self.page.codes) + 1)
         return np.cumsum(counted) - counted
 
     @cached_property
     def ended(self) -> Ints:
-        """PageTokens that end at or before each place."""
+        """Tokens that end at or before each place."""
         return np.cumsum(np.bincount(self.rows.ends[self._solid], minlength=len(self.page.codes) + 1))
 
     @cached_property

@@ -18,7 +18,6 @@ from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_t
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import (
     Histogram,
-    distributions,
     id_counts,
     line_counts,
     packed,
@@ -55,7 +54,6 @@ class Scores:
     domains: dict[str, dict[str, Value]]
     kinds: dict[str, dict[str, Value]]
     trivial: dict[str, dict[str, float]]
-    histograms: dict[str, list[int]]
     details: dict[str, Any]
     signature: dict[str, Any]
     statistics: Statistics = field(repr=False)
@@ -67,7 +65,7 @@ class Scores:
             return {key: {name: value.as_dict() for name, value in sorted(row.items())} for key, row in rows.items()}
 
         trivial = {n: {k: Value(v).as_dict()["value"] for k, v in row.items()} for n, row in self.trivial.items()}
-        same = {name: getattr(self, name) for name in ("details", "histograms", "signature", "tokenizer")}
+        same = {name: getattr(self, name) for name in ("details", "signature", "tokenizer")}
         tables = {"domains": plain(self.domains), "kinds": plain(self.kinds), "trivial": trivial}
         return same | tables | {"format": FORMAT, "values": plain({"": self.values})[""]}
 
@@ -99,11 +97,10 @@ def score(
         raise UsageError("neither text nor gold came, so there is nothing to measure")
     pages = [page if isinstance(page, GoldPage) else GoldPage(page) for page in gold]
     check_names(page.gold for page in pages)
-    found, histograms, details = Statistics({}), dict[str, list[int]](), dict[str, Any]()
+    found, details = Statistics({}), dict[str, Any]()
     if text is not None and len(text):
         found = _of_text(tokenizer, text, reference, tell)
         assert found.histogram is not None
-        histograms = dict(distributions(found.histogram, tokenizer))
     tables = found.tables
     for page in pages:
         name = page.gold.name
@@ -152,7 +149,7 @@ def score(
     headline = next((page.gold.name for page in pages if page.gold.human), pages[0].gold.name if pages else "")
     values = _values(found, tokenizer.size, headline, resamples, seed)
     trivial = {page.gold.name: trivial_rows(page) for page in pages}
-    return Scores(about, values, domains, kinds, trivial, histograms, details, signature, found)
+    return Scores(about, values, domains, kinds, trivial, details, signature, found)
 
 
 def _of_text(tokenizer: AnyTokenizer, text: Text, reference: AnyTokenizer | None, tell: Tell | None) -> Statistics:
@@ -302,7 +299,7 @@ def evaluate(
     resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Scores]:
-    """PageTokens, unknowns and morpheme boundaries of tokenizers, every figure with a 95 % interval.
+    """Tokens, unknowns and morpheme boundaries of tokenizers, every figure with a 95 % interval.
 
     Parameters
     ----------

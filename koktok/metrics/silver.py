@@ -1,4 +1,4 @@
-"""PageTokens and boundary F1 of any tokenizer on counted text, against the cuts of an analyser: silver, not gold.
+"""Tokens and boundary F1 of any tokenizer on counted text, against the cuts of an analyser: silver, not gold.
 
 It needs no treebank, so it stands at the end of every training. F1 near 1 says that a vocabulary repeats the analyser, not
 that it is right. Distinct texts are measured once.

@@ -1,6 +1,6 @@
 """Drawings as inline SVG: the browser's own fonts draw the Hangul, and nothing is loaded from anywhere.
 
-Four drawings (points with a front, bars with whiskers, stacked bars, lines over two logarithmic axes). Words
+Two drawings: points with a front, and bars with whiskers. Words
 that a reader sees come in pairs, English and Korean, and the page shows one of them. A drawing that is wide on a screen is
 made a second time for a telephone, because letters of a drawing shrink with it.
 """
@@ -191,91 +191,6 @@ def bars(values: Sequence[Bar], *, width: int = 360, start: float | None = None,
             found.append(_stroke("whisker", px(v.interval[0]), y + row / 2, px(v.interval[1]), y + row / 2))
         found.append(f'<text class="value" x="{width - 4}" y="{y + 12}">{v.value:.{digits}f}</text>')
     return _svg("bars", width, height, found)
-
-
-def stacked(rows: Sequence[tuple[int, str, Sequence[float]]], parts: Sequence[Label], *, width: int = 900) -> str:
-    """Bars of one length, cut into shares; the legend stands above them."""
-    narrow = width < NARROW
-    left, right, row = 144 if narrow else 230, 24, 17
-    across = 3 if narrow else len(parts)  # parts in a line of the legend
-    top = 10 + 17 * math.ceil(len(parts) / across)
-    height = top + row * len(rows) + 22
-    unit = width - left - right
-    found = []
-    for k, part in enumerate(parts):
-        x, y = (0 if narrow else left) + k % across * (width if narrow else unit) / across, 4 + 17 * (k // across)
-        found.append(f'<rect class="part p{k}" x="{x:.1f}" y="{y}" width="12" height="12"/>')
-        found.append(_words(part, x + 17, y + 10, "legend"))
-    found += [
-        _grid_x(left + t * unit, top, height - 20, f"{t:.0%}")
-        for t in ((0, 0.5, 1) if narrow else (0, 0.25, 0.5, 0.75, 1))
-    ]
-    for i, (number, name, shares) in enumerate(rows):
-        y, x = top + row * i, float(left)
-        found.append(_clipped(number, name, left - 6, y + 12))
-        for k, share in enumerate(shares):
-            title = f"{number}. {escape(name)}: {escape(parts[k][0])} {share:.1%}"
-            found.append(
-                f'<rect class="part p{k}" x="{x:.1f}" y="{y + 2}" width="{share * unit:.1f}" height="{row - 4}">'
-                f"<title>{title}</title></rect>"
-            )
-            x += share * unit
-    return _svg("stacked", width, height, found)
-
-
-def lines(series: Sequence[Line], x_label: Label, y_label: Label, *, width: int = 900, height: int = 420) -> str:
-    """Lines between two logarithmic axes; the names stand to the right, in the order in which the lines end."""
-    narrow, gap = width < NARROW, 13
-    left, right, top, bottom = 52 if narrow else 64, 116 if narrow else 190, 12, 52
-    height = max(height, gap * len(series) + top + bottom)
-    xs = [math.log10(x) for s in series for x, _ in s.values] or [0.0, 1.0]
-    ys = [math.log10(y) for s in series for _, y in s.values] or [0.0, 1.0]
-    (x0, x1), (y0, y1) = _padded(xs, 0.0, 0.02), _padded(ys, 0.02, 0.02)
-
-    def px(x: float) -> float:
-        return left + (math.log10(x) - x0) / (x1 - x0) * (width - left - right)
-
-    def py(y: float) -> float:
-        return height - bottom - (math.log10(y) - y0) / (y1 - y0) * (height - top - bottom)
-
-    tens = [10.0**power for power in range(math.ceil(x0 - 1e-9), math.floor(x1 + 1e-9) + 1)]
-    found = [_grid_x(px(ten), top, height - bottom, _short(ten)) for ten in tens]
-    tens = [10.0**power for power in range(math.ceil(y0 - 1e-9), math.floor(y1 + 1e-9) + 1)]
-    found += [_grid_y(py(ten), left, width - right, _short(ten)) for ten in tens]
-    found.append(_words(x_label, left + (width - left - right) / 2, height - 10, "axis"))
-    found.append(_words(y_label, 12, top + (height - top - bottom) / 2, "axis", turned=True))
-    ordered = sorted(series, key=lambda s: (py(s.values[-1][1]), s.number))
-    places = _spread([py(s.values[-1][1]) for s in ordered], gap, top + gap / 2, height - bottom)
-    for s, place in zip(ordered, places, strict=True):
-        path = "M" + "L".join(f"{px(x):.1f},{py(y):.1f}" for x, y in s.values)
-        title = f"<title>{s.number}. {escape(s.name)}</title>"
-        found.append(f'<path class="line {style_of(s.number)}" d="{path}">{title}</path>')
-        x, y = s.values[-1]
-        at = width - right + 18
-        found.append(
-            f'<path class="leader {style_of(s.number)}" d="M{px(x) + 2:.1f},{py(y):.1f}L{at - 12},{place:.1f}H{at - 3}"/>'
-        )
-        name = escape(_cut(s.name, right - 22))
-        found.append(f'<text class="mark {style_of(s.number)}" x="{at}" y="{place + 4:.1f}">{name}{title}</text>')
-    return _svg("lines", width, height, found)
-
-
-def _spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Rising places moved as little as keeps them `gap` apart and, as far as there is room, between two ends.
-
-    Examples
-    --------
-    >>> _spread([10, 11, 50], 12, 0, 55), _spread([50, 54], 12, 0, 55)
-    ([10, 22, 50], [43, 55])
-    """
-    found: list[float] = []
-    for place in places:
-        found.append(max(place, low, found[-1] + gap if found else low))
-    edge = high
-    for i in reversed(range(len(found))):
-        found[i] = min(found[i], edge)
-        edge = found[i] - gap
-    return found
 
 
 def alone(svg: str, style: str, legend: Sequence[tuple[str, str]] = ()) -> str:

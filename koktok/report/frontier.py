@@ -12,7 +12,7 @@ from koktok.report.charts import Line, Mark, alone, points, style_of
 from koktok.training.unigram_point import PRESETS
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    pass
 
 
 TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)"
@@ -157,70 +157,6 @@ def _limits(rows: Sequence[FrontierRow], against: Reference | None) -> Limits:
     ys = [row.f1 for row in rows] + ([against.trivial.f1] if against else [])
     wide, high = max(0.05 * (max(xs) - min(xs)), 0.02), max(0.05 * (max(ys) - min(ys)), 0.02)
     return min(xs) - wide, max(xs) + wide, max(0.0, min(ys) - high), min(1.0, max(ys) + high)
-
-
-STYLES: Final = ("cyan", "yellow", "magenta", "green", "blue", "red")
-
-
-def plot(rows: Sequence[FrontierRow], against: Reference | None = None, *, width: int = 72, height: int = 20) -> Text:
-    """A scatter for the terminal: a letter for each size, capital on the front.
-
-    Examples
-    --------
-    >>> rows = [FrontierRow("a", 8000, 1.5, 0.5, 0.5, 0.5, 0.5, {}), FrontierRow("b", 8000, 2.0, 0.9, 0.9, 0.9, 0.9, {})]
-    >>> print(plot(rows, width=24, height=4).plain)
-    Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)
-    0.920 |                      A
-          |
-          |
-    0.480 | A
-          +------------------------
-           1.475              2.025
-    a: 8,000 ids; a capital: on the front
-    """
-    from rich.text import Text
-
-    width, height = max(width, 24), max(height, 4)
-    left, right, bottom, top = _limits(rows, against)
-    sizes = sorted({row.vocab_size for row in rows})
-    cells: dict[tuple[int, int], tuple[str, str]] = {}
-
-    def put(x: float, y: float, char: str, style: str) -> None:
-        if bottom <= y <= top:
-            across = round((x - left) / (right - left) * (width - 1))
-            cells[round((top - y) / (top - bottom) * (height - 1)), across] = (char, style)
-
-    if against:
-        for column in range(width):
-            x = left + (right - left) * column / (width - 1)
-            put(x, against.trivial.f1, "-", "dim")
-            put(x, against.ceiling(x), ".", "dim")
-    rows = ordered(rows)
-    marked = zip(rows, on_front(rows), strict=True)
-    for row, best in sorted(marked, key=lambda pair: pair[1]):  # the front is drawn last, over the others
-        i = sizes.index(row.vocab_size)
-        letter = chr(ord("a") + i % 26)
-        style = STYLES[i % len(STYLES)]
-        put(row.tokens_per_eojeol, row.f1, letter.upper() if best else letter, f"bold {style}" if best else style)
-
-    text = Text(f"{TITLE}\n", no_wrap=True)
-    for line in range(height):
-        label = f"{top:.3f}" if line == 0 else f"{bottom:.3f}" if line == height - 1 else ""
-        text.append(f"{label:>5} |")
-        last = max((column for there, column in cells if there == line), default=-1)
-        for column in range(last + 1):
-            text.append(*cells.get((line, column), (" ", "")))
-        text.append("\n")
-    text.append(f"      +{'-' * width}\n       {left:.3f}{f'{right:.3f}':>{width - 5}}\n")
-    keys = ", ".join(f"{chr(ord('a') + i % 26)}: {size:,} ids" for i, size in enumerate(sizes))
-    text.append(f"{keys}; a capital: on the front")
-    if against:
-        trivial = against.trivial
-        text.append(
-            f"\n. the ceiling of any tokenizer\n- one token a character: F1 {trivial.f1:.3f} at "
-            f"{trivial.tokens_per_eojeol:.3f} tokens"
-        )
-    return text
 
 
 STYLE: Final = """

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from koktok.metrics import Value, metrics
-from koktok.report.charts import Bar, Line, Mark, bars, lines, points, stacked, style_of
+from koktok.report.charts import Bar, Mark, bars, points, style_of
 from koktok.report.korean import KOREAN, korean_note, korean_units
 from koktok.report.rows import (
     by_kind,
@@ -34,14 +34,6 @@ if TYPE_CHECKING:
 
 HERE: Final = Path(__file__).parent
 
-LENGTHS: Final = (
-    ("no syllable", "음절 없음"),
-    ("1", "1음절"),
-    ("2", "2음절"),
-    ("3", "3음절"),
-    ("4", "4음절"),
-    ("5 or more", "5음절 이상"),
-)
 OPEN_DOMAINS: Final = 4
 """So many charts of domains stand open; the others unfold, or forty tokenizers on twenty texts make a page nobody scrolls."""
 
@@ -51,9 +43,6 @@ TELEPHONE: Final[dict[str, int]] = {"width": 360, "height": 440}
 
 LEADING: Final = 9
 """So many columns, with their intervals, stand side by side on 1,400 pixels; the others are in the table of all measures."""
-
-RANK: Final = ("rank of the token", "토큰의 빈도 순위")
-SHARE: Final = ("share of all tokens", "전체 토큰에서 차지하는 비율")
 
 OPEN_LINES: Final = 80
 """Sentences stand open until they fill so many lines."""
@@ -115,8 +104,6 @@ def environment() -> Environment:
 def to_html(report: Report, playground: str = "") -> str:
     """The whole page."""
     ran = [row for row in report.rows if row.ran]
-    shares = [(row.number, row.name, _six(row.lengths)) for row in ran if row.lengths]
-    curves = [Line(row.number, row.name, row.ranks) for row in ran if len(row.ranks) > 1]
     template = environment().get_template("page.html.j2")
     page = template.render(
         report=report,
@@ -143,10 +130,6 @@ def to_html(report: Report, playground: str = "") -> str:
         domains=_domains(report),
         open_domains=OPEN_DOMAINS,
         open_sentences=max(1, OPEN_LINES // max(1, len(ran))),
-        lengths=stacked(shares, LENGTHS),
-        lengths_narrow=stacked(shares, LENGTHS, width=TELEPHONE["width"]),
-        ranks=lines(curves, RANK, SHARE),
-        ranks_narrow=lines(curves, RANK, SHARE, **TELEPHONE),
         sentences=[(s, _rows_of(s, report.rows)) for s in report.sentences],
         spans_of=spans_of,
         style=(HERE / "page.css").read_text(encoding="utf-8"),
@@ -199,11 +182,6 @@ def _domains(report: Report) -> list[tuple[str, str]]:
         if values:
             found.append((text.name, bars(values)))
     return found
-
-
-def _six(shares: Sequence[float]) -> list[float]:
-    """Shares of tokens with no syllable, 1, 2, 3, 4, and more."""
-    return [*shares[:5], *[0.0] * (5 - len(shares)), sum(shares[5:])]
 
 
 def _rows_of(sentence: Sentence, rows: Sequence[ReportRow]) -> list[tuple[ReportRow, list[Span], int]]:

@@ -19,7 +19,7 @@ from koktok.metrics import Definition, Difference, Value
 
 FORMAT: Final = "koktok-report"
 SPEED_FORMAT: Final = "koktok-speed"
-VERSION: Final = 3
+VERSION: Final = 4
 
 
 def _without_manifest(folder: Path) -> tuple[str, ...]:
@@ -96,8 +96,6 @@ class ReportRow(_Frozen):
     domains: dict[str, dict[str, Value]] = {}
     golds: dict[str, dict[str, Value]] = {}
     kinds: dict[str, dict[str, Value]] = {}
-    lengths: list[float] = []
-    ranks: list[tuple[float, float]] = []
 
     @property
     def ran(self) -> bool:

@@ -1,7 +1,4 @@
-"""Scores of the metrics as rows of a report: figures, histograms, signatures.
-
-What is left out (figures that are undefined) and what is thinned (curves of a hundred thousand ranks).
-"""
+"""Scores of the metrics as rows of a report: figures and signatures, without figures that are undefined."""
 
 from __future__ import annotations
 
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
     from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
-CURVE_POINTS: Final = 48
 BY_DOMAIN: Final = ("fertility", "nsl", "chars_per_token", "unknown_eojeols", "fallback_bytes")
 """What is told for each text apart; all measures of all texts would be megabytes."""
 
@@ -38,7 +34,6 @@ def row_of(tokenizer: AnyTokenizer, scores: Scores) -> ReportRow:
         key, at, gold = name.partition("@")
         if at:
             golds.setdefault(gold, {})[key] = value
-    lengths = [float(n) for n in scores.histograms.get("syllables_per_token", [])]
     return ReportRow(
         number=0,
         name=tokenizer.name,
@@ -54,8 +49,6 @@ def row_of(tokenizer: AnyTokenizer, scores: Scores) -> ReportRow:
         },
         golds=golds,
         kinds={gold: _defined(found) for gold, found in scores.kinds.items()},
-        lengths=[n / sum(lengths) for n in lengths] if sum(lengths) else [],
-        ranks=_curve(scores),
     )
 
 
@@ -68,18 +61,6 @@ def _signature(parts: Mapping[str, Any]) -> str:
         return ",".join(map(spelled, value)) if isinstance(value, list | tuple) else str(value)
 
     return "|".join(f"{key}:{spelled(value)}" for key, value in parts.items() if value not in (None, "", [], {}))
-
-
-def _curve(scores: Scores) -> list[tuple[float, float]]:
-    """Rank and share of types, at ranks evenly spread over the logarithm."""
-    ranks, counts = (scores.histograms.get(name, []) for name in ("frequency_rank", "frequency"))
-    histogram = scores.statistics.histogram
-    total = 0 if histogram is None else int(histogram.sum())
-    if len(ranks) < 2 or not total:
-        return []
-    wanted = {round(ranks[-1] ** (k / (CURVE_POINTS - 1))) for k in range(CURVE_POINTS)}
-    nearest = sorted({min(range(len(ranks)), key=lambda k: abs(ranks[k] - rank)) for rank in wanted})
-    return [(float(ranks[k]), counts[k] / total) for k in nearest]
 
 
 def texts_of(text: Text | None) -> list[TextInfo]:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 from koktok.errors import InputError, UsageError
 from koktok.special import special_tokens
@@ -89,9 +89,6 @@ class AnyTokenizer(ABC):
 
     notes: tuple[str, ...]
     """What travels with its figures: what it does to its input, what it loses."""
-
-    analyser: ClassVar[bool] = False
-    """True where ids are made on the fly, so that only their equality means something."""
 
     @property
     @abstractmethod

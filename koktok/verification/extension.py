@@ -90,7 +90,7 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
     """A vocabulary without some pieces: text has the pieces of the base, which `exports` names, in every library."""
     texts = list(dict.fromkeys(lines))
     try:
-        told, table = read_pruned(folder)
+        record, table = read_pruned(folder)
         new = base_of(str(folder), {file.name: file.read_bytes() for file in folder.glob("token*")})
         bases = [open_base(str(export)) for export in exports]
     except (KoktokError, OSError, KeyError, ValueError) as error:
@@ -103,12 +103,12 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
         findings.append(CheckResult("pieces", "not run", note="name the base: koktok verify FOLDER TEXT --with BASE"))
     for base in bases:
         whole, same = Tally(f"base: {base.name}", "it is the base"), Tally("pieces", "text has the pieces of the base")
-        whole.see(digest_of(base.definition) == told["base"]["sha256"], "{} is another", base.name)
+        whole.see(digest_of(base.definition) == record.base.sha256, "{} is another", base.name)
         if not whole.wrong:
             same.add(agree(new.encode, moved(base, table), texts))
         findings += [whole.finding(), same.finding()]
     findings.append(probe(folder, new.encode).finding())
-    shown = f"{told['base']['name']} without {len(told['removed']):,} pieces"
+    shown = f"{record.base.name} without {len(record.removed):,} pieces"
     return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
 
 

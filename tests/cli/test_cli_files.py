@@ -30,7 +30,8 @@ def test_spm_there_and_back(trained: Trained, tmp_path: Path, mini: list[str]) -
     assert (code, out) == (0, f"{tmp_path / 'back'}\n")
     assert "run by sentencepiece; 2,300 ids" in err
     back, ours = load(tmp_path / "back"), Tokenizer.load(trained())
-    lines = [ours.normalize(line) for line in mini[::9]]
+    # SentencePiece's space before the first word is no mark where the text begins with a space.
+    lines = [line for line in map(ours.normalize, mini[::9]) if not line.startswith(" ")]
     assert [back.encode(line).ids for line in lines] == [ours.encode(line).ids for line in lines]
 
 

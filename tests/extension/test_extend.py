@@ -115,7 +115,7 @@ def _tiny() -> Any:
         ranks = Ranks(
             "new",
             extension.base.ranks.pattern,
-            {new.written(t): i for t, i in new.ids.items() if i not in new.added},
+            {new.piece_bytes(t): i for t, i in new.ids.items() if i not in new.added},
             {},
         )
         _KEPT.append((extension, new, ranks.encoding()))

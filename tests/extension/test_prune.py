@@ -33,9 +33,9 @@ def pieces(base: Base, ids: list[int]) -> list[str]:
 def test_text_has_the_pieces_it_had_in_every_library(tmp_path: Path) -> None:
     base = ranked(900)
     made = prune(base, TEXT, tmp_path / "out", drop=60)
-    told, table = read_pruned(made.folder)
+    record, table = read_pruned(made.folder)
     new = opened(made.folder)
-    assert (made.size, len(told["removed"]), new.size) == (base.size - 60, 60, base.size - 60)
+    assert (made.size, len(record.removed), new.size) == (base.size - 60, 60, base.size - 60)
     before, after = base.encode(TEXT), new.encode(TEXT)
     assert [pieces(base, row) for row in before] == [pieces(new, row) for row in after]
     assert [table[row].tolist() for row in before] == after
@@ -45,7 +45,7 @@ def test_text_has_the_pieces_it_had_in_every_library(tmp_path: Path) -> None:
     assert kept.tolist() == list(range(made.size - new.tokens.count(""))) or (np.diff(kept) > 0).all()
     assert new.runner.token_to_id("<|end|>") == table[base.runner.token_to_id("<|end|>")]
     # What went can still be written, by what it was made of.
-    lost = base.strings[told["removed"][0]["id"]].decode(errors="ignore")
+    lost = base.strings[record.removed[0].id].decode(errors="ignore")
     assert new.runner.decode(new.encode([lost])[0]) == lost
 
 
@@ -121,10 +121,10 @@ def test_the_verb_and_the_rows_that_follow(tmp_path: Path, capsys: pytest.Captur
     out = tmp_path / "pruned"
     app(["extend", base, str(text), "--prune", "60", "--keep-scripts", "Latin", "-o", str(out)], standalone_mode=False)
     assert "have the pieces they had" in capsys.readouterr().err
-    told, table = read_pruned(out)
+    record, table = read_pruned(out)
     assert verify(out, TEXT, exports=[base]).passed
     assert not verify(out, TEXT, exports=[saved(byte_level(size=410), tmp_path / "other")]).passed
-    rows = told["base"]["size"]
+    rows = record.base.size
     tensors = {"model.embed_tokens.weight": matrix(rows + 6, 1), "lm_head.weight": matrix(rows + 6, 2)}
     place = model(
         tmp_path / "model",

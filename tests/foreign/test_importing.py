@@ -327,6 +327,23 @@ def test_other_formats(foreign: Foreign, tmp_path: Path) -> None:
     assert len(table.tokens) == ours.vocab.size
 
 
+def test_a_text_begins_in_llama_cpp_as_in_transformers(mini: list[str], tmp_path: Path) -> None:
+    """As Llama 3's: its post-processor puts the beginning of a text there, and no end."""
+    made, begin = train_hf("qwen", mini), "<|endoftext|>"
+    assert not gguf_table(_imported(made, tmp_path / "plain.json")).add_bos
+    i = made.token_to_id(begin)
+    made.post_processor = processors.TemplateProcessing(single=f"{begin} $A", special_tokens=[(begin, i)])
+    table = gguf_table(_imported(made, tmp_path / "begun.json"))
+    assert (table.add_bos, table.roles["bos"], table.add_eos) == (True, i, False)
+
+
+def _imported(made: tokenizers.Tokenizer, file: Path) -> LibraryTokenizer:
+    made.save(str(file))
+    ours = load(file)
+    assert isinstance(ours, LibraryTokenizer)
+    return ours
+
+
 def test_user_defined_symbols_that_llama_cpp_would_trip_over(mini: list[str], tmp_path: Path) -> None:
     model = train_spm(mini, tmp_path, model_type="unigram", user_defined_symbols=["ㅋㅋ"], byte_fallback=True)
     ours = load(model)

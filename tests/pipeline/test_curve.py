@@ -14,7 +14,7 @@ from reference.trainers import train_unigrams
 from koktok.count import count_words
 from koktok.errors import InputError, UsageError, VocabSizeError
 from koktok.pipeline.curve import FRONTIER, FrontierRow, frontier, measure, on_front, reference
-from koktok.report.frontier import draw, flags, plot, to_dict, to_markdown
+from koktok.report.frontier import draw, flags, to_dict, to_markdown
 from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.tokenizer.models import model_for
@@ -367,45 +367,7 @@ def test_json(halves, rows):
     assert to_dict(rows)["reference"] is None
 
 
-def field_of(text):
-    return [line.split("|", 1)[1] for line in text.plain.splitlines() if line[6:7] == "|"]
-
-
-@given(some_rows)
-def test_the_plot_has_a_letter_where_a_row_is(some):
-    field = [line.ljust(64) for line in field_of(plot(some, width=64, height=24))]
-    assert len(field) == 24
-    sizes = sorted({row.vocab_size for row in some})
-    xs, ys = [row.tokens_per_eojeol for row in some], [row.f1 for row in some]
-    shown = {(r, c): char for r, line in enumerate(field) for c, char in enumerate(line) if char != " "}
-    assert len(shown) == len({(row.tokens_per_eojeol, row.f1) for row in some})
-    assert max(c for _, c in shown) >= 30 or max(xs) == min(xs)
-    # Left to right and top to bottom the letters stand in the order of the rows' figures.
-    for axis, values in ((1, sorted(set(xs))), (0, sorted(set(ys), reverse=True))):
-        assert len({place[axis] for place in shown}) == len(values)
-    best = {(row.tokens_per_eojeol, row.f1): row for row, front in zip(some, on_front(some), strict=True) if front}
-    columns, lines = sorted({c for _, c in shown}), sorted({r for r, _ in shown})
-    for (tokens, f1), row in best.items():
-        place = lines[sorted(set(ys), reverse=True).index(f1)], columns[sorted(set(xs)).index(tokens)]
-        assert shown[place] == "ABC"[sizes.index(row.vocab_size)]
-
-
-def test_the_plot_shows_the_references(halves, rows):
-    _, held, eojeols = halves
-    found = reference(held, eojeols=eojeols)
-    text = plot(rows, found).plain
-    assert "silver" in text
-    assert f"F1 {found.trivial.f1:.3f}" in text
-    assert any(line.count("-") > 50 for line in field_of(plot(rows, found)))
-    assert not any("-" in line for line in field_of(plot(rows)))
-    low = [FrontierRow("x", 9, tokens, 0.1, 0.1, f1, f1, {}) for tokens, f1 in ((1.0, 0.0), (1.3, 0.9))]
-    assert sum(line.count(".") for line in field_of(plot(low, found))) > 20
-    assert plot(rows, found) == plot(rows[::-1], found)
-
-
 def test_nothing_to_draw():
-    with pytest.raises(InputError, match="no rows"):
-        plot([])
     with pytest.raises(InputError, match="no rows"):
         draw([])
     assert len(to_markdown([]).splitlines()) == 4

@@ -51,8 +51,6 @@ def example(name: str = "ours", text: str = "집에 갔다") -> Report:
             golds={"kaist": {"boundary_f1": Value(0.5)}},
             kinds={"kaist": {"N|J": Value(0.25)}},
             differences={"fertility": Difference(0.75, 0.5, 1.0, p=0.01, adjusted=0.04)},
-            lengths=[0, 0.5, 0.5],
-            ranks=[(1, 0.1), (10, 0.01)],
         ),
         ReportRow(
             number=2,
@@ -128,9 +126,9 @@ def test_json_comes_back_and_has_a_version() -> None:
     assert Report.from_json(text) == report
     assert text.endswith("}\n")
     data = json.loads(text)
-    assert (data["format"], data["version"]) == ("koktok-report", 3)
-    with pytest.raises(ArtifactError, match="this report has version 4, this koktok reads version 3"):
-        Report.from_json(json.dumps(data | {"version": 4}))
+    assert (data["format"], data["version"]) == ("koktok-report", 4)
+    with pytest.raises(ArtifactError, match="this report has version 5, this koktok reads version 4"):
+        Report.from_json(json.dumps(data | {"version": 5}))
     with pytest.raises(ArtifactError, match="no report of koktok"):
         Report.from_json("[]")
     with pytest.raises(ArtifactError, match="a report is JSON"):
@@ -195,7 +193,7 @@ def test_the_page_stands_alone_and_speaks_both_languages() -> None:
         "tokenizer:abc|seed:0",
     ):
         assert words in html
-    assert html.count("<svg") == 8  # two texts; points, lengths and ranks for a screen and for a telephone
+    assert html.count("<svg") == 4  # two texts; points for a screen and for a telephone
     assert to_html(example()) == html
 
 
@@ -333,7 +331,6 @@ def test_rows_that_cannot_run_say_why_and_the_others_are_measured() -> None:
     assert found.rows[0].kinds["tiny"]["N|J"].value == 1
     assert found.golds[0].kinds == {"N|J": 16, "J|J": 8, "E|E": 8}
     assert found.reference == "syllables"
-    assert sum(found.rows[2].lengths) == pytest.approx(1.0)
     assert found.sentences[0].tokens == {1: [(0, 1), (1, 2), (3, 4), (4, 5)], 3: [(0, 2), (3, 5)]}
 
 

@@ -31,9 +31,7 @@ def crowded() -> Report:
         x, y = (1.6 + k / 7, 0.4 + k / 30) if k > 3 else (1.5 + k / 500, 0.35 + k / 900)
         scores = {name: Value(0.5, 0.4567, 0.5678) for name in COLUMNS if name in metrics()}
         scores |= {"fertility": Value(x, x - 0.02, x + 0.02), "boundary_f1": Value(y, y - 0.02, y + 0.02)}
-        row = base.rows[0].model_copy(
-            update={"number": k + 1, "name": f"row-{k + 1}_32k", "scores": scores, "lengths": [0.1, 0.4, 0.5]}
-        )
+        row = base.rows[0].model_copy(update={"number": k + 1, "name": f"row-{k + 1}_32k", "scores": scores})
         rows.append(row)
     rows.append(
         ReportRow(number=15, name="package:o200k_base", spec="package:x", family="package", why="not installed")
@@ -91,7 +89,7 @@ def test_letters_of_drawings_are_as_large_as_those_of_the_text(pages: dict[tuple
         """[...document.querySelectorAll('svg')].filter(svg => svg.getBoundingClientRect().width).map(svg =>
             parseFloat(getComputedStyle(svg).fontSize) * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"""
     )
-    assert len(sizes) == 5  # points, two texts, lengths, ranks
+    assert len(sizes) == 3  # points, two texts
     assert min(sizes) >= 9.5
 
 

@@ -69,7 +69,7 @@ def hugging_face(vocab: Vocab, text: str, **changes: Any) -> list[tuple[int, tup
         "version": "1.0",
         "added_tokens": [],
         **dict.fromkeys(absent),
-        "model": _model(vocab, earlier=False) | changes,
+        "model": _model(vocab) | changes,
     }
     tokenizer = Tokenizer.from_str(json.dumps(content))
     if vocab.bytewise:

@@ -24,7 +24,7 @@ from strategies import korean_text
 import koktok.tokenizer.tokenizer
 from koktok import Recipe, Tokenizer, hangul
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
-from koktok.foreign import load
+from koktok.foreign import LibraryTokenizer, load
 from koktok.pipeline import train
 from koktok.sentencepiece_model import ModelProto
 from koktok.vocab import WITH_UNKNOWN, Vocab, spell
@@ -329,7 +329,7 @@ def test_a_vocabulary_of_ours_alone_is_saved_and_damage_is_seen(trained: Trained
     """No library runs an n-gram vocabulary as we do, so nothing is there for one to load."""
     folder = tmp_path / "tokenizer"
     shutil.copytree(trained(**MODELS["ngram"]), folder)
-    assert {file.name for file in folder.iterdir()} == {"koktok.sha256", "koktok.toml", "vocab.json"}
+    assert {file.name for file in folder.iterdir()} == {"koktok.sha256", "koktok.toml", "probe.json", "vocab.json"}
     content = json.loads((folder / "vocab.json").read_text())
     for change, message in (
         ({"pieces": content["pieces"][:-1]}, "not the one that koktok.toml was written with"),
@@ -444,7 +444,7 @@ def test_imported_tokenizers_are_copied_too(trained: Trained, tmp_path: Path) ->
     found = set()
     for name, options in (("tokenizer.json", {}), ("a.tiktoken", {"pattern": "gpt2"}), ("a.model", {})):
         tokenizer = load(tmp_path / name, **options)
-        assert type(tokenizer).__name__ == "LibraryTokenizer"
+        assert isinstance(tokenizer, LibraryTokenizer)
         fresh = pickle.dumps(tokenizer)
         ids = tokenizer.encode_ids(["나는 집에 간다"])
         tokenizer.decode_ids(ids)

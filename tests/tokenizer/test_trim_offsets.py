@@ -172,7 +172,7 @@ def test_an_answer_and_a_name_are_cut_out_without_their_space(auto: Any) -> None
 
 
 def test_files_are_read_back_and_verified(folder: Path, tokenizer: Tokenizer, tmp_path: Path, mini: list[str]) -> None:
-    again = koktok.load(folder / "tokenizer.json")
+    again = koktok.load(folder)
     assert isinstance(again, Tokenizer)
     assert again.style.trim_offsets
     assert again.encode("집에 간다. 집에").offsets == tokenizer.encode("집에 간다. 집에").offsets
