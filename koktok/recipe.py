@@ -95,97 +95,97 @@ class _Section(BaseModel):
 
 
 class PretokenizeRecipe(_Section):
-    """Where words are cut before the model sees them."""
+    """Pre-tokenization."""
 
     split: Literal["eojeol", "scripts"] = "eojeol"
-    """Where text is cut before the model sees it. `eojeol` cuts at white space only; `scripts` also between Hangul, Latin,
-    digits, Han, kana and symbols."""
+    """Pre-tokenization, at white space or also between scripts. `eojeol` splits at white space only; `scripts` also between
+    Hangul, Latin, digits, Han, kana and symbols."""
     digits: Literal["free", "single"] = "single"
-    """Digits like any other character, or one by one."""
+    """Numbers as any other text, or split into single digits."""
     pattern: Literal["koktok", Published] = "koktok"
-    """For `bpe-bytes`: a published pattern in place of `split` and `digits`. Letter for letter, because fast runtimes know no
-    other."""
+    """For `bpe-bytes`: a published pattern in place of `split` and `digits`. It is identical to the published one, because fast
+    runtimes recognize no other."""
     prefix_space: bool = False
-    """A space before the first word, which decoding takes away: that word is cut as in the midst of a text, and words given
-    apart get the ids of the running text. On for Unigram and BPE; byte-level BPE and WordPiece go without, as their runtimes
-    expect."""
+    """A space before the first word of a text, which decoding removes. The first word is then tokenized like any other, and a
+    text passed as a list of words gets the ids of the running text. On for Unigram and BPE; off for byte-level BPE and
+    WordPiece, as their runtimes expect."""
 
 
 class SegmentRecipe(_Section):
-    """Who finds the morphemes, and which of their borders count."""
+    """The morphological analyser, and the boundaries that are used."""
 
     segmenter: (
         Literal["kiwi", "mecab", "okt", "komoran", "kkma", "hannanum", "khaiii", "soynlp", "whitespace"] | LearntFolder
     ) = "kiwi"
-    """The analyser, which runs while training only. `dpe:FOLDER` is a segmentation that `koktok segment --learn` wrote."""
+    """The analyser, used during training only. `dpe:FOLDER` is a segmentation written by `koktok segment --learn`."""
     policy: str = "morphemes"
-    """Which boundaries count: a named policy, kinds of boundary or Sejong tags, e.g. morphemes, josa, or j,e,vcp,xsv."""
+    """Boundaries to use: a named policy, kinds of boundary or Sejong tags, e.g. morphemes, josa, or j,e,vcp,xsv."""
     mass: SomeShare = 1.0
-    """Share of the running words that is analysed, frequent ones first. The rest is cut as its endings are."""
+    """Share of the running words that is analysed, frequent words first. The other words are cut by the endings of the
+    analysed ones."""
     user_dictionary: str = ""
-    """Kiwi's user dictionary: form TAB tag TAB score. The recipe holds the file's name; where it lies, each machine says for
-    itself."""
+    """Kiwi's user dictionary: form TAB tag TAB score. The recipe stores the name of the file without its folder."""
     user_dictionary_sha256: Annotated[str, Field(pattern="^([0-9a-f]{16,64})?$")] = ""
-    """SHA-256 of that file, or how it begins; filled in by the training, which refuses another file."""
+    """SHA-256 of that file, or its first digits; set by the training, which refuses another file."""
 
 
 class TrainRecipe(_Section):
-    """How pieces are chosen."""
+    """The model, and the training of its vocabulary."""
 
     model: Literal[ModelKind, "unigram-em"] = "unigram"
-    """Which model runs on the vocabulary. `unigram-em` is the classic trainer of Unigram; the last five are baselines."""
+    """Model type. `unigram-em` is Unigram trained by EM, as in SentencePiece; `word` to `morpheme` are baselines."""
     backend: Literal["koktok", "spm"] = "koktok"
-    """Whose trainer: our own, or that of the sentencepiece library under our cuts."""
+    """Trainer: koktok's own, or the sentencepiece library with koktok's cuts."""
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
-    """All ids: 256 bytes, pieces, special and reserved tokens."""
+    """Vocabulary size, including 256 bytes, special and reserved tokens."""
     preset: Literal["short", "balanced", "aligned"] = "balanced"
-    """Unigram: few tokens, the middle, or true boundaries. `short`: fewest tokens. `balanced`: keeps ~71 % of the boundaries
+    """Unigram: fewer tokens, or more accurate boundaries. `short`: fewest tokens. `balanced`: keeps ~71 % of the boundaries
     before particles, endings and the copula. `aligned`: keeps nearly all. The targets do not depend on the vocabulary size."""
     keep: SomeShare | None = None
-    """Unigram: share of the morpheme boundaries that stay token borders, e.g. 0.8; the preset's where it is left out. It is
-    a share of the running text, and `nu` is found for it."""
+    """Unigram: share of the morpheme boundaries that are token boundaries, e.g. 0.8; by default that of the preset. It is
+    measured on the running text, and `nu` is adjusted to reach it."""
     tokens_per_eojeol: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """Unigram: tokens for each eojeol of the running text, e.g. 1.8, in place of `keep`."""
+    """Unigram: target number of tokens per eojeol, e.g. 1.8, in place of `keep`."""
     lam: Annotated[float, Field(ge=1 / MOST_COST, le=MOST_COST, allow_inf_nan=False)] | None = None
-    """Unigram: cost of a token. The preset's where it is left out."""
+    """Unigram: cost of a token. By default that of the preset."""
     mu: Cost | None = None
     """Unigram: cost of a cut inside a morpheme."""
     nu: Cost | dict[str, Cost] | None = None
-    """Unigram: cost of a boundary swallowed by a piece. One number, or a number for each kind of boundary; no target then."""
+    """Unigram: cost of a morpheme boundary inside a piece. One number, or one for each kind of boundary; excludes a target."""
     superwords: Share = 0.0
-    """Unigram, BPE: at most this share of the pieces crosses spaces (수 있, 는 것 같); not for QA and NER. None swallows a cut
+    """Unigram, BPE: maximum share of pieces that cross spaces (수 있, 는 것 같); not for QA and NER. Such pieces contain no cut
     inside a word."""
     inner_superwords: bool = False
-    """Superwords may swallow cuts inside a word (할 수 있는), at the cost that these have inside words."""
+    """Superwords may contain cuts inside a word (할 수 있는), at the same cost as other pieces."""
     superword_price: Literal["tokens", "bits"] = "tokens"
-    """Unigram: what a superword costs. A token, as any piece, or as many as its bits are worth: few superwords, of words that
-    belong together."""
+    """Unigram: cost of a superword. One token, as any piece, or more, the less mutual information its words have: then there are
+    few superwords, of words that belong together."""
     blocklist: tuple[str, ...] = ()
-    """What no piece may hold, one a line. A word, `=word`, `!innocent word` or `/pattern/` (see `koktok.blocklist`)."""
+    """Strings that no piece may contain, one per line. A word, `=word`, `!innocent word` or `/pattern/` (see `koktok.blocklist`)."""
     personal_data: Literal["keep", "drop"] = "drop"
-    """Pieces that look like an address, a telephone number or a registration number. Learn them, or leave them out."""
+    """Pieces that look like an address, a telephone number or a registration number. Learned, or left out."""
     junk: Literal["keep", "drop"] = "drop"
-    """Pieces of web addresses, runs of one character and other repetitions. Learn them, or leave them out."""
+    """Pieces of web addresses, runs of one character and other repetitions. Learned, or left out."""
     reserve_script: dict[Script, Share] = {}
-    """Unigram: least share of the pieces for a script, e.g. latin=0.3. For mixtures of languages; what is left goes where it
-    saves most."""
+    """Unigram: minimum share of pieces for a script, e.g. latin=0.3. For mixtures of languages; the other places go to the pieces
+    that save most."""
     share: Share = 0.8
-    """BPE: share of the merges that are learnt inside morphemes. The others may join morphemes of one eojeol."""
+    """BPE: share of the merges that are learned inside morphemes. The others may join morphemes of one eojeol."""
     min_count: Annotated[int, Field(ge=0, le=10**12)] = 0
-    """Words that occur less often are not trained on. With 0 all count, of many distinct words the rare ones by a sample."""
+    """Minimum count of a word in training. With 0 all words are used; of very many distinct words the rare ones are sampled."""
     max_piece_length: Annotated[int, Field(ge=1, le=64)] = 12
-    """Longest piece in characters. In Unigram, pieces without a Hangul syllable may be 5/3 as long."""
+    """Maximum length of a piece in characters. In Unigram, pieces without a Hangul syllable may be 5/3 as long."""
     character_coverage: SomeShare = 0.9995
-    """Share of the running characters that get a piece of their own. The rest becomes bytes."""
+    """Share of the characters of the text that have a piece of their own. The others become bytes."""
     ngram: Annotated[int, Field(ge=2, le=64)] = 2
     """Model `ngram`: longest n-gram."""
     required: Literal["none", "ks-x-1001", "auto"] | tuple[str, ...] = "auto"
-    """Characters that must be pieces, named or listed in a file. `ks-x-1001`: its 2,350 syllables; `auto`: those where they
-    take at most a sixth of the ids, and else those of everyday phrases; here also a list of strings whose characters they are."""
+    """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables; `auto`: those if they take at
+    most a sixth of the ids, else those of everyday phrases; in a recipe also a list of strings with the characters."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. WordPiece has a default of its own: `[PAD],[UNK],[CLS],[SEP],[MASK]`."""
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
-    """Slots kept free for later, `<|reserved_0|>` and so on."""
+    """Number of reserved tokens, `<|reserved_0|>` and so on."""
 
     @model_validator(mode="before")
     @classmethod
@@ -255,28 +255,28 @@ class TrainRecipe(_Section):
 
 
 class SpecialRecipe(_Section):
-    """What stands around the pieces: the part that each special token plays, and what transformers is told.
+    """Special tokens: their roles, the template, and the settings of transformers.
 
     Nothing here changes a piece, so `koktok.formats.styles.restyle` changes it without a new training.
     """
 
     style: StyleName = "plain"
-    """Whose special tokens, roles and template. `plain` names the usual ones and puts none around a text."""
+    """Model family that sets the special tokens, roles and template. `plain` has the usual tokens and adds none around a text."""
     template: TemplateName | None = None
-    """Which special tokens stand around a text. The style's where it is left out."""
+    """Special tokens around a text. By default those of the style."""
     chat_template: str = ""
-    """How a chat is written: `chatml`, `llama-3`, or a Jinja template."""
+    """Chat template: `chatml`, `llama-3`, or a Jinja template."""
     model_max_length: Annotated[int, Field(ge=1, le=NO_LIMIT)] | None = None
-    """Longest input in tokens. The style's where it is left out."""
+    """Maximum input length in tokens. By default that of the style."""
     padding_side: Side | None = None
     """Side on which short texts are padded."""
     truncation_side: Side | None = None
-    """Side on which long texts are cut."""
+    """Side on which long texts are truncated."""
     trim_offsets: bool = False
-    """Offsets leave out the white space at the edges of a token, as RoBERTa's do. Then transformers' own whole-word masking finds
-    words. On where `Recipe.changed` chooses the style bert or roberta, but for WordPiece, whose pieces hold no spaces."""
+    """Offsets exclude the white space at the edges of a token, as RoBERTa's do. Whole-word masking in transformers then works on
+    words. On where `Recipe.changed` sets the style bert or roberta, except for WordPiece, whose pieces contain no spaces."""
     pad_to_multiple: Annotated[int, Field(ge=1, le=4096)] = 1
-    """Reserved slots are added until the size is a multiple of this, e.g. 64."""
+    """Add reserved tokens until the size is a multiple of this, e.g. 64."""
 
     @field_validator("chat_template")
     @classmethod
@@ -286,18 +286,18 @@ class SpecialRecipe(_Section):
 
 
 class SourceRecord(_Section):
-    """What one source of text was."""
+    """A source of the training text."""
 
     name: str
     """Name of the source."""
     weight: Annotated[float, Field(gt=0, le=MOST_WEIGHT, allow_inf_nan=False)] = 1.0
-    """Its counts are multiplied by this."""
+    """Factor of its counts."""
     digest: str = ""
     """SHA-256 of its lines."""
 
 
 class Recipe(_Section):
-    r"""A whole recipe.
+    r"""All settings of a training.
 
     Examples
     --------
@@ -321,15 +321,15 @@ class Recipe(_Section):
     jamo: bool | Literal["fallback"] = False
     """Train on conjoining jamo.
 
-    Syllables are taken apart behind the analyser and put together again by decode.
+    Syllables are decomposed after the analysis, and composed again by decode.
 
-    Always on for the model `jamo`, whose pieces are single jamo. `fallback` is the middle way: syllables are the units, and
-    only those without a piece of their own become jamo (뎠 = 뎌 + ㅆ) in place of bytes, or of an unknown token.
+    Always on for the model `jamo`, whose pieces are single jamo. With `fallback` only
+    syllables without a piece of their own become jamo (뎠 = 뎌 + ㅆ), in place of bytes or of an unknown token.
     """
     holdout: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.05
-    """Share of lines kept away from training, for the closing table. In blocks of 50 lines chosen by hash."""
+    """Share of lines held out for evaluation. In blocks of 50 lines, selected by hash."""
     sources: tuple[SourceRecord, ...] = ()
-    """What was trained on; filled in by the training."""
+    """Sources of the training text; set by the training."""
 
     @field_validator("jamo", mode="before")
     @classmethod

@@ -189,6 +189,29 @@ def test_the_readme_shows_the_tree_as_it_is() -> None:
         assert name in readme
 
 
+def test_the_map_names_what_there_is() -> None:
+    """Files of docs/architecture.md and of the rooms' README exist, and hold the names that the tables say."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:koktok|tests)/[\w./]*)`", page):
+        assert (ROOT / path).exists(), path
+    for row in re.findall(r"^\|.*`koktok/.*", page, re.M):
+        paths, names = (
+            re.findall(r"`(koktok/[\w./]+)`", row),
+            re.findall(r"`(\w+)`", row.rpartition("|")[0].rpartition("|")[0]),
+        )
+        text = "".join(
+            file.read_text(encoding="utf-8")
+            for path in paths
+            for file in ([ROOT / path] if path.endswith(".py") else (ROOT / path).glob("*.py"))
+        )
+        assert not [name for name in names if not re.search(rf"\b(class|def) {name}\b|^{name}\b", text, re.M)], row
+    for guide in (ROOT / "koktok").glob("*/README.md"):
+        text = guide.read_text(encoding="utf-8")
+        assert text.count("\n") <= 40
+        for name in re.findall(r"^\| (`.*?) \|", text, re.M):
+            assert all((guide.parent / file).exists() for file in re.findall(r"`(\w+\.py)`", name)), name
+
+
 def _tree(readme: str) -> str:
     return re.search(r"<!-- tree -->\n```\n(.*?)```", readme, re.S)[1]
 
@@ -215,7 +238,10 @@ def test_the_korean_readme_says_the_same_commands_and_figures() -> None:
 
 def test_blocks_of_commands_are_blocks() -> None:
     """Two backticks are a word of code to Markdown, and the lines of a block would run into one."""
-    for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "eval").glob("*.md")]:
+    for path in [
+        *ROOT.glob("*.md"),
+        *(md for name in ("docs", "eval", "koktok") for md in (ROOT / name).rglob("*.md")),
+    ]:
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"^`{1,2}[a-z]*$", text, re.MULTILINE), path
         assert len(re.findall(r"^```", text, re.MULTILINE)) % 2 == 0, path

@@ -9,7 +9,7 @@ import typer
 from koktok.cli.options import Quiet
 
 corpus_app = typer.Typer(
-    help="Corpora with a recipe in koktok.",
+    help="Public corpora, downloaded by recipe.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -29,7 +29,7 @@ def count(
         ),
     ],
     out: Out,
-    runs: Annotated[bool, typer.Option("--runs", help="Count runs of words too, for superwords.")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="Also count runs of words, for superwords.")] = False,
     min_count: MinCount = 1,
     holdout: Annotated[float, typer.Option(help="Share of lines held out for evaluation.")] = 0.05,
     holdout_by: Annotated[
@@ -39,16 +39,16 @@ def count(
         ),
     ] = None,
     field: Field = None,
-    engine: Annotated[str, typer.Option(help="polars | spark: one machine, or many.")] = "polars",
+    engine: Annotated[str, typer.Option(help="polars (one machine) | spark (many).")] = "polars",
     master: Annotated[str | None, typer.Option(help="Spark's master, e.g. local[8]. [that of spark-submit]")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads that count. [all]")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Number of threads. [all]")] = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Count the words of text into a Parquet file that `koktok train` takes in place of the text.
+    """Count the words of text into a Parquet file that `koktok train` accepts in place of the text.
 
     A killed count resumes: its finished shards are in OUT.parts until the file is written.
-    `koktok count merge A.parquet B.parquet -o C.parquet` adds counts; files with runs beside them are merged with those.
+    `koktok count merge A.parquet B.parquet -o C.parquet` adds counts; their files of runs are merged, too.
     """
     if not 0 <= holdout < 1:
         raise UsageError(f"`--holdout {holdout}` wants a share of the lines, from 0 to under 1", hint="--holdout 0.05")

@@ -140,7 +140,7 @@ class Dial:
     >>> dial.option, dial.key, dial.default
     ('--segmenter', 'segment.segmenter', 'kiwi')
     >>> dial.help
-    'The analyser, which runs while training only: kiwi | mecab | okt | komoran | kkma | hannanum | khaiii | soynlp | whitespace.'
+    'The analyser, used during training only: kiwi | mecab | okt | komoran | kkma | hannanum | khaiii | soynlp | whitespace.'
     >>> Dial("Folds.quotes").help
     'Curly quotes and primes to " and \'.'
     """

@@ -28,11 +28,11 @@ SPEC = "koktok:DIR|NAME hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN pac
 Spec = Annotated[str, typer.Argument(help=f"A tokenizer: {SPEC}", show_default=False)]
 Texts = Annotated[list[str] | None, typer.Option("--text", help="File, folder, glob or corpus:NAME; may be repeated.")]
 Gold = Annotated[
-    list[Path] | None, typer.Option(help="Gold morphemes: CoNLL-U, KLUE-DP, Sejong or Kiwi; may be repeated.")
+    list[Path] | None, typer.Option(help="File of gold morphemes: CoNLL-U, KLUE-DP, Sejong or Kiwi; may be repeated.")
 ]
 HumanGold = Annotated[
     list[Path] | None,
-    typer.Option(help="As --gold, where you know that people annotated it; UD Kaist and KSL are known by their bytes."),
+    typer.Option(help="As --gold, for a file annotated by people; UD Kaist and KSL are recognized by checksum."),
 ]
 
 
@@ -59,17 +59,17 @@ def doctor(
     spec: Spec,
     text: Texts = None,
     blocklist: Annotated[
-        Path | None, typer.Option(help="Words that no piece may hold, a line each: word, =word, !word, /regex/.")
+        Path | None, typer.Option(help="Strings that no piece may contain, one per line: word, =word, !word, /regex/.")
     ] = None,
-    examples: Annotated[int, typer.Option(min=0, help="How many pieces a finding shows.")] = 10,
-    fail_on: Annotated[FailOn, typer.Option(help="End with 1 from this severity on.")] = FailOn.error,
+    examples: Annotated[int, typer.Option(min=0, help="Pieces shown per finding.")] = 10,
+    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from this severity on.")] = FailOn.error,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     field: Field = None,
     quiet: Quiet = False,
 ) -> None:
-    """Audit a vocabulary: unreachable, broken and doubled pieces, junk, personal data, and which Korean it covers.
+    """Audit a vocabulary: unreachable, broken and duplicate pieces, junk, personal data, coverage of Korean.
 
-    Ends with 0 where nothing as grave as --fail-on was found, 1 where something was, 2 in trouble.
+    Exit code: 0 without findings of the severity --fail-on or above, 1 with findings, 2 on error.
     """
     from koktok.blocklist import Blocklist
     from koktok.foreign import load
@@ -128,16 +128,16 @@ def diff(
     text: Texts = None,
     gold: Gold = None,
     human_gold: HumanGold = None,
-    words: Annotated[int, typer.Option(min=0, help="How many changed words are listed.")] = 30,
-    lines: Annotated[int, typer.Option(min=0, help="How many changed lines are listed.")] = 5,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    words: Annotated[int, typer.Option(min=0, help="Changed words listed.")] = 30,
+    lines: Annotated[int, typer.Option(min=0, help="Changed lines listed.")] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     field: Field = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show where two tokenizers cut the same text differently; standard input without --text.
+    """Show where two tokenizers cut the same text differently; without --text, read standard input.
 
-    Ends like `diff`: 0 the same, 1 different, 2 trouble.
+    Exit code, as of `diff`: 0 the same, 1 different, 2 on error.
     """
     from koktok.foreign import load
     from koktok.inspect.diff import difference
@@ -278,34 +278,28 @@ def report(
     text: Texts = None,
     gold: Gold = None,
     human_gold: HumanGold = None,
-    reference: Annotated[str | None, typer.Option(help="Compare with this one. [the first that runs]")] = None,
-    english: Annotated[list[str] | None, typer.Option(help="English text, measured beside.")] = None,
-    code: Annotated[list[str] | None, typer.Option(help="Source code, measured beside.")] = None,
+    reference: Annotated[str | None, typer.Option(help="Tokenizer to compare with. [the first that runs]")] = None,
+    english: Annotated[list[str] | None, typer.Option(help="English text, measured separately.")] = None,
+    code: Annotated[list[str] | None, typer.Option(help="Source code, measured separately.")] = None,
     parallel: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="KO EN", help="The same lines in Korean and English.")
+        tuple[str, str] | None, typer.Option(metavar="KO EN", help="Files with the same lines in Korean and English.")
     ] = None,
     extended: Annotated[
-        bool, typer.Option("--extended", help="Also round trip, robustness, reachability: minutes a tokenizer.")
+        bool, typer.Option("--extended", help="Also round trip, robustness, reachability: minutes per tokenizer.")
     ] = False,
-    sample: Annotated[int, typer.Option(min=1, help="Lines for the extended measures.")] = 2000,
-    sentences: Annotated[int, typer.Option(min=0, help="Sentences that the page shows.")] = 6,
-    resamples: Annotated[int, typer.Option(min=0, help="Of the bootstrap; 0 draws no intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap and of the sentences shown.")] = 0,
-    speed: Annotated[
-        bool, typer.Option("--speed", help="Also write speed.json, which is never the same twice.")
-    ] = False,
+    sample: Annotated[int, typer.Option(min=1, help="Lines for the extended metrics.")] = 2000,
+    sentences: Annotated[int, typer.Option(min=0, help="Sentences shown on the page.")] = 6,
+    resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples; 0 for no intervals.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap and of the sentences shown.")] = 0,
+    speed: Annotated[bool, typer.Option("--speed", help="Also write speed.json, which differs in every run.")] = False,
     playground: Annotated[
         bool,
-        typer.Option(
-            "--playground", help="Let readers type sentences of their own: report.html runs koktok's tokenizers."
-        ),
+        typer.Option("--playground", help="Run koktok's tokenizers in report.html, on sentences that readers type."),
     ] = False,
     title: Annotated[str, typer.Option(help="Heading of the report.")] = "Korean tokenizers",
     submit: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Measure on koktok's benchmark instead and write one JSON for its leaderboard."
-        ),
+        typer.Option(metavar="FILE", help="Measure on koktok's benchmark and write one JSON file for its leaderboard."),
     ] = None,
     field: Field = None,
     force: Force = False,
@@ -313,8 +307,8 @@ def report(
 ) -> None:
     """Measure tokenizers on Korean text and gold morphemes: JSON, Markdown and one HTML page with plots.
 
-    The same inputs give the same bytes. A tokenizer that cannot be opened is a row that says why; where none can, it ends with
-    1, and with 2 where one broke while it was measured. The summary is printed, and the file to open is the last line.
+    The same inputs give the same bytes. A tokenizer that cannot be opened gets a row with the reason. Exit code: 1 if none can
+    be opened, 2 if one fails while it is measured. Prints a summary; its last line is the file to open.
     """
     from koktok.files import check_folder, write_folder
     from koktok.gold.silver import silver_gold

@@ -28,7 +28,7 @@ class Target(StrEnum):
 
 
 DIALS = {
-    "With --to hf, else as the tokenizer has it": (
+    "With --to hf (default: those of the tokenizer)": (
         "style template chat_template model_max_length padding_side truncation_side trim_offsets pad_to_multiple"
     )
 }
@@ -43,17 +43,19 @@ def export(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder or file to write.", show_default=False)],
     *,
     user_defined: Annotated[
-        list[str] | None, typer.Option(help="spm: a special token that SentencePiece shall find in text.")
+        list[str] | None, typer.Option(help="spm: a special token that SentencePiece recognizes in text.")
     ] = None,
     into: Annotated[
-        Path | None, typer.Option(help="gguf: a model's file, which --out becomes with this tokenizer in it.")
+        Path | None, typer.Option(help="gguf: model file, copied to --out with this tokenizer in it.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="tiktoken, gguf: what it is called. [name of the folder]")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="tiktoken, gguf: name of the tokenizer. [name of the folder]")
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
-    """Write a tokenizer for another library; says what that library does differently."""
+    """Write a tokenizer for another library, and print what that library does differently."""
     from koktok.files import place_of
     from koktok.foreign.open import load_folder
     from koktok.formats.folder import MARK
@@ -217,7 +219,7 @@ def import_(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Read a foreign tokenizer into a folder that every verb takes; its ids stay its library's."""
+    """Import a tokenizer of another library into a folder that every command accepts; its ids do not change."""
     from koktok.files import check_folder
     from koktok.foreign import LibraryTokenizer, load
     from koktok.foreign.trial import PROBES

@@ -38,7 +38,7 @@ def extend(
     apply: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of a model (safetensors): write it with rows for the new ids.", rich_help_panel="Model"
+            help="Model folder (safetensors): write the model with rows for the new ids.", rich_help_panel="Model"
         ),
     ] = None,
     field: Field = None,
@@ -47,7 +47,7 @@ def extend(
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
-    """Add Korean pieces to an existing tokenizer: ids kept, English unchanged, proven; rows for the model's embeddings."""
+    """Add Korean pieces to an existing tokenizer, with proof that old ids and English are unchanged; extend the embeddings."""
     from koktok.progress import Talk, table
 
     if apply is not None:

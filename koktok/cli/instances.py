@@ -58,28 +58,28 @@ def instances(
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the instances.")] = None,
     kind: Annotated[
-        InstanceKind, typer.Option(help="Kind of the instances; `packed` stops at ids and borders.")
+        InstanceKind, typer.Option(help="Kind of the instances; `packed` stops at ids and boundaries.")
     ] = InstanceKind.mlm,
     *,
     dynamic: Annotated[
         bool,
         typer.Option("--dynamic", help="Write no masks, for KoktokCollator.", rich_help_panel="Masking"),
     ] = False,
-    packed: Annotated[Path | None, typer.Option(help="Folder for ids and borders. [OUT-packed]")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="[one for each core]")] = None,
+    packed: Annotated[Path | None, typer.Option(help="Folder for ids and boundaries. [OUT-packed]")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Workers. [one for each core]")] = None,
     field: Field = None,
-    n: Annotated[int, typer.Option("--n", help="show: how many instances.")] = 3,
-    to: Annotated[ExportTo | None, typer.Option(help="export: for Megatron.", show_default=False)] = None,
+    n: Annotated[int, typer.Option("--n", help="show: number of instances.")] = 3,
+    to: Annotated[ExportTo | None, typer.Option(help="export: target format.", show_default=False)] = None,
     force: Force = False,
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
-    """Make training instances of text.
+    """Write training instances from text.
 
-    `koktok instances show FOLDER` prints some, `koktok instances stats FOLDER` prints figures, and
+    `koktok instances show FOLDER` prints some, `koktok instances stats FOLDER` prints statistics, and
     `koktok instances export FOLDER --to megatron -o OUT` writes a packed folder for Megatron.
 
-    Ids and the borders of sentences, eojeols and morphemes are packed once. Each instance is a function of seed, epoch and
+    Ids and the boundaries of sentences, eojeols and morphemes are packed once. Each instance is a function of seed, epoch and
     document. The same command resumes a stopped run.
     """
     if tokenizer == "show":

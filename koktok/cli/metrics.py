@@ -15,7 +15,7 @@ def metrics(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what each metric is: definition, unit, which way is better, source, pitfalls."""
+    """Show what each metric is: definition, unit, direction, source, pitfalls."""
     from dataclasses import asdict
 
     from koktok.metrics import describe

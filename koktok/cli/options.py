@@ -26,7 +26,7 @@ Paths = Annotated[
 ]
 Field = Annotated[
     str | None,
-    typer.Option(help="Field or column that holds the text (JSON lines, tables); `meta.text` lies in `meta`."),
+    typer.Option(help="Field or column with the text (JSON lines, tables); `meta.text` for a nested field."),
 ]
 
 
@@ -42,11 +42,11 @@ Folder = Annotated[
     typer.Argument(help="Folder of a trained tokenizer, or `koktok:NAME`.", show_default=False, callback=_folder_of),
 ]
 Folders = Annotated[
-    list[Path] | None, typer.Argument(help="More tokenizers, to compare with.", show_default=False, callback=_folder_of)
+    list[Path] | None, typer.Argument(help="More tokenizers to compare with.", show_default=False, callback=_folder_of)
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what koktok wrote there before.")]
-RecipeFile = Annotated[Path | None, typer.Option(help="koktok.toml, or a trained folder, to start from.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an earlier output of koktok.")]
+RecipeFile = Annotated[Path | None, typer.Option(help="Start from this koktok.toml or trained folder.")]
 
 MOST_THREADS = 1024
 """More than any machine has cores; every analyser's thread is a process."""

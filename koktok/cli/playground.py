@@ -17,30 +17,26 @@ if TYPE_CHECKING:
 
 def playground(
     tokenizer: Folder,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page, an HTML file.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.", show_default=False)],
     others: Folders = None,
     text: Annotated[
         list[str] | None,
-        typer.Option("--text", help="File, folder or glob whose frequent words the page is to know; may be repeated."),
+        typer.Option("--text", help="File, folder or glob with words to include; may be repeated."),
     ] = None,
-    words: Annotated[
-        int | None, typer.Option(min=0, help="How many words the page knows the morphemes of. [40000]")
-    ] = None,
+    words: Annotated[int | None, typer.Option(min=0, help="Words with morphemes on the page. [40000]")] = None,
     against: Annotated[
         str | None,
-        typer.Option(
-            help="Tokens of each are counted against those of this one, too: a folder, or package:o200k_base."
-        ),
+        typer.Option(help="Also show token counts relative to this tokenizer: a folder, or package:o200k_base."),
     ] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "koktok playground",
     field: Field = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a page that runs tokenizers in the browser: type, see the tokens, compare. It needs no server and no network.
+    """Write an HTML page that runs tokenizers in the browser, without a server or a network.
 
-    The page knows the morphemes of frequent words: of --text, or of koktok's own small corpus and the vocabulary. Besides folders
-    that koktok wrote it takes ranks with a published pattern: package:o200k_base, tiktoken:FILE#llama3.
+    The page includes the morphemes of frequent words, of --text, or of koktok's own small corpus and the vocabulary. Besides
+    folders of koktok it runs tiktoken ranks with a published pattern: package:o200k_base, tiktoken:FILE#llama3.
     """
     from koktok.files import check_file, write_file
     from koktok.foreign.open import load

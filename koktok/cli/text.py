@@ -53,31 +53,35 @@ class Shape(StrEnum):
 def encode(
     tokenizer: Folder,
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
-    shape: Annotated[Shape, typer.Option("--as", help="What a line becomes.")] = Shape.ids,
+    shape: Annotated[Shape, typer.Option("--as", help="Output for each line.")] = Shape.ids,
     format: Annotated[  # noqa: A002
-        Format | None, typer.Option(help="Write token files for pre-training, not lines: see --out.")
+        Format | None, typer.Option(help="Write token files for pre-training to --out, not lines.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for token files.")] = None,
-    shard_tokens: Annotated[int | None, typer.Option(help="Tokens in a file. [67108864]")] = None,
+    shard_tokens: Annotated[int | None, typer.Option(help="Tokens per file. [67108864]")] = None,
     documents: Annotated[
-        Unit, typer.Option(help="A document of token files: a line or record, or a file.")
+        Unit, typer.Option(help="Token files: a document is a line or record, or a whole file.")
     ] = Unit.records,
-    bos: Annotated[bool, typer.Option("--bos", help="Token files: begin every document with the BOS token.")] = False,
-    eos: Annotated[bool, typer.Option("--eos", help="Token files: end every document with the EOS token.")] = False,
+    bos: Annotated[bool, typer.Option("--bos", help="Token files: add the BOS token before every document.")] = False,
+    eos: Annotated[bool, typer.Option("--eos", help="Token files: add the EOS token after every document.")] = False,
     threads: Annotated[
-        int | None, typer.Option(min=1, max=MOST_THREADS, help="Token files: threads. [one for each core]")
+        int | None, typer.Option(min=1, max=MOST_THREADS, help="Token files: number of threads. [one for each core]")
     ] = None,
     field: Field = None,
-    sample_alpha: Annotated[float | None, typer.Option(help="Sample (unigram): larger is nearer to the best.")] = None,
-    dropout: Annotated[float | None, typer.Option(help="Sample (BPE, WordPiece): share of joins passed over.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the samples. [0]")] = None,
+    sample_alpha: Annotated[
+        float | None, typer.Option(help="Sample (Unigram): larger values stay closer to the best path.")
+    ] = None,
+    dropout: Annotated[
+        float | None, typer.Option(help="Sample (BPE, WordPiece): probability of skipping a merge.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed for sampling. [0]")] = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Encode line by line: ids, pieces (spaces shown as ▁), or JSON with offsets. With --format, into token files.
 
-    Token files hold flat ids, mapped into memory by numpy, Arrow or Megatron-LM, with the borders of documents. A run that
-    was stopped goes on behind its last finished file when the same command is given again.
+    Token files contain flat ids and the boundaries of documents, for memory mapping by numpy, Arrow or Megatron-LM. The same
+    command resumes a stopped run after its last finished file.
     """
     import json
 
@@ -187,9 +191,7 @@ def _write_token_files(
 def decode(
     tokenizer: Folder,
     paths: Annotated[list[str] | None, typer.Argument(help="Files of ids; standard input by default.")] = None,
-    skip_special_tokens: Annotated[
-        bool, typer.Option("--skip-special-tokens", help="Leave them out, in place of spelling them.")
-    ] = False,
+    skip_special_tokens: Annotated[bool, typer.Option("--skip-special-tokens", help="Omit special tokens.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Decode line by line: ids separated by spaces become text."""
@@ -209,7 +211,7 @@ FOLDS = (
     "Folds.zero_width Folds.fullwidth Folds.spaces Folds.quotes Folds.dashes Folds.halfwidth_jamo Folds.repeats "
     "Folds.compatibility Folds.lone_jamo"
 )
-NORMALIZE_DIALS = {"Folds, else as the recipe has them": FOLDS}
+NORMALIZE_DIALS = {"Folds (default: those of the recipe)": FOLDS}
 """What `koktok normalize` takes of the Recipe."""
 
 
@@ -217,12 +219,12 @@ def normalize(
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
     recipe: RecipeFile = None,
     *,
-    report: Annotated[bool, typer.Option("--report", help="Print what changed, not the text.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Print the changes, not the text.")] = False,
     field: Field = None,
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
-    """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB times)."""
+    """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB count)."""
     from collections import Counter
 
     from koktok.progress import print_line
@@ -246,12 +248,12 @@ SEGMENT_DIALS = {"": "segmenter policy user_dictionary"}
 def segment(
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
     *,
-    tsv: Annotated[bool, typer.Option("--tsv", help="A word a line: word, pieces, kinds of its cuts.")] = False,
+    tsv: Annotated[bool, typer.Option("--tsv", help="One word per line: word, pieces, kinds of its cuts.")] = False,
     learn: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Learn where words are cut from the words alone, for `--segmenter dpe:FOLDER`; with --segmenter, its tags help.",
+            help="Learn a segmentation from the words alone, for `--segmenter dpe:FOLDER`; --segmenter adds the tags of an analyser.",
         ),
     ] = None,
     field: Field = None,
@@ -259,7 +261,7 @@ def segment(
     quiet: Quiet = False,
     **dials: Any,
 ) -> None:
-    """Show where words are cut: with `|` between the pieces, coloured on a terminal, or as TSV. With --learn, learn it."""
+    """Show where words are cut: `|` between the pieces, colours on a terminal, or TSV. With --learn, learn a segmentation."""
     from koktok.count import count_words
     from koktok.count.prepared import prepare
     from koktok.progress import print_line, print_pieces

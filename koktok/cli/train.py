@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 CURVE = ("frontier.md", "frontier.json", "frontier.svg")
 
 FRONTIER = (
-    "Draw tokens against boundary F1 instead: the presets and points between them, at --sizes. Text, analyser, split, "
-    "digits, specials and blocklist act; --preset, --keep and the costs do not."
+    "Plot tokens against boundary F1 instead: the presets and points between them, at --sizes. Text, analyser, split, "
+    "digits, specials and blocklist apply; --preset, --keep and the costs do not."
 )
 
 
@@ -38,7 +38,7 @@ DIALS = {
         "specials reserved style template chat_template model_max_length padding_side truncation_side trim_offsets pad_to_multiple"
     ),
 }
-"""Fields of the Recipe that are options, by the heading in `--help`; the others stand in koktok.toml alone."""
+"""Fields of the Recipe that are options, by the heading in `--help`; the others are set in koktok.toml only."""
 
 Headed = partial(typer.Option, rich_help_panel="Output")
 
@@ -49,32 +49,33 @@ def train(
     recipe: RecipeFile = None,
     *,
     like: Annotated[
-        Path | None, typer.Option(help="As many tokens as this SentencePiece model.", rich_help_panel="Model")
+        Path | None,
+        typer.Option(help="Target the number of tokens of this SentencePiece model.", rich_help_panel="Model"),
     ] = None,
     jamo_fallback: Annotated[
         bool,
         typer.Option(
-            "--jamo-fallback", help="Syllables whole; jamo only for those without a piece.", rich_help_panel="Korean"
+            "--jamo-fallback", help="Decompose only syllables without a piece into jamo.", rich_help_panel="Korean"
         ),
     ] = False,
     lexicon: Annotated[
         Path | None,
         typer.Option(
-            help="Words that were analysed elsewhere: Parquet, see the guide to many machines.",
+            help="Parquet file of words analysed elsewhere; see the guide on scale.",
             rich_help_panel="Korean",
         ),
     ] = None,
     weight: Annotated[
-        list[str] | None, typer.Option(help="NAME=W: counts of that source times W.", rich_help_panel="Data")
+        list[str] | None, typer.Option(help="NAME=W: multiply the counts of a source by W.", rich_help_panel="Data")
     ] = None,
     field: Field = None,
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of the analyser. [all]")] = None,
-    cache: Annotated[bool, typer.Option(help="Keep analyses for the next training.")] = True,
-    compare: Annotated[bool, Headed(help="Train plain SentencePiece beside it.")] = True,
+    cache: Annotated[bool, typer.Option(help="Cache the analyses for the next training.")] = True,
+    compare: Annotated[bool, Headed(help="Also train plain SentencePiece, for comparison.")] = True,
     frontier: Annotated[bool, Headed("--frontier", help=FRONTIER)] = False,
     sizes: Annotated[str | None, Headed(help="Sizes for --frontier, separated by commas. [--vocab-size]")] = None,
-    dry_run: Annotated[bool, Headed("--dry-run", help="Say what would be done and cost.")] = False,
-    log: Annotated[str | None, Headed(help="File for the trainer's log (JSON); `json` for stderr.")] = None,
+    dry_run: Annotated[bool, Headed("--dry-run", help="Print what would be done, and its estimated cost.")] = False,
+    log: Annotated[str | None, Headed(help="Write the trainer's log (JSON) to this file; `json` for stderr.")] = None,
     force: Force = False,
     quiet: Quiet = False,
     **dials: Any,

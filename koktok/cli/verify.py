@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 def verify(
     tokenizer: Folder,
     paths: Annotated[
-        list[str] | None, typer.Argument(help="Text to prove it on; koktok's own small corpus by default.")
+        list[str] | None, typer.Argument(help="Text to verify on; koktok's own small corpus by default.")
     ] = None,
     exports: Annotated[
         list[Path] | None,
-        typer.Option("--with", help="Folder or file of an export that must give the same ids; repeatable."),
+        typer.Option("--with", help="Folder or file of an export that must give the same ids; may be repeated."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Look at the first so many lines only.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Use only the first lines, this many.")] = None,
     sample: Annotated[
         int | None, typer.Option(min=1, help="Lines for the slow checks, spread over the text. [20000]")
     ] = None,
     strings: Annotated[
         int | None,
         typer.Option(
-            "--random", min=0, help="Of an extension: random strings to look at besides, and byte strings. [10000]"
+            "--random", min=0, help="Extensions: also check this many random strings and byte strings. [10000]"
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     field: Field = None,
     quiet: Quiet = False,
 ) -> None:
-    """Prove a tokenizer on your text: loss, equal ids in every format, offsets, batches, streams, special tokens, saving."""
+    """Verify a tokenizer on your text: losslessness, equal ids in every format, offsets, batches, streams, special tokens."""
     import os
 
     from koktok.progress import Talk, print_line

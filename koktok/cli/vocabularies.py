@@ -10,7 +10,7 @@ import typer
 from koktok.cli.options import Force, Quiet, sources_of
 
 vocabulary_app = typer.Typer(
-    help="Ready vocabularies, which travel with koktok: wherever a tokenizer may stand, `koktok:NAME`.",
+    help="Ready vocabularies, included in koktok: use `koktok:NAME` as a tokenizer.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -21,7 +21,7 @@ Name = Annotated[str, typer.Argument(help="Name of a vocabulary.", show_default=
 
 @vocabulary_app.command("list")
 def vocabulary_list() -> None:
-    """List the vocabularies: name, ids, model, what it is for."""
+    """List the vocabularies: name, ids, model, purpose."""
     from koktok.progress import print_line
     from koktok.vocabularies import ready_vocabularies
 
@@ -32,7 +32,7 @@ def vocabulary_list() -> None:
 
 @vocabulary_app.command("show")
 def vocabulary_show(name: Name) -> None:
-    """Show what a vocabulary was trained on, what trains it again, and its model card."""
+    """Show the training text of a vocabulary, the command that trains it again, and its model card."""
     from koktok.formats.folder import CARD
     from koktok.progress import print_line
     from koktok.vocabularies import find
@@ -55,7 +55,7 @@ def vocabulary_get(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write. [NAME]", show_default=False)] = None,
     force: Force = False,
 ) -> None:
-    """Write the folder of a vocabulary, which transformers, tokenizers and sentencepiece open; print its name."""
+    """Write the folder of a vocabulary, for transformers, tokenizers and sentencepiece; print its name."""
     from koktok.vocabularies import find
 
     ready = find(name)
@@ -69,9 +69,9 @@ def vocabulary_build(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a vocabulary again by its recipe, and say whether its folder is that which travels with koktok, bit for bit.
+    """Train a vocabulary again by its recipe, and check that its folder equals the included one, bit for bit.
 
-    Ends with 1 where it is not: another version of Kiwi, for instance, may cut words otherwise.
+    Exit code 1 if it differs: another version of Kiwi, for instance, may cut words differently.
     """
     from koktok.cli.training_shown import announced
     from koktok.files import check_folder

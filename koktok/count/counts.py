@@ -1,7 +1,7 @@
-"""`Counts`: what every later stage works on, so that nothing is done per word that can be done per distinct word.
+"""`Counts`: distinct words with counts, the input of every later stage.
 
-The word, and counted words. A word (eojeol 어절) is a run of spaces and the run of other characters behind
-it, so the words of a line join back to the line, and normalizing or pre-tokenizing the distinct words once is exact.
+A word (eojeol 어절) is a run of spaces and the run of other characters after it, so the words of a line join back to the
+line, and normalizing or pre-tokenizing each distinct word once is exact.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 WORD = " *[^ ]+| +"
-"""A word as a regular expression; spaces at the end of a line stand alone."""
+"""A word as a regular expression; spaces at the end of a line are a word."""
 
 _WORD = re.compile(WORD)
 
 
 def words_of(line: str) -> list[str]:
-    """A line cut into words: leading spaces and what follows them; spaces at the end stand alone.
+    """Split a line into words: leading spaces and the characters after them; spaces at the end are a word.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def words_of(line: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Dropped:
-    """What a minimum count left out.
+    """The words left out by a minimum count.
 
     Examples
     --------
@@ -64,11 +64,10 @@ class Dropped:
 
 
 class Counts:
-    """Distinct words with how often they occur, in code-point order.
+    """Distinct words with counts, in code-point order.
 
-    Counts merge commutatively: a count split over any number of shards equals the whole. The words are a tuple of strings
-    for whoever reads them, and a column of a table for whoever has millions; each is made from the other when it is first
-    asked for.
+    Counts merge commutatively: a count split over any number of shards equals the whole. The words are available as a tuple
+    of strings and as a polars column; each is built from the other on first use.
 
     Examples
     --------
@@ -90,7 +89,7 @@ class Counts:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, int]) -> Counts:
-        """Counts of a plain mapping of word to number; zeros are left out."""
+        """Counts of a mapping of word to number; zeros are left out."""
         words = tuple(sorted(word for word, n in mapping.items() if n > 0))
         return cls(words, np.fromiter((mapping[word] for word in words), dtype=np.uint64, count=len(words)))
 
@@ -118,7 +117,7 @@ class Counts:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The counts as a table with the columns `word`, `n` and, where they were counted, `documents`."""
+        """The counts as a table with the columns `word`, `n` and, if counted, `documents`."""
         import polars as pl
 
         columns = {"n": self.n} | ({} if self.documents is None else {"documents": self.documents})
@@ -164,7 +163,7 @@ class Counts:
         return self.pruned(minimum)[0]
 
     def pruned(self, minimum: int) -> tuple[Counts, Dropped]:
-        """Only the words that occur `minimum` times or more, and what that leaves out."""
+        """Only the words that occur `minimum` times or more, and a summary of the others."""
         keep = self.n >= max(1, minimum)
         if bool(keep.all()):
             return self, Dropped(0, 0, self.total)
@@ -197,7 +196,7 @@ def count_words(lines: Iterable[str]) -> Counts:
 
 
 def summed(frames: Sequence[pl.DataFrame | pl.LazyFrame]) -> pl.DataFrame:
-    """Tables of counts added up: what counting is, over any number of shards in any order.
+    """Sum tables of counts, in any number and order.
 
     Examples
     --------

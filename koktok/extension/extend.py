@@ -85,27 +85,27 @@ def extend(
     text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
     out : str or Path
     add : int, optional
-        New pieces; by default 8,192, or the largest of the sizes.
+        Number of new pieces; by default 8,192, or the largest of the sizes.
     fill : str, optional
-        Slots that the base keeps free, in place of ids behind all others: `reserved`, `unused`, or a file of tokens.
+        Slots that the base reserves, in place of ids after all others: `reserved`, `unused`, or a file of tokens.
     keep : float, optional
-        Share of the borders of morphemes that stay borders of tokens; finds `nu`.
+        Share of the morpheme boundaries that are token boundaries; `nu` is adjusted to reach it.
     nu : float, optional
-        What swallowing such a border costs a join, as a share of what it saves; by default 1.
+        Cost of a morpheme boundary inside a piece, as a share of what the piece saves; by default 1.
     sizes : sequence of int
-        Sizes to tell of from one run; the largest is written where no other is wanted.
+        Sizes to report from one run; the largest is written unless `add` is given.
     init : {"mean", "eeve", "weighted"}
-        How rows of the embeddings are made.
+        Initialization of new embedding rows.
     policy, segmenter, user_dictionary, threads, cache
         As in `koktok.train`.
     blocklist : Blocklist, optional
-        What no piece may hold; by default what looks like personal data.
+        Strings that no piece may contain; by default what looks like personal data.
     min_count : int, optional
-        A piece saves at least so many tokens, and rarer words are not learnt from; by default 2, and all words are.
+        Minimum number of tokens that a piece saves, and minimum count of a word; by default 2, and all words.
     holdout : float
-        Share of the lines that figures are told on.
+        Share of the lines held out for evaluation.
     pad_to : int
-        Where the model's matrices grow, to a multiple of this.
+        Where the model's matrices grow, round their rows up to a multiple of this.
     pattern : str, optional
         For tiktoken ranks: the name of a pattern, or a regular expression.
     specials : mapping of str to int, optional
@@ -118,7 +118,7 @@ def extend(
     Raises
     ------
     KoktokError
-        Whatever a step has to say; nothing is written then.
+        When a step fails; nothing is written then.
     """
     if init not in METHODS:
         raise UsageError(f"`--init {init}` is not known", hint=f"--init {' | '.join(METHODS)}")

@@ -103,9 +103,9 @@ def prune(
         Read twice: all that the model will have to do with, every language and all code among it.
     out : str or Path
     drop : int
-        Add nothing, and take out so many pieces that the text never uses; ids move.
+        Add nothing, and remove this many pieces that the text never uses; ids change.
     keep_scripts : sequence of str
-        A piece with a letter of one of these Unicode scripts stays (Latin,Han,Hangul).
+        Keep pieces with a letter of one of these Unicode scripts (Latin,Han,Hangul).
     pattern, specials
         For tiktoken ranks.
     force : bool

@@ -1,7 +1,6 @@
-"""A saved tokenizer: which files it is made of, and what they say when they are read back.
+"""The files of a saved tokenizer: their contents, and their reading.
 
-Whoever writes a folder writes these files (`koktok.files` says how); whoever reads one gets the
-recipe and the vocabulary, or one error.
+`koktok.files` writes them; reading gives the recipe and the vocabulary, or one error.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from koktok.recipe import FORMAT, Recipe
 from koktok.vocab import Vocab
 
 MARK = "koktok.toml"
-"""The file by which koktok knows a folder as its own."""
+"""The file that marks a folder as koktok's."""
 
 CARD = "README.md"
 
 _MOST = 1 << 28
-"""Bytes of a file; the largest tokenizers that there are have less than a fifth of that."""
+"""Maximum size of a file in bytes; the largest known tokenizers have less than a fifth of it."""
 
 _READ = ("special_tokens_map.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json")
-"""What libraries look for in the folder of a tokenizer."""
+"""Files that libraries read in the folder of a tokenizer."""
 
 FOREIGN = ("tokenizer.json", "*.model", "*.tiktoken", "vocab.txt", "vocab.json")
-"""Definitions of tokenizers that koktok did not make."""
+"""Definition files of other tokenizers."""
 
 _FORMAT_1 = (MARK, CARD, *_READ, "koktok_kiwi.py", "kiwi_dictionary.tsv")
 _FRONTIER_1 = (MARK, "frontier.md", "frontier.json", "frontier.png")
@@ -134,7 +133,7 @@ def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes
 
 
 def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
-    """What a folder of ours says: recipe, vocabulary, and the signature without what `files_of` adds to it."""
+    """Read a folder: recipe, vocabulary, and the signature without the entries that `files_of` adds."""
     if not (folder / MARK).is_file():
         foreign = next((name for name in FOREIGN if any(folder.glob(name))), "") if folder.is_dir() else ""
         hint = f"koktok.load({str(folder)!r}) runs its {foreign} by its own library" if foreign else ""
@@ -189,7 +188,7 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
 
 
 def is_imported(folder: Path) -> bool:
-    """True where the folder holds a foreign tokenizer that `koktok import` has read."""
+    """True if the folder contains a tokenizer of another library, written by `koktok import`."""
     try:
         return "\n[imported]" in "\n" + (folder / MARK).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -197,5 +196,5 @@ def is_imported(folder: Path) -> bool:
 
 
 def seal_of(content: str | bytes) -> str:
-    """First 16 hex digits of the SHA-256 of a file: one that still has its seal need not be checked again on loading."""
+    """First 16 hex digits of the SHA-256 of a file; a file with an unchanged seal is not checked again on loading."""
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()[:16]

@@ -56,17 +56,17 @@ class Masking:
     Parameters
     ----------
     unit : {"token", "eojeol", "morpheme", "stem", "span"}
-        What is masked together.
+        Unit of masking.
     rate : float or (float, float)
         Share of the tokens that are chosen, special tokens apart; or that of the first epoch and of the last.
     epochs : int
         Number of epochs, for a rate that changes.
     mask_prob : float
-        Share of the chosen units that become the mask token.
+        Share of the chosen units that are replaced by the mask token.
     random_prob : float
-        Share of the chosen units that become random ordinary pieces; the rest stays.
+        Share of the chosen units that are replaced by random ordinary pieces; the others stay.
     max_predictions_per_seq : int, optional
-        Most tokens that are chosen of one instance.
+        Maximum number of chosen tokens per instance.
 
     Examples
     --------

@@ -146,11 +146,11 @@ def write_packed(
     lexicon : WordCuts, optional
         The borders of morphemes; the default is Kiwi with its cache.
     documents : {"auto", "lines", "blank", "field", "file"}
-        What a document is, `auto` for a field of JSON and tables, and in text what empty lines separate, else a line.
+        Unit of a document; `auto` is a field of JSON and tables, in text what empty lines separate, else a line.
     sentences : {"newline", "kiwi"}
-        What a sentence is.
+        Sentence splitter.
     shard_tokens : int
-        Tokens of a packed file. It ends with the document that brings it to so many. A document that is longer than two shards
+        Tokens per packed file. It ends with the document that brings it to so many. A document that is longer than two shards
         is cut between sentences, and its parts count as documents.
     threads : int, optional
         The default is one for each core; the files are the same for any number.

@@ -45,26 +45,26 @@ REQUIRED: dict[Kind, list[str]] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What instances are made.
+    """Settings of training instances.
 
     Parameters
     ----------
     kind : {"mlm", "bert", "lm", "t5"}
-        What is made.
+        Kind of the instances.
     length : int
-        Most tokens of an instance, special tokens included.
+        Maximum number of tokens in an instance, special tokens included.
     seed : int
         Seed of all random numbers.
     masking : Masking
         For `mlm`, `bert` and `t5`.
     across : bool
-        mlm: continue with the next document, behind a separator.
+        mlm: continue with the next document, after a separator.
     pairs : {"next", "order"}
-        bert: in half of the cases the second text is another document's, or the two are exchanged.
+        bert: in half of the cases the second text is from another document, or the two are exchanged.
     short_seq_prob : float
         bert: share of the pairs that are shorter.
     pack : {"chunks", "best-fit"}
-        lm: the stream of documents cut at every length, or documents where they leave the least room.
+        lm: cut the stream of documents at every length, or pack documents with the least padding.
     """
 
     kind: Kind = "mlm"

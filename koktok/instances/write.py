@@ -72,7 +72,7 @@ def write_instances(
     masked : bool
         False for one epoch with `marks` in place of masks, for `KoktokCollator`.
     shard_instances : int
-        Instances of a written file.
+        Instances per file.
     workers : int, optional
         The default is one for each core; the files are the same for any number.
     tell : callable, optional

@@ -1,14 +1,14 @@
-r"""The road: text → counts → words with cuts → vocabulary → tokenizer → folder. `train` walks it, in the order of this file.
+r"""The training pipeline: text → counts → words with cuts → vocabulary → tokenizer → folder. `train` runs it, top to bottom.
 
 | stage | from | to | by |
 |---|---|---|---|
-| read | files, lines | `Reading`: raw words with counts, held-out ones apart | `koktok.count` |
-| prepare | raw words | normal pretokens with counts, a sample where there are too many | `koktok.text`, `koktok.count` |
-| segment | pretokens | `SegmentedCounts`: the same with an analyser's cuts | `koktok.segment` |
-| train | cut pretokens | `Vocab`, and the log of its making | `koktok.train` |
+| read | files, lines | `Reading`: raw words with counts, held-out ones separately | `koktok.count` |
+| prepare | raw words | normalized pretokens with counts, a sample if there are too many | `koktok.text`, `koktok.count` |
+| segment | pretokens | `SegmentedCounts`: the same, with the cuts of an analyser | `koktok.segment` |
+| train | cut pretokens | `Vocab`, and the log of the trainer | `koktok.training` |
 | save | tokenizer | a folder with a model card | `koktok.formats` |
 
-Nothing here prints: `Options.tell` is told how far a stage is, and `Training.notes` holds what a user should know.
+Nothing here prints: progress is reported to `Options.tell`, and remarks for the user are in `Training.notes`.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ if TYPE_CHECKING:
 
 
 PEER_WORDS = 3_000_000
-"""To here raw words are kept whole for the closing table's SentencePiece, which must not be trained on less than the text
-has: on 77 MB without the words that came once it had 1.902 tokens per eojeol in place of 1.807. Of more a sample is kept."""
+"""Up to this number all raw words are kept for the SentencePiece baseline of the closing table: on 77 MB without the words
+that occur once, it had 1.902 tokens per eojeol in place of 1.807. Of more words a sample is kept."""
 
 MEASURED = 100_000
-"""Distinct held-out texts that are analysed to measure on, at most; ten seconds of Kiwi."""
+"""Maximum number of distinct held-out texts that are analysed for the figures; ten seconds of Kiwi."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a training runs, where the recipe says what comes out."""
+    """Options of a run that do not change the recipe: threads, caches, progress."""
 
     user_dictionary: str | None = None
     like: str | Path | None = None
@@ -80,27 +80,27 @@ class Options:
 
 @dataclass
 class Training:
-    """What `train` returns: the tokenizer and everything worth telling about its making.
+    """The result of `train`: the tokenizer, with the data, the log and the figures of its training.
 
     Parameters
     ----------
     tokenizer : Tokenizer
     reading : Reading
     segmented : SegmentedCounts
-        What was trained on.
+        The words that the trainer got.
     seconds : dict of str to float
         Wall time by stage.
     asked, known : int
-        Words that the analyser was asked about, and words that the cache knew.
+        Words that were analysed, and words found in the cache.
     notes : list of str
-        What the user should know.
+        Remarks for the user.
     log : dict
-        What the trainer did (candidates, rounds or merges, pieces by length and shape, boundaries swallowed), in plain
-        values that JSON can write.
+        The log of the trainer (candidates, rounds or merges, pieces by length and shape, boundaries inside pieces), in
+        values that JSON can hold.
     analyser_peak : int
-        Bytes that the analyser's processes had at most, together.
+        Peak memory of the analyser's processes, together, in bytes.
     silver : SegmentedCounts, optional
-        Held-out texts with the analyser's cuts (the training words where nothing was held out), if they were asked for.
+        Held-out texts with the analyser's cuts (the training words if nothing was held out), with `measured`.
     """
 
     tokenizer: Tokenizer
@@ -115,7 +115,7 @@ class Training:
     silver: SegmentedCounts | None = None
 
     def save(self, folder: str | Path, figures: Sequence[SilverRow] = (), *, force: bool = True) -> Path:
-        """Write the tokenizer with its model card, which shows these figures; see `Tokenizer.save`."""
+        """Write the tokenizer with a model card that shows these figures; see `Tokenizer.save`."""
         held = self.reading.held.total
         corpora = _corpora(self.tokenizer.recipe.sources)
         card = model_card(
@@ -138,7 +138,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything that stands before a trainer."""
+    """The results of the stages before the trainer."""
 
     reading: Reading
     counts: Counts
@@ -171,19 +171,19 @@ def train(
     measured: bool = False,
     **fields: Unpack[Fields],
 ) -> Training:
-    r"""Text to a tokenizer.
+    r"""Train a tokenizer on text.
 
     Parameters
     ----------
     text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
-        Files, folders, globs and corpora (`Path("corpus:demo")`), or lines that are there already; a str is a file
-        where it names one, else a line.
+        Files, folders, globs and corpora (`Path("corpus:demo")`), or lines in memory; a str is a file if one has that
+        name, else a line.
     recipe : Recipe, optional
-        Every default where there is none.
+        By default `Recipe()`.
     user_dictionary, like, cache, lexicon, threads, tell, measured : optional
         As in `Options`.
     **fields
-        Fields of the recipe by name, in place of what it says: `vocab_size=8000, model="bpe"`.
+        Fields of the recipe by name, in place of its own: `vocab_size=8000, model="bpe"`.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def train(
     Raises
     ------
     KoktokError
-        Whatever a stage has to say; nothing was written by then but the cache of analyses.
+        When a stage fails; nothing is written then but the cache of analyses.
 
     Examples
     --------
@@ -216,9 +216,9 @@ def train(
 
 
 def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = True) -> tuple[Recipe, Prepared]:
-    """Text to words with cuts: the first three stages. The recipe comes back with its user dictionary named.
+    """Run the first three stages, text to words with cuts; the returned recipe names its user dictionary.
 
-    With `check` a size that the words cannot give is refused before they are analysed.
+    With `check`, a vocabulary size that the words cannot give is refused before they are analysed.
     """
     recipe, dictionary = with_dictionary(recipe, options.user_dictionary)
     if recipe.spelled and recipe.segment.mass < 1:
@@ -279,7 +279,7 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
 
 
 def _learn(prepared: Prepared, recipe: Recipe, options: Options) -> tuple[Recipe, Learnt]:
-    """Words with cuts to a vocabulary, by the trainer that the recipe names; the recipe with what `like` says."""
+    """Train the vocabulary; the returned recipe has the target of `like`."""
     tell = options.tell
     if options.like is not None:
         tell("like", 0, None)
@@ -300,7 +300,7 @@ def _learn(prepared: Prepared, recipe: Recipe, options: Options) -> tuple[Recipe
 
 
 def _made(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
-    """The tokenizer with its recipe and signature, and what a user should know."""
+    """Collect the tokenizer, its signature and the remarks for the user."""
     reading, segmented = prepared.reading, prepared.segmented
     digests = reading.report.digests
     records = tuple(
@@ -352,11 +352,11 @@ def _made(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
     )
 
 
-# ── what the stages ask ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── parts of the stages ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def trained_on(reading: Reading, recipe: Recipe, notes: list[str]) -> tuple[Counts, Counts | None, int]:
-    """The words that are trained on, and the runs; words that only the runs have come with `n` 0."""
+    """Prepare the words and runs for training; words that occur only in runs have `n` 0."""
     normalizer, pattern = recipe.normalizer, recipe.pattern
     raw, raw_runs = reading.train, reading.runs
     if recipe.pretokenize.prefix_space:
@@ -379,7 +379,7 @@ def trained_on(reading: Reading, recipe: Recipe, notes: list[str]) -> tuple[Coun
 
 
 def thinned(counts: Counts, runs: Counts | None) -> tuple[Counts, Counts | None]:
-    """The words that are trained on where nobody says, and the runs; words that only the runs have come with `n` 0."""
+    """Sample words and runs if there are too many; words that occur only in runs have `n` 0."""
     n = weights(counts.n, enough(len(counts)))
     kept = n > 0
     if runs is not None:
@@ -391,7 +391,7 @@ def thinned(counts: Counts, runs: Counts | None) -> tuple[Counts, Counts | None]
 
 
 def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) -> SegmentedCounts:
-    """The cuts that a recipe asks for."""
+    """Cut words as the recipe sets."""
     return segment_counts(
         counts,
         segmenter,
@@ -405,9 +405,9 @@ def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) 
 def cut_texts(
     raw: Counts, normalizer: Normalizer, segmenter: Segmenter, policy: Policy, *, first: bool = False
 ) -> SegmentedCounts:
-    """Counted words or sentences, normalized, with the analyser's cuts of their words, in syllables.
+    """Normalize counted words or sentences and cut their words, in syllables.
 
-    Of more than `MEASURED` distinct texts a sample stands for all of them (`koktok.count.sample`).
+    Of more than `MEASURED` distinct texts a sample is used (`koktok.count.sample`).
 
     Examples
     --------
@@ -437,21 +437,21 @@ def cut_texts(
 
 @contextmanager
 def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Note the wall time of a stage."""
+    """Record the wall time of a stage."""
     begun = time.perf_counter()
     yield
     seconds[stage] = round(time.perf_counter() - begun, 2)
 
 
 def _trainer(recipe: Recipe) -> str:
-    """Name and version of whoever chose the pieces."""
+    """Name and version of the trainer."""
     if recipe.train.backend == "spm":
         return f"sentencepiece:{version('sentencepiece')}"
     return f"koktok.{recipe.train.model}:{version('koktok')}"
 
 
 def _corpora(sources: Iterable[SourceRecord]) -> dict[str, CorpusRecipe]:
-    """The sources that are known corpora."""
+    """The recipes of sources that are known corpora."""
     known = {}
     for source in sources:
         with suppress(CorpusError):  # most sources are no corpora, and a broken recipe must not cost a training

@@ -1,7 +1,7 @@
-"""Morphemes to cuts: which borders lie on the surface, what kind they are, and which of them a policy keeps.
+"""Morphemes to cuts: the boundaries on the surface, their kinds, and the policy that selects them.
 
-Morphemes are not substrings (했다 is 하+었+다 with 하 and 었 in one syllable), so a
-cut stands only where no morpheme's span crosses it; the pieces then join back to the word for every analyser (law 2).
+Morphemes are not substrings (했다 is 하+었+다 with 하 and 었 in one syllable), so a cut is only where no morpheme's span
+crosses it; the pieces then join back to the word for every analyser (law 2).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from koktok.segment.segmented import Cut, Kind
 
 
 class Morpheme(NamedTuple):
-    """One morpheme as an analyser sees it."""
+    """A morpheme of an analyser: a span of the word, a tag, and its dictionary form."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ class Morpheme(NamedTuple):
 
 @runtime_checkable
 class Segmenter(Protocol):
-    """What every morphological analyser looks like from here."""
+    """The protocol of a morphological analyser."""
 
     def signature(self) -> str:
         """Name, version and options: everything that changes an analysis."""
@@ -55,7 +55,7 @@ POLICIES: dict[str, frozenset[Kind]] = {
 
 @dataclass(frozen=True)
 class Policy:
-    """Which kinds of boundary become cuts.
+    """A selection of kinds of boundary.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Policy:
 
     @classmethod
     def parse(cls, text: str) -> Policy:
-        """A named policy, or a comma-separated list of kinds, named policies and tag prefixes."""
+        """Parse a named policy, or a comma-separated list of kinds, named policies and tag prefixes."""
         kinds: set[Kind] = set()
         tags: list[str] = []
         for word in (part.strip() for part in text.split(",")):
@@ -90,7 +90,7 @@ class Policy:
         return cls(text, frozenset(kinds), tuple(tags))
 
     def keeps(self, kind: Kind, right: str) -> bool:
-        """True where a cut of this kind with this tag behind it stays."""
+        """True if a cut of this kind, before this tag, is kept."""
         return kind in self.kinds or any(right.startswith(tag) for tag in self.tags)
 
 
@@ -164,7 +164,7 @@ _POINTING = frozenset({"이러", "그러", "저러", "어떠", "요러", "고러
 
 
 def kind_of(left: str, right: str, before: str = "", behind: str = "") -> Kind:
-    """What kind of boundary stands between two Sejong tags.
+    """The kind of the boundary between two Sejong tags.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def kind_of(left: str, right: str, before: str = "", behind: str = "") -> Kind:
 
 @lru_cache(maxsize=1 << 14)
 def _kind(left: str, right: str, pointing: bool, bound_suffix: bool, single: bool) -> Kind:  # noqa: FBT001
-    """The kind by tags, and by what the forms tell: whether they are in the lists above, and whether one is a syllable."""
+    """The kind by tags and forms: whether these are in the lists above, and whether one is a single syllable."""
     rules = (
         (left.startswith(_SYMBOLS) or right.startswith(_SYMBOLS), Kind.PUNCTUATION),
         (right[0] == "J" and left[0] == "J", Kind.JOSA_CHAIN),
@@ -204,7 +204,7 @@ _NOUNS = ("NNG", "NNP")
 
 
 def cuts_of(word: str, morphemes: Iterable[Morpheme], policy: Policy) -> tuple[Cut, ...]:
-    """The cuts of one word: where a morpheme begins or ends, none crosses, and the policy says yes.
+    """The cuts of one word: offsets where a morpheme begins or ends, none crosses, and the policy keeps the kind.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def _uncrossed(spans: Sequence[Morpheme]) -> tuple[list[int], list[tuple[Morphem
 
 
 def codas_of(word: str, morphemes: Sequence[Morpheme], policy: Policy) -> tuple[Cut, ...]:
-    """The cuts that lie inside a syllable, before its final consonant; only jamo can be cut there.
+    """The cuts inside a syllable, before its final consonant, which exist in jamo only.
 
     갔 is 가+았 and 간 is 가+ᆫ: the second morpheme begins in the syllable where the first one ends, and what it adds to the
     surface is the final. Fusions that change the vowel as well (해 of 하+어) have no place to cut.

@@ -1,7 +1,6 @@
-"""`SegmentedCounts`: distinct words, their morpheme cuts and their counts, the only thing that a trainer sees.
+"""`SegmentedCounts`: distinct words with counts and cuts, the only input of a trainer.
 
-A cut is an offset between two pieces of one word, with the kind of boundary and how sure the
-analyser is. A trainer's whole test corpus is therefore a list literal.
+A cut is an offset between two pieces of one word, with the kind of boundary and the confidence of the analyser.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Kind(IntEnum):
-    """What stands on the two sides of a cut; the names of a boundary policy are these, in lower case.
+    """The kind of a boundary, by the morphemes on its two sides; boundary policies use the names in lower case.
 
     Examples
     --------
@@ -85,7 +84,7 @@ class SegmentedCounts:
 
     @classmethod
     def from_items(cls, items: Iterable[tuple[str, Sequence[Cut], int]]) -> SegmentedCounts:
-        """Counts of (word, cuts, n) triples; the order of the triples does not matter, a word may come once."""
+        """Counts of (word, cuts, n) triples in any order; each word once."""
         rows = sorted(items, key=lambda row: row[0])
         start = np.zeros(len(rows) + 1, dtype=np.int64)
         flat: list[Cut] = []
@@ -138,12 +137,12 @@ class SegmentedCounts:
 
     @property
     def own(self) -> NDArray[np.uint64]:
-        """Occurrences of each word itself: `n`, but of a sample."""
+        """Occurrences of each word itself; `n`, unless words were sampled."""
         return self.n if self.seen is None else self.seen
 
     @property
     def stands(self) -> NDArray[np.float64]:
-        """For how many words each stands: one, but of a sample."""
+        """The number of words that each represents: one, unless words were sampled."""
         return self.n / self.own
 
     def cuts(self, i: int) -> list[Cut]:

@@ -1,4 +1,4 @@
-"""A job to the trainer that its recipe names, and the check of a size before the words are analysed."""
+"""The call of the trainer that a recipe names, and the check of a vocabulary size before words are analysed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from koktok.training.log import account
 from koktok.vocab import BYTE_PIECES, KINDS, named
 
 OTHERS = {"spm": "koktok.training.spm:train_spm", "unigram-em": "koktok.training.unigram_em:train_unigram_em"}
-"""Trainers that make a vocabulary of a kind in another way than its own."""
+"""Trainers other than that of the kind itself."""
 
 
 def train(job: Job) -> Learnt:
@@ -35,10 +35,10 @@ def train(job: Job) -> Learnt:
 
 
 def check_counts(counts: Counts, recipe: Recipe) -> None:
-    """Refuse a size that these words cannot give, before they are analysed.
+    """Refuse a vocabulary size that these words cannot give, before they are analysed.
 
-    The largest size is a bound: cuts rule out some pieces more (one in ten of a small text), so that a training may still
-    find that the text has too few.
+    The largest size is an upper bound: cuts exclude some more pieces (one in ten of a small text), so a training may still
+    fail for lack of pieces.
     """
     options = recipe.train
     if options.model not in ("unigram", "unigram-em", "bpe") or recipe.spelled:

@@ -1,6 +1,6 @@
-"""`Job`: what a trainer gets, and `Learnt`: what it gives.
+"""`Job`, the input of a trainer, and `Learnt`, its output.
 
-A trainer is a pure function of a job. `Job.of` reads it from a recipe: which characters are pieces, and what no piece may be.
+A trainer is a pure function of a job. `Job.of` builds it from a recipe: which characters are pieces, and what no piece may be.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNITS = ("word", "syllable", "jamo")
 
 @dataclass(frozen=True)
 class Job:
-    """Counted words with their cuts, a size, the dials, and what may be a piece."""
+    """Counted words with cuts, a vocabulary size, options, and the rules for pieces."""
 
     counts: SegmentedCounts
     vocab_size: int
@@ -43,12 +43,12 @@ class Job:
     alphabet: Collection[str] | None = None
     """Characters that are pieces; None: all of the text."""
     required: Collection[str] = ()
-    """Characters that are pieces in any case."""
+    """Characters that are always pieces."""
     coverage: float = 1e-9
-    """Share of the running characters that candidates add to the alphabet; a recipe's alphabet has decided."""
+    """Share of the running characters that candidates add to the alphabet; nearly 0, as the recipe sets the alphabet."""
     max_length: int = 12
     crosses: Callable[[str], bool] | None = None
-    """What no piece may spell."""
+    """True for strings that no piece may be."""
     options: TrainRecipe = field(default_factory=TrainRecipe)
     runs: SegmentedCounts | None = None
     run_documents: NDArray[np.uint64] | None = None
@@ -57,7 +57,7 @@ class Job:
     threads: int | None = None
     tell: Done = lambda _done, _total: None
     allow_fewer: bool = False
-    """A smaller vocabulary than was asked for is no error."""
+    """Accept a vocabulary that is smaller than `vocab_size`."""
 
     @classmethod
     def of(cls, counts: SegmentedCounts, recipe: Recipe, pattern: Pattern, **more: Any) -> Job:
@@ -98,23 +98,23 @@ class Job:
 
     @property
     def text(self) -> SegmentedCounts:
-        """What candidates are taken from: runs of words where pieces may cross spaces."""
+        """The source of candidates: words, or runs of words if pieces may cross spaces."""
         return self.counts if self.runs is None else self.runs
 
     @property
     def spelled(self) -> bool:
-        """True where pieces are spelled in bytes."""
+        """True if pieces are spelled in bytes."""
         return KINDS[self.kind].bytewise
 
     def letters(self) -> list[str]:
-        """The alphabet of a vocabulary that begins with single characters, or bytes."""
+        """The alphabet, of characters or bytes."""
         if self.spelled:
             return sorted(BYTE_CHARS)
         seen = {char for word in self.counts.words for char in word} if self.alphabet is None else set(self.alphabet)
         return sorted((seen | set(self.required)) - {FORBIDDEN})
 
     def room(self, letters: int) -> int:
-        """How many ids are left for longer pieces."""
+        """The number of ids left for longer pieces."""
         row = KINDS[self.kind]
         n_bytes = 0 if row.bytewise or row.unknown else len(BYTE_PIECES)
         room = self.vocab_size - n_bytes - letters - len(self.specials)
@@ -127,7 +127,7 @@ class Job:
         return room
 
     def check_full(self, missing: int, units: str) -> None:
-        """Refuse a vocabulary that has so many pieces less than were asked for."""
+        """Refuse a vocabulary that lacks this many pieces."""
         if missing > 0 and not self.allow_fewer:
             reached = self.vocab_size - missing
             raise VocabSizeError(
@@ -138,7 +138,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a training gives, whichever trainer it was."""
+    """The result of a trainer."""
 
     vocab: Vocab
     log: dict[str, Any] = field(repr=False)

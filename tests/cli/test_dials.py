@@ -72,11 +72,11 @@ def undescribed(a: int = 1) -> int:
 def test_help_names_types_choices_defaults_and_groups() -> None:
     shown = " ".join(koktok("train", "--help", env={"COLUMNS": "80"}).stdout.split())
     for words in (
-        "--vocab-size 32000|32k All ids: 256 bytes, pieces, special and reserved tokens. [32000] --model <str>",
-        "or true boundaries: short | balanced | aligned. [balanced]",
+        "--vocab-size 32000|32k Vocabulary size, including 256 bytes, special and reserved tokens. [32000] --model <str>",
+        "or more accurate boundaries: short | balanced | aligned. [balanced]",
         "--prefix-space / --no-prefix-space A space",
         "--jamo / --no-jamo Train on conjoining jamo.",
-        "--coverage <float> Share of the running characters that get a piece of their own. [0.9995]",
+        "--coverage <float> Share of the characters of the text that have a piece of their own. [0.9995]",
         "Korean: --segmenter <str> The analyser",
     ):
         assert words in shown
