@@ -146,6 +146,24 @@ def test_rows_are_what_their_definition_says(
         assert index["metadata"]["total_size"] == sum(bits(a, dtype).__len__() for a in found.values())
 
 
+def test_a_link_that_leads_out_of_a_model_is_not_followed(tmp_path: Path) -> None:
+    """What a downloaded folder points at may be anybody's file; links among the model's own files are followed."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("somebody else's", encoding="utf-8")
+    place = model(tmp_path / "model", {"model.embed_tokens.weight": matrix(12, 1)})
+    (place / "notes.txt").symlink_to(secret)
+    (place / "licence.txt").write_text("own", encoding="utf-8")
+    (place / "copy.txt").symlink_to("licence.txt")
+    notes = apply_extension(extension(tmp_path / "ext"), place, tmp_path / "out")
+    assert "links that lead elsewhere were not followed: notes.txt" in notes
+    assert not (tmp_path / "out" / "notes.txt").exists()
+    assert (tmp_path / "out" / "copy.txt").read_text(encoding="utf-8") == "own"
+    (place / "config.json").rename(tmp_path / "config.json")
+    (place / "config.json").symlink_to(tmp_path / "config.json")
+    with pytest.raises(ArtifactError, match="is a link that leads out of the folder"):
+        apply_extension(extension(tmp_path / "ext"), place, tmp_path / "other")
+
+
 def test_padded_and_tied_and_filled(tmp_path: Path) -> None:
     old = matrix(20, 4)
     place = model(tmp_path / "padded", {"transformer.wte.weight": old}, model_type="gpt2", vocab_size=20)
