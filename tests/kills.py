@@ -156,7 +156,7 @@ def check(base: Path, chosen: list[str]) -> None:
         assert (base / name / "mine" / "notes").read_text() == MINE, name
         assert (base / name / "weights.pt").read_text() == MINE, name
         if name in TOKENIZERS:
-            tokenizer = Tokenizer.load(base / name)
+            tokenizer = koktok.load(base / name)
             assert tokenizer.decode(tokenizer.encode("나는 집에").ids) == "나는 집에", name
     looks: dict[str, Callable[[], bool]] = {
         "export tiktoken": lambda: len(load_ranks(base / "tiktoken").ranks) > 1000,

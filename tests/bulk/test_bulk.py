@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
 
+import koktok
 from koktok import Recipe, Tokenizer
 from koktok.bulk import Encoder, TokenArray
 from koktok.bulk.table import LONGEST, TABLE_BYTES
@@ -366,11 +367,7 @@ def test_wrong_ids_are_refused(trained: Trained, ids: Any, offsets: Any, message
 
 def test_an_imported_tokenizer_takes_many_texts_too(trained: Trained, mini: list[str]) -> None:
     """Its library runs them one by one: no decoding of ours joins its tokens."""
-    from koktok.foreign import LibraryTokenizer
-    from koktok.foreign.huggingface_adapter import HuggingFace
-
-    file = trained(train={"model": "bpe-bytes"}) / "tokenizer.json"
-    foreign = LibraryTokenizer(HuggingFace(file.read_text("utf-8"), {}))
+    foreign = koktok.load(trained(train={"model": "bpe-bytes"}) / "tokenizer.json")
     lines = [*mini[:50], "", "가<s>나", "\0 😀"]
     tokens = foreign.encode_ids(lines)
     assert [ids.tolist() for ids in tokens] == [foreign.encode(line).ids for line in lines]

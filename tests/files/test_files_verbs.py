@@ -107,7 +107,7 @@ def test_another_kind_takes_old_files_away_and_no_others(trained: Trained, tmp_p
     out = Tokenizer.load(trained()).save(tmp_path / "out", extra={"README.md": "card"})
     others = fill_with_others(out)
     works("train", MINI, *QUICK, "--model", "ngram", "--force", "--out", out)
-    ours = {"README.md", "koktok.sha256", "koktok.toml", "vocab.json"}
+    ours = {"README.md", "koktok.sha256", "koktok.toml", "probe.json", "vocab.json"}
     assert state(out).keys() == ours | others.keys()
     works("report", "syllables", "--text", NEWS, "--resamples", 0, "-q", "-o", out)  # a guest, also here
     assert state(out).keys() == ours | others.keys() | {f"report.{end}" for end in ("json", "md", "html", "sha256")}
@@ -118,10 +118,11 @@ def test_another_kind_takes_old_files_away_and_no_others(trained: Trained, tmp_p
 
 def test_a_folder_of_format_1_keeps_what_koktok_is_not_known_to_write(trained: Trained, tmp_path: Path) -> None:
     out = Tokenizer.load(trained()).save(tmp_path / "out", extra={"README.md": "card"})
-    (out / "koktok.sha256").unlink()
+    for later in ("koktok.sha256", "probe.json"):  # what format 1 had not
+        (out / later).unlink()
     others = fill_with_others(out)
     Tokenizer.load(trained(train={"model": "ngram"})).save(out)
-    assert state(out).keys() == {"koktok.sha256", "koktok.toml", "vocab.json"} | others.keys()
+    assert state(out).keys() == {"koktok.sha256", "koktok.toml", "probe.json", "vocab.json"} | others.keys()
     recipe = tmp_path / "project"
     recipe.mkdir()
     (recipe / "koktok.toml").write_text(
