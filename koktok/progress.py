@@ -213,7 +213,7 @@ NARROWEST = 16
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A small table on stdout; the first column to the left, figures to the right.
+    """A small table on stdout; the first column and words to the left, figures to the right.
 
     A terminal that is too narrow gets headings on several lines, then folded words, then the columns in several tables that
     begin with the first column; nothing is cut off. Into a file or pipe a table is as wide as it wants to be.
@@ -245,7 +245,8 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
             console.print()
         made = Table(title=Text(visible(title)) if not k else None, title_justify="left", box=None, pad_edge=False)
         for i in block:  # cells as they are: a string would be read as markup, and `[/b]` in a text be an error
-            made.add_column(Text(heads[i]), justify="left" if i == 0 else "right", overflow="fold", width=widths[i])
+            left = i == 0 or all(any(map(str.isalpha, row[i])) for row in shown)
+            made.add_column(Text(heads[i]), justify="left" if left else "right", overflow="fold", width=widths[i])
         for row in shown:
             made.add_row(*(Text(row[i]) for i in block))
         console.print(made)

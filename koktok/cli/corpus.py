@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from koktok.cli.options import Quiet
+from koktok.cli.options import Quiet, list_rows
 
 corpus_app = typer.Typer(
     help="Public corpora, downloaded by recipe.",
@@ -20,10 +20,11 @@ corpus_app = typer.Typer(
 def corpus_list() -> None:
     """List the corpora: name, eojeols, domain, licence."""
     from koktok.corpora.fetch import list_corpora
-    from koktok.progress import print_line
 
-    for found in list_corpora():
-        print_line("\t".join([found.name, f"{found.eojeols}", found.domain, found.licence, found.title]))
+    list_rows(
+        ("name", "eojeols", "domain", "licence", "title"),
+        [[one.name, f"{one.eojeols}", one.domain, one.licence, one.title] for one in list_corpora()],
+    )
 
 
 @corpus_app.command("show")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -228,3 +228,14 @@ def batches(lines: Iterator[str], size: int = 1000) -> Iterator[list[str]]:
 
     while batch := list(islice(lines, size)):
         yield batch
+
+
+def list_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table on a terminal, tab-separated lines into a file or pipe."""
+    from koktok.progress import print_line, table
+
+    if sys.stdout.isatty():
+        table("", columns, rows)
+        return
+    for row in rows:
+        print_line("\t".join(row))

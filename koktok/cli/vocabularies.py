@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from koktok.cli.options import Force, Quiet, sources_of
+from koktok.cli.options import Force, Quiet, list_rows, sources_of
 
 vocabulary_app = typer.Typer(
     help="Ready vocabularies, included in koktok: use `koktok:NAME` as a tokenizer.",
@@ -22,12 +22,13 @@ Name = Annotated[str, typer.Argument(help="Name of a vocabulary.", show_default=
 @vocabulary_app.command("list")
 def vocabulary_list() -> None:
     """List the vocabularies: name, ids, model, purpose."""
-    from koktok.progress import print_line
     from koktok.vocabularies import ready_vocabularies
 
-    for ready in ready_vocabularies():
-        options = ready.recipe.train
-        print_line("\t".join([ready.name, f"{options.vocab_size}", options.model, ready.title]))
+    rows = [(ready.name, ready.recipe.train, ready.title) for ready in ready_vocabularies()]
+    list_rows(
+        ("name", "ids", "model", "purpose"),
+        [[name, f"{options.vocab_size}", options.model, title] for name, options, title in rows],
+    )
 
 
 @vocabulary_app.command("show")
