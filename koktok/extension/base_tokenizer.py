@@ -22,6 +22,7 @@ from koktok.foreign import LibraryTokenizer, hf_files, load
 from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
+from koktok.formats.vocab_files import tokenizers_library
 from koktok.hangul import SYLLABLE
 from koktok.vocab import BYTE_OF, BYTE_PIECES
 from koktok.vocabularies import folder_of
@@ -213,8 +214,7 @@ class Base:
 
 def runner_of(definition: Mapping[str, Any] | str) -> Any:
     """A tokenizer.json in the library `tokenizers`, every special token read as text."""
-    import tokenizers
-
+    tokenizers = tokenizers_library()
     text = definition if isinstance(definition, str) else json.dumps(definition, ensure_ascii=False)
     try:
         loaded = tokenizers.Tokenizer.from_str(text)

@@ -14,7 +14,7 @@ from koktok.errors import ArtifactError
 from koktok.foreign.library import Found, LibraryTokenizer, asking
 from koktok.foreign.trial import prove
 from koktok.formats.hf import checked_json, parsed, utf8
-from koktok.formats.vocab_files import gpt2_json, reads_jamo, wordpiece_json
+from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
 from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.vocab import BYTE_OF, check_sparse
 
@@ -46,6 +46,7 @@ class HuggingFace(LibraryTokenizer):
         model = form.get("model") if isinstance(form, dict) else None
         if not isinstance(model, dict):
             raise ArtifactError(f"`{spec}` is no tokenizer.json: it has no model")
+        tokenizers_library()  # before a process of its own tries the definition
         if not proven:
             prove(self.library, text, where=spec, content=form)
         self._spec, self.content = spec, form
@@ -83,8 +84,7 @@ class HuggingFace(LibraryTokenizer):
         return again, (self.text, self.beside), {"signature": self.signature}
 
     def _load(self) -> Any:
-        import tokenizers
-
+        tokenizers = tokenizers_library()
         try:
             loaded = tokenizers.Tokenizer.from_str(self.text)
         except BaseException as error:

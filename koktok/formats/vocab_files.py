@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from koktok.errors import ArtifactError
+from koktok.errors import ArtifactError, UsageError
 from koktok.formats.hf import checked_json, parsed, utf8
 from koktok.hangul import has_syllable, is_conjoining
 
@@ -19,6 +19,18 @@ ROLES = ("unk", "cls", "sep", "pad", "mask")
 USUAL = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
 OTHERS = ("<unk>", "<s>", "</s>", "<pad>", "<mask>")
 """How some Korean models spell the same."""
+
+
+def tokenizers_library() -> Any:
+    """The library `tokenizers` of a version that loads, saves and gives offsets, which 1.0 does not as yet."""
+    import tokenizers
+
+    if not hasattr(tokenizers.Tokenizer, "from_str"):
+        raise UsageError(
+            f"expected tokenizers 0.21 to 0.x, got {tokenizers.__version__}, which has no `Tokenizer.from_str`",
+            hint="pip install 'tokenizers<1'",
+        )
+    return tokenizers
 
 
 def reads_jamo(pieces: Iterable[str]) -> bool:
@@ -34,8 +46,7 @@ def reads_jamo(pieces: Iterable[str]) -> bool:
 
 def gpt2_json(vocab: Path) -> str:
     """A tokenizer.json for a vocab.json with the merges.txt beside it, as GPT-2's tokenizer reads them."""
-    import tokenizers
-
+    tokenizers = tokenizers_library()
     rows = checked_json(f'{{"model": {{"vocab": {utf8(vocab)}}}}}', str(vocab))["model"]["vocab"]
     file = vocab.parent / "merges.txt"
     lines = [line for line in utf8(file).split("\n") if line and not line.startswith("#version")]
@@ -60,10 +71,8 @@ def gpt2_json(vocab: Path) -> str:
 
 def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
     """A tokenizer.json for a vocab.txt, as BERT's tokenizer reads it; one of jamo gets text as NFKD."""
-    import tokenizers
-    from tokenizers.normalizers import NFKD, BertNormalizer
-    from tokenizers.normalizers import Sequence as Steps
-
+    tokenizers = tokenizers_library()
+    steps = tokenizers.normalizers
     pieces = utf8(vocab).replace("\r\n", "\n").removesuffix("\n").split("\n")
     counts = Counter(pieces)
     if len(counts) < len(pieces):
@@ -87,13 +96,13 @@ def wordpiece_json(vocab: Path, *, lowercase: bool | None = None) -> str:
         )
     )
     accents = config.get("strip_accents")
-    usual = BertNormalizer(
+    usual = steps.BertNormalizer(
         clean_text=True,
         handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
         strip_accents=None if accents is None else bool(accents),
         lowercase=lower,
     )
-    built.normalizer = Steps([NFKD(), usual]) if reads_jamo(pieces) else usual
+    built.normalizer = steps.Sequence([steps.NFKD(), usual]) if reads_jamo(pieces) else usual
     built.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     built.decoder = tokenizers.decoders.WordPiece(prefix="##", cleanup=False)
     built.add_special_tokens([token for token in tokens if token in counts])

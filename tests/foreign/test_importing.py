@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import sys
 import unicodedata
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from koktok import Tokenizer, load
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
+from koktok.extension.base_tokenizer import open_base
 from koktok.foreign import LibraryTokenizer, gguf_table, hf_files
 from koktok.foreign.conversion import agreement
 from koktok.foreign.open import load_folder
@@ -616,3 +619,17 @@ def test_every_published_tokenizer_there_is(shared_text: Path, tmp_path: Path) -
     assert all(
         name.startswith(("kiwi_kor", "kocharelectra", "kortok_char", "kortok_jamo", "kortok_mecab")) for name in refused
     )
+
+
+@pytest.mark.parametrize("opened", [load, open_base])
+def test_a_library_that_cannot_load_is_refused_at_once(
+    opened: Callable[[Any], Any], trained: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tokenizers 1.0 has neither `from_str` nor offsets; the error says which versions do, and the line to type."""
+    file = tmp_path / "tokenizer.json"
+    file.write_bytes((trained(train={"model": "bpe-bytes"}) / "tokenizer.json").read_bytes())
+    newer = SimpleNamespace(Tokenizer=type("Tokenizer", (), {}), __version__="1.0.0")
+    monkeypatch.setitem(sys.modules, "tokenizers", newer)
+    with pytest.raises(UsageError, match=r"expected tokenizers 0.21 to 0.x, got 1.0.0") as refused:
+        opened(str(file))
+    assert refused.value.hint == "pip install 'tokenizers<1'"
