@@ -357,3 +357,14 @@ def test_kaist_has_the_known_share_of_fused_borders(shared_text: Path) -> None:
     gold = read_gold(path)
     assert gold.coverage > 0.999
     assert 0.85 < gold.reachable < 0.87
+
+
+def test_a_sentence_of_too_many_words_is_not_dealt(tmp_path: Path) -> None:
+    """Ten thousand words would take half a minute, a hundred thousand an hour."""
+    morphemes = "집/NNG 에/JKB 가/VV 았/EP 다/EF"
+    file = tmp_path / "gold.tsv"
+    file.write_text(
+        f"{'집에 갔다 ' * 50_000}\t{' '.join([morphemes] * 50_000)}\n집에 갔다\t{morphemes}\n", encoding="utf-8"
+    )
+    with pytest.raises(InputError, match=r"has morphemes for 0% .* no morphemes \(100,000\)"):
+        read_gold(file)
