@@ -1,4 +1,4 @@
-"""The verbs, a file a group. Each parses its words, calls the library, and prints: data on stdout, talk on stderr.
+"""The verbs, a file a group. Each parses its words, calls the library, and prints: data on stdout, progress on stderr.
 
 This folder adds nothing but the surface: whatever a verb does can be done from Python with the functions that it calls.
 """

@@ -48,7 +48,7 @@ def extend(
     **dials: Any,
 ) -> None:
     """Add Korean pieces to an existing tokenizer, with proof that old ids and English are unchanged; extend the embeddings."""
-    from koktok.progress import Talk, table
+    from koktok.progress import ConsoleProgress, table
 
     if apply is not None:
         if paths:
@@ -56,7 +56,7 @@ def extend(
         _refuse(dials, (*LEARNT, "drop", "keep_scripts"), "--apply", f"koktok extend {base} --apply {apply} --out NEW")
         from koktok.extension.embeddings import apply_extension
 
-        with Talk(quiet=quiet) as talk:
+        with ConsoleProgress(quiet=quiet) as progress:
             notes = apply_extension(
                 base,
                 apply,
@@ -64,7 +64,7 @@ def extend(
                 method=dials.get("init", "mean"),
                 pad_to=dials.get("pad_to", 1),
                 force=force,
-                tell=talk,
+                on_progress=progress,
             )
         _tell(notes, quiet=quiet)
         print(out)
@@ -78,8 +78,8 @@ def extend(
 
         chosen = {name: dials[name] for name in ("drop", "keep_scripts") if name in dials}
         read = sources_of(paths, field, [], quiet=quiet)
-        with Talk(quiet=quiet) as talk:
-            pruned = prune_tokenizer(base, read, out, **chosen, **ranks, force=force, tell=talk)
+        with ConsoleProgress(quiet=quiet) as progress:
+            pruned = prune_tokenizer(base, read, out, **chosen, **ranks, force=force, on_progress=progress)
         _tell(pruned.notes, quiet=quiet)
         print(out)
         return
@@ -97,7 +97,7 @@ def extend(
     recipe = Recipe().changed(**of_training)
     personal = PERSONAL_DEFAULT if recipe.train.personal_data == "drop" else ()
     sources = sources_of(paths, field, [], quiet=quiet)
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         made = extend_tokenizer(
             base,
             sources,
@@ -110,7 +110,7 @@ def extend(
             holdout=recipe.holdout,
             threads=threads,
             force=force,
-            tell=talk,
+            on_progress=progress,
         )
     if not quiet:
         print(f"{made.looked:,} facts of law 13 proven, none refuted", file=sys.stderr)

@@ -14,7 +14,7 @@ from koktok.errors import UsageError
 
 if TYPE_CHECKING:
     from koktok.instances import Packed
-    from koktok.progress import Talk
+    from koktok.progress import ConsoleProgress
     from koktok.text.sources import Source
 
 
@@ -95,7 +95,7 @@ def instances(
         _export(text[0], to, out, documents=kind == InstanceKind.lm, force=force, quiet=quiet)
         return
     from koktok.instances import Masking, Packed, Plan, write_instances
-    from koktok.progress import Talk, counted
+    from koktok.progress import ConsoleProgress, counted
 
     def taken(names: str) -> dict[str, Any]:
         """Return the options that were given, by the name of the parameter."""
@@ -104,14 +104,14 @@ def instances(
 
     masking = Masking(**taken(MASKING), epochs=dials.get("epochs", 1))
     plan = None if kind == InstanceKind.packed else Plan(kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             made = Packed.open(text[0])
         else:
             without = {} if plan is None or plan.needs_morphemes else {"segmenter": "whitespace"}
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
-                tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, talk,
+                tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, progress,
                 **without | taken(f"{DIALS['Text']} shard_tokens"), force=force, quiet=quiet,
             )  # fmt: skip
         if plan is None:
@@ -124,7 +124,7 @@ def instances(
                 masked=not dynamic,
                 **taken("epochs shard_instances"),
                 workers=workers,
-                tell=talk,
+                on_progress=progress,
                 force=force,
             )
             done = counted(sum(manifest["n_instances"]), "instance")
@@ -137,7 +137,7 @@ def _packed(
     sources: list[Source],
     place: Path,
     workers: int | None,
-    talk: Talk,
+    progress: ConsoleProgress,
     *,
     segmenter: str | None = None,
     policy: str | None = None,
@@ -166,7 +166,7 @@ def _packed(
             lexicon=WordCuts(asked, Policy.parse(chosen.policy)),
             threads=workers,
             report=report,
-            tell=talk,
+            on_progress=progress,
             force=force,
             **dials,
         )

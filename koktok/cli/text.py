@@ -153,7 +153,7 @@ def _write_token_files(
 ) -> None:
     from koktok.bulk.shards import SHARD_TOKENS, write_token_files
     from koktok.cli.options import sources_of
-    from koktok.progress import Talk, counted
+    from koktok.progress import ConsoleProgress, counted
     from koktok.text.records import ReadReport
 
     roles = tokenizer.roles
@@ -164,7 +164,7 @@ def _write_token_files(
                 raise UsageError(f"this tokenizer has no {name} token", hint=f"leave out --{name}")
             edges[name].append(roles[f"{name}_token"])
     report = ReadReport()
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         files = write_token_files(
             tokenizer,
             sources_of(paths, field, [], quiet=quiet),
@@ -176,7 +176,7 @@ def _write_token_files(
             after=edges["eos"],
             threads=threads,
             report=report,
-            tell=talk,
+            on_progress=progress,
             force=force,
         )
     told = files.manifest
@@ -319,7 +319,7 @@ def _learn_segmenter(
     from koktok.dpe.learning import learn_cuts
     from koktok.dpe.learnt import FOLDER
     from koktok.files import check_folder
-    from koktok.progress import Talk, counted
+    from koktok.progress import ConsoleProgress, counted
     from koktok.recipe import Recipe
     from koktok.segment import bare, segmenter_for
 
@@ -329,14 +329,14 @@ def _learn_segmenter(
     analyser = None if alone else segmenter_for(name, user_dictionary=user_dictionary)
     recipe = Recipe()
     check_folder(out, FOLDER)
-    with Talk(quiet=quiet) as talk:
-        reading = read(sources_of(paths, field, [], quiet=quiet), holdout=0.0, tell=talk)
+    with ConsoleProgress(quiet=quiet) as progress:
+        reading = read(sources_of(paths, field, [], quiet=quiet), holdout=0.0, on_progress=progress)
         words: Counter[str] = Counter()
         for word, n in prepare(reading.train, recipe.normalizer, recipe.pattern).items():
             words[bare(word)] += n
         del words[""]
-        talk("learn", 0, None)
-        made = learn_cuts(words, analyser, name=name, on_progress=lambda done, total: talk("learn", done, total))
+        progress("learn", 0, None)
+        made = learn_cuts(words, analyser, name=name, on_progress=lambda done, total: progress("learn", done, total))
         made.save(out, force=force)
     told = f"{counted(made.about['words'], 'word')}, {counted(len(made.pieces), 'piece')}, {made.about['nats'][-1]:.3f} nats a word"
     if not quiet:

@@ -33,7 +33,7 @@ from koktok.count.count_files import About, about, read_counts, runs_file
 from koktok.count.counts import WORD, Counts, summed
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
-from koktok.progress import Tell, silent
+from koktok.progress import OnProgress, silent
 from koktok.text.documents import LIMBS, digest_of, held_documents, limbs_of, signed
 from koktok.text.records import Ahead, Batch, ReadReport
 from koktok.text.sources import BLOCK, Source, held_block, item_batches, read_blocks
@@ -200,7 +200,7 @@ def borders(sample: pl.Series, rows: int) -> list[str]:
 
 @dataclass
 class Told:
-    """What a count has to tell besides its tables."""
+    """Statistics of a count, beside its tables."""
 
     counted: int = 0
     found: int = 0
@@ -418,13 +418,13 @@ def read(
     holdout: float,
     runs: bool = False,
     threads: int | None = None,
-    tell: Tell = silent,
+    on_progress: OnProgress = silent,
 ) -> Reading:
     """Count the words of all sources in one pass, a share of the lines apart.
 
     The only stage whose time follows the text; all others follow the distinct words.
     """
-    with counting(text, holdout=holdout, runs=runs, threads=threads, tell=tell) as found:
+    with counting(text, holdout=holdout, runs=runs, threads=threads, on_progress=on_progress) as found:
         words, wide = _joined(found.words), _joined(found.runs)
     train = _occurring(words, "n")
     if not train.total and (empty := found.report.empty_files) and not found.report.lines:
@@ -477,7 +477,7 @@ def counting(
     runs: bool = False,
     threads: int | None = None,
     folder: Path | None = None,
-    tell: Tell = silent,
+    on_progress: OnProgress = silent,
 ) -> Iterator[Found]:
     """Count all sources and give what is to be summed; spilled shards are gone when the context ends.
 
@@ -486,7 +486,7 @@ def counting(
     found = Found()
     report = found.report
     with Shards(holdout=holdout, by=by, runs=runs, threads=threads, folder=folder) as shards:
-        for source, batches in _streams(text, report, tell, threads):
+        for source, batches in _streams(text, report, on_progress, threads):
             before = report.lines
             if batches is None:
                 words, wide = _counted_before(source, found, runs=runs)
@@ -525,7 +525,7 @@ def weighed(table: pl.DataFrame, weight: float) -> pl.DataFrame:
 
 
 def _streams(
-    text: Any, report: ReadReport, tell: Tell, threads: int | None
+    text: Any, report: ReadReport, on_progress: OnProgress, threads: int | None
 ) -> Iterator[tuple[Source, Generator[Batch, None, None] | None]]:
     """Each source with its documents, None for count files; progress goes on from one source to the next."""
     if not (isinstance(text, list | tuple) and all(isinstance(source, Source) for source in text)):
@@ -536,22 +536,22 @@ def _streams(
     for i, source in enumerate(text):
         before = sum(sizes[:i])
 
-        def on_progress(done: int, _total: int | None, before: int = before) -> None:
-            tell("read", before + done, sum(sizes) if known else None)
+        def report_read(done: int, _total: int | None, before: int = before) -> None:
+            on_progress("read", before + done, sum(sizes) if known else None)
 
         if any(about(file) for file in source.paths):
             yield source, None
-            on_progress(sizes[i], None)
+            report_read(sizes[i], None)
         else:
             # Whether all of them together may be empty, the caller knows.
             yield (
                 source,
-                read_blocks(source, report=report, on_progress=on_progress, may_be_empty=True, files=Ahead(threads)),
+                read_blocks(source, report=report, on_progress=report_read, may_be_empty=True, files=Ahead(threads)),
             )
 
 
 def _counted_before(source: Source, found: Found, *, runs: bool) -> tuple[list[Shard], list[Shard]]:
-    """Words and runs of a source of count files; whatever they tell of their making goes into the report."""
+    """Words and runs of a source of count files; their statistics go into the report."""
     report = found.report
     told = {file: about(file) for file in source.paths}
     if foreign := [str(file) for file, said in told.items() if said is None]:

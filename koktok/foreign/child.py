@@ -83,7 +83,7 @@ def _bound(memory: int, seconds: int) -> None:
 
 
 def main() -> None:
-    """Load, ask every line, and tell."""
+    """Load, encode every line, and send the results."""
     library, definition, lines, memory, seconds = marshal.load(sys.stdin.buffer)
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the library prints is no answer

@@ -86,8 +86,8 @@ class Meter:
     0 None
     """
 
-    def __init__(self, files: Sequence[Path], tell: Done | None) -> None:
-        self.tell = tell or (lambda *_: None)
+    def __init__(self, files: Sequence[Path], on_progress: Done | None) -> None:
+        self.on_progress = on_progress or (lambda *_: None)
         self.sizes = {file: _size(file) for file in files}
         self.total = None if None in self.sizes.values() else sum(self.sizes[file] or 0 for file in files)
         self.done = self.told = 0
@@ -97,13 +97,13 @@ class Meter:
         self.done += count
         if self.done - self.told >= CHUNK and (self.total is None or self.done < self.total):
             self.told = self.done
-            self.tell(self.done, self.total)
+            self.on_progress(self.done, self.total)
 
     def end(self, file: Path, begun: int) -> None:
         """Settle a file: columns of a table that were not read count as read, a footer read twice counts once."""
         self.done = self.done if (size := self.sizes[file]) is None else begun + size
         self.told = self.done
-        self.tell(self.done, self.total)
+        self.on_progress(self.done, self.total)
 
 
 def _size(file: Path) -> int | None:

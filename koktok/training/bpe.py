@@ -373,22 +373,22 @@ def train_bpe(job: Job, *, stages: Sequence[Stage] | None = None, ties: Ties = "
     learner = Learner(job, ties)
     room = job.room(len(learner.letters))
 
-    def tell(done: int) -> None:
-        job.tell(done, room)
+    def on_progress(done: int) -> None:
+        job.on_progress(done, room)
 
     def learn(until: int) -> list[dict[str, Any]]:
         log: list[dict[str, Any]] = []
         share, begun = 0.0, len(learner.merges)
         for stage in stages:
             share += stage.share
-            log.append(learner.learn(job.counts, stage, begun + round(share * (until - begun)), min_count, tell))
+            log.append(learner.learn(job.counts, stage, begun + round(share * (until - begun)), min_count, on_progress))
         return log
 
     most = wide = 0 if job.runs is None else int(room * job.superwords.share)
     log = learn(room - wide)
     while job.runs is not None:
         inside = len(learner.merges)
-        across = learn_across(learner, job, min(inside + most, room), tell)
+        across = learn_across(learner, job, min(inside + most, room), on_progress)
         joined = len(learner.merges) - inside
         if joined < wide and inside == room - wide:
             # Floors left places free: more merges inside eojeols take them, and this stage begins again behind those.

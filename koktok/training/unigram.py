@@ -125,7 +125,7 @@ def train_unigrams(
             for size in of_floor:
                 alive, trained[point.name, size] = here.train(size, alive)
                 if steps > 1:
-                    job.tell(next(done), steps)
+                    job.on_progress(next(done), steps)
         return trained
 
     n = job.threads or os.cpu_count() or 1

@@ -195,7 +195,7 @@ def joined(
         merges.append((left, right))
         scores[piece] = score
         if len(scores) % _REPORT == 0 or len(scores) == room:
-            job.tell(len(scores), room)
+            job.on_progress(len(scores), room)
     job.check_full(
         room - len(scores), f"pairs that stand {min_count} times or more, pieces of at most {job.max_length}"
     )

@@ -18,7 +18,7 @@ from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_ba
 from koktok.extension.extension_files import ExtensionRecord, digest_of, read_extension, restored
 from koktok.extension.prune import moved, read_pruned
 from koktok.formats.tiktoken import SPEC, Ranks, load
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 from koktok.sentencepiece_model import UNUSED, ModelProto
 from koktok.verification.finding import CheckResult, Tally, Verification
 from koktok.verification.folders import probe
@@ -36,7 +36,7 @@ def verify_extension(
     *,
     exports: Iterable[str | Path] = (),
     strings: int = RANDOM,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Verification:
     """Everything about an extension, on so many random `strings` too; `exports` are bases that it must be an extension of."""
     try:
@@ -70,8 +70,8 @@ def verify_extension(
             rows = zip(batch, base.encode(batch), old(batch), strict=True)
             tally.add(agree(now, new.encode, [line for line, ours, theirs in rows if ours == theirs]))
         done += len(batch)
-        if tell is not None:
-            tell("verify", done, total)
+        if on_progress is not None:
+            on_progress("verify", done, total)
     if base.kind == "bytes":
         _see(tallies, laws.on_bytes(base, new, _random_bytes(strings)))
     every = [*tallies.values(), probe(folder, new.encode), *(tally for _, tally, _, _ in libraries)]

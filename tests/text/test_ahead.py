@@ -103,7 +103,7 @@ def test_ctrl_c_while_counting_leaves_no_thread(folder: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        read([Source.of(folder)], holdout=0.0, threads=3, tell=press)
+        read([Source.of(folder)], holdout=0.0, threads=3, on_progress=press)
     assert not threads_left()
 
 
