@@ -35,7 +35,7 @@ from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
 from koktok.progress import OnProgress, silent
 from koktok.text.documents import LIMBS, digest_of, held_documents, limbs_of, signed
-from koktok.text.records import Ahead, Batch, ReadReport
+from koktok.text.records import Batch, Prefetch, ReadReport
 from koktok.text.sources import BLOCK, Source, held_block, item_batches, read_blocks
 
 if TYPE_CHECKING:
@@ -546,7 +546,7 @@ def _streams(
             # Whether all of them together may be empty, the caller knows.
             yield (
                 source,
-                read_blocks(source, report=report, on_progress=report_read, may_be_empty=True, files=Ahead(threads)),
+                read_blocks(source, report=report, on_progress=report_read, may_be_empty=True, files=Prefetch(threads)),
             )
 
 
