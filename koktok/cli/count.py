@@ -75,8 +75,10 @@ def count(
 
             progress("spark", 0, None)
             text = read_text(session(master, name="koktok count"), paths, field=field)
-            told = count_to_files(text, out, holdout=holdout, field=field, runs=runs, min_count=min_count, force=force)
-            _note_bad_lines(told, progress)
+            report = count_to_files(
+                text, out, holdout=holdout, field=field, runs=runs, min_count=min_count, force=force
+            )
+            _note_bad_lines(report, progress)
             print(out)
             if runs:
                 print(runs_file(out))
@@ -118,13 +120,13 @@ def _count(
             sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=kept, on_progress=progress
         ) as found,
     ):
-        told = found.report
-        _note_bad_lines(told, progress)
-        if found.told.found:
-            all_of_them = counted(found.told.found + found.told.counted, "shard")
-            progress.note(f"there already: {found.told.found} of {all_of_them}")
+        report = found.report
+        _note_bad_lines(report, progress)
+        if found.stats.resumed:
+            all_of_them = counted(found.stats.resumed + found.stats.counted, "shard")
+            progress.note(f"there already: {found.stats.resumed} of {all_of_them}")
         covered = tuple(
-            sorted((Counted(n, d, found.lines[n], holdout) for n, d in told.digests.items()), key=lambda c: c.name)
+            sorted((Counted(n, d, found.lines[n], holdout) for n, d in report.digests.items()), key=lambda c: c.name)
         )
         tables: list[tuple[Path, list[Shard], About]] = [(out, found.words, About("words", covered))]
         if runs:
@@ -133,11 +135,11 @@ def _count(
         forget(kept)
 
 
-def _note_bad_lines(told: ReadReport, progress: Any) -> None:
+def _note_bad_lines(report: ReadReport, progress: Any) -> None:
     from koktok.progress import counted
 
-    if told.bad_lines:
-        progress.note(f"{counted(told.bad_lines, 'undecodable line')} left out: {', '.join(told.bad_places)}")
+    if report.bad_lines:
+        progress.note(f"{counted(report.bad_lines, 'undecodable line')} left out: {', '.join(report.bad_places)}")
 
 
 def _merge(files: list[str], out: Path, *, min_count: int, force: bool, progress: Any) -> None:
@@ -153,15 +155,15 @@ def _merge(files: list[str], out: Path, *, min_count: int, force: bool, progress
     wide = [runs_file(file) for file in given]
     tables = []
     for target, parts in ((out, given), (runs_file(out), wide if all(file.is_file() for file in wide) else [])):
-        told = [(file, about(file)) for file in parts]
-        if strange := [file for file, said in told if said is None]:
+        heads = [(file, about(file)) for file in parts]
+        if strange := [file for file, head in heads if head is None]:
             raise InputError(f"`{strange[0]}` is no count file", hint="koktok count TEXT ... -o counts.parquet")
-        if told:
-            whole = told[0][1]
-            for _, said in told[1:]:
+        if heads:
+            whole = heads[0][1]
+            for _, head in heads[1:]:
                 assert whole is not None
-                assert said is not None
-                whole = whole + said
+                assert head is not None
+                whole = whole + head
             assert whole is not None
             tables.append((target, [shard_of(file) for file in parts], whole))
     _write(tables, min_count, progress, force=force)
@@ -171,9 +173,9 @@ def _write(tables: Any, min_count: int, progress: Any, *, force: bool) -> None:
     from koktok.count.count_files import write_counts
     from koktok.count.counting import parts
 
-    for file, shards, said in tables:
+    for file, shards, head in tables:
         progress("sum", 0, None)
-        dropped = write_counts(file, parts(shards), said, min_count=min_count, force=force)
+        dropped = write_counts(file, parts(shards), head, min_count=min_count, force=force)
         if min_count > 1:
             progress.note(f"{file.name}: left out for occurring less than {min_count} times: {dropped}")
         print(file)

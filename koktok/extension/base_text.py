@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from koktok.count import Counts
-from koktok.count.counting import Reading
+from koktok.count.counting import CountResult
 from koktok.count.sample import enough, sampled
 from koktok.errors import InputError
 from koktok.extension.base_tokenizer import HANGUL, Base, holds_hangul
@@ -58,7 +58,7 @@ class BaseText:
 
 def prepare(
     base: Base,
-    reading: Reading,
+    reading: CountResult,
     segmenter: Segmenter,
     *,
     policy: str = "morphemes",

@@ -2,7 +2,7 @@ r"""The training pipeline: text → counts → words with cuts → vocabulary �
 
 | stage | from | to | by |
 |---|---|---|---|
-| read | files, lines | `Reading`: raw words with counts, held-out ones separately | `koktok.count` |
+| read | files, lines | `CountResult`: raw words with counts, held-out ones separately | `koktok.count` |
 | prepare | raw words | normalized pretokens with counts, a sample if there are too many | `koktok.text`, `koktok.count` |
 | segment | pretokens | `SegmentedCounts`: the same, with the cuts of an analyser | `koktok.segment` |
 | train | cut pretokens | `Vocab`, and the log of the trainer | `koktok.training` |
@@ -26,7 +26,7 @@ from koktok.corpora.fetch import find
 from koktok.corpora.paths import as_text
 from koktok.corpora.recipe import CorpusRecipe
 from koktok.count import Counts, words_of
-from koktok.count.counting import Reading, read
+from koktok.count.counting import CountResult, read
 from koktok.count.prepared import after_a_space, prepare, prepare_runs, words_in
 from koktok.count.sample import enough, sampled, weights
 from koktok.errors import CorpusError, UsageError
@@ -85,7 +85,7 @@ class Training:
     Parameters
     ----------
     tokenizer : Tokenizer
-    reading : Reading
+    reading : CountResult
     segmented : SegmentedCounts
         The words that the trainer got.
     seconds : dict of str to float
@@ -104,7 +104,7 @@ class Training:
     """
 
     tokenizer: Tokenizer
-    reading: Reading = field(repr=False)  # holds sentences of the text
+    reading: CountResult = field(repr=False)  # holds sentences of the text
     segmented: SegmentedCounts
     seconds: dict[str, float] = field(default_factory=dict)
     asked: int = 0
@@ -140,7 +140,7 @@ class Training:
 class Prepared:
     """The results of the stages before the trainer."""
 
-    reading: Reading
+    reading: CountResult
     counts: Counts
     segmented: SegmentedCounts
     runs: SegmentedCounts | None
@@ -359,7 +359,7 @@ def _made(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
 # ── parts of the stages ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def trained_on(reading: Reading, recipe: Recipe, notes: list[str]) -> tuple[Counts, Counts | None, int]:
+def trained_on(reading: CountResult, recipe: Recipe, notes: list[str]) -> tuple[Counts, Counts | None, int]:
     """Prepare the words and runs for training; words that occur only in runs have `n` 0."""
     normalizer, pattern = recipe.normalizer, recipe.pattern
     raw, raw_runs = reading.train, reading.runs
