@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _keeping(share: float) -> Point:
-    return replace(PRESETS["balanced"].aimed(keep=share), name=f"keep {share}")
+    return replace(PRESETS["balanced"].with_target(keep=share), name=f"keep {share}")
 
 
 FRONTIER: Final[tuple[Point, ...]] = (

@@ -168,25 +168,25 @@ def node_costs(
     return NodeCosts(split, np.cumsum(price))
 
 
-def charge(
+def removal_loss(
     lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], pool: ThreadPoolExecutor
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """What the cheapest segmentations cost, how often they use each piece, and what its absence would cost more.
+    """The cost of the cheapest segmentations, the uses of each piece, and the loss if it were removed.
 
     The absence is exact to first order: for one use of a piece, the cheapest path of the whole word that avoids it.
     """
-    return _summed(_charge, lattice, costs, price, pool)
+    return _summed(_removal_loss, lattice, costs, price, pool)
 
 
-def offer(
+def addition_gain(
     lattice: Lattice,
     costs: NodeCosts,
     price: NDArray[np.float64],
     alive: NDArray[np.bool_],
     pool: ThreadPoolExecutor,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """What each dead piece would save if it came back, alone."""
-    return _summed(_offer, lattice, costs, np.where(alive, price, -price), pool)
+    """The cost of the cheapest segmentations, the uses of each piece, and the gain if a dead one alone were added."""
+    return _summed(_addition_gain, lattice, costs, np.where(alive, price, -price), pool)
 
 
 def _summed(
@@ -290,15 +290,17 @@ def cheapest(
     return cut, np.sum(list(pool.map(part, lattice.shards())), axis=0)
 
 
-def join(lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], cut: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """What each piece would save if it took the place of the tokens that a decoder spells it with, wherever it does."""
+def merge_gain(
+    lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], cut: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """The gain of each piece where it replaces the tokens that a decoder spells it with."""
     gain = np.zeros(len(price))
-    _join(*lattice.arrays, costs.split, costs.swallow, price, cut, gain)
+    _merge_gain(*lattice.arrays, costs.split, costs.swallow, price, cut, gain)
     return gain
 
 
 @njit(nogil=True, cache=True)
-def _join(node, arc, length, piece, weight, split, swallow, price, cut, gain):  # type: ignore[no-untyped-def]
+def _merge_gain(node, arc, length, piece, weight, split, swallow, price, cut, gain):  # type: ignore[no-untyped-def]
     paid = np.empty(_longest(0, len(node) - 1, node))  # by the tokens up to each cut
     for w in range(len(node) - 1):
         base, end = node[w], node[w + 1]
@@ -368,7 +370,7 @@ def _longest(lo, hi, node):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _charge(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, regret):  # type: ignore[no-untyped-def]
+def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, loss):  # type: ignore[no-untyped-def]
     size = _longest(lo, hi, node)
     ahead, behind, second = np.empty(size), np.empty(size), np.empty(size)
     best = np.empty(size, np.int64)
@@ -403,14 +405,14 @@ def _charge(lo, hi, node, arc, length, piece, weight, split, swallow, price, use
             e = used[k]
             if e >= 0:
                 uses[piece[e]] += weight[w]
-                regret[piece[e]] += weight[w] * (second[k] - cheapest)  # infinite for a character that stands alone
+                loss[piece[e]] += weight[w] * (second[k] - cheapest)  # infinite for a character that stands alone
                 used[k] = -1
     return total
 
 
 @njit(nogil=True, cache=True)
-def _offer(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, gain):  # type: ignore[no-untyped-def]
-    """As `_charge`, for the pieces whose price is negative: they are dead, and would cost that much if alive."""
+def _addition_gain(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, gain):  # type: ignore[no-untyped-def]
+    """As `_removal_loss`, for the pieces whose price is negative: they are dead, and would cost that much if alive."""
     size = _longest(lo, hi, node)
     ahead, behind = np.empty(size), np.empty(size)
     best = np.empty(size, np.int64)

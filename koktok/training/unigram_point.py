@@ -51,12 +51,12 @@ class Point:
         """What is asked for, whichever it is."""
         return next((target for target in (self.tokens, self.grammar, self.keep) if target is not None), None)
 
-    def aimed(self, *, keep: float | None = None, tokens: float | None = None) -> Point:
+    def with_target(self, *, keep: float | None = None, tokens: float | None = None) -> Point:
         """The same with another target, or with none, in place of its own.
 
         Examples
         --------
-        >>> point = PRESETS["balanced"].aimed(keep=0.8)
+        >>> point = PRESETS["balanced"].with_target(keep=0.8)
         >>> point.target, point.grammar, point.at_least
         (0.8, None, False)
         """
@@ -162,6 +162,6 @@ def chosen(
         raise UsageError("a target finds `nu` by itself, and both came", hint="leave one of them out")
     point = PRESETS[preset]
     if (keep, tokens, nu) != (None, None, None):
-        point = point.aimed(keep=keep, tokens=tokens)
+        point = point.with_target(keep=keep, tokens=tokens)
     dials |= {"nu": nu, "min_count": min_count, "per_id": None if min_count is None else 0.0}  # a floor is a floor
     return replace(point, **{name: value for name, value in dials.items() if value is not None})

@@ -21,7 +21,7 @@ from koktok.tokenizer.models import model_for
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.job import Job
 from koktok.training.lattice import TRUST, decode
-from koktok.training.unigram import Aim, spelling_themselves
+from koktok.training.unigram import TargetSearch, spelling_themselves
 from koktok.training.unigram_point import PRESETS
 from koktok.vocab import Vocab
 
@@ -159,21 +159,21 @@ def test_presets_mean_the_same_at_every_size(text, size):
 
 @given(st.floats(0.05, 0.95), st.floats(0.3, 3.0), st.floats(0.2, 5.0))
 def test_an_aim_ends_near_what_is_wanted(want, steep, start):
-    aim, dial, value = Aim(want, near=0.003), start, 0.0
+    search, dial, value = TargetSearch(want, near=0.003), start, 0.0
     for _ in range(40):
         value = dial**steep / (1 + dial**steep)
-        after = aim.after(dial, value)
+        after = search.after(dial, value)
         if after is None:
             break
         dial = after
-    at_an_end = dial in (pytest.approx(Aim.LEAST), pytest.approx(Aim.MOST))
+    at_an_end = dial in (pytest.approx(TargetSearch.LEAST), pytest.approx(TargetSearch.MOST))
     assert abs(value - want) <= 0.003 or at_an_end
 
 
 def test_an_aim_gives_up_where_nothing_lies_between():
-    aim, dial, trials = Aim(0.5, near=0.003), 1.0, 0
+    search, dial, trials = TargetSearch(0.5, near=0.003), 1.0, 0
     while dial is not None and trials < 100:
-        dial, trials = aim.after(dial, float(dial > 1.7)), trials + 1
+        dial, trials = search.after(dial, float(dial > 1.7)), trials + 1
     assert trials < 30
     assert dial is None
 

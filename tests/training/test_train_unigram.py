@@ -19,7 +19,7 @@ from koktok.recipe import SCRIPTS
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.training import scores as crf
 from koktok.training.candidates import CandidatePolicy, mine
-from koktok.training.lattice import Dials, charge, decode, node_costs, offer
+from koktok.training.lattice import Dials, addition_gain, decode, node_costs, removal_loss
 from koktok.training.prune import Choice
 from koktok.training.superwords import SuperwordPolicy, crosses_space
 from koktok.training.unigram import by_script, script_of
@@ -99,8 +99,8 @@ def test_charge_and_offer_equal_enumeration(counts, random):
 
     known = {p for p, lives in zip(found.pieces, alive, strict=True) if lives}
     with ThreadPoolExecutor(2) as pool:
-        objective, _, regret = charge(found.lattice.only(alive), costs, price, pool)
-        objective2, _, gain = offer(found.lattice, costs, price, alive, pool)
+        objective, _, loss = removal_loss(found.lattice.only(alive), costs, price, pool)
+        objective2, _, gain = addition_gain(found.lattice, costs, price, alive, pool)
     assert objective == pytest.approx(total(known))
     assert objective2 == pytest.approx(objective)
     for i, piece in enumerate(found.pieces):
@@ -110,7 +110,7 @@ def test_charge_and_offer_equal_enumeration(counts, random):
         ):
             continue
         if alive[i]:
-            assert regret[i] == pytest.approx(total(known - {piece}) - objective)
+            assert loss[i] == pytest.approx(total(known - {piece}) - objective)
         else:
             assert gain[i] == pytest.approx(objective - total(known | {piece}))
 
@@ -174,17 +174,17 @@ def test_selection_beats_the_slow_reference():
     size = found.n_chars + 12
     with ThreadPoolExecutor(1) as pool:
         choice = Choice(size, found.lattice, costs, price, fixed, None, pool, [])
-        ours = choice.second_thoughts(choice.prune(np.ones(len(price), dtype=bool)))
-        objective = charge(found.lattice.only(ours), costs, price, pool)[0]
+        ours = choice.refine(choice.prune(np.ones(len(price), dtype=bool)))
+        objective = removal_loss(found.lattice.only(ours), costs, price, pool)[0]
         alive = np.ones(len(price), dtype=bool)
         while alive.sum() > size:
             trials = {}
             for i in np.flatnonzero(alive & ~fixed).tolist():
                 alive[i] = False
-                trials[i] = charge(found.lattice.only(alive), costs, price, pool)[0]
+                trials[i] = removal_loss(found.lattice.only(alive), costs, price, pool)[0]
                 alive[i] = True
             alive[min(trials, key=trials.get)] = False
-        reference = charge(found.lattice.only(alive), costs, price, pool)[0]
+        reference = removal_loss(found.lattice.only(alive), costs, price, pool)[0]
     assert ours.sum() == size
     assert objective <= reference * 1.01
     swaps = [entry.objective for entry in choice.rounds if entry.step == "swap"]
