@@ -27,7 +27,7 @@ class Target(StrEnum):
     gguf = "gguf"
 
 
-DIALS = {
+OPTIONS = {
     "With --to hf (default: those of the tokenizer)": (
         "style template chat_template model_max_length padding_side truncation_side trim_offsets pad_to_multiple"
     )
@@ -53,7 +53,7 @@ def export(
     ] = None,
     force: Force = False,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Write a tokenizer for another library, and print what that library does differently."""
     from koktok.files import place_of
@@ -66,7 +66,7 @@ def export(
         )
     if to is not Target.hf and (out / MARK).is_file():
         raise UsageError(f"the folder `{out}` holds a koktok tokenizer, which would be lost", hint="--out NEW-NAME")
-    idle = [*dials] if to is not Target.hf else []
+    idle = [*settings] if to is not Target.hf else []
     idle += ["user_defined"] if user_defined and to is not Target.spm else []
     idle += ["name"] if name and to not in (Target.tiktoken, Target.gguf) else []
     idle += ["into"] if into and to is not Target.gguf else []
@@ -82,7 +82,7 @@ def export(
     called = name or tokenizer.resolve().name
     match to:
         case Target.hf:
-            said = _hf(loaded, out, dials, force=force)
+            said = _hf(loaded, out, settings, force=force)
         case Target.spm:
             said = _spm(loaded, out, user_defined or [], force=force)
         case Target.tiktoken:

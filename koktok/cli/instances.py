@@ -36,7 +36,7 @@ class ExportTo(StrEnum):
 
 PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short_seq_prob Plan.pack"
 MASKING = "Masking.unit Masking.rate Masking.mask_prob Masking.random_prob Masking.max_predictions_per_seq"
-DIALS = {
+OPTIONS = {
     "Instances": PLAN,
     "Masking": MASKING,
     "Text": "write_packed.documents write_packed.sentences segmenter policy",
@@ -72,7 +72,7 @@ def instances(
     to: Annotated[ExportTo | None, typer.Option(help="export: target format.", show_default=False)] = None,
     force: Force = False,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Write training instances from text.
 
@@ -100,9 +100,9 @@ def instances(
     def taken(names: str) -> dict[str, Any]:
         """Return the options that were given, by the name of the parameter."""
         bare = (name.rpartition(".")[2] for name in names.split())
-        return {name: dials[name] for name in bare if name in dials}
+        return {name: settings[name] for name in bare if name in settings}
 
-    masking = Masking(**taken(MASKING), epochs=dials.get("epochs", 1))
+    masking = Masking(**taken(MASKING), epochs=settings.get("epochs", 1))
     plan = None if kind == InstanceKind.packed else Plan(kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
     with ConsoleProgress(quiet=quiet) as progress:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
@@ -112,7 +112,7 @@ def instances(
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
                 tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, progress,
-                **without | taken(f"{DIALS['Text']} shard_tokens"), force=force, quiet=quiet,
+                **without | taken(f"{OPTIONS['Text']} shard_tokens"), force=force, quiet=quiet,
             )  # fmt: skip
         if plan is None:
             done = f"{counted(made.manifest['n_tokens'], 'token')}, {counted(made.manifest['n_documents'], 'document')}"
@@ -143,7 +143,7 @@ def _packed(
     policy: str | None = None,
     force: bool,
     quiet: bool,
-    **dials: Any,
+    **settings: Any,
 ) -> Packed:
     from koktok.foreign import load
     from koktok.instances.packing import LONG_DOCUMENT, write_packed
@@ -168,7 +168,7 @@ def _packed(
             report=report,
             on_progress=progress,
             force=force,
-            **dials,
+            **settings,
         )
     finally:
         if isinstance(analyser, Workers):

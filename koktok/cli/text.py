@@ -211,7 +211,7 @@ FOLDS = (
     "Folds.zero_width Folds.fullwidth Folds.spaces Folds.quotes Folds.dashes Folds.halfwidth_jamo Folds.repeats "
     "Folds.compatibility Folds.lone_jamo"
 )
-NORMALIZE_DIALS = {"Folds (default: those of the recipe)": FOLDS}
+NORMALIZE_OPTIONS = {"Folds (default: those of the recipe)": FOLDS}
 """What `koktok normalize` takes of the Recipe."""
 
 
@@ -222,7 +222,7 @@ def normalize(
     report: Annotated[bool, typer.Option("--report", help="Print the changes, not the text.")] = False,
     field: Field = None,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB count)."""
     from collections import Counter
@@ -230,7 +230,7 @@ def normalize(
     from koktok.progress import print_line
     from koktok.recipe import Recipe
 
-    normalizer = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=dials).normalizer
+    normalizer = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=settings).normalizer
     changes: Counter[tuple[str, str, str]] = Counter()
     for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
         if report:
@@ -241,7 +241,7 @@ def normalize(
         print_line(f"{rule}\t{before}\t{after}\t{times}")
 
 
-SEGMENT_DIALS = {"": "segmenter policy user_dictionary"}
+SEGMENT_OPTIONS = {"": "segmenter policy user_dictionary"}
 """What `koktok segment` takes of the Recipe."""
 
 
@@ -259,7 +259,7 @@ def segment(
     field: Field = None,
     force: Force = False,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Show where words are cut: `|` between the pieces, colours on a terminal, or TSV. With --learn, learn a segmentation."""
     from koktok.count import count_words
@@ -270,21 +270,21 @@ def segment(
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
-    recipe = Recipe().changed(**(dials | {"user_dictionary": None}))
+    recipe = Recipe().changed(**(settings | {"user_dictionary": None}))
     if learn is not None:
         _learn_segmenter(
             paths or ["-"],
             field,
             learn,
-            dials.get("segmenter", ""),
-            dials.get("user_dictionary"),
+            settings.get("segmenter", ""),
+            settings.get("user_dictionary"),
             tsv=tsv,
             force=force,
             quiet=quiet,
         )
         return
     chosen = Policy.parse(recipe.segment.policy)
-    analyser = segmenter_for(recipe.segment.segmenter, user_dictionary=dials.get("user_dictionary") or None)
+    analyser = segmenter_for(recipe.segment.segmenter, user_dictionary=settings.get("user_dictionary") or None)
     normalizer, pattern = Normalizer(), Pattern()
     for lines in batches(lines_of_paths(paths, field, aligned=True, quiet=quiet)):
         counts = prepare(count_words(lines), normalizer, pattern)

@@ -27,7 +27,7 @@ FRONTIER = (
 )
 
 
-DIALS = {
+OPTIONS = {
     "Model": (
         "vocab_size model preset keep tokens_per_eojeol lam mu nu superwords inner_superwords superword_price blocklist personal_data junk "
         "character_coverage required reserve_script share backend"
@@ -78,17 +78,17 @@ def train(
     log: Annotated[str | None, Headed(help="Write the trainer's log (JSON) to this file; `json` for stderr.")] = None,
     force: Force = False,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Train a tokenizer on Korean text and write its folder."""
     from koktok.recipe import Recipe
 
     base = Recipe.load(recipe) if recipe else Recipe()
-    user_dictionary = dials.pop("user_dictionary", None)
+    user_dictionary = settings.pop("user_dictionary", None)
     without = {"user_dictionary": "", "user_dictionary_sha256": ""} if user_dictionary == "" else {}
     if jamo_fallback:
-        dials["jamo"] = "fallback"
-    chosen = base.changed(**dials, **without, sources=())
+        settings["jamo"] = "fallback"
+    chosen = base.changed(**settings, **without, sources=())
     from koktok.cli import training_shown as shown
     from koktok.files import check_file, check_folder, refuse_another
     from koktok.formats.folder import CARD, MARK, TOKENIZER

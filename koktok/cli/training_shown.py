@@ -122,7 +122,7 @@ def print_training(
     console.print(f"signature: {made.tokenizer.vocab.digest()}", markup=False)
 
 
-def _missed(dials: Mapping[str, Any]) -> str:
+def _missed(outcome: Mapping[str, Any]) -> str:
     """What was asked for and cannot be had, with its own numbers; a preset may ask for two things.
 
     Examples
@@ -130,26 +130,26 @@ def _missed(dials: Mapping[str, Any]) -> str:
     >>> _missed({"wish": "kept", "asked": 0.53, "kept": 0.518, "grammar": 0.74})
     '53.0% of all boundaries were asked for, and 51.8% are kept'
     """
-    wish = dials["wish"]
+    wish = outcome["wish"]
     if wish == "tokens_per_eojeol":
-        return f"{dials['asked']:g} tokens per eojeol were asked for, and there are {dials[wish]:.3f}"
+        return f"{outcome['asked']:g} tokens per eojeol were asked for, and there are {outcome[wish]:.3f}"
     of = "all boundaries" if wish == "kept" else "those before particles, endings and the copula"
-    return f"{dials['asked']:.1%} of {of} were asked for, and {dials[wish]:.1%} are kept"
+    return f"{outcome['asked']:.1%} of {of} were asked for, and {outcome[wish]:.1%} are kept"
 
 
 def _next(made: Training, out: Path) -> Iterator[str]:
     """What was asked for and given, and what a user may type next."""
     folder, options = shlex.quote(str(out)), made.tokenizer.recipe.train
-    dials = made.log.get("dials")
-    if dials:
+    outcome = made.log.get("dials")
+    if outcome:
         yield (
-            f"kept {dials['kept']:.1%} of the morpheme boundaries in the training text, {dials['grammar']:.1%} of those "
+            f"kept {outcome['kept']:.1%} of the morpheme boundaries in the training text, {outcome['grammar']:.1%} of those "
             "before particles, endings and the copula"
         )
-        if not dials.get("met", True):
-            yield f"{_missed(dials)}: this is as near as this text comes to it with {options.vocab_size:,} ids"
-    if dials and dials["kept"] < BOUND_TO:
-        more = min(0.95, round(dials["kept"] + 0.15, 2))
+        if not outcome.get("met", True):
+            yield f"{_missed(outcome)}: this is as near as this text comes to it with {options.vocab_size:,} ids"
+    if outcome and outcome["kept"] < BOUND_TO:
+        more = min(0.95, round(outcome["kept"] + 0.15, 2))
         yield f"for truer cuts and more tokens: --keep {more:g}, or --preset aligned; --frontier draws the curve"
     yield "next:"
     yield f"  koktok encode {folder} FILE --as pieces"

@@ -287,7 +287,7 @@ def test_one_target_at_a_time():
     assert recipe.changed(train={"preset": "aligned"}).train.keep is None
     assert recipe.changed(train={"nu": 0.4}).train.keep is None
     assert recipe.changed(train={"vocab_size": 8000}).train.keep == 0.8
-    with pytest.raises(RecipeError, match="same dial"):
+    with pytest.raises(RecipeError, match="same option"):
         Recipe.build({"train": {"keep": 0.8, "nu": 0.4}})
     with pytest.raises(RecipeError, match="not for bpe"):
         Recipe.build({"train": {"keep": 0.8, "model": "bpe"}})
