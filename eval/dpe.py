@@ -48,7 +48,7 @@ ASKED = 20_000
 """Frequent held-out words on which the distilled vocabulary is compared with the decoder."""
 
 FAITHFUL = {"lam": 0.02, "mu": 1.0, "nu": 1.0}
-"""DpeDials of a vocabulary that is to cut as its teacher does: a token costs next to nothing."""
+"""DpeOptions of a vocabulary that is to cut as its teacher does: a token costs next to nothing."""
 
 TEACHERS = {"none": "whitespace", "soynlp": "soynlp", "kiwi": "kiwi", "dpe": "dpe", "dpe+kiwi": "dpe"}
 
@@ -106,7 +106,7 @@ def learnt(name: str, data: Data) -> Path:
         beside = "kiwi" if name.endswith("kiwi") else ""
         dials = replace(DEFAULT, epochs=given.epochs, pieces=given.pieces, power=given.power)
         begun = time.perf_counter()
-        made = learn_cuts(counts, segmenter_for(beside, threads=1) if beside else None, name=beside, dials=dials)
+        made = learn_cuts(counts, segmenter_for(beside, threads=1) if beside else None, name=beside, options=dials)
         took = round(time.perf_counter() - begun, 1)
         replace(made, about={**made.about, "seconds": took}).save(out)
     return out

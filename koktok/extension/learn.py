@@ -1,7 +1,7 @@
 """Which pieces come first: words as the base cuts them, joined further, with Kiwi's borders in the count.
 
 A candidate counts the tokens that it saves, less a penalty for every border of morphemes that it
-swallows, so that pieces inside morphemes come first and frequent ones across them behind; the penalty is the dial, and
+swallows, so that pieces inside morphemes come first and frequent ones across them behind; `nu` sets the penalty, and
 `keep` finds it. The list is ordered, and every beginning of it is an extension: the pieces so far, and nothing behind them,
 made the state in which the next one was counted. Held-out words are joined along, so that one run tells all sizes.
 """

@@ -1,4 +1,4 @@
-"""The curve tokens per eojeol against boundary F1: many settings of the dials and many sizes, trained from one count.
+"""The curve tokens per eojeol against boundary F1: many settings and many sizes, trained from one count.
 
 The choice by looking. One row a vocabulary, measured on held-out words; and which rows no other beats.
 Nothing here recommends anything.

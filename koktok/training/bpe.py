@@ -1,7 +1,7 @@
 """BPE: join the most frequent pair of neighbours, again and again (Gage 1994; Sennrich et al. 2016, arXiv:1508.07909).
 
 Joins are learnt in stages, first inside morphemes, then across them; the share of the
-vocabulary that each stage gets is the dial between "aligned" and "short". A stage is plain BPE over words that are cut
+vocabulary that each stage gets decides between "aligned" and "short". A stage is plain BPE over words that are cut
 where it may not join, and it starts from what run time would make of those words with the pieces so far, because at
 run time no cut is known. The last stage, where it is wanted, joins across eojeols (수 있, 는 것), and learns from counted runs.
 

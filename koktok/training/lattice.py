@@ -59,14 +59,14 @@ USUAL = 200.0
 
 
 @dataclass(frozen=True)
-class Dials:
-    """What a segmentation costs.
+class CostWeights:
+    """The weights of the cost of a segmentation.
 
     Examples
     --------
-    >>> Dials.of(1, 0.5, {"josa": 1.2, "rest": 0.4}).nu[:2]
+    >>> CostWeights.of(1, 0.5, {"josa": 1.2, "rest": 0.4}).nu[:2]
     (1.2, 0.4)
-    >>> Dials.of(1, 0.5, 0.4).nu[7]
+    >>> CostWeights.of(1, 0.5, 0.4).nu[7]
     0.2
     """
 
@@ -76,8 +76,8 @@ class Dials:
     rarity: float = 0.0
 
     @classmethod
-    def of(cls, lam: float, mu: float, nu: float | Mapping[str, float], rarity: float = 0.0) -> Dials:
-        """Dials with one weight for all boundaries, times `TRUST`; or one by label of `Kind` (`rest` for the others)."""
+    def of(cls, lam: float, mu: float, nu: float | Mapping[str, float], rarity: float = 0.0) -> CostWeights:
+        """One weight for all boundaries, times `TRUST`; or one by label of `Kind` (`rest` for the others)."""
         if not isinstance(nu, Mapping):
             nu = {label: round(nu * trust, 9) for label, trust in TRUST.items()}
         table = dict(nu)
@@ -89,12 +89,12 @@ class Dials:
         if missing:
             raise UsageError(f"nu came without a weight for `{missing[0]}`", hint="name it, or give `rest`")
         weights = tuple(float(table.get(kind.label, table.get("rest", 0.0))) for kind in Kind)
-        dials = [
+        numbers = [
             ("lam", lam, 1 / MOST_COST, MOST_COST),
             ("mu", mu, 0.0, MOST_COST),
             ("rarity", rarity, 0.0, MOST_RARITY),
         ]
-        for name, value, low, high in (*dials, *(("nu", weight, 0.0, MOST_COST) for weight in weights)):
+        for name, value, low, high in (*numbers, *(("nu", weight, 0.0, MOST_COST) for weight in weights)):
             if not low <= value <= high:
                 raise UsageError(f"{name} is {value}; wanted a number from {low:g} to {high:g}", hint=f"{name}=0.5")
         return cls(float(lam), float(mu), weights, float(rarity))
@@ -131,14 +131,14 @@ class Lattice:
 
 @dataclass(frozen=True, eq=False)
 class NodeCosts:
-    """The cost of a lattice under dials; an arc i → j costs `price + swallow[j - 1] - swallow[i] + split[j]`."""
+    """The cost of a lattice; an arc i → j costs `price + swallow[j - 1] - swallow[i] + split[j]`."""
 
     split: NDArray[np.float64]
     swallow: NDArray[np.float64]
 
 
 def node_costs(
-    counts: SegmentedCounts, lattice: Lattice, dials: Dials, frequency: NDArray[np.float64] | None = None
+    counts: SegmentedCounts, lattice: Lattice, weights: CostWeights, frequency: NDArray[np.float64] | None = None
 ) -> NodeCosts:
     """Boundaries and morpheme insides of all words, priced.
 
@@ -150,13 +150,13 @@ def node_costs(
     """
     n_nodes = int(lattice.node[-1])
     boundary = np.repeat(lattice.node[:-1], np.diff(counts.start)) + counts.offset
-    nu = np.asarray(dials.nu)[counts.kind]
+    nu = np.asarray(weights.nu)[counts.kind]
     sure = np.zeros(n_nodes)
     sure[boundary] = counts.confidence * (nu > 0)
     if frequency is None:
         frequency = np.repeat(counts.n * (1e6 / max(counts.total, 1)), np.diff(counts.start))
     price = np.zeros(n_nodes)
-    price[boundary] = nu * counts.confidence * (USUAL / np.maximum(frequency, 1e-9)) ** dials.rarity
+    price[boundary] = nu * counts.confidence * (USUAL / np.maximum(frequency, 1e-9)) ** weights.rarity
     hangul = np.zeros(n_nodes, dtype=bool)  # is the character behind this node a syllable?
     codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
     last = lattice.node[1:] - 1
@@ -164,7 +164,7 @@ def node_costs(
     inner[last] = False
     hangul[inner] = syllable_mask(codes)
     split = np.zeros(n_nodes)
-    split[1:] = dials.mu * (1 - sure[1:]) * (hangul[1:] & hangul[:-1])  # a last node is never Hangul, so words part
+    split[1:] = weights.mu * (1 - sure[1:]) * (hangul[1:] & hangul[:-1])  # a last node is never Hangul, so words part
     return NodeCosts(split, np.cumsum(price))
 
 

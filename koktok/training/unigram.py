@@ -1,6 +1,6 @@
 """The default trainer: pieces chosen under the cost, scores by the semi-CRF, exported as plain Unigram.
 
-Candidates are found once, and each setting of the dials (a `Point`) goes over the sizes, the largest first. A target (so many
+Candidates are found once, and each setting (a `Point`) goes over the sizes, the largest first. A target (so many
 boundaries kept, so many tokens) is met by turning `nu`. Pieces that were chosen under one `nu` are nearly those of another,
 and swapping some of them is as good as choosing all anew (the cost is the same to four digits), so a trial takes a round of
 swaps. Trials look at the cheapest segmentations first, which need no scores; scores come last, and a few more trials at what
@@ -177,9 +177,9 @@ class TargetSearch:
 
     Examples
     --------
-    >>> search, dial = TargetSearch(0.8, near=0.01), 1.0
-    >>> while dial:
-    ...     tried, dial = dial, search.after(dial, dial / (1 + dial))
+    >>> search, factor = TargetSearch(0.8, near=0.01), 1.0
+    >>> while factor:
+    ...     tried, factor = factor, search.after(factor, factor / (1 + factor))
     >>> round(tried, 1)
     3.9
     """
@@ -192,16 +192,16 @@ class TargetSearch:
 
     @property
     def slope(self) -> float:
-        """What one step of the dial adds, by the last two trials."""
+        """What one step of the factor adds, by the last two trials."""
         if len(self.trials) > 1:
             (a, first), (b, second) = self.trials[-2:]
             if a != b and (second - first) / (b - a) > 0.01:
                 return (second - first) / (b - a)
         return self._slope
 
-    def after(self, dial: float, value: float) -> float | None:
+    def after(self, factor: float, value: float) -> float | None:
         """The next trial after this one, or None where it is near enough, or nothing lies between."""
-        here = math.log(dial)
+        here = math.log(factor)
         self.trials.append((here, value))
         if abs(value - self.want) <= self.near:
             return None
@@ -331,7 +331,7 @@ class Run:
         log = {
             "trainer": "unigram",
             "point": asdict(self.point),
-            "dials": self._dials(found),
+            "dials": self._outcome(found),
             "vocab_size": size,
             "candidates": int(self.allowed.sum()),
             "required": int(self.candidates.required.sum()),
@@ -353,7 +353,7 @@ class Run:
         return Choice(
             pieces + found.n_chars - int(found.required.sum()),
             self.lattice,
-            node_costs(self.counts, self.lattice, self.point.dials(times), self.frequency),
+            node_costs(self.counts, self.lattice, self.point.weights(times), self.frequency),
             self.price,
             self.fixed,
             (found.superword, int(pieces * self.share)) if found.superword.any() else None,
@@ -390,8 +390,8 @@ class Run:
         want = self.point.target or 0.0
         return abs(got - want) <= FAR or (self.point.at_least and got > want)
 
-    def _dials(self, found: _Fitted) -> dict[str, Any]:
-        """The dials that were found, what they gave, and whether that is what was asked for."""
+    def _outcome(self, found: _Fitted) -> dict[str, Any]:
+        """The weights that were found, their boundaries, and whether the target is met."""
         point = self.point
         said: dict[str, Any] = {
             "lam": point.lam,
@@ -412,14 +412,14 @@ class Run:
         self, size: int, alive: NDArray[np.bool_], search: TargetSearch
     ) -> tuple[float, NDArray[np.bool_]]:
         """The factor of `nu` with which the cheapest segmentations meet the target, and the pieces under it."""
-        dial: float | None = 1.0
+        factor: float | None = 1.0
         for _ in range(TRIALS):
-            times = dial or 1.0
+            times = factor or 1.0
             choice = self._choice(size, times)
             _, alive = choice.swap(alive, SWAP)
             cut, uses = cheapest(self.lattice.only(alive), choice.costs, self.price, self.pool)
-            dial = search.after(times, self._value(cut, uses))
-            if dial is None:
+            factor = search.after(times, self._value(cut, uses))
+            if factor is None:
                 break
         return times, self._choice(size, times).refine(alive)
 
@@ -427,19 +427,19 @@ class Run:
         """Scores with which the decoder meets the target, or comes nearest to it."""
         search = TargetSearch(search.want, near=NEAR, slope=search.slope, least=search.least)
         best: _Fitted | None = None
-        dial: float | None = times
+        factor: float | None = times
         found: _Fitted | None = None
         for trial in range(MORE_TRIALS):
-            if dial is None:
+            if factor is None:
                 break
-            times = dial
+            times = factor
             choice = self._choice(size, times)
             alive = choice.swap(alive, SWAP)[1] if trial else alive
             found = self._fit(choice, alive, times, found)
             value = self._value(found.cut, found.uses)
             if best is None or abs(value - search.want) < abs(self._value(best.cut, best.uses) - search.want):
                 best = found
-            dial = search.after(times, value)
+            factor = search.after(times, value)
         assert best is not None, "there is at least one trial"
         return best
 

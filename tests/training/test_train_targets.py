@@ -159,23 +159,23 @@ def test_presets_mean_the_same_at_every_size(text, size):
 
 @given(st.floats(0.05, 0.95), st.floats(0.3, 3.0), st.floats(0.2, 5.0))
 def test_an_aim_ends_near_what_is_wanted(want, steep, start):
-    search, dial, value = TargetSearch(want, near=0.003), start, 0.0
+    search, factor, value = TargetSearch(want, near=0.003), start, 0.0
     for _ in range(40):
-        value = dial**steep / (1 + dial**steep)
-        after = search.after(dial, value)
+        value = factor**steep / (1 + factor**steep)
+        after = search.after(factor, value)
         if after is None:
             break
-        dial = after
-    at_an_end = dial in (pytest.approx(TargetSearch.LEAST), pytest.approx(TargetSearch.MOST))
+        factor = after
+    at_an_end = factor in (pytest.approx(TargetSearch.LEAST), pytest.approx(TargetSearch.MOST))
     assert abs(value - want) <= 0.003 or at_an_end
 
 
 def test_an_aim_gives_up_where_nothing_lies_between():
-    search, dial, trials = TargetSearch(0.5, near=0.003), 1.0, 0
-    while dial is not None and trials < 100:
-        dial, trials = search.after(dial, float(dial > 1.7)), trials + 1
+    search, factor, trials = TargetSearch(0.5, near=0.003), 1.0, 0
+    while factor is not None and trials < 100:
+        factor, trials = search.after(factor, float(factor > 1.7)), trials + 1
     assert trials < 30
-    assert dial is None
+    assert factor is None
 
 
 # ── no dead piece ─────────────────────────────────────────────────────────────────────────────────────────────────────
