@@ -100,8 +100,8 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
     from koktok.foreign.conversion import agreement
     from koktok.foreign.huggingface_adapter import HuggingFace
     from koktok.foreign.trial import PROBES
-    from koktok.formats.folder import TOKENIZER, seal_of
-    from koktok.formats.limits import why_not
+    from koktok.formats.folder import TOKENIZER, checksum_of
+    from koktok.formats.limits import unsupported_reason
     from koktok.formats.probe import PROBE, probe_json
 
     if isinstance(tokenizer, LibraryTokenizer):
@@ -117,12 +117,12 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
         from koktok.formats.styles import restyle
 
         tokenizer = restyle(tokenizer, **looks)
-    reason = why_not("hf", tokenizer.vocab)
+    reason = unsupported_reason("hf", tokenizer.vocab)
     if reason:
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     tokenizer.save(out, force=force)
     return [
-        f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {seal_of((out / 'tokenizer.json').read_bytes())}"
+        f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {checksum_of((out / 'tokenizer.json').read_bytes())}"
     ]
 
 
