@@ -133,7 +133,7 @@ def test_the_dials_mean_the_same_on_both_sides_of_every_threshold(preset: str, m
     """Everything kept and the default give the same tokens within .5 % and the same boundary F1 within .01."""
     lines, cut = zipf_text(100_000)
     held, lines = lines[-600:], lines[:-600]
-    monkeypatch.setattr(road, "supervised", lambda *_, **__: Known(cut))
+    monkeypatch.setattr(road, "in_subprocess", lambda *_, **__: Known(cut))
     tokens, f1, words = figures(lines, cut, held, preset=preset, min_count=1)
     for whole in (words, words - 1, words // 2, words // 3):
         monkeypatch.setattr(sample, "WHOLE", whole)

@@ -151,12 +151,12 @@ def _packed(
     from koktok.recipe import Recipe
     from koktok.segment import Policy
     from koktok.segment.cache import CachedSegmenter
-    from koktok.segment.workers import Workers, supervised
+    from koktok.segment.workers import Workers, in_subprocess
     from koktok.text.records import ReadReport
 
     chosen = Recipe().changed(segmenter=segmenter, policy=policy).segment
     report = ReadReport()
-    analyser = supervised(chosen.segmenter, processes=workers)
+    analyser = in_subprocess(chosen.segmenter, processes=workers)
     asked = analyser if chosen.segmenter == "whitespace" else CachedSegmenter(analyser)
     try:
         made = write_packed(

@@ -23,7 +23,7 @@ from koktok.files import check_folder, write_folder
 from koktok.formats.probe import PROBE, probe_json
 from koktok.progress import OnProgress, silent
 from koktok.segment.cache import CachedSegmenter
-from koktok.segment.workers import Workers, supervised
+from koktok.segment.workers import Workers, in_subprocess
 
 ADD = 8192
 """New pieces, where nobody says how many."""
@@ -141,7 +141,7 @@ def extend(
     reading = read(as_text(text), holdout=holdout, threads=threads, on_progress=on_progress)
     if not force:
         check_folder(out, FOLDER, same=lambda folder: _learnt_in(folder) == (reading.train.digest(), add))
-    workers = supervised(segmenter, user_dictionary=user_dictionary, processes=threads)
+    workers = in_subprocess(segmenter, user_dictionary=user_dictionary, processes=threads)
     asked = (
         workers
         if cache is False or segmenter == "whitespace"

@@ -54,7 +54,7 @@ SECONDS: Final = 30
 PER_SECOND: Final = 2_000_000
 """Bytes of definition for which there is a second more."""
 
-PATIENCE: Final = 4
+CLOCK_FACTOR: Final = 4
 """Seconds on the clock for each of processor time; the machine may have other work."""
 
 _STRINGS: Final = 200
@@ -99,10 +99,10 @@ def _asked(question: bytes, seconds: int, where: str, library: str) -> dict[str,
     command = [sys.executable, "-P", str(Path(__file__).with_name("child.py"))]
     try:
         done = subprocess.run(
-            command, input=question, capture_output=True, timeout=PATIENCE * seconds, env=bounded, check=False
+            command, input=question, capture_output=True, timeout=CLOCK_FACTOR * seconds, env=bounded, check=False
         )
     except subprocess.TimeoutExpired:
-        raise _refused(library, where, f"came to no end with it in {PATIENCE * seconds} s") from None
+        raise _refused(library, where, f"came to no end with it in {CLOCK_FACTOR * seconds} s") from None
     except OSError as error:
         raise ArtifactError(f"`{where}` could not be tried in a process of its own: {error}") from error
     try:

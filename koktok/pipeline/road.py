@@ -41,7 +41,7 @@ from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.segment.workers import Workers, supervised
+from koktok.segment.workers import Workers, in_subprocess
 from koktok.special import STYLES, fill
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
@@ -245,7 +245,9 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
         check_counts(counts.at_least(1), recipe)
 
     learnt = dict(counts.items()) if recipe.segment.segmenter == "soynlp" else None
-    workers = supervised(recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads, counts=learnt)
+    workers = in_subprocess(
+        recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads, counts=learnt
+    )
     segmenter: Segmenter = workers
     if options.cache is not False and recipe.segment.segmenter != "whitespace":
         segmenter = CachedSegmenter(segmenter, options.cache if isinstance(options.cache, Path) else None)

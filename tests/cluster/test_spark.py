@@ -258,12 +258,12 @@ class Moody:
 def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
-    def moody(_name: str, *, processes: int, patience: float, **_: Any) -> Workers:
-        made.append(Workers(Moody(), "test_spark:Moody", {}, processes=processes, patience=patience))
+    def moody(_name: str, *, processes: int, timeout: float, **_: Any) -> Workers:
+        made.append(Workers(Moody(), "test_spark:Moody", {}, processes=processes, timeout=timeout))
         return made[-1]
 
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    monkeypatch.setattr("koktok.cluster.segment.supervised", moody)
+    monkeypatch.setattr("koktok.cluster.segment.in_subprocess", moody)
     pa = pytest.importorskip("pyarrow")
     batches = [pa.record_batch([words], ["word"]) for words in (["가다", "죽음", "멈춤", "집에"], ["가다"])]
     rows = [row for found in analyse(batches, "moody", None, "moody:1", 0.5) for row in found.to_pylist()]

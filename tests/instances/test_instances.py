@@ -851,7 +851,7 @@ def test_only_morphemes_ask_the_analyser(
     monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(KiwiSegmenter, "packed", packed)
     here = {"kiwi": KiwiSegmenter(threads=1), "whitespace": Whitespace()}
-    monkeypatch.setattr("koktok.segment.workers.supervised", lambda name, **_: here[name])
+    monkeypatch.setattr("koktok.segment.workers.in_subprocess", lambda name, **_: here[name])
     for options in (["--mask", "token"], ["--mask", "eojeol"], []):
         assert made(*options).exit_code == 0
     assert asked == []

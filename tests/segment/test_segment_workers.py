@@ -19,7 +19,7 @@ from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.packed import pack, packed_rows, unpack
 from koktok.segment.policy import Morpheme, cuts_of
 from koktok.segment.tail import head_of
-from koktok.segment.workers import BATCH, Workers, supervised
+from koktok.segment.workers import BATCH, Workers, in_subprocess
 
 ALL = Policy.parse("morphemes")
 HERE = Path(__file__).parent
@@ -70,7 +70,7 @@ def test_order_and_rows_are_those_of_the_analyser_itself(monkeypatch: pytest.Mon
 def test_words_that_kill_stall_or_upset_are_quarantined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     words = [f"가{i}" for i in range(700)]
     words[5], words[6], words[300], words[699] = "죽음", "화", "잠", "죽음"
-    inner = workers(monkeypatch, patience=2.0)
+    inner = workers(monkeypatch, timeout=2.0)
     cached = CachedSegmenter(inner, tmp_path)
     rows = list(cached.packed(words))
     inner.close()
@@ -103,7 +103,7 @@ def test_a_run_that_is_left_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -
 
 def test_kiwi_says_the_same_in_processes(kiwi: KiwiSegmenter, mini: list[str]) -> None:
     words = sorted({text for word in count_words(mini).words if (text := bare(word))})[::9]
-    found = supervised("kiwi", processes=1)
+    found = in_subprocess("kiwi", processes=1)
     assert isinstance(found, Workers)
     assert found.signature() == kiwi.signature()
     assert list(found.packed(words)) == list(kiwi.packed(words)) == list(map(pack, words, kiwi.analyse(words)))
