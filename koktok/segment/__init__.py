@@ -19,7 +19,7 @@ from koktok.progress import Done
 from koktok.segment.packed import packed_rows, unpack
 from koktok.segment.policy import Morpheme, Policy, Segmenter, codas_of, cuts_of
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.segment.tail import LEARNT, Endings, head_of
+from koktok.segment.suffixes import LEARNT, SuffixBackoff, frequent_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -143,7 +143,7 @@ def segment_counts(
                 kinds.append(found)
         shape_of[text] = shape
     if mass < 1:
-        known = Endings((text, kinds[shape_of[text]]) for text in head[:LEARNT])
+        known = SuffixBackoff((text, kinds[shape_of[text]]) for text in head[:LEARNT])
         same = {found: i for i, found in enumerate(kinds)}
         for text in texts:
             if text not in shape_of:
@@ -164,7 +164,7 @@ def _head(texts: Sequence[str], counts: Counts, mass: float) -> list[str]:
     for text, times in zip(texts, counts.n.tolist(), strict=True):
         if text:
             n[text] = n.get(text, 0) + times
-    return head_of(n, mass)
+    return frequent_words(n, mass)
 
 
 def _told(asked: Sequence[str], rows: Iterable[str], on_progress: Done | None) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.packed import pack, packed_rows, unpack
 from koktok.segment.policy import Morpheme, cuts_of
-from koktok.segment.tail import head_of
+from koktok.segment.suffixes import frequent_words
 from koktok.segment.workers import BATCH, Workers, in_subprocess
 
 ALL = Policy.parse("morphemes")
@@ -133,10 +133,10 @@ def test_empty_counts_have_no_cuts() -> None:
 
 def test_the_head_covers_its_share_and_no_more() -> None:
     n = {"가": 5, "나": 3, "다": 1, "라": 1}
-    assert head_of(n, 0.8) == ["가", "나"]
-    assert head_of(n, 0.81) == ["가", "나", "다"]
-    assert head_of(n, 1.0) == ["가", "나", "다", "라"]
-    assert head_of({}, 0.5) == []
+    assert frequent_words(n, 0.8) == ["가", "나"]
+    assert frequent_words(n, 0.81) == ["가", "나", "다"]
+    assert frequent_words(n, 1.0) == ["가", "나", "다", "라"]
+    assert frequent_words({}, 0.5) == []
 
 
 def test_the_tail_is_cut_as_its_endings_are() -> None:
