@@ -94,7 +94,7 @@ def segment(file: Path) -> Callable[[], str]:
 
     workers = in_subprocess("kiwi")
     assert isinstance(workers, Workers)
-    list(workers.packed(["학교에"]))  # loaded before the clock starts
+    list(workers.serialized(["학교에"]))  # loaded before the clock starts
 
     def go() -> str:
         counts = prepare(read([Source.of(file)], holdout=0.0).train, Normalizer(), Pattern(digits="single"))

@@ -18,7 +18,7 @@ from koktok.pipeline.road import trained_on
 from koktok.recipe import Recipe
 from koktok.segment import Segmenter, bare, segmenter_for
 from koktok.segment.lexicon_file import Lexicon, write_lexicon
-from koktok.segment.packed import packed_rows
+from koktok.segment.serialized import serialized_rows
 from koktok.segment.workers import TIMEOUT, in_subprocess
 from koktok.text.sources import Source
 
@@ -106,7 +106,7 @@ def analyse(
     failures: dict[str, str] = getattr(segmenter, "quarantined", {})
     for batch in batches:
         words = batch.column(0).to_pylist()
-        rows = list(packed_rows(segmenter, words))
+        rows = list(serialized_rows(segmenter, words))
         columns = [words, rows, [failures.get(word) for word in words]]
         yield pa.record_batch([pa.array(column, pa.string()) for column in columns], ["word", "row", "failure"])
 

@@ -1,4 +1,4 @@
-"""Words to cuts between their morphemes; reading order: policy, packed, cache, kiwi and the other analysers, workers, then this file.
+"""Words to cuts between their morphemes; reading order: policy, serialized, cache, kiwi and the other analysers, workers, then this file.
 
 A segmenter is one method: `analyse(words)` gives the morphemes of each word. Which of their borders become cuts is the
 boundary policy's business, applied afterwards, so that a cached analysis serves every policy.
@@ -16,9 +16,9 @@ from koktok import hangul
 from koktok.count import Counts
 from koktok.errors import UsageError
 from koktok.progress import Done
-from koktok.segment.packed import packed_rows, unpack
 from koktok.segment.policy import Morpheme, Policy, Segmenter, codas_of, cuts_of
 from koktok.segment.segmented import Cut, SegmentedCounts
+from koktok.segment.serialized import deserialize, serialized_rows
 from koktok.segment.suffixes import LEARNT, SuffixBackoff, frequent_words
 
 if TYPE_CHECKING:
@@ -133,11 +133,11 @@ def segment_counts(
     shapes: dict[tuple[int | str, str], int] = {}
     kinds: list[tuple[Cut, ...]] = [()]
     shape_of: dict[str, int] = {"": 0}
-    for text, row in _told(asked, packed_rows(segmenter, asked), on_progress):
+    for text, row in _told(asked, serialized_rows(segmenter, asked), on_progress):
         key = (text if _SUFFIX in row or _ROOT in row else len(text), row)
         shape = shapes.get(key)
         if shape is None:
-            found = cuts_of(text, unpack(text, row), policy)
+            found = cuts_of(text, deserialize(text, row), policy)
             shapes[key] = shape = len(kinds) if found else 0
             if found:
                 kinds.append(found)
@@ -198,8 +198,8 @@ def _segmented_in_jamo(
 ) -> SegmentedCounts:
     """Cuts in conjoining jamo, where two words of one row need not be cut alike."""
     cuts: dict[str, list[Cut]] = {}
-    for text, row in _told(asked, packed_rows(segmenter, asked), on_progress):
-        morphemes = unpack(text, row)
+    for text, row in _told(asked, serialized_rows(segmenter, asked), on_progress):
+        morphemes = deserialize(text, row)
         found = _in_jamo(text, list(cuts_of(text, morphemes, policy)), codas_of(text, morphemes, policy))
         if found:
             cuts[text] = found

@@ -27,8 +27,8 @@ from koktok.errors import AnalyserError
 from koktok.process import environment
 from koktok.segment import LEARNT_FOLDER, Segmenter, segmenter_for
 from koktok.segment.analyser_process import receive, send
-from koktok.segment.packed import unpack
 from koktok.segment.policy import Morpheme
+from koktok.segment.serialized import deserialize
 
 log = logging.getLogger(__name__)
 
@@ -178,12 +178,12 @@ class Workers:
         return [f"the analyser failed on {len(some)} words, which have no cuts: {', '.join(some[:5])}{more}"]
 
     def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
-        """The morphemes of each word; errors as `packed`."""
+        """The morphemes of each word; errors as `serialized`."""
         stream = iter(words)
         while some := list(islice(stream, 64 * BATCH)):
-            yield from map(unpack, some, self.packed(some))
+            yield from map(deserialize, some, self.serialized(some))
 
-    def packed(self, words: Iterable[str]) -> Iterator[str]:
+    def serialized(self, words: Iterable[str]) -> Iterator[str]:
         """The rows of each word, in order."""
         stream = iter(words)
         waiting: deque[Future[list[str]]] = deque()

@@ -296,11 +296,11 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
     class Nobody:
         signature = kiwi.signature
 
-        def packed(self, words: list[str]) -> Iterator[str]:
+        def serialized(self, words: list[str]) -> Iterator[str]:
             assert not words
             return iter(())
 
-    assert list(LexiconSegmenter(Nobody(), whole).packed(words)) == list(kiwi.packed(words))
+    assert list(LexiconSegmenter(Nobody(), whole).serialized(words)) == list(kiwi.serialized(words))
     made = train([Source.of(MINI / "verse.txt")], recipe, cache=tmp_path / "cache", lexicon=whole.file)
     assert (made.asked, made.known) == (0, len(words))
     with pytest.raises(InputError, match="is no lexicon"):

@@ -839,7 +839,7 @@ def test_only_morphemes_ask_the_analyser(
     (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
     asked: list[str] = []
 
-    def packed(self: KiwiSegmenter, words: Iterable[str], real: Any = KiwiSegmenter.packed) -> Any:
+    def serialized(self: KiwiSegmenter, words: Iterable[str], real: Any = KiwiSegmenter.serialized) -> Any:
         return real(self, (asked.append(word) or word for word in words))  # type: ignore[func-returns-value]
 
     def made(*more: str) -> Any:
@@ -849,7 +849,7 @@ def test_only_morphemes_ask_the_analyser(
         )
 
     monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(KiwiSegmenter, "packed", packed)
+    monkeypatch.setattr(KiwiSegmenter, "serialized", serialized)
     here = {"kiwi": KiwiSegmenter(threads=1), "whitespace": Whitespace()}
     monkeypatch.setattr("koktok.segment.workers.in_subprocess", lambda name, **_: here[name])
     for options in (["--mask", "token"], ["--mask", "eojeol"], []):

@@ -251,7 +251,7 @@ class Ahead(Counting):
         super().__init__()
         self.ahead = ahead
 
-    def packed(self, words: Iterable[str]) -> Iterator[str]:
+    def serialized(self, words: Iterable[str]) -> Iterator[str]:
         stream = iter(words)
         taken = list(islice(stream, self.ahead))
         while taken:
@@ -265,13 +265,13 @@ class Ahead(Counting):
 )
 def test_the_cache_keeps_the_order_of_words_for_who_reads_ahead(words: list[str], known: set[str], ahead: int) -> None:
     with TemporaryDirectory() as folder, patch("koktok.segment.cache.BATCH", 3):
-        list(CachedSegmenter(Ahead(1), Path(folder)).packed(sorted(known)))
+        list(CachedSegmenter(Ahead(1), Path(folder)).serialized(sorted(known)))
         cached = CachedSegmenter(inner := Ahead(ahead), Path(folder))
-        assert list(cached.packed(words)) == [f"0 1 NNG {word}" for word in words]
+        assert list(cached.serialized(words)) == [f"0 1 NNG {word}" for word in words]
         assert set(inner.asked) == set(words) - known
         assert cached.asked + cached.known == len(words)
         again = CachedSegmenter(silent := Ahead(1), Path(folder))
-        assert list(again.packed(words)) == [f"0 1 NNG {word}" for word in words]
+        assert list(again.serialized(words)) == [f"0 1 NNG {word}" for word in words]
         assert not silent.asked
 
 
