@@ -46,7 +46,7 @@ class FailOn(StrEnum):
 
 
 @contextmanager
-def trouble_is_2() -> Iterator[None]:
+def errors_exit_2() -> Iterator[None]:
     """Errors end with 2, as those of Unix's `diff` do, so that 1 is always a finding."""
     try:
         yield
@@ -76,7 +76,7 @@ def doctor(
     from koktok.inspect.doctor import SEVERITIES, diagnose
     from koktok.progress import ConsoleProgress, print_line
 
-    with trouble_is_2(), ConsoleProgress(quiet=quiet) as progress:
+    with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         blocked = Blocklist.load(blocklist) if blocklist else None
         lines = [*lines_of_paths(text, field)] if text else None
         found = diagnose(load(spec), lines, blocklist=blocked, examples=examples, on_progress=progress)
@@ -143,7 +143,7 @@ def diff(
     from koktok.inspect.diff import difference
     from koktok.progress import ConsoleProgress, print_line
 
-    with trouble_is_2(), ConsoleProgress(quiet=quiet) as progress:
+    with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         corpora = _golds(gold, human_gold)
         given = _domains(text, field) if text and "-" not in text else {"": [*lines_of_paths(text, field)]}
         found = difference(
@@ -223,11 +223,11 @@ SUMMARY = {
 
 def _show_report(found: Report) -> None:
     from koktok.progress import print_line, table
-    from koktok.report.rows import on_front, shown
+    from koktok.report.rows import pareto_front, shown
 
     ran = [row for row in found.rows if row.ran]
     measures = [m for key in SUMMARY if (m := found.measure(key)) and any(key in row.scores for row in ran)]
-    front = {row.number for row in on_front(found.rows)}
+    front = {row.number for row in pareto_front(found.rows)}
     rows = [
         [
             row.name + " ★" * (row.number in front),

@@ -99,7 +99,7 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
     from koktok.foreign import LibraryTokenizer, hf_files
     from koktok.foreign.conversion import agreement
     from koktok.foreign.huggingface_adapter import HuggingFace
-    from koktok.foreign.trial import PROBES
+    from koktok.foreign.sandbox import PROBES
     from koktok.formats.folder import TOKENIZER, checksum_of
     from koktok.formats.limits import unsupported_reason
     from koktok.formats.probe import PROBE, probe_json
@@ -222,7 +222,7 @@ def import_(
     """Import a tokenizer of another library into a folder that every command accepts; its ids do not change."""
     from koktok.files import check_folder
     from koktok.foreign import LibraryTokenizer, load
-    from koktok.foreign.trial import PROBES
+    from koktok.foreign.sandbox import PROBES
     from koktok.formats.folder import TOKENIZER
 
     if check_folder(out, TOKENIZER) == file.resolve():

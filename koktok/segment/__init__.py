@@ -133,7 +133,7 @@ def segment_counts(
     shapes: dict[tuple[int | str, str], int] = {}
     kinds: list[tuple[Cut, ...]] = [()]
     shape_of: dict[str, int] = {"": 0}
-    for text, row in _told(asked, serialized_rows(segmenter, asked), on_progress):
+    for text, row in _with_progress(asked, serialized_rows(segmenter, asked), on_progress):
         key = (text if _SUFFIX in row or _ROOT in row else len(text), row)
         shape = shapes.get(key)
         if shape is None:
@@ -167,7 +167,7 @@ def _head(texts: Sequence[str], counts: Counts, mass: float) -> list[str]:
     return frequent_words(n, mass)
 
 
-def _told(asked: Sequence[str], rows: Iterable[str], on_progress: Done | None) -> Iterator[tuple[str, str]]:
+def _with_progress(asked: Sequence[str], rows: Iterable[str], on_progress: Done | None) -> Iterator[tuple[str, str]]:
     """Words and rows, with progress on the way."""
     for done, pair in enumerate(zip(asked, rows, strict=True), start=1):
         yield pair
@@ -198,7 +198,7 @@ def _segmented_in_jamo(
 ) -> SegmentedCounts:
     """Cuts in conjoining jamo, where two words of one row need not be cut alike."""
     cuts: dict[str, list[Cut]] = {}
-    for text, row in _told(asked, serialized_rows(segmenter, asked), on_progress):
+    for text, row in _with_progress(asked, serialized_rows(segmenter, asked), on_progress):
         morphemes = deserialize(text, row)
         found = _in_jamo(text, list(cuts_of(text, morphemes, policy)), codas_of(text, morphemes, policy))
         if found:
