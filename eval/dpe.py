@@ -39,7 +39,7 @@ from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Text, score
 from koktok.pipeline import train
 from koktok.recipe import Recipe
-from koktok.segment import bare, segmenter_for
+from koktok.segment import segmenter_for, text_to_analyse
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
@@ -82,7 +82,7 @@ class Data:
 def _words(lines: list[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for word, n in prepare(count_words(lines), Normalizer(), Pattern()).items():
-        found[bare(word)] = found.get(bare(word), 0) + n
+        found[text_to_analyse(word)] = found.get(text_to_analyse(word), 0) + n
     found.pop("", None)
     return found
 

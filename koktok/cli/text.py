@@ -321,7 +321,7 @@ def _learn_segmenter(
     from koktok.files import check_folder
     from koktok.progress import ConsoleProgress, counted
     from koktok.recipe import Recipe
-    from koktok.segment import bare, segmenter_for
+    from koktok.segment import segmenter_for, text_to_analyse
 
     if tsv:
         raise UsageError("--tsv shows cuts, and --learn writes a folder", hint="leave out --tsv")
@@ -333,7 +333,7 @@ def _learn_segmenter(
         reading = read(sources_of(paths, field, [], quiet=quiet), holdout=0.0, on_progress=progress)
         words: Counter[str] = Counter()
         for word, n in prepare(reading.train, recipe.normalizer, recipe.pattern).items():
-            words[bare(word)] += n
+            words[text_to_analyse(word)] += n
         del words[""]
         progress("learn", 0, None)
         made = learn_cuts(words, analyser, name=name, on_progress=lambda done, total: progress("learn", done, total))

@@ -16,7 +16,7 @@ from koktok.count.counting import read
 from koktok.errors import AnalyserError, InputError
 from koktok.pipeline.road import trained_on
 from koktok.recipe import Recipe
-from koktok.segment import Segmenter, bare, segmenter_for
+from koktok.segment import Segmenter, segmenter_for, text_to_analyse
 from koktok.segment.lexicon_file import Lexicon, write_lexicon
 from koktok.segment.serialized import serialized_rows
 from koktok.segment.workers import TIMEOUT, in_subprocess
@@ -44,7 +44,7 @@ def words_to_analyse(text: Sequence[Source] | Iterable[Any], recipe: Recipe | No
     """
     recipe = recipe or Recipe()
     counts, _, _ = trained_on(read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0), recipe, [])
-    return sorted({bare(word) for word in counts.words} - {""})
+    return sorted({text_to_analyse(word) for word in counts.words} - {""})
 
 
 def segment_to_file(

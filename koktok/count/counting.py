@@ -34,7 +34,7 @@ from koktok.count.counts import WORD, Counts, summed
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
 from koktok.progress import OnProgress, silent
-from koktok.text.documents import LIMBS, digest_of, held_documents, limbs_of, signed
+from koktok.text.documents import LIMBS, document_hashes, hash_sum, hash_sum_digest, held_documents
 from koktok.text.records import Batch, Prefetch, ReadReport
 from koktok.text.sources import BLOCK, Source, held_block, item_batches, read_blocks
 
@@ -320,14 +320,14 @@ class Shards:
         return np.repeat(blocks, BLOCK)[begin : begin + n]
 
     def _held_documents(self, data: bytes, ends: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        digests = signed(documents_in(data, ends))
-        self._limbs += limbs_of(digests)
+        digests = document_hashes(documents_in(data, ends))
+        self._limbs += hash_sum(digests)
         return np.repeat(held_documents(digests, self._holdout), np.diff(np.flatnonzero(ends), prepend=-1))
 
     def digest(self) -> str:
-        """Of the documents since it was last asked for, where they are signed one by one."""
+        """Of the documents since it was last asked for, where they are hashed one by one."""
         limbs, self._limbs = self._limbs, np.zeros(LIMBS, np.uint64)
-        return digest_of(limbs.tolist())
+        return hash_sum_digest(limbs.tolist())
 
     def _look(self, data: bytes, held: NDArray[np.bool_]) -> None:
         lines = data.split(b"\n")

@@ -24,7 +24,16 @@ from koktok.segment.suffixes import LEARNT, SuffixBackoff, frequent_words
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SEGMENTERS", "Morpheme", "Policy", "Segmenter", "Whitespace", "bare", "segment_counts", "segmenter_for"]
+__all__ = [
+    "SEGMENTERS",
+    "Morpheme",
+    "Policy",
+    "Segmenter",
+    "Whitespace",
+    "segment_counts",
+    "segmenter_for",
+    "text_to_analyse",
+]
 
 
 MAX_ANALYSED = 100
@@ -97,7 +106,7 @@ def segmenter_for(
     raise UsageError(f"the segmenter `{name}` is not known", hint=f"--segmenter {known}")
 
 
-def bare(word: str) -> str:
+def text_to_analyse(word: str) -> str:
     """The word without its leading spaces, or '' where an analyser has nothing to say about it."""
     stripped = word.lstrip(" ")
     return stripped if len(stripped) <= MAX_ANALYSED and hangul.has_syllable(stripped) else ""
@@ -120,7 +129,7 @@ def segment_counts(
     >>> segment_counts(words, Whitespace(), Policy.parse("morphemes"))
     SegmentedCounts(words=2, cuts=0, total=3)
     """
-    texts = [bare(word) for word in counts.words]
+    texts = [text_to_analyse(word) for word in counts.words]
     head = _head(texts, counts, mass) if mass < 1 else []
     asked = sorted(head or {text for text in texts if text})
     if on_progress:

@@ -13,7 +13,7 @@ import pytest
 
 from koktok.count import Counts, count_words
 from koktok.errors import AnalyserError, UsageError
-from koktok.segment import Policy, bare, segment_counts
+from koktok.segment import Policy, segment_counts, text_to_analyse
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.policy import Morpheme, cuts_of
@@ -104,7 +104,7 @@ def test_a_run_that_is_left_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_kiwi_says_the_same_in_processes(kiwi: KiwiSegmenter, mini: list[str]) -> None:
-    words = sorted({text for word in count_words(mini).words if (text := bare(word))})[::9]
+    words = sorted({text for word in count_words(mini).words if (text := text_to_analyse(word))})[::9]
     found = in_subprocess("kiwi", processes=1)
     assert isinstance(found, Workers)
     assert found.signature() == kiwi.signature()
@@ -121,7 +121,7 @@ def test_cuts_by_row_are_cuts_by_word(kiwi: KiwiSegmenter, mini: list[str]) -> N
     counts = count_words(mini)
     found = segment_counts(counts, kiwi, ALL)
     for i, word in enumerate(counts.words):
-        text = bare(word)
+        text = text_to_analyse(word)
         spaces = len(word) - len(text)
         cuts = (
             cuts_of(text, deserialize(text, next(iter(kiwi.serialized([text])))), ALL) if text and i % 11 == 0 else None
