@@ -27,7 +27,7 @@ from eval.suites import Suite
 from eval.texts import data_of
 from koktok.files import cache_dir, write_file
 from koktok.metrics import Text
-from koktok.progress import Talk
+from koktok.progress import ConsoleProgress
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.benchmark import SAMPLE
 from koktok.report.measure import Entry, Material, measure, measure_speed
@@ -62,9 +62,9 @@ def main() -> None:
     write_file(given.out / f"{stem}.md", to_markdown(report).encode())
     print(write_file(given.out / f"{stem}.html", to_html(report).encode()))
     if given.speed:
-        with Talk(quiet=given.quiet) as talk:
+        with ConsoleProgress(quiet=given.quiet) as progress:
             timed = measure_speed(
-                entries, Text.of(suite.held).sample(given.sample, 0).lines, tell=talk, opener=open_row
+                entries, Text.of(suite.held).sample(given.sample, 0).lines, on_progress=progress, opener=open_row
             )
         write_file(given.out / f"{stem}.speed.json", timed.to_json().encode())
     idle = [row for row in report.rows if not row.ran]
@@ -90,17 +90,17 @@ def _suite(given: argparse.Namespace) -> Suite:
 def rows_of(suite: Suite, work: Path, *, rows: str = "", quiet: bool = False) -> list[Entry]:
     """Train what is to be trained; with what is measured as it is. Only rows that match, where an expression is given."""
     entries = []
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         chosen = [peer for peer in PEERS if re.search(rows, peer.name)]
         for done, peer in enumerate(chosen):
-            talk("training", done, len(chosen))
+            progress("training", done, len(chosen))
             try:
                 spec = train_peer(peer, suite.train, suite.size, work)
             except Exception as error:  # a peer that cannot run is a row that says why
                 entries.append(Entry(peer.name, peer.name, "trained here", f"{type(error).__name__}: {error}"[:200]))
                 continue
             entries.append(Entry(spec, peer.name, f"{spec.partition(':')[0]}:trained here"))
-        talk("training", len(chosen), len(chosen))
+        progress("training", len(chosen), len(chosen))
     beside = [*suite.trivial, *suite.published]
     return [*entries, *(entry for entry in beside if re.search(rows, entry.shown or entry.spec))]
 
@@ -114,7 +114,7 @@ def run(suite: Suite, entries: Sequence[Entry], work: Path, *, quiet: bool = Fal
         code=suite.code,
         shown=suite.shown,
     )
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         return measure(
             entries,
             material,
@@ -124,7 +124,7 @@ def run(suite: Suite, entries: Sequence[Entry], work: Path, *, quiet: bool = Fal
             resamples=suite.resamples,
             remarks=suite.remarks,
             kept=work / "rows",
-            tell=talk,
+            on_progress=progress,
             opener=open_row,
         )
 

@@ -39,7 +39,7 @@ from koktok.gold import read_gold
 from koktok.metrics import GoldPage, Text, score
 from koktok.pipeline import train
 from koktok.recipe import Recipe
-from koktok.segment import bare, segmenter_for
+from koktok.segment import segmenter_for, text_to_analyse
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
@@ -48,7 +48,7 @@ ASKED = 20_000
 """Frequent held-out words on which the distilled vocabulary is compared with the decoder."""
 
 FAITHFUL = {"lam": 0.02, "mu": 1.0, "nu": 1.0}
-"""DpeDials of a vocabulary that is to cut as its teacher does: a token costs next to nothing."""
+"""DpeOptions of a vocabulary that is to cut as its teacher does: a token costs next to nothing."""
 
 TEACHERS = {"none": "whitespace", "soynlp": "soynlp", "kiwi": "kiwi", "dpe": "dpe", "dpe+kiwi": "dpe"}
 
@@ -82,7 +82,7 @@ class Data:
 def _words(lines: list[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for word, n in prepare(count_words(lines), Normalizer(), Pattern()).items():
-        found[bare(word)] = found.get(bare(word), 0) + n
+        found[text_to_analyse(word)] = found.get(text_to_analyse(word), 0) + n
     found.pop("", None)
     return found
 
@@ -106,7 +106,7 @@ def learnt(name: str, data: Data) -> Path:
         beside = "kiwi" if name.endswith("kiwi") else ""
         dials = replace(DEFAULT, epochs=given.epochs, pieces=given.pieces, power=given.power)
         begun = time.perf_counter()
-        made = learn_cuts(counts, segmenter_for(beside, threads=1) if beside else None, name=beside, dials=dials)
+        made = learn_cuts(counts, segmenter_for(beside, threads=1) if beside else None, name=beside, options=dials)
         took = round(time.perf_counter() - begun, 1)
         replace(made, about={**made.about, "seconds": took}).save(out)
     return out

@@ -21,7 +21,7 @@ from koktok.metrics import Value
 from koktok.report import Report
 from koktok.report.benchmark import BENCHMARK, check_same
 from koktok.report.markdown import plain, table
-from koktok.report.rows import HEADLINE, by_kind, equal_tokens, on_front, units_of
+from koktok.report.rows import HEADLINE, by_kind, equal_tokens, pareto_front, units_of
 from koktok.report.schema import ReportRow, SpeedReport
 
 CLASSES: Final = ((20_000, "Up to 20,000 ids"), (40_000, "Up to 40,000 ids"), (80_000, "Up to 80,000 ids"))
@@ -123,7 +123,7 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
 
 
 def by_figure(rows: list[ReportRow], speeds: Mapping[str, Mapping[str, float]], *, starred: bool = True) -> str:
-    best = {row.number for row in on_front(rows, HEADLINE)} if starred else set()
+    best = {row.number for row in pareto_front(rows, HEADLINE)} if starred else set()
     heads = ["tokenizer", "ids", *(title for _, title in COLUMNS), *(["MB/s"] if speeds else [])]
     lines = []
     for row in by_tokens(rows):

@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from koktok.report.charts import COLOURS, Mark, alone, points
+from koktok.report.charts import COLOURS, Mark, points, standalone
 from koktok.report.frontier import STYLE
 
 INK = ".k0 { stroke: #757575 } .k1 { stroke: #00796b } .dot.best { fill: #00796b } .mark { stroke: none }"
@@ -45,7 +45,9 @@ def draw(report: Path, out: Path) -> list[str]:
         for name, label in shown.items()
     ]
     axes = ("tokens per eojeol (fewer is shorter text)", ""), ("F1 at human morpheme boundaries", "")
-    out.write_text(alone(points(marks, *axes, curves=(), width=720, height=440), f"{STYLE}{INK}"), encoding="utf-8")
+    out.write_text(
+        standalone(points(marks, *axes, curves=(), width=720, height=440), f"{STYLE}{INK}"), encoding="utf-8"
+    )
     return list(shown.values())
 
 

@@ -27,7 +27,7 @@ from koktok.agree import agreement
 from koktok.corpora.paths import as_source
 from koktok.errors import KoktokError
 from koktok.formats.gguf import read, table_of, write, write_into
-from koktok.formats.limits import why_not
+from koktok.formats.limits import unsupported_reason
 from koktok.formats.tiktoken import ranks_of
 from koktok.pipeline import train
 from koktok.progress import counted
@@ -208,7 +208,7 @@ def in_llama_cpp(tokenizer: Tokenizer, texts: list[str], environment: Path) -> t
     sys.path.insert(0, str(TESTS))
     from llama_cpp import RUN_LLAMA_CPP, tiny_model  # type: ignore[import-not-found]
 
-    if reason := why_not("gguf", tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo)):
+    if reason := unsupported_reason("gguf", tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo)):
         raise ValueError(reason)
     python = python_of(environment, LLAMA)
     with tempfile.TemporaryDirectory() as place:

@@ -41,7 +41,7 @@ from koktok.pipeline import train
 from koktok.recipe import Recipe
 from koktok.report.benchmark import GOLDS
 from koktok.report.markdown import table
-from koktok.segment import bare, segmenter_for
+from koktok.segment import segmenter_for, text_to_analyse
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
@@ -79,7 +79,7 @@ class Data:
         """Of a folder DATA."""
         kept, held = split(folder / "text", cap)
         counts = prepare(count_words(kept), Normalizer(), Pattern())
-        asked = {word: n for raw, n in counts.items() if (word := bare(raw))}
+        asked = {word: n for raw, n in counts.items() if (word := text_to_analyse(raw))}
         some = sorted(asked, key=lambda word: hashlib.sha256(word.encode()).digest())[:words]
         golds = [gold for name in GOLDS if (gold := read_gold(folder / "gold" / name)).human]
         few = [replace(gold, sentences=gold.sentences[::every]) for gold in golds]

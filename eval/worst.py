@@ -87,14 +87,14 @@ def segment(file: Path) -> Callable[[], str]:
     from koktok.count.counting import read
     from koktok.count.prepared import prepare
     from koktok.segment import Policy, segment_counts
-    from koktok.segment.workers import Workers, supervised
+    from koktok.segment.workers import Workers, in_subprocess
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
     from koktok.text.sources import Source
 
-    workers = supervised("kiwi")
+    workers = in_subprocess("kiwi")
     assert isinstance(workers, Workers)
-    list(workers.packed(["학교에"]))  # loaded before the clock starts
+    list(workers.serialized(["학교에"]))  # loaded before the clock starts
 
     def go() -> str:
         counts = prepare(read([Source.of(file)], holdout=0.0).train, Normalizer(), Pattern(digits="single"))

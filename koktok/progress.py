@@ -1,4 +1,4 @@
-"""What the command line shows: progress on stderr, tables, coloured pieces. stdout is data, stderr is talk.
+"""What the command line shows: progress on stderr, tables, coloured pieces. stdout is data, stderr is progress and notes.
 
 Text that is shown is somebody's, and may hold what a terminal obeys (colours, titles, the clipboard). On a terminal such
 characters are spelled out; into a file or pipe data goes as it is.
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SPACE",
+    "ConsoleProgress",
     "Done",
-    "Talk",
-    "Tell",
+    "OnProgress",
     "counted",
     "print_line",
     "print_pieces",
@@ -37,7 +37,7 @@ __all__ = [
     "write_utf8",
 ]
 
-Tell = Callable[[str, int, int | None], None]
+OnProgress = Callable[[str, int, int | None], None]
 """Progress of a run: the stage's name, what is done of it, and how much there is (None where nobody knows)."""
 
 Done = Callable[[int, int | None], None]
@@ -67,7 +67,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def stderr() -> Console:
-    """The console for talk; colours only on a terminal, and not under NO_COLOR."""
+    """The console for progress and notes; colours only on a terminal, and not under NO_COLOR."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, soft_wrap=True)
@@ -140,10 +140,10 @@ def print_pieces(pieces: Iterable[str]) -> None:
     stdout().print(text)
 
 
-class Talk:
+class ConsoleProgress:
     """Progress of a long run, as one bar a stage on a terminal, or as one line a finished stage elsewhere.
 
-    Use it as a context manager; `talk(stage, done, total)` is the callback that the library takes.
+    Use it as a context manager; `progress(stage, done, total)` is the callback that the library takes.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -154,7 +154,7 @@ class Talk:
         self._stage = ""
         self._begun = time.perf_counter()
 
-    def __enter__(self) -> Talk:
+    def __enter__(self) -> ConsoleProgress:
         if not self._quiet and self._console.is_terminal:
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
             from rich.progress import TimeRemainingColumn as Left
@@ -178,7 +178,7 @@ class Talk:
             self._bars.stop()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Tell how far a stage is."""
+        """Show how far a stage is."""
         if self._quiet:
             return
         if stage != self._stage:

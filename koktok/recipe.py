@@ -246,7 +246,7 @@ class TrainRecipe(_Section):
         given = [name for name in TARGETS if getattr(self, name) is not None]
         if len(given) > 1:
             first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
-            raise RecipeError(f"{first} and {second} turn the same dial", hint="one of them, not both")
+            raise RecipeError(f"{first} and {second} set the same option", hint="one of them, not both")
         if given and given[0] != "nu" and (self.model, self.backend) != ("unigram", "koktok"):
             raise RecipeError(
                 f"`{given[0]}` is for koktok's own unigram trainer, not for {self.model}",

@@ -27,7 +27,7 @@ from llama_cpp import llama_cpp_ids
 
 from koktok import Recipe, Tokenizer
 from koktok.formats import gguf, tiktoken
-from koktok.formats.limits import why_not
+from koktok.formats.limits import unsupported_reason
 from koktok.pipeline import train
 from koktok.text.sources import Source
 from koktok.verification import Verification, verify
@@ -112,7 +112,7 @@ def _any(chance: random.Random) -> str:
 
 def exported(tokenizer: Tokenizer, out: Path) -> list[Path]:
     """A tiktoken export, where there is one."""
-    if why_not("tiktoken", tokenizer.vocab, jamo=bool(tokenizer.recipe.jamo)):
+    if unsupported_reason("tiktoken", tokenizer.vocab, jamo=bool(tokenizer.recipe.jamo)):
         return []
     out.mkdir()
     ranks = tiktoken.ranks_of(tokenizer.vocab, tokenizer.pattern, "fuzz")
@@ -138,7 +138,7 @@ def elsewhere(
             tally.see(ids == ours, "{}: {} in place of {}", text, ids, ours)
         found.append(tally)
 
-    if find_spec("cyllama") and not why_not(
+    if find_spec("cyllama") and not unsupported_reason(
         "gguf", tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo)
     ):
         table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=tokenizer.prefix)

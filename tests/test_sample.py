@@ -1,4 +1,4 @@
-"""The sample that stands for all words: what it promises of any counts, and that the dials mean the same with it."""
+"""The sample that stands for all words: what it promises of any counts, and that the options mean the same with it."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_the_dials_mean_the_same_on_both_sides_of_every_threshold(preset: str, m
     """Everything kept and the default give the same tokens within .5 % and the same boundary F1 within .01."""
     lines, cut = zipf_text(100_000)
     held, lines = lines[-600:], lines[:-600]
-    monkeypatch.setattr(road, "supervised", lambda *_, **__: Known(cut))
+    monkeypatch.setattr(road, "in_subprocess", lambda *_, **__: Known(cut))
     tokens, f1, words = figures(lines, cut, held, preset=preset, min_count=1)
     for whole in (words, words - 1, words // 2, words // 3):
         monkeypatch.setattr(sample, "WHOLE", whole)
@@ -142,7 +142,7 @@ def test_the_dials_mean_the_same_on_both_sides_of_every_threshold(preset: str, m
         assert fewer[0] == pytest.approx(tokens, rel=0.005)
         assert fewer[1] == pytest.approx(f1, abs=0.01)
     less = figures(lines, cut, held, preset=preset, min_count=2)
-    told = "the test can tell: without the words that came once the dial slides"
+    told = "the test can tell: without the words that came once the result drifts"
     if preset == "short":
         assert less[1] < f1 - 0.01, told
     elif preset == "balanced":  # borders are what it asks for, so the price is tokens; `aligned` never sells cuts

@@ -38,7 +38,7 @@ from koktok.bulk.arrays import TokenArray, id_type
 from koktok.bulk.texts import Blocks
 from koktok.errors import InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable, typed
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 from koktok.special import special_tokens
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source, read_blocks, read_documents
@@ -115,7 +115,7 @@ def write_token_files(
     after: Sequence[str] = (),
     threads: int | None = None,
     report: ReadReport | None = None,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
     force: bool = False,
 ) -> TokenFiles:
     """Encode sources into a folder; goes on where a run that was stopped has left off."""
@@ -134,7 +134,7 @@ def write_token_files(
     report = report or ReadReport()
 
     def make(notes: Checkpoint) -> dict[str, Any]:
-        batches = behind(_batches(sources, documents, report, tell), notes, "documents")
+        batches = behind(_batches(sources, documents, report, on_progress), notes, "documents")
         stream = tokenizer.bulk_encoder.stream(
             Blocks(batches),
             threads=threads,
@@ -150,7 +150,7 @@ def write_token_files(
         }
 
     def same(there: dict[str, Any]) -> bool:
-        for _ in _batches(sources, documents, report, tell):
+        for _ in _batches(sources, documents, report, on_progress):
             pass
         return bool(report.digests == there.get("text_sha256"))
 
@@ -249,13 +249,15 @@ def behind(batches: Iterator[AnyBatch], notes: Checkpoint, counted: str) -> Iter
     return batches
 
 
-def _batches(sources: list[Source], documents: Documents, report: ReadReport, tell: Tell | None) -> Iterator[Batch]:
-    def on_progress(done: int, total: int | None) -> None:
-        if tell:
-            tell("encode", done, total)
+def _batches(
+    sources: list[Source], documents: Documents, report: ReadReport, on_progress: OnProgress | None
+) -> Iterator[Batch]:
+    def report_read(done: int, total: int | None) -> None:
+        if on_progress:
+            on_progress("encode", done, total)
 
     if documents == "records":
-        yield from read_blocks(sources, report=report, on_progress=on_progress, may_be_empty=True)
+        yield from read_blocks(sources, report=report, on_progress=report_read, may_be_empty=True)
         return
     for source in sources:
         digest = hashlib.sha256()

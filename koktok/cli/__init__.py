@@ -1,4 +1,4 @@
-"""The verbs, a file a group. Each parses its words, calls the library, and prints: data on stdout, talk on stderr.
+"""The verbs, a file a group. Each parses its words, calls the library, and prints: data on stdout, progress on stderr.
 
 This folder adds nothing but the surface: whatever a verb does can be done from Python with the functions that it calls.
 """
@@ -15,19 +15,19 @@ import typer
 
 from koktok.cli.corpus import corpus_app
 from koktok.cli.count import count
-from koktok.cli.dials import Groups, add_dialled
 from koktok.cli.examine import diff, doctor, report
-from koktok.cli.export import DIALS as EXPORT_DIALS
+from koktok.cli.export import OPTIONS as EXPORT_OPTIONS
 from koktok.cli.export import export, import_
-from koktok.cli.extend import DIALS as EXTEND_DIALS
+from koktok.cli.extend import OPTIONS as EXTEND_OPTIONS
 from koktok.cli.extend import extend
-from koktok.cli.instances import DIALS as INSTANCES_DIALS
+from koktok.cli.instances import OPTIONS as INSTANCES_OPTIONS
 from koktok.cli.instances import instances
 from koktok.cli.metrics import metrics
+from koktok.cli.option_schema import Groups, add_verb
 from koktok.cli.options import Grouped
 from koktok.cli.playground import playground
-from koktok.cli.text import NORMALIZE_DIALS, SEGMENT_DIALS, decode, encode, normalize, segment
-from koktok.cli.train import DIALS as TRAIN_DIALS
+from koktok.cli.text import NORMALIZE_OPTIONS, SEGMENT_OPTIONS, decode, encode, normalize, segment
+from koktok.cli.train import OPTIONS as TRAIN_OPTIONS
 from koktok.cli.train import train
 from koktok.cli.verify import verify
 from koktok.cli.vocabularies import vocabulary_app
@@ -36,15 +36,15 @@ from koktok.progress import write_utf8
 
 __all__ = ["app", "main"]
 
-DIALS: dict[Callable[..., None], Groups] = {
-    train: TRAIN_DIALS,
-    extend: EXTEND_DIALS,
-    instances: INSTANCES_DIALS,
-    normalize: NORMALIZE_DIALS,
-    segment: SEGMENT_DIALS,
-    export: EXPORT_DIALS,
+VERBS_WITH_OPTIONS: dict[Callable[..., None], Groups] = {
+    train: TRAIN_OPTIONS,
+    extend: EXTEND_OPTIONS,
+    instances: INSTANCES_OPTIONS,
+    normalize: NORMALIZE_OPTIONS,
+    segment: SEGMENT_OPTIONS,
+    export: EXPORT_OPTIONS,
 }
-"""Verbs with dials among their options."""
+"""Verbs whose options come from the option schema."""
 
 app = typer.Typer(
     name="koktok",
@@ -72,8 +72,8 @@ for verb in (
     verify,
     export,
 ):
-    if verb in DIALS:
-        add_dialled(app, verb, DIALS[verb], defaults=verb is not export)
+    if verb in VERBS_WITH_OPTIONS:
+        add_verb(app, verb, VERBS_WITH_OPTIONS[verb], defaults=verb is not export)
     else:
         app.command(cls=Grouped)(verb)
 app.command("import")(import_)

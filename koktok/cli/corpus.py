@@ -52,7 +52,7 @@ def corpus_fetch(
 ) -> None:
     """Fetch a corpus into the cache and print the folder with its text."""
     from koktok.corpora.fetch import fetch
-    from koktok.progress import Talk
+    from koktok.progress import ConsoleProgress
 
-    with Talk(quiet=quiet) as talk:
-        print(fetch(name, force=force, mirror=mirror, on_progress=talk))
+    with ConsoleProgress(quiet=quiet) as progress:
+        print(fetch(name, force=force, mirror=mirror, on_progress=progress))

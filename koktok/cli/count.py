@@ -66,25 +66,27 @@ def count(
         raise UsageError(
             "`--holdout-by blocks` is not for Spark, which reads lines in no order", hint="--holdout-by documents"
         )
-    from koktok.progress import Talk
+    from koktok.progress import ConsoleProgress
 
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         if engine == "spark" and paths[0] != "merge":
             from koktok.cluster.spark import count_to_files, read_text, session
             from koktok.count.count_files import runs_file
 
-            talk("spark", 0, None)
+            progress("spark", 0, None)
             text = read_text(session(master, name="koktok count"), paths, field=field)
-            told = count_to_files(text, out, holdout=holdout, field=field, runs=runs, min_count=min_count, force=force)
-            _tell_bad(told, talk)
+            report = count_to_files(
+                text, out, holdout=holdout, field=field, runs=runs, min_count=min_count, force=force
+            )
+            _note_bad_lines(report, progress)
             print(out)
             if runs:
                 print(runs_file(out))
         elif paths[0] == "merge":
-            _merge(paths[1:], out, min_count=min_count, force=force, talk=talk)
+            _merge(paths[1:], out, min_count=min_count, force=force, progress=progress)
         else:
             sources = sources_of(paths, field, [], quiet=quiet)
-            _count(sources, out, runs, min_count, holdout, holdout_by or "blocks", threads, talk, force=force)
+            _count(sources, out, runs, min_count, holdout, holdout_by or "blocks", threads, progress, force=force)
 
 
 def _count(
@@ -95,7 +97,7 @@ def _count(
     holdout: float,
     by: Any,
     threads: int | None,
-    talk: Any,
+    progress: Any,
     *,
     force: bool,
 ) -> None:
@@ -111,34 +113,36 @@ def _count(
     if not force and (there := about(place)) is not None:
         counted_there = {(one.name, one.holdout) for one in there.sources}
         if counted_there != {(source.name, holdout) for source in sources} or there.min_count != min_count:
-            raise refuse_another(place, "count")  # else the end will tell
+            raise refuse_another(place, "count")  # else found at the end
     with (
         workplace(place.with_name(f"{place.name}.parts"), wait=1) as kept,
-        counting(sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=kept, tell=talk) as found,
+        counting(
+            sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=kept, on_progress=progress
+        ) as found,
     ):
-        told = found.report
-        _tell_bad(told, talk)
-        if found.told.found:
-            all_of_them = counted(found.told.found + found.told.counted, "shard")
-            talk.note(f"there already: {found.told.found} of {all_of_them}")
+        report = found.report
+        _note_bad_lines(report, progress)
+        if found.stats.resumed:
+            all_of_them = counted(found.stats.resumed + found.stats.counted, "shard")
+            progress.note(f"there already: {found.stats.resumed} of {all_of_them}")
         covered = tuple(
-            sorted((Counted(n, d, found.lines[n], holdout) for n, d in told.digests.items()), key=lambda c: c.name)
+            sorted((Counted(n, d, found.lines[n], holdout) for n, d in report.digests.items()), key=lambda c: c.name)
         )
         tables: list[tuple[Path, list[Shard], About]] = [(out, found.words, About("words", covered))]
         if runs:
             tables.append((runs_file(out), found.runs, About("runs", covered)))
-        _write(tables, min_count, talk, force=force)
+        _write(tables, min_count, progress, force=force)
         forget(kept)
 
 
-def _tell_bad(told: ReadReport, talk: Any) -> None:
+def _note_bad_lines(report: ReadReport, progress: Any) -> None:
     from koktok.progress import counted
 
-    if told.bad_lines:
-        talk.note(f"{counted(told.bad_lines, 'undecodable line')} left out: {', '.join(told.bad_places)}")
+    if report.bad_lines:
+        progress.note(f"{counted(report.bad_lines, 'undecodable line')} left out: {', '.join(report.bad_places)}")
 
 
-def _merge(files: list[str], out: Path, *, min_count: int, force: bool, talk: Any) -> None:
+def _merge(files: list[str], out: Path, *, min_count: int, force: bool, progress: Any) -> None:
     from koktok.count.count_files import about, runs_file
     from koktok.count.counting import shard_of
 
@@ -146,32 +150,32 @@ def _merge(files: list[str], out: Path, *, min_count: int, force: bool, talk: An
         raise UsageError(
             "a merge wants two count files or more", hint="koktok count merge A.parquet B.parquet -o C.parquet"
         )
-    talk("merge", 0, None)
+    progress("merge", 0, None)
     given = [Path(file) for file in files]
     wide = [runs_file(file) for file in given]
     tables = []
     for target, parts in ((out, given), (runs_file(out), wide if all(file.is_file() for file in wide) else [])):
-        told = [(file, about(file)) for file in parts]
-        if strange := [file for file, said in told if said is None]:
+        heads = [(file, about(file)) for file in parts]
+        if strange := [file for file, head in heads if head is None]:
             raise InputError(f"`{strange[0]}` is no count file", hint="koktok count TEXT ... -o counts.parquet")
-        if told:
-            whole = told[0][1]
-            for _, said in told[1:]:
+        if heads:
+            whole = heads[0][1]
+            for _, head in heads[1:]:
                 assert whole is not None
-                assert said is not None
-                whole = whole + said
+                assert head is not None
+                whole = whole + head
             assert whole is not None
             tables.append((target, [shard_of(file) for file in parts], whole))
-    _write(tables, min_count, talk, force=force)
+    _write(tables, min_count, progress, force=force)
 
 
-def _write(tables: Any, min_count: int, talk: Any, *, force: bool) -> None:
+def _write(tables: Any, min_count: int, progress: Any, *, force: bool) -> None:
     from koktok.count.count_files import write_counts
     from koktok.count.counting import parts
 
-    for file, shards, said in tables:
-        talk("sum", 0, None)
-        dropped = write_counts(file, parts(shards), said, min_count=min_count, force=force)
+    for file, shards, head in tables:
+        progress("sum", 0, None)
+        dropped = write_counts(file, parts(shards), head, min_count=min_count, force=force)
         if min_count > 1:
-            talk.note(f"{file.name}: left out for occurring less than {min_count} times: {dropped}")
+            progress.note(f"{file.name}: left out for occurring less than {min_count} times: {dropped}")
         print(file)

@@ -46,7 +46,7 @@ class FailOn(StrEnum):
 
 
 @contextmanager
-def trouble_is_2() -> Iterator[None]:
+def errors_exit_2() -> Iterator[None]:
     """Errors end with 2, as those of Unix's `diff` do, so that 1 is always a finding."""
     try:
         yield
@@ -74,12 +74,12 @@ def doctor(
     from koktok.blocklist import Blocklist
     from koktok.foreign import load
     from koktok.inspect.doctor import SEVERITIES, diagnose
-    from koktok.progress import Talk, print_line
+    from koktok.progress import ConsoleProgress, print_line
 
-    with trouble_is_2(), Talk(quiet=quiet) as talk:
+    with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         blocked = Blocklist.load(blocklist) if blocklist else None
         lines = [*lines_of_paths(text, field)] if text else None
-        found = diagnose(load(spec), lines, blocklist=blocked, examples=examples, tell=talk)
+        found = diagnose(load(spec), lines, blocklist=blocked, examples=examples, on_progress=progress)
     if as_json:
         print_line(found.to_json().removesuffix("\n"))
     else:
@@ -141,12 +141,14 @@ def diff(
     """
     from koktok.foreign import load
     from koktok.inspect.diff import difference
-    from koktok.progress import Talk, print_line
+    from koktok.progress import ConsoleProgress, print_line
 
-    with trouble_is_2(), Talk(quiet=quiet) as talk:
+    with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         corpora = _golds(gold, human_gold)
         given = _domains(text, field) if text and "-" not in text else {"": [*lines_of_paths(text, field)]}
-        found = difference(load(a), load(b), given, gold=corpora, words=words, examples=lines, seed=seed, tell=talk)
+        found = difference(
+            load(a), load(b), given, gold=corpora, words=words, examples=lines, seed=seed, on_progress=progress
+        )
     if as_json:
         print_line(found.to_json().removesuffix("\n"))
     else:
@@ -221,11 +223,11 @@ SUMMARY = {
 
 def _show_report(found: Report) -> None:
     from koktok.progress import print_line, table
-    from koktok.report.rows import on_front, shown
+    from koktok.report.rows import pareto_front, shown
 
     ran = [row for row in found.rows if row.ran]
     measures = [m for key in SUMMARY if (m := found.measure(key)) and any(key in row.scores for row in ran)]
-    front = {row.number for row in on_front(found.rows)}
+    front = {row.number for row in pareto_front(found.rows)}
     rows = [
         [
             row.name + " ★" * (row.number in front),
@@ -313,7 +315,7 @@ def report(
     from koktok.files import check_folder, write_folder
     from koktok.gold.silver import silver_gold
     from koktok.metrics import Parallel, Text
-    from koktok.progress import Talk
+    from koktok.progress import ConsoleProgress
     from koktok.report import to_html, to_markdown
     from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase
     from koktok.report.schema import FOLDER
@@ -344,7 +346,7 @@ def report(
         code=Text.of(_domains(code, field)) if code else None,
         shown=showcase(korean.lines if korean else [], sentences, seed, corpora),
     )
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         found = measure(
             entries_of(specs),
             material,
@@ -354,15 +356,15 @@ def report(
             sample=sample,
             resamples=resamples,
             seed=seed,
-            tell=talk,
+            on_progress=progress,
         )
     rendered = {"report.json": found.to_json(), "report.md": to_markdown(found)}
     engine = _engine(specs, found, korean.lines if korean else [], quiet=quiet) if playground else ""
     rendered["report.html"] = to_html(found, engine)
     write_folder(out, rendered, FOLDER, force=force)
     if speed:
-        with Talk(quiet=quiet) as talk:
-            timed = measure_speed(entries_of(specs), korean.lines if korean else [], tell=talk)
+        with ConsoleProgress(quiet=quiet) as progress:
+            timed = measure_speed(entries_of(specs), korean.lines if korean else [], on_progress=progress)
         write_folder(out, {"speed.json": timed.to_json()}, FOLDER, force=force)
     _tell_report(found, out / [*rendered][-1])
 
@@ -370,19 +372,19 @@ def report(
 def _submit(specs: list[str], file: Path, *, force: bool, quiet: bool) -> None:
     """Rows for the leaderboard: measured as `docs/benchmark.md` says."""
     from koktok.files import write_file
-    from koktok.progress import Talk
+    from koktok.progress import ConsoleProgress
     from koktok.report.benchmark import BENCHMARK, SAMPLE, material
     from koktok.report.measure import entries_of, measure
     from koktok.report.schema import is_report
 
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         found = measure(
             entries_of(specs),
             material(),
             title=f"koktok benchmark {BENCHMARK}",
             extended=True,
             sample=SAMPLE,
-            tell=talk,
+            on_progress=progress,
         )
     _tell_report(found, write_file(file, found.to_json().encode(), ours=is_report, force=force, what="report"))
 

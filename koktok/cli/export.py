@@ -27,7 +27,7 @@ class Target(StrEnum):
     gguf = "gguf"
 
 
-DIALS = {
+OPTIONS = {
     "With --to hf (default: those of the tokenizer)": (
         "style template chat_template model_max_length padding_side truncation_side trim_offsets pad_to_multiple"
     )
@@ -53,7 +53,7 @@ def export(
     ] = None,
     force: Force = False,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Write a tokenizer for another library, and print what that library does differently."""
     from koktok.files import place_of
@@ -66,7 +66,7 @@ def export(
         )
     if to is not Target.hf and (out / MARK).is_file():
         raise UsageError(f"the folder `{out}` holds a koktok tokenizer, which would be lost", hint="--out NEW-NAME")
-    idle = [*dials] if to is not Target.hf else []
+    idle = [*settings] if to is not Target.hf else []
     idle += ["user_defined"] if user_defined and to is not Target.spm else []
     idle += ["name"] if name and to not in (Target.tiktoken, Target.gguf) else []
     idle += ["into"] if into and to is not Target.gguf else []
@@ -82,7 +82,7 @@ def export(
     called = name or tokenizer.resolve().name
     match to:
         case Target.hf:
-            said = _hf(loaded, out, dials, force=force)
+            said = _hf(loaded, out, settings, force=force)
         case Target.spm:
             said = _spm(loaded, out, user_defined or [], force=force)
         case Target.tiktoken:
@@ -99,9 +99,9 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
     from koktok.foreign import LibraryTokenizer, hf_files
     from koktok.foreign.conversion import agreement
     from koktok.foreign.huggingface_adapter import HuggingFace
-    from koktok.foreign.trial import PROBES
-    from koktok.formats.folder import TOKENIZER, seal_of
-    from koktok.formats.limits import why_not
+    from koktok.foreign.sandbox import PROBES
+    from koktok.formats.folder import TOKENIZER, checksum_of
+    from koktok.formats.limits import unsupported_reason
     from koktok.formats.probe import PROBE, probe_json
 
     if isinstance(tokenizer, LibraryTokenizer):
@@ -117,12 +117,12 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
         from koktok.formats.styles import restyle
 
         tokenizer = restyle(tokenizer, **looks)
-    reason = why_not("hf", tokenizer.vocab)
+    reason = unsupported_reason("hf", tokenizer.vocab)
     if reason:
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     tokenizer.save(out, force=force)
     return [
-        f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {seal_of((out / 'tokenizer.json').read_bytes())}"
+        f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {checksum_of((out / 'tokenizer.json').read_bytes())}"
     ]
 
 
@@ -222,7 +222,7 @@ def import_(
     """Import a tokenizer of another library into a folder that every command accepts; its ids do not change."""
     from koktok.files import check_folder
     from koktok.foreign import LibraryTokenizer, load
-    from koktok.foreign.trial import PROBES
+    from koktok.foreign.sandbox import PROBES
     from koktok.formats.folder import TOKENIZER
 
     if check_folder(out, TOKENIZER) == file.resolve():

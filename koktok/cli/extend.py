@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from koktok.cli.dials import option_of
+from koktok.cli.option_schema import option_of
 from koktok.cli.options import MOST_THREADS, Field, Force, Quiet, sources_of
 from koktok.errors import UsageError
 
 BASE = "tokenizer.json or its folder, SentencePiece model, tiktoken ranks, package:NAME; with --apply the folder of an extension."
 TEXT = "Files, folders, globs, `corpus:NAME`, or `-` for standard input."
 
-DIALS = {
+OPTIONS = {
     "New pieces": (
         "extend.add extend.sizes extend.keep extend.nu extend.fill extend.min_count policy user_dictionary blocklist "
         "personal_data holdout"
@@ -45,64 +45,66 @@ def extend(
     threads: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of the analyser. [all]")] = None,
     force: Force = False,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Add Korean pieces to an existing tokenizer, with proof that old ids and English are unchanged; extend the embeddings."""
-    from koktok.progress import Talk, table
+    from koktok.progress import ConsoleProgress, table
 
     if apply is not None:
         if paths:
             raise UsageError("a text does nothing with --apply", hint=f"koktok extend {base} --apply {apply} --out NEW")
-        _refuse(dials, (*LEARNT, "drop", "keep_scripts"), "--apply", f"koktok extend {base} --apply {apply} --out NEW")
+        _refuse(
+            settings, (*LEARNT, "drop", "keep_scripts"), "--apply", f"koktok extend {base} --apply {apply} --out NEW"
+        )
         from koktok.extension.embeddings import apply_extension
 
-        with Talk(quiet=quiet) as talk:
+        with ConsoleProgress(quiet=quiet) as progress:
             notes = apply_extension(
                 base,
                 apply,
                 out,
-                method=dials.get("init", "mean"),
-                pad_to=dials.get("pad_to", 1),
+                method=settings.get("init", "mean"),
+                pad_to=settings.get("pad_to", 1),
                 force=force,
-                tell=talk,
+                on_progress=progress,
             )
         _tell(notes, quiet=quiet)
         print(out)
         return
     if not paths:
         raise UsageError("no text came to learn pieces from", hint=f"koktok extend {base} TEXT --add 8192 --out {out}")
-    ranks = {name: dials.pop(name, None) for name in ("pattern", "specials")}
-    if "drop" in dials:
-        _refuse(dials, (*LEARNT, "init"), "--prune", "prune first, then extend the folder that it wrote")
+    ranks = {name: settings.pop(name, None) for name in ("pattern", "specials")}
+    if "drop" in settings:
+        _refuse(settings, (*LEARNT, "init"), "--prune", "prune first, then extend the folder that it wrote")
         from koktok.extension.prune import prune as prune_tokenizer
 
-        chosen = {name: dials[name] for name in ("drop", "keep_scripts") if name in dials}
+        chosen = {name: settings[name] for name in ("drop", "keep_scripts") if name in settings}
         read = sources_of(paths, field, [], quiet=quiet)
-        with Talk(quiet=quiet) as talk:
-            pruned = prune_tokenizer(base, read, out, **chosen, **ranks, force=force, tell=talk)
+        with ConsoleProgress(quiet=quiet) as progress:
+            pruned = prune_tokenizer(base, read, out, **chosen, **ranks, force=force, on_progress=progress)
         _tell(pruned.notes, quiet=quiet)
         print(out)
         return
-    if "keep_scripts" in dials:
+    if "keep_scripts" in settings:
         raise UsageError("--keep-scripts does nothing without --prune", hint="--prune 10000")
     from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
     from koktok.extension.cost_card import COLUMNS, frontier_rows
     from koktok.extension.extend import extend as extend_tokenizer
     from koktok.recipe import Recipe
 
-    user_dictionary = dials.pop("user_dictionary", None)
+    user_dictionary = settings.pop("user_dictionary", None)
     of_training = {
-        name: dials.pop(name) for name in ("policy", "blocklist", "personal_data", "holdout") if name in dials
+        name: settings.pop(name) for name in ("policy", "blocklist", "personal_data", "holdout") if name in settings
     }
     recipe = Recipe().changed(**of_training)
     personal = PERSONAL_DEFAULT if recipe.train.personal_data == "drop" else ()
     sources = sources_of(paths, field, [], quiet=quiet)
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         made = extend_tokenizer(
             base,
             sources,
             out,
-            **dials,
+            **settings,
             **ranks,
             policy=recipe.segment.policy,
             user_dictionary=user_dictionary,
@@ -110,7 +112,7 @@ def extend(
             holdout=recipe.holdout,
             threads=threads,
             force=force,
-            tell=talk,
+            on_progress=progress,
         )
     if not quiet:
         print(f"{made.looked:,} facts of law 13 proven, none refuted", file=sys.stderr)
@@ -118,10 +120,10 @@ def extend(
     table(str(out), COLUMNS, frontier_rows(made.points))
 
 
-def _refuse(dials: dict[str, Any], idle: tuple[str, ...], beside: str, hint: str) -> None:
+def _refuse(settings: dict[str, Any], idle: tuple[str, ...], beside: str, hint: str) -> None:
     """Refuse options that would do nothing beside another one."""
-    known = " ".join(DIALS.values()).split()
-    if used := [dial for dial in known if dial.rpartition(".")[2] in idle and dial.rpartition(".")[2] in dials]:
+    known = " ".join(OPTIONS.values()).split()
+    if used := [name for name in known if name.rpartition(".")[2] in idle and name.rpartition(".")[2] in settings]:
         raise UsageError(f"`{option_of(used[0])}` does nothing with {beside}", hint=hint)
 
 

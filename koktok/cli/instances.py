@@ -14,7 +14,7 @@ from koktok.errors import UsageError
 
 if TYPE_CHECKING:
     from koktok.instances import Packed
-    from koktok.progress import Talk
+    from koktok.progress import ConsoleProgress
     from koktok.text.sources import Source
 
 
@@ -36,7 +36,7 @@ class ExportTo(StrEnum):
 
 PLAN = "Plan.length Plan.seed Plan.across Plan.pairs Plan.short_seq_prob Plan.pack"
 MASKING = "Masking.unit Masking.rate Masking.mask_prob Masking.random_prob Masking.max_predictions_per_seq"
-DIALS = {
+OPTIONS = {
     "Instances": PLAN,
     "Masking": MASKING,
     "Text": "write_packed.documents write_packed.sentences segmenter policy",
@@ -72,7 +72,7 @@ def instances(
     to: Annotated[ExportTo | None, typer.Option(help="export: target format.", show_default=False)] = None,
     force: Force = False,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Write training instances from text.
 
@@ -95,24 +95,24 @@ def instances(
         _export(text[0], to, out, documents=kind == InstanceKind.lm, force=force, quiet=quiet)
         return
     from koktok.instances import Masking, Packed, Plan, write_instances
-    from koktok.progress import Talk, counted
+    from koktok.progress import ConsoleProgress, counted
 
     def taken(names: str) -> dict[str, Any]:
         """Return the options that were given, by the name of the parameter."""
         bare = (name.rpartition(".")[2] for name in names.split())
-        return {name: dials[name] for name in bare if name in dials}
+        return {name: settings[name] for name in bare if name in settings}
 
-    masking = Masking(**taken(MASKING), epochs=dials.get("epochs", 1))
+    masking = Masking(**taken(MASKING), epochs=settings.get("epochs", 1))
     plan = None if kind == InstanceKind.packed else Plan(kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             made = Packed.open(text[0])
         else:
             without = {} if plan is None or plan.needs_morphemes else {"segmenter": "whitespace"}
             place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
-                tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, talk,
-                **without | taken(f"{DIALS['Text']} shard_tokens"), force=force, quiet=quiet,
+                tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, progress,
+                **without | taken(f"{OPTIONS['Text']} shard_tokens"), force=force, quiet=quiet,
             )  # fmt: skip
         if plan is None:
             done = f"{counted(made.manifest['n_tokens'], 'token')}, {counted(made.manifest['n_documents'], 'document')}"
@@ -124,7 +124,7 @@ def instances(
                 masked=not dynamic,
                 **taken("epochs shard_instances"),
                 workers=workers,
-                tell=talk,
+                on_progress=progress,
                 force=force,
             )
             done = counted(sum(manifest["n_instances"]), "instance")
@@ -137,13 +137,13 @@ def _packed(
     sources: list[Source],
     place: Path,
     workers: int | None,
-    talk: Talk,
+    progress: ConsoleProgress,
     *,
     segmenter: str | None = None,
     policy: str | None = None,
     force: bool,
     quiet: bool,
-    **dials: Any,
+    **settings: Any,
 ) -> Packed:
     from koktok.foreign import load
     from koktok.instances.packing import LONG_DOCUMENT, write_packed
@@ -151,12 +151,12 @@ def _packed(
     from koktok.recipe import Recipe
     from koktok.segment import Policy
     from koktok.segment.cache import CachedSegmenter
-    from koktok.segment.workers import Workers, supervised
+    from koktok.segment.workers import Workers, in_subprocess
     from koktok.text.records import ReadReport
 
     chosen = Recipe().changed(segmenter=segmenter, policy=policy).segment
     report = ReadReport()
-    analyser = supervised(chosen.segmenter, processes=workers)
+    analyser = in_subprocess(chosen.segmenter, processes=workers)
     asked = analyser if chosen.segmenter == "whitespace" else CachedSegmenter(analyser)
     try:
         made = write_packed(
@@ -166,9 +166,9 @@ def _packed(
             lexicon=WordCuts(asked, Policy.parse(chosen.policy)),
             threads=workers,
             report=report,
-            tell=talk,
+            on_progress=progress,
             force=force,
-            **dials,
+            **settings,
         )
     finally:
         if isinstance(analyser, Workers):

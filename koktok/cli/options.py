@@ -144,7 +144,7 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
     """A source per path, corpora fetched with progress, names made distinct, weights by name."""
     from koktok.corpora.fetch import fetch
     from koktok.corpora.paths import as_source
-    from koktok.progress import Talk
+    from koktok.progress import ConsoleProgress
     from koktok.text.sources import MOST_WEIGHT
 
     def weight(word: str) -> float:
@@ -156,8 +156,8 @@ def sources_of(paths: list[str], field: str | None, weights: list[str], *, quiet
     sources: list[Source] = []
     for path in paths:
         if path.startswith("corpus:"):
-            with Talk(quiet=quiet) as talk:
-                fetch(path.removeprefix("corpus:").removesuffix("/held-out"), on_progress=talk)
+            with ConsoleProgress(quiet=quiet) as progress:
+                fetch(path.removeprefix("corpus:").removesuffix("/held-out"), on_progress=progress)
         source = as_source(path, field=field)
         tell_skipped(source)
         same = sum(other.name.split("#")[0] == source.name for other in sources)

@@ -83,19 +83,19 @@ def page_of(
     from koktok.foreign import LibraryTokenizer
     from koktok.playground.lexicon import WORDS, lexicon, runs_of, words_of
     from koktok.playground.web_page import examples, to_page
-    from koktok.progress import Talk
+    from koktok.progress import ConsoleProgress
     from koktok.segment.cache import CachedSegmenter
-    from koktok.segment.workers import supervised
+    from koktok.segment.workers import in_subprocess
 
     counts = runs_of(lines)
     for tokenizer in tokenizers.values():
         if not isinstance(tokenizer, LibraryTokenizer):
             counts.update(words_of(tokenizer.vocab))
     counts.update({word: counts.total() for word in runs_of(examples())})
-    with Talk(quiet=quiet) as talk:
-        talk("looking up morphemes", 0, 1)
-        known = lexicon(counts, CachedSegmenter(supervised("kiwi")), WORDS if words is None else words)
-        talk("looking up morphemes", 1, 1)
+    with ConsoleProgress(quiet=quiet) as progress:
+        progress("looking up morphemes", 0, 1)
+        known = lexicon(counts, CachedSegmenter(in_subprocess("kiwi")), WORDS if words is None else words)
+        progress("looking up morphemes", 1, 1)
     return to_page(tokenizers, known, title=title, against=against)
 
 

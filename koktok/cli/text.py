@@ -153,7 +153,7 @@ def _write_token_files(
 ) -> None:
     from koktok.bulk.shards import SHARD_TOKENS, write_token_files
     from koktok.cli.options import sources_of
-    from koktok.progress import Talk, counted
+    from koktok.progress import ConsoleProgress, counted
     from koktok.text.records import ReadReport
 
     roles = tokenizer.roles
@@ -164,7 +164,7 @@ def _write_token_files(
                 raise UsageError(f"this tokenizer has no {name} token", hint=f"leave out --{name}")
             edges[name].append(roles[f"{name}_token"])
     report = ReadReport()
-    with Talk(quiet=quiet) as talk:
+    with ConsoleProgress(quiet=quiet) as progress:
         files = write_token_files(
             tokenizer,
             sources_of(paths, field, [], quiet=quiet),
@@ -176,7 +176,7 @@ def _write_token_files(
             after=edges["eos"],
             threads=threads,
             report=report,
-            tell=talk,
+            on_progress=progress,
             force=force,
         )
     told = files.manifest
@@ -211,7 +211,7 @@ FOLDS = (
     "Folds.zero_width Folds.fullwidth Folds.spaces Folds.quotes Folds.dashes Folds.halfwidth_jamo Folds.repeats "
     "Folds.compatibility Folds.lone_jamo"
 )
-NORMALIZE_DIALS = {"Folds (default: those of the recipe)": FOLDS}
+NORMALIZE_OPTIONS = {"Folds (default: those of the recipe)": FOLDS}
 """What `koktok normalize` takes of the Recipe."""
 
 
@@ -222,7 +222,7 @@ def normalize(
     report: Annotated[bool, typer.Option("--report", help="Print the changes, not the text.")] = False,
     field: Field = None,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB count)."""
     from collections import Counter
@@ -230,7 +230,7 @@ def normalize(
     from koktok.progress import print_line
     from koktok.recipe import Recipe
 
-    normalizer = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=dials).normalizer
+    normalizer = (Recipe.load(recipe) if recipe else Recipe()).changed(normalize=settings).normalizer
     changes: Counter[tuple[str, str, str]] = Counter()
     for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
         if report:
@@ -241,7 +241,7 @@ def normalize(
         print_line(f"{rule}\t{before}\t{after}\t{times}")
 
 
-SEGMENT_DIALS = {"": "segmenter policy user_dictionary"}
+SEGMENT_OPTIONS = {"": "segmenter policy user_dictionary"}
 """What `koktok segment` takes of the Recipe."""
 
 
@@ -259,7 +259,7 @@ def segment(
     field: Field = None,
     force: Force = False,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Show where words are cut: `|` between the pieces, colours on a terminal, or TSV. With --learn, learn a segmentation."""
     from koktok.count import count_words
@@ -270,21 +270,21 @@ def segment(
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
-    recipe = Recipe().changed(**(dials | {"user_dictionary": None}))
+    recipe = Recipe().changed(**(settings | {"user_dictionary": None}))
     if learn is not None:
         _learn_segmenter(
             paths or ["-"],
             field,
             learn,
-            dials.get("segmenter", ""),
-            dials.get("user_dictionary"),
+            settings.get("segmenter", ""),
+            settings.get("user_dictionary"),
             tsv=tsv,
             force=force,
             quiet=quiet,
         )
         return
     chosen = Policy.parse(recipe.segment.policy)
-    analyser = segmenter_for(recipe.segment.segmenter, user_dictionary=dials.get("user_dictionary") or None)
+    analyser = segmenter_for(recipe.segment.segmenter, user_dictionary=settings.get("user_dictionary") or None)
     normalizer, pattern = Normalizer(), Pattern()
     for lines in batches(lines_of_paths(paths, field, aligned=True, quiet=quiet)):
         counts = prepare(count_words(lines), normalizer, pattern)
@@ -319,9 +319,9 @@ def _learn_segmenter(
     from koktok.dpe.learning import learn_cuts
     from koktok.dpe.learnt import FOLDER
     from koktok.files import check_folder
-    from koktok.progress import Talk, counted
+    from koktok.progress import ConsoleProgress, counted
     from koktok.recipe import Recipe
-    from koktok.segment import bare, segmenter_for
+    from koktok.segment import segmenter_for, text_to_analyse
 
     if tsv:
         raise UsageError("--tsv shows cuts, and --learn writes a folder", hint="leave out --tsv")
@@ -329,14 +329,14 @@ def _learn_segmenter(
     analyser = None if alone else segmenter_for(name, user_dictionary=user_dictionary)
     recipe = Recipe()
     check_folder(out, FOLDER)
-    with Talk(quiet=quiet) as talk:
-        reading = read(sources_of(paths, field, [], quiet=quiet), holdout=0.0, tell=talk)
+    with ConsoleProgress(quiet=quiet) as progress:
+        reading = read(sources_of(paths, field, [], quiet=quiet), holdout=0.0, on_progress=progress)
         words: Counter[str] = Counter()
         for word, n in prepare(reading.train, recipe.normalizer, recipe.pattern).items():
-            words[bare(word)] += n
+            words[text_to_analyse(word)] += n
         del words[""]
-        talk("learn", 0, None)
-        made = learn_cuts(words, analyser, name=name, on_progress=lambda done, total: talk("learn", done, total))
+        progress("learn", 0, None)
+        made = learn_cuts(words, analyser, name=name, on_progress=lambda done, total: progress("learn", done, total))
         made.save(out, force=force)
     told = f"{counted(made.about['words'], 'word')}, {counted(len(made.pieces), 'piece')}, {made.about['nats'][-1]:.3f} nats a word"
     if not quiet:

@@ -27,7 +27,7 @@ FRONTIER = (
 )
 
 
-DIALS = {
+OPTIONS = {
     "Model": (
         "vocab_size model preset keep tokens_per_eojeol lam mu nu superwords inner_superwords superword_price blocklist personal_data junk "
         "character_coverage required reserve_script share backend"
@@ -78,17 +78,17 @@ def train(
     log: Annotated[str | None, Headed(help="Write the trainer's log (JSON) to this file; `json` for stderr.")] = None,
     force: Force = False,
     quiet: Quiet = False,
-    **dials: Any,
+    **settings: Any,
 ) -> None:
     """Train a tokenizer on Korean text and write its folder."""
     from koktok.recipe import Recipe
 
     base = Recipe.load(recipe) if recipe else Recipe()
-    user_dictionary = dials.pop("user_dictionary", None)
+    user_dictionary = settings.pop("user_dictionary", None)
     without = {"user_dictionary": "", "user_dictionary_sha256": ""} if user_dictionary == "" else {}
     if jamo_fallback:
-        dials["jamo"] = "fallback"
-    chosen = base.changed(**dials, **without, sources=())
+        settings["jamo"] = "fallback"
+    chosen = base.changed(**settings, **without, sources=())
     from koktok.cli import training_shown as shown
     from koktok.files import check_file, check_folder, refuse_another
     from koktok.formats.folder import CARD, MARK, TOKENIZER
@@ -96,7 +96,7 @@ def train(
     from koktok.pipeline.baseline import compare as compare_with_peers
     from koktok.pipeline.road import Options
     from koktok.pipeline.user_dictionary import with_dictionary
-    from koktok.progress import Talk
+    from koktok.progress import ConsoleProgress
     from koktok.training.log import summary
 
     chosen, dictionary = with_dictionary(chosen, user_dictionary or None)
@@ -124,16 +124,16 @@ def train(
             raise InputError(f"there is no folder for the log `{log}`", hint="--log json")
         if check_file(log, shown.is_log).is_file() and Path(log).stat().st_size and not again:
             raise refuse_another(Path(log), "log")
-    with Talk(quiet=quiet) as talk:
-        made = road.train(sources, chosen, **vars(replace(options, tell=shown.announced(talk, chosen))))
-        talk("measure", 0, None)
+    with ConsoleProgress(quiet=quiet) as progress:
+        made = road.train(sources, chosen, **vars(replace(options, on_progress=shown.announced(progress, chosen))))
+        progress("measure", 0, None)
         if compare and not made.reading.pruned:
-            shown.tell_of_peer(made, talk)
+            shown.note_comparison(made, progress)
         compared = compare_with_peers(made, peer=compare)
         made.save(out, compared.rows, force=force)
     shown.print_training(made, compared, out)
     for line in summary(made.log):
-        talk.note(line)
+        progress.note(line)
     if log is not None:
         shown.write_log(log, {**made.log, "stages_seconds": made.seconds, "digest": made.tokenizer.vocab.digest()})
 
@@ -154,7 +154,7 @@ def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool
     except ArtifactError:
         return False
     if there.sources and any(path == STDIN or about(path) for source in sources for path in source.paths):
-        digests = {source.name: source.digest for source in there.sources}  # the end will tell
+        digests = {source.name: source.digest for source in there.sources}  # compared at the end
     else:
         report = ReadReport()
         for _ in read_blocks(sources, report=report):
@@ -181,11 +181,13 @@ def _draw(
     from koktok.files import write_folder
     from koktok.formats.folder import MARK, TOKENIZER
     from koktok.pipeline import curve
-    from koktok.progress import Talk, table
+    from koktok.progress import ConsoleProgress, table
     from koktok.report.frontier import COLUMNS, TITLE, cells, draw, to_dict, to_markdown
 
-    with Talk(quiet=quiet) as talk:
-        rows, against = curve.train_frontier(sources, recipe, vocab_sizes=sizes, options=replace(options, tell=talk))
+    with ConsoleProgress(quiet=quiet) as progress:
+        rows, against = curve.train_frontier(
+            sources, recipe, vocab_sizes=sizes, options=replace(options, on_progress=progress)
+        )
     files: dict[str, str | bytes] = {
         "frontier.md": to_markdown(rows, against),
         "frontier.json": json.dumps(to_dict(rows, against), ensure_ascii=False, indent=2) + "\n",

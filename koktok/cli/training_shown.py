@@ -13,7 +13,7 @@ from koktok.files import write_file
 from koktok.pipeline.baseline import SECONDS_A_WORD, Comparison
 from koktok.pipeline.estimate import ANALYSED, estimate
 from koktok.pipeline.road import Training
-from koktok.progress import SPACE, Talk, Tell, print_pieces, print_text, stderr, stdout, table
+from koktok.progress import SPACE, ConsoleProgress, OnProgress, print_pieces, print_text, stderr, stdout, table
 from koktok.recipe import Recipe
 from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer
@@ -47,11 +47,11 @@ def is_log(file: Path) -> bool:
         return False
 
 
-def announced(talk: Talk, recipe: Recipe) -> Tell:
+def announced(progress: ConsoleProgress, recipe: Recipe) -> OnProgress:
     """Progress that says of a long stage what it will be before it begins."""
     announced: set[str] = set()
 
-    def tell(stage: str, done: int, total: int | None) -> None:
+    def on_progress(stage: str, done: int, total: int | None) -> None:
         what = ""
         if stage == "segment" and total and recipe.segment.segmenter != "whitespace":
             what = (
@@ -63,12 +63,12 @@ def announced(talk: Talk, recipe: Recipe) -> Tell:
                 f"training {recipe.train.model} with {recipe.train.vocab_size:,} ids (once after an installation some 20 s "
                 "more, for code is compiled)"
             )
-        talk(stage, done, total)
+        progress(stage, done, total)
         if what and stage not in announced:
             announced.add(stage)
-            talk.note(what)
+            progress.note(what)
 
-    return tell
+    return on_progress
 
 
 def print_training(
@@ -112,17 +112,17 @@ def print_training(
     console.print()
     for line in (f"{out}: {made.tokenizer.vocab.kind}, {made.tokenizer.vocab.size:,} ids", *_next(made, out)):
         print_text(line)
-    talk = stderr()
+    console = stderr()
     for note in made.notes:
-        talk.print(note, markup=False)
+        console.print(note, markup=False)
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in made.seconds.items())
-    talk.print(
+    console.print(
         f"{stages}; analysed {made.asked:,} words, {made.known:,} from the cache; peak memory {_peak(made.analyser_peak)}"
     )
-    talk.print(f"signature: {made.tokenizer.vocab.digest()}", markup=False)
+    console.print(f"signature: {made.tokenizer.vocab.digest()}", markup=False)
 
 
-def _missed(dials: Mapping[str, Any]) -> str:
+def _missed(outcome: Mapping[str, Any]) -> str:
     """What was asked for and cannot be had, with its own numbers; a preset may ask for two things.
 
     Examples
@@ -130,26 +130,26 @@ def _missed(dials: Mapping[str, Any]) -> str:
     >>> _missed({"wish": "kept", "asked": 0.53, "kept": 0.518, "grammar": 0.74})
     '53.0% of all boundaries were asked for, and 51.8% are kept'
     """
-    wish = dials["wish"]
+    wish = outcome["wish"]
     if wish == "tokens_per_eojeol":
-        return f"{dials['asked']:g} tokens per eojeol were asked for, and there are {dials[wish]:.3f}"
+        return f"{outcome['asked']:g} tokens per eojeol were asked for, and there are {outcome[wish]:.3f}"
     of = "all boundaries" if wish == "kept" else "those before particles, endings and the copula"
-    return f"{dials['asked']:.1%} of {of} were asked for, and {dials[wish]:.1%} are kept"
+    return f"{outcome['asked']:.1%} of {of} were asked for, and {outcome[wish]:.1%} are kept"
 
 
 def _next(made: Training, out: Path) -> Iterator[str]:
     """What was asked for and given, and what a user may type next."""
     folder, options = shlex.quote(str(out)), made.tokenizer.recipe.train
-    dials = made.log.get("dials")
-    if dials:
+    outcome = made.log.get("dials")
+    if outcome:
         yield (
-            f"kept {dials['kept']:.1%} of the morpheme boundaries in the training text, {dials['grammar']:.1%} of those "
+            f"kept {outcome['kept']:.1%} of the morpheme boundaries in the training text, {outcome['grammar']:.1%} of those "
             "before particles, endings and the copula"
         )
-        if not dials.get("met", True):
-            yield f"{_missed(dials)}: this is as near as this text comes to it with {options.vocab_size:,} ids"
-    if dials and dials["kept"] < BOUND_TO:
-        more = min(0.95, round(dials["kept"] + 0.15, 2))
+        if not outcome.get("met", True):
+            yield f"{_missed(outcome)}: this is as near as this text comes to it with {options.vocab_size:,} ids"
+    if outcome and outcome["kept"] < BOUND_TO:
+        more = min(0.95, round(outcome["kept"] + 0.15, 2))
         yield f"for truer cuts and more tokens: --keep {more:g}, or --preset aligned; --frontier draws the curve"
     yield "next:"
     yield f"  koktok encode {folder} FILE --as pieces"
@@ -192,11 +192,11 @@ def print_estimate(sources: Sequence[Source], recipe: Recipe, threads: int | Non
     table("Nothing was trained (--dry-run)", ("what", "how much"), rows)
 
 
-def tell_of_peer(made: Training, talk: Talk) -> None:
+def note_comparison(made: Training, progress: ConsoleProgress) -> None:
     """What the comparison with SentencePiece will take."""
     words = len(made.reading.train)
-    talk.note(
+    progress.note(
         f"training SentencePiece on the same {words:,} distinct words, to compare with: about "
         f"{max(1, round(words * SECONDS_A_WORD))} s (--no-compare leaves it out)"
     )
-    talk("compare", 0, None)
+    progress("compare", 0, None)

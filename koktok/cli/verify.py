@@ -41,14 +41,16 @@ def verify(
     """Verify a tokenizer on your text: losslessness, equal ids in every format, offsets, batches, streams, special tokens."""
     import os
 
-    from koktok.progress import Talk, print_line
+    from koktok.progress import ConsoleProgress, print_line
     from koktok.verification import SAMPLE
     from koktok.verification import verify as check
 
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # it would say that there is no PyTorch
     lines = islice(_lines(paths, field), limit)
-    with Talk(quiet=quiet) as talk:
-        report = check(tokenizer, lines, exports=exports or (), sample=sample or SAMPLE, strings=strings, tell=talk)
+    with ConsoleProgress(quiet=quiet) as progress:
+        report = check(
+            tokenizer, lines, exports=exports or (), sample=sample or SAMPLE, strings=strings, on_progress=progress
+        )
     if as_json:
         print_line(report.to_json())
     else:
@@ -85,12 +87,12 @@ def _show(report: Verification) -> None:
     if report.losses:
         losses = [(loss.rule, loss.characters, f"{loss.times:,}", loss.example) for loss in report.losses]
         table("\nwhat decode(encode(x)) changes", ("rule", "characters", "times", "most often"), losses)
-    talk = stderr()
+    console = stderr()
     for finding in report.findings:
         if finding.outcome != "pass":
-            talk.print(f"{finding.check}: {finding.said}", markup=False)
+            console.print(f"{finding.check}: {finding.said}", markup=False)
         if finding.note:
-            talk.print(f"{finding.check}: {finding.note}", markup=False)
+            console.print(f"{finding.check}: {finding.note}", markup=False)
         for example in finding.examples:
-            talk.print(f"    {example}", markup=False)
-    talk.print("all checks passed" if report.passed else "FAILED", markup=False)
+            console.print(f"    {example}", markup=False)
+    console.print("all checks passed" if report.passed else "FAILED", markup=False)

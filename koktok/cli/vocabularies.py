@@ -79,7 +79,7 @@ def vocabulary_build(
     from koktok.formats.folder import CARD, TOKENIZER
     from koktok.pipeline import road
     from koktok.pipeline.baseline import compare
-    from koktok.progress import Talk
+    from koktok.progress import ConsoleProgress
     from koktok.vocabularies import find
 
     ready = find(name)
@@ -87,14 +87,14 @@ def vocabulary_build(
         out or Path(ready.name), TOKENIZER, (CARD,), same=lambda there: force or not ready.differences(there)
     )
     sources = sources_of([*ready.text], None, [], quiet=quiet)
-    with Talk(quiet=quiet) as talk:
-        made = road.train(sources, ready.recipe, tell=announced(talk, ready.recipe), measured=True)
-        talk("measure", 0, None)
+    with ConsoleProgress(quiet=quiet) as progress:
+        made = road.train(sources, ready.recipe, on_progress=announced(progress, ready.recipe), measured=True)
+        progress("measure", 0, None)
         made.save(folder, compare(made).rows, force=force)
         differs = ready.differences(folder)
         if differs:
-            talk.note(f"not as they travel with koktok: {', '.join(differs)}")
+            progress.note(f"not as they travel with koktok: {', '.join(differs)}")
         else:
-            talk.note("bit for bit what travels with koktok")
+            progress.note("bit for bit what travels with koktok")
     print(folder)
     raise typer.Exit(1 if differs else 0)

@@ -16,10 +16,10 @@ from koktok.count.counting import read
 from koktok.errors import AnalyserError, InputError
 from koktok.pipeline.road import trained_on
 from koktok.recipe import Recipe
-from koktok.segment import Segmenter, bare, segmenter_for
+from koktok.segment import Segmenter, segmenter_for, text_to_analyse
 from koktok.segment.lexicon_file import Lexicon, write_lexicon
-from koktok.segment.packed import packed_rows
-from koktok.segment.workers import PATIENCE, supervised
+from koktok.segment.serialized import serialized_rows
+from koktok.segment.workers import TIMEOUT, in_subprocess
 from koktok.text.sources import Source
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def words_to_analyse(text: Sequence[Source] | Iterable[Any], recipe: Recipe | No
     """
     recipe = recipe or Recipe()
     counts, _, _ = trained_on(read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0), recipe, [])
-    return sorted({bare(word) for word in counts.words} - {""})
+    return sorted({text_to_analyse(word) for word in counts.words} - {""})
 
 
 def segment_to_file(
@@ -56,7 +56,7 @@ def segment_to_file(
     lexicon: str | Path | None = None,
     user_dictionary: str | None = None,
     partitions: int | None = None,
-    patience: float = PATIENCE,
+    timeout: float = TIMEOUT,
 ) -> Lexicon:
     """Analyse the words of a training into a lexicon for `koktok train --lexicon`."""
     import polars as pl
@@ -83,7 +83,7 @@ def segment_to_file(
     unknown = words.join(known.select("word"), on="word", how="anti", maintain_order="left").collect()
 
     def analysed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return analyse(batches, name, dictionary, signature, patience)
+        return analyse(batches, name, dictionary, signature, timeout)
 
     new = pl.DataFrame(schema={"word": pl.String, "row": pl.String, "failure": pl.String})
     if not unknown.is_empty():
@@ -97,30 +97,30 @@ def segment_to_file(
 
 
 def analyse(
-    batches: Iterable[pa.RecordBatch], name: str, dictionary: bytes | None, signature: str, patience: float
+    batches: Iterable[pa.RecordBatch], name: str, dictionary: bytes | None, signature: str, timeout: float
 ) -> Iterator[pa.RecordBatch]:
     """Analyse a task's words: rows of word, analysis, and the reason where the analyser failed."""
     import pyarrow as pa
 
-    segmenter = _analyser(name, dictionary, signature, patience)
+    segmenter = _analyser(name, dictionary, signature, timeout)
     failures: dict[str, str] = getattr(segmenter, "quarantined", {})
     for batch in batches:
         words = batch.column(0).to_pylist()
-        rows = list(packed_rows(segmenter, words))
+        rows = list(serialized_rows(segmenter, words))
         columns = [words, rows, [failures.get(word) for word in words]]
         yield pa.record_batch([pa.array(column, pa.string()) for column in columns], ["word", "row", "failure"])
 
 
-def _analyser(name: str, dictionary: bytes | None, signature: str, patience: float) -> Segmenter:
+def _analyser(name: str, dictionary: bytes | None, signature: str, timeout: float) -> Segmenter:
     """Return the analyser of this process; the first call starts it."""
-    key = (signature, f"{patience}")
+    key = (signature, f"{timeout}")
     if key not in _KEPT:
         path = None
         if dictionary is not None:
             with tempfile.NamedTemporaryFile(prefix="koktok-", suffix=".tsv", delete=False) as file:
                 file.write(dictionary)
             path = file.name
-        started = supervised(name, user_dictionary=path, processes=1, patience=patience)
+        started = in_subprocess(name, user_dictionary=path, processes=1, timeout=timeout)
         if started.signature() != signature:
             raise AnalyserError(
                 f"a worker has the analyser {started.signature()}, and the driver {signature}",

@@ -330,7 +330,7 @@ def _sorted_tables(table: DataFrame) -> Generator[tuple[int, pl.DataFrame], None
 
 def _report(parts: Iterable[pl.DataFrame]) -> SparkReport:
     """Read the numbers of lines and the signatures of the sources from the rows that hold them."""
-    from koktok.text.documents import LIMBS, digest_of
+    from koktok.text.documents import LIMBS, hash_sum_digest
 
     numbers: dict[str, dict[str, int]] = {}
     for part in parts:
@@ -346,7 +346,7 @@ def _report(parts: Iterable[pl.DataFrame]) -> SparkReport:
         report.lines_by_source[source] = lines
         report.bad_lines += bad
         report.bad_places += [f"{source} ({bad:,})"] * (bad > 0)
-        report.digests[source] = digest_of(sums.get(str(i), 0) for i in range(LIMBS))
+        report.digests[source] = hash_sum_digest(sums.get(str(i), 0) for i in range(LIMBS))
     return report
 
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from koktok.count.counting import SHARD, documents_in, flat, tables_of
 from koktok.errors import InputError
-from koktok.text.documents import LIMBS, held_documents, limbs_of, signed
+from koktok.text.documents import LIMBS, document_hashes, hash_sum, held_documents
 from koktok.text.records import ReadReport, given_records
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def _tables(
 
     for source, documents in documents_of(batches, field, reports):
         data, ends = flat(documents)
-        digests = signed(documents_in(data, ends))
-        limbs[source] = limbs.get(source, np.zeros(LIMBS, np.uint64)) + limbs_of(digests)
+        digests = document_hashes(documents_in(data, ends))
+        limbs[source] = limbs.get(source, np.zeros(LIMBS, np.uint64)) + hash_sum(digests)
         held = np.repeat(held_documents(digests, holdout), np.diff(np.flatnonzero(ends), prepend=-1))
         reports[source].lines += len(ends)
         waiting.setdefault(source if by_source else "", []).append((data, held, ends))

@@ -22,7 +22,7 @@ from koktok.corpora.recipe import AnySource, CorpusRecipe, LocalSource, load
 from koktok.errors import CorpusError, InputError, did_you_mean, visible
 from koktok.files import Product, cache_dir, check_folder, sweep, workplace, workplace_of, write_folder
 from koktok.hangul import has_syllable
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 
 _EXTRACTION = 1  # part of every cache key; to be raised when `koktok.corpora.extract` gives other lines
 
@@ -158,7 +158,7 @@ def fetch(
     *,
     force: bool = False,
     mirror: str | None = None,
-    on_progress: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Path:
     """Return the folder of a corpus's text, and download and extract it unless the cache has it.
 
@@ -175,7 +175,7 @@ def fetch(
     place = _place(recipe)
     if place.is_dir() and not force:
         return place
-    tell = on_progress or (lambda *_: None)
+    report = on_progress or (lambda *_: None)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         sweep(place.parent)
@@ -183,11 +183,11 @@ def fetch(
             if place.is_dir() and not force:  # another process has fetched it
                 return place
             check_folder(place, _TEXT, [f"{source.stem}.txt" for source in recipe.source])
-            write_folder(place, lambda made: _make(recipe, made, tell, mirror), _TEXT)
+            write_folder(place, lambda made: _make(recipe, made, report, mirror), _TEXT)
     except (InputError, OSError) as error:
         what = f"the corpus `{recipe.name}` cannot be written to `{place.parent}`: {error}"
         raise CorpusError(what, hint="export KOKTOK_CACHE=/a/folder/to/write/in") from error
-    tell("done", len(recipe.source), len(recipe.source))
+    report("done", len(recipe.source), len(recipe.source))
     return place
 
 
@@ -219,11 +219,11 @@ class _Lines:
         return int.from_bytes(self.key(text)[:8], "big") < self.recipe.held_out * 2**64
 
 
-def _make(recipe: CorpusRecipe, made: Path, tell: Tell, mirror: str | None) -> None:
+def _make(recipe: CorpusRecipe, made: Path, report: OnProgress, mirror: str | None) -> None:
     lines = _Lines(recipe)
     rows: list[dict[str, Any]] = []
     for index, source in enumerate(recipe.source):
-        tell(f"{source.kind} {source.stem}", index, len(recipe.source))
+        report(f"{source.kind} {source.stem}", index, len(recipe.source))
         folder = made / f"download-{index}"
         folder.mkdir()
         found = download.documents(source, recipe.file.parent, folder, mirror)

@@ -33,9 +33,9 @@ from koktok.count.count_files import About, about, read_counts, runs_file
 from koktok.count.counts import WORD, Counts, summed
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
-from koktok.progress import Tell, silent
-from koktok.text.documents import LIMBS, digest_of, held_documents, limbs_of, signed
-from koktok.text.records import Ahead, Batch, ReadReport
+from koktok.progress import OnProgress, silent
+from koktok.text.documents import LIMBS, document_hashes, hash_sum, hash_sum_digest, held_documents
+from koktok.text.records import Batch, Prefetch, ReadReport
 from koktok.text.sources import BLOCK, Source, held_block, item_batches, read_blocks
 
 if TYPE_CHECKING:
@@ -199,11 +199,11 @@ def borders(sample: pl.Series, rows: int) -> list[str]:
 
 
 @dataclass
-class Told:
-    """What a count has to tell besides its tables."""
+class CountStats:
+    """Statistics of a count, beside its tables."""
 
     counted: int = 0
-    found: int = 0
+    resumed: int = 0
     spilled: int = 0
 
 
@@ -252,7 +252,7 @@ class Shards:
         self._until_done = contextlib.ExitStack()
         self._kept = 0
         self._shown: list[tuple[bytes, str]] = []
-        self.told = Told()
+        self.stats = CountStats()
 
     def __enter__(self) -> Shards:
         return self
@@ -320,14 +320,14 @@ class Shards:
         return np.repeat(blocks, BLOCK)[begin : begin + n]
 
     def _held_documents(self, data: bytes, ends: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        digests = signed(documents_in(data, ends))
-        self._limbs += limbs_of(digests)
+        digests = document_hashes(documents_in(data, ends))
+        self._limbs += hash_sum(digests)
         return np.repeat(held_documents(digests, self._holdout), np.diff(np.flatnonzero(ends), prepend=-1))
 
     def digest(self) -> str:
-        """Of the documents since it was last asked for, where they are signed one by one."""
+        """Of the documents since it was last asked for, where they are hashed one by one."""
         limbs, self._limbs = self._limbs, np.zeros(LIMBS, np.uint64)
-        return digest_of(limbs.tolist())
+        return hash_sum_digest(limbs.tolist())
 
     def _look(self, data: bytes, held: NDArray[np.bool_]) -> None:
         lines = data.split(b"\n")
@@ -348,9 +348,9 @@ class Shards:
             files = [self._kept_at.folder / file for file in _names(name, runs=self._runs)]
             noted = self._noted.get(name, {"files": {}})
             if {file.name for file in files} <= noted["files"].keys() and self._kept_at.whole(noted):
-                self.told.found += 1
+                self.stats.resumed += 1
                 return [Shard.of(pl.read_parquet(file, columns=["word"], glob=False), file) for file in files]
-        self.told.counted += 1
+        self.stats.counted += 1
         tables = tables_of(data, held, ends, runs=self._runs)
         if self._kept_at is None:
             return [self._settled(table) for table in tables]
@@ -375,7 +375,7 @@ class Shards:
             return Shard.of(table)
         if self._spill is None:
             self._spill = self._until_done.enter_context(scratch("koktok-count"))
-        self.told.spilled += 1
+        self.stats.spilled += 1
         file = self._spill / str(self._kept)
         _write(table, file)
         return Shard.of(table, file)
@@ -398,8 +398,8 @@ def forget(folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What one pass over the text found."""
+class CountResult:
+    """Words, runs and statistics of one pass over the text."""
 
     train: Counts
     held: Counts
@@ -418,13 +418,13 @@ def read(
     holdout: float,
     runs: bool = False,
     threads: int | None = None,
-    tell: Tell = silent,
-) -> Reading:
+    on_progress: OnProgress = silent,
+) -> CountResult:
     """Count the words of all sources in one pass, a share of the lines apart.
 
     The only stage whose time follows the text; all others follow the distinct words.
     """
-    with counting(text, holdout=holdout, runs=runs, threads=threads, tell=tell) as found:
+    with counting(text, holdout=holdout, runs=runs, threads=threads, on_progress=on_progress) as found:
         words, wide = _joined(found.words), _joined(found.runs)
     train = _occurring(words, "n")
     if not train.total and (empty := found.report.empty_files) and not found.report.lines:
@@ -435,7 +435,7 @@ def read(
     held = _occurring(wide if runs else words, "held")
     share = found.shares[0] if len(set(found.shares)) == 1 else None
     spans = _occurring(wide, "n") if runs else None
-    return Reading(train, held, found.samples, found.report, spans, found.weights, share, train.total)
+    return CountResult(train, held, found.samples, found.report, spans, found.weights, share, train.total)
 
 
 def whole(shards: Sequence[Shard]) -> Counts:
@@ -455,8 +455,8 @@ def _occurring(table: pl.DataFrame, column: str) -> Counts:
 
 
 @dataclass
-class Found:
-    """Shards that wait to be summed, and what their reading told."""
+class CountedShards:
+    """Shards to be summed, and the report of their reading."""
 
     words: list[Shard] = field(default_factory=list)
     runs: list[Shard] = field(default_factory=list)
@@ -465,7 +465,7 @@ class Found:
     weights: dict[str, float] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     shares: list[float] = field(default_factory=list)
-    told: Told = field(default_factory=Told)
+    stats: CountStats = field(default_factory=CountStats)
 
 
 @contextlib.contextmanager
@@ -477,16 +477,16 @@ def counting(
     runs: bool = False,
     threads: int | None = None,
     folder: Path | None = None,
-    tell: Tell = silent,
-) -> Iterator[Found]:
+    on_progress: OnProgress = silent,
+) -> Iterator[CountedShards]:
     """Count all sources and give what is to be summed; spilled shards are gone when the context ends.
 
     Parameters and errors as `read`; `by` is that of `Shards`, and `folder` keeps finished shards for a count that is killed.
     """
-    found = Found()
+    found = CountedShards()
     report = found.report
     with Shards(holdout=holdout, by=by, runs=runs, threads=threads, folder=folder) as shards:
-        for source, batches in _streams(text, report, tell, threads):
+        for source, batches in _streams(text, report, on_progress, threads):
             before = report.lines
             if batches is None:
                 words, wide = _counted_before(source, found, runs=runs)
@@ -502,9 +502,11 @@ def counting(
                 kept.extend(
                     new if source.weight == 1.0 else [Shard.of(weighed(part, source.weight)) for part in parts(new)]
                 )
-        found.samples, found.told = shards.samples, shards.told
-        if found.told.found:
-            log.info("%d of %d shards were counted before", found.told.found, found.told.counted + found.told.found)
+        found.samples, found.stats = shards.samples, shards.stats
+        if found.stats.resumed:
+            log.info(
+                "%d of %d shards were counted before", found.stats.resumed, found.stats.counted + found.stats.resumed
+            )
         yield found
 
 
@@ -525,7 +527,7 @@ def weighed(table: pl.DataFrame, weight: float) -> pl.DataFrame:
 
 
 def _streams(
-    text: Any, report: ReadReport, tell: Tell, threads: int | None
+    text: Any, report: ReadReport, on_progress: OnProgress, threads: int | None
 ) -> Iterator[tuple[Source, Generator[Batch, None, None] | None]]:
     """Each source with its documents, None for count files; progress goes on from one source to the next."""
     if not (isinstance(text, list | tuple) and all(isinstance(source, Source) for source in text)):
@@ -536,27 +538,27 @@ def _streams(
     for i, source in enumerate(text):
         before = sum(sizes[:i])
 
-        def on_progress(done: int, _total: int | None, before: int = before) -> None:
-            tell("read", before + done, sum(sizes) if known else None)
+        def report_read(done: int, _total: int | None, before: int = before) -> None:
+            on_progress("read", before + done, sum(sizes) if known else None)
 
         if any(about(file) for file in source.paths):
             yield source, None
-            on_progress(sizes[i], None)
+            report_read(sizes[i], None)
         else:
             # Whether all of them together may be empty, the caller knows.
             yield (
                 source,
-                read_blocks(source, report=report, on_progress=on_progress, may_be_empty=True, files=Ahead(threads)),
+                read_blocks(source, report=report, on_progress=report_read, may_be_empty=True, files=Prefetch(threads)),
             )
 
 
-def _counted_before(source: Source, found: Found, *, runs: bool) -> tuple[list[Shard], list[Shard]]:
-    """Words and runs of a source of count files; whatever they tell of their making goes into the report."""
+def _counted_before(source: Source, found: CountedShards, *, runs: bool) -> tuple[list[Shard], list[Shard]]:
+    """Words and runs of a source of count files; their statistics go into the report."""
     report = found.report
-    told = {file: about(file) for file in source.paths}
-    if foreign := [str(file) for file, said in told.items() if said is None]:
+    heads = {file: about(file) for file in source.paths}
+    if foreign := [str(file) for file, head in heads.items() if head is None]:
         raise InputError(f"the source `{source.name}` mixes count files with `{foreign[0]}`; give them apart")
-    files = [file for file, said in told.items() if said is not None and said.kind == "words"]
+    files = [file for file, head in heads.items() if head is not None and head.kind == "words"]
     if not files:
         raise InputError(f"`{source.paths[0]}` holds runs of words; the words were wanted", hint="koktok train FILE")
     wide = [runs_file(file) for file in files]
@@ -566,7 +568,7 @@ def _counted_before(source: Source, found: Found, *, runs: bool) -> tuple[list[S
         )
     whole = About("words", ())
     for file in files:
-        whole += told[file] or whole
+        whole += heads[file] or whole
     for counted in whole.sources:
         if counted.name in report.digests:
             raise InputError(f"two sources are named `{counted.name}`; every digest needs its own name")

@@ -3,7 +3,7 @@
 A word with f occurrences is kept with the chance min(1, f / t), and a kept one stands for
 max(f, t) of them (sampling with chances proportional to size, Horvitz & Thompson 1952): whatever a trainer sums over words
 is then right on average, and frequent words are exact. Nothing happens at a threshold: t grows from 1 with the text. Leaving
-rare words out instead shifts every such sum, and with it what a dial means: without the words that came once 20 MB of
+rare words out instead shifts every such sum, and with it what an option means: without the words that came once 20 MB of
 text gave `balanced` F1 .598, and .722 with them. The drawing is systematic (Madow 1949), at even distances along
 the code-point order, so that the words of every stem are thinned alike; an independent one wants a third more words.
 """

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from koktok.count import Counts
-from koktok.dpe.learnt import Dpe, DpeDials, one_thread
+from koktok.dpe.learnt import Dpe, DpeOptions, one_thread
 from koktok.dpe.segmenter import runs_of
 from koktok.dpe.tree import END, TaggedWord, arcs_of, fresh_weights, joined, marginal, prefixes_of
 from koktok.errors import InputError, VocabSizeError
@@ -39,7 +39,7 @@ BLOCK, TOGETHER = 64, 4
 LONGEST_WORD = 20
 """Longer words teach nothing: text without spaces."""
 
-DEFAULT = DpeDials()
+DEFAULT = DpeOptions()
 
 ENDS = 1 / 2
 """Ends of words for each piece at first: a word has two pieces."""
@@ -50,7 +50,7 @@ def learn_cuts(
     analyser: Segmenter | None = None,
     *,
     name: str = "",
-    dials: DpeDials = DEFAULT,
+    options: DpeOptions = DEFAULT,
     on_progress: Done | None = None,
 ) -> Dpe:
     """Learn a segmentation of the Hangul in words, by themselves or with an analyser's tags beside them."""
@@ -64,26 +64,26 @@ def learn_cuts(
     for run, n in runs.items():
         texts[run.text] += n
     signed = "" if analyser is None else f"{name} {analyser.signature()}"
-    pieces = unigram_candidates(texts, dials) or None
-    return learn(runs, dials, pieces=pieces, analyser=signed, on_progress=on_progress)
+    pieces = unigram_candidates(texts, options) or None
+    return learn(runs, options, pieces=pieces, analyser=signed, on_progress=on_progress)
 
 
-def unigram_candidates(runs: Mapping[str, int], dials: DpeDials) -> dict[str, float]:
+def unigram_candidates(runs: Mapping[str, int], options: DpeOptions) -> dict[str, float]:
     """Pieces of a Unigram vocabulary and how probable each is; of fewer where the text is small, and none where it is tiny.
 
     Examples
     --------
     >>> runs = {stem + ending: 9 for stem in ("학교", "도서관", "시장") for ending in ("에서", "에는", "까지", "")}
-    >>> found = unigram_candidates(runs, DpeDials(pieces=18))
+    >>> found = unigram_candidates(runs, DpeOptions(pieces=18))
     >>> sorted(piece for piece in found if len(piece) > 1)
     ['까지', '도서관', '시장', '에는', '에서', '학교']
     """
     counts = SegmentedCounts.uncut(Counts.from_mapping(runs))
-    size = dials.pieces
+    size = options.pieces
     while size > 8:
         try:
             job = Job(
-                counts, len(BYTE_PIECES) + size, alphabet=(), coverage=0.9995, max_length=dials.longest, threads=1
+                counts, len(BYTE_PIECES) + size, alphabet=(), coverage=0.9995, max_length=options.longest, threads=1
             )
             vocab = train_unigram_em(job).vocab
         except VocabSizeError:
@@ -113,7 +113,7 @@ def candidates(words: Mapping[TaggedWord, float], pieces: int, longest: int) -> 
 
 def learn(
     counts: Mapping[TaggedWord, int],
-    dials: DpeDials = DEFAULT,
+    options: DpeOptions = DEFAULT,
     *,
     pieces: Mapping[str, float] | None = None,
     analyser: str = "",
@@ -126,35 +126,35 @@ def learn(
     words = sorted((w for w in counts if 0 < len(w.text) <= LONGEST_WORD), key=lambda w: (w.tags, w.text))
     if not words:
         raise InputError("there are no words with Hangul to learn from", hint="koktok segment TEXT --learn FOLDER")
-    weighed = {word: float(counts[word]) ** dials.power for word in words}
+    weighed = {word: float(counts[word]) ** options.power for word in words}
     single: Counter[str] = Counter()
     for word in words:
         for character in word.text + END:
             single[character] += weighed[word]
     tags = sorted({tag for word in words for tag in word.tags})
     if pieces is None:
-        pieces = {**single, **candidates(weighed, dials.pieces, dials.longest)}
+        pieces = {**single, **candidates(weighed, options.pieces, options.longest)}
     least = min(pieces.values())
-    known = {piece: weight for piece, weight in pieces.items() if 1 < len(piece) <= dials.longest}
+    known = {piece: weight for piece, weight in pieces.items() if 1 < len(piece) <= options.longest}
     chosen = {**{c: pieces.get(c, least) for c in sorted(single)}, **{piece: known[piece] for piece in sorted(known)}}
     listed, symbols = ("", *chosen), ("", *sorted(single), *tags)
     with one_thread():
         import torch
 
-        weights = fresh_weights(len(symbols), len(listed), dials.width, dials.seed)
+        weights = fresh_weights(len(symbols), len(listed), options.width, options.seed)
         # A piece is as probable at first as it is frequent.
         weights["piece_bias"] = torch.log(torch.tensor([least, *chosen.values()]))
-        spent = _descend(weights, words, [weighed[word] for word in words], symbols, listed, dials, on_progress)
+        spent = _descend(weights, words, [weighed[word] for word in words], symbols, listed, options, on_progress)
     digest = hashlib.sha256(repr([(*word, counts[word]) for word in words]).encode()).hexdigest()[:16]
     about = {
         "analyser": analyser,
         "words": len(words),
         "words_digest": digest,
-        "dials": asdict(dials),
+        "dials": asdict(options),
         "torch": torch.__version__,
         "nats": spent,
     }
-    return Dpe(symbols, listed, weights, dials.longest, about)
+    return Dpe(symbols, listed, weights, options.longest, about)
 
 
 def _descend(
@@ -163,7 +163,7 @@ def _descend(
     weighed: Sequence[float],
     symbols: Sequence[str],
     pieces: Sequence[str],
-    dials: DpeDials,
+    options: DpeOptions,
     on_progress: Done | None,
 ) -> list[float]:
     """Change the weights; returns the loss of each pass, in natural units a word."""
@@ -171,20 +171,20 @@ def _descend(
 
     ids = ({symbol: i for i, symbol in enumerate(symbols)}, {piece: i for i, piece in enumerate(pieces)})
     starts = range(0, len(words), BLOCK)
-    trees = [prefixes_of(words[i : i + BLOCK], *ids, dials.longest) for i in starts]
+    trees = [prefixes_of(words[i : i + BLOCK], *ids, options.longest) for i in starts]
     shares = [torch.tensor(weighed[i : i + BLOCK]) for i in starts]
-    dice = np.random.default_rng(dials.seed)
+    dice = np.random.default_rng(options.seed)
     for weight in weights.values():
         weight.requires_grad_()
-    descent = torch.optim.Adam(weights.values(), dials.rate)
+    descent = torch.optim.Adam(weights.values(), options.rate)
     steps = -(-len(trees) // TOGETHER)
     spent = []
-    for epoch in range(dials.epochs):
+    for epoch in range(options.epochs):
         order = dice.permutation(len(trees)).tolist()
         loss = 0.0
         for step in range(steps):
             done = epoch * steps + step
-            descent.param_groups[0]["lr"] = dials.rate * (1 - 0.9 * done / (dials.epochs * steps))
+            descent.param_groups[0]["lr"] = options.rate * (1 - 0.9 * done / (options.epochs * steps))
             drawn = order[step * TOGETHER : (step + 1) * TOGETHER]
             tree, share = joined([trees[i] for i in drawn]), torch.cat([shares[i] for i in drawn])
             told = marginal(arcs_of(weights, tree), tree)[torch.from_numpy(tree.word)]
@@ -194,7 +194,7 @@ def _descend(
             descent.step()
             loss += lost.item()
             if on_progress:
-                on_progress(done + 1, dials.epochs * steps)
+                on_progress(done + 1, options.epochs * steps)
         spent.append(round(loss / sum(weighed), 6))
     for name, weight in weights.items():
         weights[name] = weight.detach()

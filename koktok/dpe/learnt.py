@@ -53,8 +53,8 @@ def one_thread() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class DpeDials:
-    """What changes what is learnt."""
+class DpeOptions:
+    """Options of learning."""
 
     pieces: int = 12_000
     longest: int = 8

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from koktok.count import Counts
-from koktok.count.counting import Reading
+from koktok.count.counting import CountResult
 from koktok.count.sample import enough, sampled
 from koktok.errors import InputError
 from koktok.extension.base_tokenizer import HANGUL, Base, holds_hangul
 from koktok.extension.merges import UNKNOWN, TokenRows, hash_of
 from koktok.hangul import syllable_mask
-from koktok.progress import Tell, silent
+from koktok.progress import OnProgress, silent
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.text.normalize import normalized
@@ -58,12 +58,12 @@ class BaseText:
 
 def prepare(
     base: Base,
-    reading: Reading,
+    reading: CountResult,
     segmenter: Segmenter,
     *,
     policy: str = "morphemes",
     min_count: int | None = None,
-    tell: Tell = silent,
+    on_progress: OnProgress = silent,
 ) -> BaseText:
     """Words of the text, as the base cuts them, with the borders of their morphemes."""
     n: Counter[str] = Counter()
@@ -84,11 +84,11 @@ def prepare(
         Counts.from_mapping({words[i]: 1 for i in marked}),
         segmenter,
         Policy.parse(policy),
-        on_progress=lambda done, total: tell("segment", done, total),
+        on_progress=lambda done, total: on_progress("segment", done, total),
     )
     weight = np.array([n[word] if n[word] >= least else 0 for word in words], np.int64)
     weight_held = np.array([held[word] for word in words], np.int64)
-    return _BaseTokens(base.with_byte_fallback, words, weight, weight_held, tell).text(
+    return _BaseTokens(base.with_byte_fallback, words, weight, weight_held, on_progress).text(
         dict(zip(marked, range(len(marked)), strict=True)), cut, size
     )
 
@@ -97,7 +97,7 @@ class _BaseTokens:
     """The base's tokens of all words, flat: of each its id, word, pre-token, and the bytes of the word before it."""
 
     def __init__(
-        self, base: Base, words: list[str], weight: NDArray[np.int64], held: NDArray[np.int64], tell: Tell
+        self, base: Base, words: list[str], weight: NDArray[np.int64], held: NDArray[np.int64], on_progress: OnProgress
     ) -> None:
         self.base, self.weight, self.held = base, weight, held
         # Where the base puts a space before a text itself, a word is given without its own.
@@ -113,7 +113,7 @@ class _BaseTokens:
                 if base.kind == "bytes":
                     parts.append(np.array(found.word_ids, np.int64))
                 lengths.append(len(found.ids))
-            tell("encode", len(lengths), len(sent))
+            on_progress("encode", len(lengths), len(sent))
         self.ids = np.concatenate(ids)
         self.word = np.repeat(np.arange(len(words)), lengths)
         # Without a pattern a whole word is one pre-token.

@@ -23,7 +23,7 @@ from koktok.errors import ArtifactError, UsageError
 from koktok.extension.extension_files import FOLDER, ExtensionRecord, read_extension
 from koktok.extension.prune import is_pruned, read_pruned
 from koktok.files import Product, check_folder, checked, is_plain, read_bounded, typed, write_folder
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -243,7 +243,7 @@ def apply_extension(
     method: str = "mean",
     pad_to: int = 1,
     force: bool = True,
-    tell: Tell = lambda _stage, _done, _total: None,
+    on_progress: OnProgress = lambda _stage, _done, _total: None,
 ) -> list[str]:
     """Write a model that has rows for the new ids; returns what was done, in sentences."""
     if pad_to < 1:
@@ -286,7 +286,7 @@ def apply_extension(
         for shard in shards:
             for wrote in _write(shard, staged / shard.file.name, plan):
                 done += wrote
-                tell("apply", done, total)
+                on_progress("apply", done, total)
         if index is not None:
             sizes = sum(_bytes(t, plan) for shard in shards for t in shard.tensors)
             index["metadata"] = {**(index.get("metadata") or {}), "total_size": sizes}

@@ -21,9 +21,9 @@ from koktok.extension.laws import proof
 from koktok.extension.learn import NU, LearnOptions, SizePoint, learn
 from koktok.files import check_folder, write_folder
 from koktok.formats.probe import PROBE, probe_json
-from koktok.progress import Tell, silent
+from koktok.progress import OnProgress, silent
 from koktok.segment.cache import CachedSegmenter
-from koktok.segment.workers import Workers, supervised
+from koktok.segment.workers import Workers, in_subprocess
 
 ADD = 8192
 """New pieces, where nobody says how many."""
@@ -74,7 +74,7 @@ def extend(
     threads: int | None = None,
     cache: Path | bool | None = None,
     force: bool = True,
-    tell: Tell = silent,
+    on_progress: OnProgress = silent,
 ) -> Extended:
     """Learn Korean pieces for a tokenizer, prove the extension, and write its folder.
 
@@ -112,7 +112,7 @@ def extend(
         For tiktoken ranks: special tokens with their ids.
     force : bool
         Whether another extension that koktok wrote at `out` may be replaced.
-    tell : callable
+    on_progress : callable
         Progress.
 
     Raises
@@ -138,21 +138,21 @@ def extend(
     )
     check_folder(out, FOLDER)
     base = reference if isinstance(reference, Base) else open_base(str(reference), pattern=pattern, specials=specials)
-    reading = read(as_text(text), holdout=holdout, threads=threads, tell=tell)
+    reading = read(as_text(text), holdout=holdout, threads=threads, on_progress=on_progress)
     if not force:
         check_folder(out, FOLDER, same=lambda folder: _learnt_in(folder) == (reading.train.digest(), add))
-    workers = supervised(segmenter, user_dictionary=user_dictionary, processes=threads)
+    workers = in_subprocess(segmenter, user_dictionary=user_dictionary, processes=threads)
     asked = (
         workers
         if cache is False or segmenter == "whitespace"
         else CachedSegmenter(workers, cache if isinstance(cache, Path) else None)
     )
     try:
-        counted = prepare(base, reading, asked, policy=policy, min_count=min_count, tell=tell)
+        counted = prepare(base, reading, asked, policy=policy, min_count=min_count, on_progress=on_progress)
     finally:
         if isinstance(workers, Workers):
             workers.close()
-    learnt = learn(base, counted, wanted, tell)
+    learnt = learn(base, counted, wanted, on_progress)
     log = {
         "nu": learnt.penalty,
         "policy": policy,
@@ -164,7 +164,7 @@ def extend(
         "frontier": [{**point.__dict__, "f1": point.f1} for point in learnt.points],
     }
     extension = extended(base, learnt, add, fill=fill, log=log)
-    tell("write", 0, None)
+    on_progress("write", 0, None)
     files = files_of(extension)
     new = base_of(str(out), files)
     looked = _proven(base, new, extension.record)
@@ -197,7 +197,7 @@ def _proven(base: Base, new: Base, record: ExtensionRecord) -> int:
         if not said.holds:
             raise ArtifactError(
                 f"this extension would break a law ({said.law}): {said.wrong}; nothing was written",
-                hint="tell us of it, with the base",
+                hint="report it, with the base",
             )
     return looked
 

@@ -192,7 +192,8 @@ def slots_of(base: Base, fill: str) -> list[int]:
     if fill in ("reserved", "unused"):
         if not base.free:
             raise UsageError(
-                f"`{base.name}` keeps no ids free that their names tell", hint="--fill FILE, or no --fill to append"
+                f"`{base.name}` keeps no ids free that are known by their names",
+                hint="--fill FILE, or no --fill to append",
             )
         return base.free
     try:

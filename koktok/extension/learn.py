@@ -1,7 +1,7 @@
 """Which pieces come first: words as the base cuts them, joined further, with Kiwi's borders in the count.
 
 A candidate counts the tokens that it saves, less a penalty for every border of morphemes that it
-swallows, so that pieces inside morphemes come first and frequent ones across them behind; the penalty is the dial, and
+swallows, so that pieces inside morphemes come first and frequent ones across them behind; `nu` sets the penalty, and
 `keep` finds it. The list is ordered, and every beginning of it is an extension: the pieces so far, and nothing behind them,
 made the state in which the next one was counted. Held-out words are joined along, so that one run tells all sizes.
 """
@@ -22,7 +22,7 @@ from koktok.errors import UsageError, VocabSizeError
 from koktok.extension.base_text import BaseText
 from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul
 from koktok.extension.merges import MergeState, TokenRows, hash_of
-from koktok.progress import Tell, silent
+from koktok.progress import OnProgress, silent
 from koktok.training.bpe import Queue
 
 NU: Final = 1.0
@@ -98,9 +98,9 @@ class PieceList:
     penalty: float
 
 
-def learn(base: Base, text: BaseText, options: LearnOptions, tell: Tell = silent) -> PieceList:
+def learn(base: Base, text: BaseText, options: LearnOptions, on_progress: OnProgress = silent) -> PieceList:
     """New pieces in order."""
-    learner = _Learner(base, text, options, tell)
+    learner = _Learner(base, text, options, on_progress)
     if options.keep is None:
         return learner.run(options.penalty)
     low, high = 0.0, MOST_NU / 2
@@ -124,8 +124,8 @@ def learn(base: Base, text: BaseText, options: LearnOptions, tell: Tell = silent
 class _Learner:
     """Runs over one text."""
 
-    def __init__(self, base: Base, text: BaseText, options: LearnOptions, tell: Tell) -> None:
-        self.base, self.text, self.options, self.tell = base, text, options, tell
+    def __init__(self, base: Base, text: BaseText, options: LearnOptions, on_progress: OnProgress) -> None:
+        self.base, self.text, self.options, self.on_progress = base, text, options, on_progress
         self.strings = base.with_byte_fallback.strings
         self.hashes, self.powers = hash_of(self.strings)
         self.ranks, self.lists = base.order
@@ -194,7 +194,7 @@ class _Learner:
             if len(pieces) in wanted:
                 points.append(told.point(pieces))
             if len(pieces) % 256 == 0:
-                self.tell("learn", len(pieces), options.add)
+                self.on_progress("learn", len(pieces), options.add)
         if len(pieces) < options.add:
             raise VocabSizeError(
                 f"{options.add:,} new pieces were wanted, and the text gives only {len(pieces):,} that save {options.min_count} "

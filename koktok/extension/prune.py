@@ -31,7 +31,7 @@ from koktok.extension.learn import splits
 from koktok.files import Product, check_folder, checked, write_folder
 from koktok.formats.probe import PROBE, probe_json
 from koktok.formats.tiktoken import files as files_of_ranks
-from koktok.progress import Tell, silent
+from koktok.progress import OnProgress, silent
 from koktok.sentencepiece_model import ModelProto
 from koktok.text.sources import Source, lines_of, read_lines
 from koktok.vocab import BYTE_PIECES
@@ -91,7 +91,7 @@ def prune(
     pattern: str | None = None,
     specials: Mapping[str, int] | None = None,
     force: bool = True,
-    tell: Tell = silent,
+    on_progress: OnProgress = silent,
 ) -> Pruned:
     """Take pieces that the text never uses out of a vocabulary, prove that the text keeps its pieces, and write its folder.
 
@@ -110,7 +110,7 @@ def prune(
         For tiktoken ranks.
     force : bool
         Whether another tokenizer that koktok wrote at `out` may be replaced.
-    tell : callable
+    on_progress : callable
         Progress.
 
     Raises
@@ -134,9 +134,11 @@ def prune(
         for row in base.encode(lines):
             np.add.at(uses, row, 1)
         n += len(lines)
-        tell("encode", n, None)
+        on_progress("encode", n, None)
     if not n:
-        raise InputError("there is no text to tell which pieces are used", hint="koktok extend BASE TEXT --prune 10000")
+        raise InputError(
+            "there is no text that shows which pieces are used", hint="koktok extend BASE TEXT --prune 10000"
+        )
     removed = leaves(base, uses > 0, drop, keep_scripts)
     kept = np.ones(base.size, bool)
     kept[removed] = False
@@ -150,7 +152,7 @@ def prune(
                 f"without these pieces the line {example.line[:60]!r} would be cut otherwise; nothing was written"
             )
         looked += len(lines)
-        tell("verify", looked, n)
+        on_progress("verify", looked, n)
     notes = (*base.notes, f"{looked:,} lines of the text have the pieces they had")
     files[PROBE] = probe_json(new.encode).encode()
     return Pruned(tuple(removed), int(kept.sum()), looked, notes, write_folder(out, files, FOLDER, force=force))

@@ -26,10 +26,10 @@ from koktok.errors import InputError, KoktokError, UsageError
 
 LOCK = "koktok.lock"
 
-PATIENCE = 60.0
-"""Seconds that a writer waits for another one of the same name; most writing takes milliseconds."""
+LOCK_TIMEOUT = 60.0
+"""Seconds that a writer waits for another one of the same name; most writes take milliseconds."""
 
-TICK = 0.01
+POLL_INTERVAL = 0.01
 """Seconds between two looks; longer than the clock of a file system takes to show that something has changed."""
 
 
@@ -118,7 +118,7 @@ def workplace_of(target: Path, suffix: str = ".koktok") -> Path:
 
 
 @contextmanager
-def workplace(place: Path, *, wait: float = PATIENCE) -> Iterator[Path]:
+def workplace(place: Path, *, wait: float = LOCK_TIMEOUT) -> Iterator[Path]:
     """A locked folder to work in; what is left in it stays there for the next writer, and an empty one goes.
 
     UsageError where others made that folder, InputError where another process holds it for longer than `wait` seconds.
@@ -178,7 +178,7 @@ def _lock(place: Path, wait: float) -> int:
             with suppress(OSError):
                 who = (place / LOCK).read_text(encoding="utf-8", errors="replace").strip() or who
             raise InputError(f"`{place}` is in use by another process ({who})", hint="wait for it, or --out OTHER-NAME")
-        time.sleep(TICK)
+        time.sleep(POLL_INTERVAL)
 
 
 def _locked(handle: int) -> bool:

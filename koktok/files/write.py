@@ -24,7 +24,7 @@ from typing import TypeVar
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files.paths import (
     LOCK,
-    TICK,
+    POLL_INTERVAL,
     beside,
     inside,
     is_plain,
@@ -404,7 +404,7 @@ def read_whole(folder: Path, product: Product, read: Callable[[], Read]) -> Read
                     f"`{folder}` is half written: whoever wrote it was stopped", hint="give that command again"
                 ) from wrong
             break
-        time.sleep(TICK)
+        time.sleep(POLL_INTERVAL)
     if wrong:
         raise wrong
     return found

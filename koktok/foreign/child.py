@@ -1,4 +1,4 @@
-"""The other end of `koktok.foreign.trial`: a library loads a definition that nobody knows, in a process that may die of it.
+"""The other end of `koktok.foreign.sandbox`: a library loads an unknown definition, in a process that may crash.
 
 Nothing of koktok is imported here, so that the process is there in no time: it is this file, run as a script, the standard
 library and the one library that it tries. In comes one marshalled value (both ends are the same Python), out goes a line
@@ -83,7 +83,7 @@ def _bound(memory: int, seconds: int) -> None:
 
 
 def main() -> None:
-    """Load, ask every line, and tell."""
+    """Load, encode every line, and send the results."""
     library, definition, lines, memory, seconds = marshal.load(sys.stdin.buffer)
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the library prints is no answer
@@ -105,7 +105,7 @@ def main() -> None:
         told["error"] = f"{type(error).__name__}: {error}"
     answer.write(json.dumps(told))
     answer.flush()
-    os._exit(0)  # what a library does at the end of a process is no part of the trial
+    os._exit(0)  # what a library does at the end of a process is no part of the check
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from koktok.agree import Ids, agree
 from koktok.errors import ArtifactError, InputError
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.library import LibraryTokenizer
+from koktok.foreign.sandbox import PROBES
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.tiktoken_adapter import Tiktoken
-from koktok.foreign.trial import PROBES
 from koktok.formats import gguf
 from koktok.sentencepiece_model import BPE, NORMAL, UNIGRAM, USER_DEFINED
 from koktok.special import NO_LIMIT, ROLES

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.errors import ArtifactError
-from koktok.foreign.library import Found, LibraryTokenizer, asking
-from koktok.foreign.trial import prove
+from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
+from koktok.foreign.sandbox import check
 from koktok.formats.hf import checked_json, parsed, utf8
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
 from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
@@ -48,7 +48,7 @@ class HuggingFace(LibraryTokenizer):
             raise ArtifactError(f"`{spec}` is no tokenizer.json: it has no model")
         tokenizers_library()  # before a process of its own tries the definition
         if not proven:
-            prove(self.library, text, where=spec, content=form)
+            check(self.library, text, where=spec, content=form)
         self._spec, self.content = spec, form
         self._strict = self._load()
         self._strict.encode_special_tokens = True
@@ -161,12 +161,12 @@ class HuggingFace(LibraryTokenizer):
         with asking(self.library):
             return [row.offsets for row in self._strict.encode_batch(list(lines), add_special_tokens=False)]
 
-    def read(self, text: str) -> Found:
+    def read(self, text: str) -> IdsAndSpans:
         with asking(self.library):
             found = self._strict.encode(text, add_special_tokens=False)
         return list(found.ids), list(found.offsets)
 
-    def read_with_specials(self, text: str, *, template: bool = False) -> Found | None:
+    def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:
         with asking(self.library):
             found = self._open.encode(text, add_special_tokens=template)
         return list(found.ids), list(found.offsets)

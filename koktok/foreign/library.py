@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from koktok.errors import InputError, KoktokError, UsageError
 from koktok.files import typed, write_folder
-from koktok.foreign.trial import PROBES
+from koktok.foreign.sandbox import PROBES
 from koktok.formats.folder import MARK, TOKENIZER, with_extra
 from koktok.special import cut_at, style_for
 from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from koktok.bulk import TokenArray
     from koktok.foreign.batch import LibraryDecoder, LibraryEncoder
 
-Found = tuple[list[int], list[tuple[int, int]]]
+IdsAndSpans = tuple[list[int], list[tuple[int, int]]]
 """Ids of a text, and in parallel half-open code points of it."""
 
 FORMAT = 1
@@ -164,12 +164,12 @@ class LibraryTokenizer(AnyTokenizer):
         """The same where special tokens that a line spells are read as such; None where the library cannot."""
         return None
 
-    def read(self, text: str) -> Found:
+    def read(self, text: str) -> IdsAndSpans:
         """One text, with the offsets that the library itself gives, where it gives any."""
         row = self.encode_lines([text])[0]
         return row.ids.tolist(), [(a, b) for a, b in row.spans.tolist()]
 
-    def read_with_specials(self, text: str, *, template: bool = False) -> Found | None:  # noqa: ARG002
+    def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:  # noqa: ARG002
         """`read` with special tokens found as the library finds them; None where it has no way of its own."""
         if template:
             raise UsageError(

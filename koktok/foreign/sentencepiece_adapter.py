@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from koktok.errors import ArtifactError
-from koktok.foreign.library import Found, LibraryTokenizer, asking
-from koktok.foreign.trial import prove
+from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
+from koktok.foreign.sandbox import check
 from koktok.sentencepiece_model import BYTE, CONTROL, UNIGRAM, UNKNOWN, UNUSED, ModelProto
 from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 
@@ -43,7 +43,7 @@ class SentencePiece(LibraryTokenizer):
         if not self.proto.whole:
             raise ArtifactError(f"`{spec}` is no SentencePiece model, or it is cut short", hint=_HINT)
         if not proven:
-            prove(self.library, data, where=spec)
+            check(self.library, data, where=spec)
         sentencepiece.set_min_log_level(2)
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=data)
@@ -108,7 +108,7 @@ class SentencePiece(LibraryTokenizer):
         with asking(self.library):
             return list(self._processor.encode(list(lines), return_type=int))
 
-    def read(self, text: str) -> Found:
+    def read(self, text: str) -> IdsAndSpans:
         with asking(self.library):
             found = self._processor.encode(text, return_type="offset_mapping")
         return list(found["ids"]), [(int(a), int(b)) for a, b in found["offsets"]]

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from koktok.errors import InputError, UsageError
 from koktok.files import typed
-from koktok.foreign.library import Found, LibraryTokenizer, asking
-from koktok.foreign.trial import prove
+from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
+from koktok.foreign.sandbox import check
 from koktok.formats import tiktoken
 from koktok.formats.hf import utf8
 from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
@@ -41,7 +41,7 @@ class Tiktoken(LibraryTokenizer):
         self.ranks = ranks
         spec = spec or ranks.name
         if not proven:
-            prove(self.library, ranks.pattern, dict(ranks.ranks), dict(ranks.specials), where=spec)
+            check(self.library, ranks.pattern, dict(ranks.ranks), dict(ranks.specials), where=spec)
         self._runner = ranks.encoding()
         whole = hashlib.sha256(ranks.pattern.encode())
         for written, i in sorted(ranks.ranks.items(), key=lambda row: row[1]):
@@ -88,13 +88,13 @@ class Tiktoken(LibraryTokenizer):
         with asking(self.library):
             return list(self._runner.encode_batch(list(lines), num_threads=2, allowed_special="all"))
 
-    def read(self, text: str) -> Found:
+    def read(self, text: str) -> IdsAndSpans:
         """One text; the bytes of one character share its offsets, as in `koktok.tokenizer.models`."""
         with asking(self.library):
             ids = self._runner.encode_ordinary(text)
         return ids, self._offsets(text, ids, ())
 
-    def read_with_specials(self, text: str, *, template: bool = False) -> Found | None:
+    def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:
         if template:
             return super().read_with_specials(text, template=True)
         with asking(self.library):

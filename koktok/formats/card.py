@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, NamedTuple
 
-from koktok.formats.limits import limitations, why_not
+from koktok.formats.limits import limitations, unsupported_reason
 from koktok.formats.pre_tokenizer import cutting
 from koktok.formats.sentencepiece import differences
 from koktok.special import NO_LIMIT
@@ -61,7 +61,7 @@ def model_card(
 ) -> str:
     """The model card, Markdown with the front matter that model hubs read."""
     recipe, signature, vocab = tokenizer.recipe, tokenizer.signature, tokenizer.vocab
-    reason = why_not("hf", vocab)
+    reason = unsupported_reason("hf", vocab)
     limits = [] if reason else _limits(tokenizer)
     spm = any("SentencePiece" in row.name for row in figures)
     return _filled(
@@ -131,7 +131,7 @@ def _limits(tokenizer: Tokenizer) -> list[str]:
         trim=recipe.special.trim_offsets,
         separated="CharDelimiterSplit" in str(cutting(vocab, tokenizer.pattern, tokenizer.prefix)),
     )
-    if not why_not("sentencepiece", vocab, tokenizer.pattern):
+    if not unsupported_reason("sentencepiece", vocab, tokenizer.pattern):
         raw = "; ".join(differences(tokenizer.normalizer))
         limits.append(
             f"`tokenizer.model` gives SentencePiece the same ids on normalized text. Of raw text it leaves: {raw}."

@@ -15,7 +15,7 @@ from typing import Any
 from koktok.errors import ArtifactError, UsageError
 from koktok.files import Product, read_bounded
 from koktok.formats import hf, sentencepiece
-from koktok.formats.limits import why_not
+from koktok.formats.limits import unsupported_reason
 from koktok.recipe import FORMAT, Recipe
 from koktok.vocab import Vocab
 
@@ -67,14 +67,14 @@ def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict
     prefix = recipe.prefix_for(vocab)
     signature = {**signature, "kind": vocab.kind, "vocab": vocab.digest()}
     files: dict[str, str | bytes] = {MARK: ""}
-    if why_not("hf", vocab):
+    if unsupported_reason("hf", vocab):
         files["vocab.json"] = vocab_json(vocab)
     else:
         style = recipe.style_for(vocab.specials)
         files["tokenizer.json"] = hf.tokenizer_json(vocab, normalizer, pattern, style=style, prefix=prefix)
-        signature["seal"] = seal_of(files["tokenizer.json"])
+        signature["seal"] = checksum_of(files["tokenizer.json"])
         files |= hf.config_files(vocab, style)
-    if not why_not("sentencepiece", vocab, pattern):
+    if not unsupported_reason("sentencepiece", vocab, pattern):
         files["tokenizer.model"] = sentencepiece.model_proto(vocab, pattern, normalizer=normalizer, prefix=bool(prefix))
     files[MARK] = recipe.to_toml(signature)
     return files
@@ -172,14 +172,14 @@ def read_folder(folder: Path) -> tuple[Recipe, Vocab, dict[str, Any]]:
             hint="copy the folder again, or train again",
         )
     kind = signature.pop("kind", None)
-    digest, sealed = signature.pop("vocab", None), signature.pop("seal", None) == seal_of(data)
+    digest, verified = signature.pop("vocab", None), signature.pop("seal", None) == checksum_of(data)
     try:
-        vocab = _read_vocab_json(text) if own else hf.vocab_from_json(text, kind, sealed=sealed)
+        vocab = _read_vocab_json(text) if own else hf.vocab_from_json(text, kind, verified=verified)
     except ArtifactError as error:
         raise ArtifactError(
             f"`{file}`: {error.message}", hint=error.hint or "copy the folder again, or train again"
         ) from error
-    if not sealed and vocab.digest() != digest:
+    if not verified and vocab.digest() != digest:
         raise ArtifactError(
             f"the vocabulary in `{file}` is not the one that {MARK} was written with",
             hint="train again" if own else "train again, or load it with tokenizers.Tokenizer.from_file",
@@ -195,6 +195,6 @@ def is_imported(folder: Path) -> bool:
         return False
 
 
-def seal_of(content: str | bytes) -> str:
-    """First 16 hex digits of the SHA-256 of a file; a file with an unchanged seal is not checked again on loading."""
+def checksum_of(content: str | bytes) -> str:
+    """First 16 hex digits of the SHA-256 of a file; a file with an unchanged checksum is not checked again on loading."""
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()[:16]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import typed, write_file
 from koktok.formats.gguf_header import check, opened
-from koktok.formats.limits import that_hold, why_not
+from koktok.formats.limits import that_hold, unsupported_reason
 from koktok.formats.sentencepiece import charsmap, differences
 from koktok.special import ROLES
 from koktok.text.normalize import JamoNormalizer
@@ -84,7 +84,7 @@ def table_of(
     >>> table.model, table.tokens[256:], table.scores[256:]
     ('llama', ('▁', '가', '나', '▁가', '<unk>', '</s>'), (0.0, -1.0, -2.0, -3.0, 0.0, 0.0))
     """
-    reason = why_not("gguf", vocab, pattern, jamo=isinstance(normalizer, JamoNormalizer))
+    reason = unsupported_reason("gguf", vocab, pattern, jamo=isinstance(normalizer, JamoNormalizer))
     if reason:
         hint = "koktok train TEXT --model bpe --out FOLDER" if vocab.kind == "bpe-bytes" else ""
         raise ArtifactError(f"no GGUF: {reason}", hint=hint)
@@ -100,7 +100,7 @@ def table_of(
         for role, tokens in (("bos", before), ("eos", behind))
     )
     model = KINDS[vocab.kind].gguf
-    assert model, "why_not has looked"
+    assert model, "unsupported_reason has checked"
     if model == "gpt2":
         return GgufVocab(
             model=model,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok import hangul
 from koktok.errors import ArtifactError
-from koktok.formats.limits import why_not
+from koktok.formats.limits import unsupported_reason
 from koktok.formats.pre_tokenizer import cutting
 from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
@@ -50,7 +50,7 @@ def tokenizer_json(
     prefix: Prefix = "",
 ) -> str:
     """The whole tokenizer as Hugging Face's JSON, the same bytes for the same tokenizer."""
-    reason = why_not("hf", vocab)
+    reason = unsupported_reason("hf", vocab)
     if reason:
         raise ArtifactError(f"no tokenizer.json: {reason}")
     style = style or style_for("plain", vocab.specials)
@@ -190,7 +190,7 @@ def _model(vocab: Vocab) -> dict[str, Any]:
     }
 
 
-def vocab_from_json(text: str, kind: str | None = None, *, sealed: bool = False) -> Vocab:
+def vocab_from_json(text: str, kind: str | None = None, *, verified: bool = False) -> Vocab:
     """The vocabulary of a tokenizer.json that koktok wrote."""
     try:
         content = json.loads(text)
@@ -220,7 +220,7 @@ def vocab_from_json(text: str, kind: str | None = None, *, sealed: bool = False)
     if tuple(pieces[:first]) != BYTE_PIECES[:first]:
         raise ArtifactError("tokenizer.json does not begin with the 256 byte pieces; it is not koktok's")
     _check_ids(specials, special_ids, len(pieces))
-    make = Vocab.unchecked if sealed else Vocab
+    make = Vocab.unchecked if verified else Vocab
     return make(
         kind,  # type: ignore[arg-type]
         tuple(pieces[first:]),

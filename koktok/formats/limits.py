@@ -31,23 +31,23 @@ def that_hold(table: str, cases: Iterable[tuple[str, object]], **holes: object) 
     return [_sentences()[table][name].format_map(holes) for name, holds in cases if holds]
 
 
-def why_not(
+def unsupported_reason(
     what: Literal["hf", "sentencepiece", "gguf", "tiktoken"],
     vocab: Vocab,
     pattern: Pattern | None = None,
     *,
     jamo: bool = False,
 ) -> str:
-    """Why a tokenizer has no file of a format, or '' where it has one.
+    """The reason why a format cannot hold a tokenizer, or '' if it can.
 
     Examples
     --------
-    >>> why_not("tiktoken", Vocab.unigram({"가": -1.0}))
+    >>> unsupported_reason("tiktoken", Vocab.unigram({"가": -1.0}))
     'tiktoken runs byte-level BPE only, and this is unigram'
     """
     for name, found in _obstacles(what, vocab, pattern, jamo=jamo):
         if found:
-            return _sentences()["why_not"][name].format(kind=vocab.kind, found=found)
+            return _sentences()["unsupported"][name].format(kind=vocab.kind, found=found)
     return ""
 
 

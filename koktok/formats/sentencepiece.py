@@ -20,7 +20,7 @@ from pathlib import Path
 
 from koktok import hangul
 from koktok.errors import ArtifactError
-from koktok.formats.limits import that_hold, why_not
+from koktok.formats.limits import that_hold, unsupported_reason
 from koktok.sentencepiece_model import BPE, BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
 from koktok.special import ROLES
 from koktok.text.normalize import REPEATED, Folds, JamoNormalizer, Normalizer, nfc, precompiled
@@ -143,7 +143,7 @@ def model_proto(
     prefix: bool = False,
 ) -> bytes:
     """The serialized ModelProto, the same bytes for the same vocabulary."""
-    reason = why_not("sentencepiece", vocab, pattern)
+    reason = unsupported_reason("sentencepiece", vocab, pattern)
     if reason:
         raise ArtifactError(f"no tokenizer.model: {reason}")
     strange = [token for token in user_defined if token not in vocab.specials]

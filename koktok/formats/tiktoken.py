@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import Product
 from koktok.formats.hf import parsed
-from koktok.formats.limits import why_not
+from koktok.formats.limits import unsupported_reason
 from koktok.text.patterns import PUBLISHED, TIKTOKEN
 from koktok.vocab import BYTE_OF, Vocab, check_sparse
 
@@ -120,7 +120,7 @@ def ranks_of(vocab: Vocab, pattern: Pattern, name: str = "koktok", *, jamo: bool
     >>> ranks.encoding().encode("가나"), ranks.specials
     ([257, 167, 224, 246], {'</s>': 258})
     """
-    reason = why_not("tiktoken", vocab, jamo=jamo)
+    reason = unsupported_reason("tiktoken", vocab, jamo=jamo)
     if reason:
         raise ArtifactError(f"no tiktoken ranks: {reason}", hint="koktok train TEXT --model bpe-bytes --out FOLDER")
     ranks = {bytes(BYTE_OF[char] for char in piece): i for i, piece in enumerate(vocab.pieces)}

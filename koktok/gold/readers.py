@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from koktok.errors import InputError, UsageError
-from koktok.gold.deal import deal
+from koktok.gold.align_words import align_words
 from koktok.gold.sentences import GoldCorpus, Word
 from koktok.text.normalize import normalized
 
@@ -195,8 +195,8 @@ def _pairs(joined: str) -> Iterator[tuple[str, str]]:
 def _kiwi(lines: list[str]) -> Read:
     """`sentence TAB morpheme/TAG morpheme/TAG …`, and perhaps more columns, the same in standard spelling.
 
-    The morphemes are dealt to the words by alignment; a name of several words (로마_제국/NNP) is as many morphemes. A sentence
-    whose morphemes cannot be dealt keeps its words without any, so that they are masked and counted.
+    The morphemes are assigned to the words by alignment; a name of several words (로마_제국/NNP) is as many morphemes. A sentence
+    whose morphemes cannot be assigned keeps its words without any, so that they are masked and counted.
     """
     for number, line in enumerate(lines, start=1):
         row = line.split("\t")
@@ -208,7 +208,7 @@ def _kiwi(lines: list[str]) -> Read:
         pairs = [(part, m[2]) for m in found if m for part in (m[1].split("_") if all(m[1].split("_")) else [m[1]])]
         words = row[0].split()
         possible = max([len(words), *map(len, words)]) <= MOST  # the work grows with the square of both
-        taken = (deal(words, [form for form, _ in pairs]) if possible else None) or [0] * len(words)
+        taken = (align_words(words, [form for form, _ in pairs]) if possible else None) or [0] * len(words)
         sentence: list[Word] = []
         at = 0
         for word, n in zip(words, taken, strict=True):

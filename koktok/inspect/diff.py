@@ -19,7 +19,7 @@ import numpy as np
 
 from koktok.metrics import Difference, GoldPage, Page, PageTokens, Table, Units, boundary_table, metrics
 from koktok.metrics.statistics import paired
-from koktok.progress import SPACE, Tell
+from koktok.progress import SPACE, OnProgress
 
 if TYPE_CHECKING:
     from koktok.gold import GoldCorpus
@@ -122,7 +122,7 @@ def difference(
     words: int = 30,
     examples: int = 10,
     seed: int = 0,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Changes:
     """Compare two tokenizers on the same lines."""
     domains = text if isinstance(text, Mapping) else {"": text}
@@ -132,8 +132,8 @@ def difference(
     tokens = np.zeros((len(lines), 3), dtype=np.int64)
     changed = other_ids = eojeols_changed = only_a = only_b = 0
     for at in range(0, len(lines), BATCH):
-        if tell:
-            tell("comparing", at, len(lines))
+        if on_progress:
+            on_progress("comparing", at, len(lines))
         batch = lines[at : at + BATCH]
         page = Page(batch)
         left, right = _Shown(page, a), _Shown(page, b)
@@ -160,8 +160,8 @@ def difference(
             changed += 1
             if len(found) < examples:
                 found.append(LineChange(at + k + 1, left.line(k), right.line(k)))
-    if tell:
-        tell("comparing", len(lines), len(lines))
+    if on_progress:
+        on_progress("comparing", len(lines), len(lines))
     eojeols = int(tokens[:, 2].sum())
     top = sorted(changes.items(), key=lambda item: (-item[1], item[0]))[:words]
     solid = tokens[:, 2] > 0
@@ -182,7 +182,7 @@ def difference(
         only_b=only_b,
         words=tuple(WordChange(*key, times) for key, times in top),
         examples=tuple(found),
-        judged=tuple(_judge(a, b, corpus, seed, tell) for corpus in gold),
+        judged=tuple(_judge(a, b, corpus, seed, on_progress) for corpus in gold),
     )
 
 
@@ -237,15 +237,15 @@ def _paired(a: Table, b: Table, name: str, seed: int) -> Difference:
     return replace(found, **shown | {"value": shown["value"] or 0.0})
 
 
-def _judge(a: AnyTokenizer, b: AnyTokenizer, corpus: GoldCorpus, seed: int, tell: Tell | None) -> Judged:
+def _judge(a: AnyTokenizer, b: AnyTokenizer, corpus: GoldCorpus, seed: int, on_progress: OnProgress | None) -> Judged:
     page = GoldPage(corpus)
     found = []
     for k, side in enumerate((a, b)):
-        if tell:
-            tell(f"judging by {corpus.name}", k, 2)
+        if on_progress:
+            on_progress(f"judging by {corpus.name}", k, 2)
         found.append(boundary_table(side, page))
-    if tell:
-        tell(f"judging by {corpus.name}", 2, 2)
+    if on_progress:
+        on_progress(f"judging by {corpus.name}", 2, 2)
     (table_a, tokens_a), (table_b, tokens_b) = found
     left, right = tokens_a.cuts & page.inner, tokens_b.cuts & page.inner
     f1 = metrics()["boundary_f1"].value

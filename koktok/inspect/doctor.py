@@ -22,7 +22,7 @@ from koktok.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
 from koktok.errors import UsageError
 from koktok.files import typed
 from koktok.metrics.coverage import coverage
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 from koktok.vocab import readable_bytes
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def diagnose(
     *,
     blocklist: Blocklist | None = None,
     examples: int = 10,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Diagnosis:
     """Examine a vocabulary."""
     if tokenizer.size is None:
@@ -121,7 +121,7 @@ def diagnose(
             f"`{tokenizer.spec}` has no closed vocabulary that could be examined",
             hint=f"koktok report {typed(tokenizer.spec)} --text FILE --out FOLDER",
         )
-    pieces = _Pieces(tokenizer, tell or (lambda *_: None))
+    pieces = _Pieces(tokenizer, on_progress or (lambda *_: None))
     personal = Blocklist(personal=PERSONAL_DEFAULT)
     named = Blocklist(personal=sorted(set(PERSONAL) - set(PERSONAL_DEFAULT)))
     found: dict[str, list[tuple[int, str, str]]] = {
@@ -186,14 +186,14 @@ def diagnose(
 class _Pieces:
     """The vocabulary as text: what each id stands for, and what the tokenizer does with that text."""
 
-    def __init__(self, tokenizer: AnyTokenizer, tell: Tell) -> None:
-        self.tokenizer, self.tell = tokenizer, tell
+    def __init__(self, tokenizer: AnyTokenizer, on_progress: OnProgress) -> None:
+        self.tokenizer, self.on_progress = tokenizer, on_progress
         self.texts: dict[int, str] = {}
         self.partial: dict[int, bytes] = {}
         aside = tokenizer.special_ids | tokenizer.unknown_ids | tokenizer.byte_ids
         for i in range(tokenizer.size or 0):
             if i % 8192 == 0:
-                tell("reading the vocabulary", i, tokenizer.size)
+                on_progress("reading the vocabulary", i, tokenizer.size)
             raw = None if i in aside else tokenizer.token_bytes(i)
             if raw:
                 try:
@@ -210,11 +210,11 @@ class _Pieces:
         """Ids that no tried text is encoded to, with what their own text becomes."""
         from koktok.metrics.vocabulary import reachable
 
-        self.tell("trying every piece", 0, 1)
+        self.on_progress("trying every piece", 0, 1)
         states = reachable(self.tokenizer)
         lost = [i for i in self.texts if states[i] == 0]
         rows = self.tokenizer.encode_lines([self.texts[i] for i in lost])
-        self.tell("trying every piece", 1, 1)
+        self.on_progress("trying every piece", 1, 1)
         becomes = [" + ".join(self.tokenizer.surface(int(j)) for j in rows[k].ids[:6]) for k in range(len(lost))]
         return [(i, self.texts[i], f"becomes {text}") for i, text in zip(lost, becomes, strict=True)]
 
@@ -257,10 +257,10 @@ class _Pieces:
     def unused(self, lines: Sequence[str]) -> list[tuple[int, str, str]]:
         used = np.zeros(self.tokenizer.size or 0, dtype=bool)
         for at in range(0, len(lines), 2048):
-            self.tell("encoding the text", at, len(lines))
+            self.on_progress("encoding the text", at, len(lines))
             ids = self.tokenizer.encode_lines(lines[at : at + 2048]).ids
             used[ids[(ids >= 0) & (ids < len(used))]] = True
-        self.tell("encoding the text", len(lines), len(lines))
+        self.on_progress("encoding the text", len(lines), len(lines))
         return [(i, text, "") for i, text in self.texts.items() if not used[i]]
 
 

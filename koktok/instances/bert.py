@@ -18,7 +18,7 @@ from numba import njit
 
 from koktok.errors import InputError
 from koktok.instances.layout import Layout
-from koktok.instances.philox import STATE, below, chance, digest_of, set_stream
+from koktok.instances.philox import STATE, chance, digest_of, randint, set_stream
 
 if TYPE_CHECKING:
     from koktok.instances.packing import PackedShard
@@ -66,7 +66,7 @@ def pairs_layout(shard: PackedShard, room: int, *, seed: int, epoch: int, order:
 
 @njit(nogil=True, cache=True)
 def _aim(state, room, short_seq_prob):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    return _LEAST + below(state, room - _LEAST) if chance(state) < short_seq_prob else room
+    return _LEAST + randint(state, room - _LEAST) if chance(state) < short_seq_prob else room
 
 
 @njit(nogil=True, cache=True)
@@ -89,7 +89,7 @@ def _pairs(  # type: ignore[no-untyped-def]
             while end < last and sentence_ends[end - 1] - begin < aim:
                 end += 1
             # The chunk is the sentences from `at` up to `end`; the first text takes some of them, or all.
-            cut = at + 1 + (below(state, end - at - 1) if end - at > 1 else 0)
+            cut = at + 1 + (randint(state, end - at - 1) if end - at > 1 else 0)
             a0, a1 = begin, sentence_ends[cut - 1]
             random = not order and (end - at == 1 or chance(state) < 0.5)
             if order and end - at == 1:
@@ -99,7 +99,7 @@ def _pairs(  # type: ignore[no-untyped-def]
             if random:
                 other = -1
                 for _ in range(_TRIES):
-                    drawn = below(state, total)
+                    drawn = randint(state, total)
                     there = ids[documents[drawn] : documents[drawn + 1]]
                     if drawn != document and len(there) and digest_of(there) != own:
                         other = drawn
@@ -109,7 +109,7 @@ def _pairs(  # type: ignore[no-untyped-def]
                     at = end
                     continue
             if random:
-                start = sentences[other] + below(state, sentences[other + 1] - sentences[other])
+                start = sentences[other] + randint(state, sentences[other + 1] - sentences[other])
                 b0 = documents[other] if start == sentences[other] else sentence_ends[start - 1]
                 stop = start
                 while stop < sentences[other + 1] and (stop == start or sentence_ends[stop - 1] - b0 < aim - (a1 - a0)):

@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 
 from koktok.errors import UsageError
-from koktok.instances.philox import STATE, below, chance, digest_of, set_stream
+from koktok.instances.philox import STATE, chance, digest_of, randint, set_stream
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL
 from koktok.segment import Whitespace
 
@@ -226,7 +226,7 @@ def _choose(  # type: ignore[no-untyped-def]
         for i in range(n_open):
             if i >= left:
                 break
-            other = i + below(state, n_open - i)
+            other = i + randint(state, n_open - i)
             order[i], order[other] = order[other], order[i]
             if lengths[order[i]] <= room:
                 taken[order[i]] = True
@@ -260,4 +260,4 @@ def _replace(  # type: ignore[no-untyped-def]
             if what < mask_prob:
                 read[i] = mask_id
             elif what < mask_prob + random_prob:
-                read[i] = ordinary[below(state, len(ordinary))]
+                read[i] = ordinary[randint(state, len(ordinary))]

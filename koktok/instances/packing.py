@@ -30,7 +30,7 @@ from koktok.instances.borders import MarkedTexts
 from koktok.instances.reading import By, Sentences, read
 from koktok.instances.token_facts import TokenFacts
 from koktok.instances.word_cuts import WordCuts
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer
@@ -130,7 +130,7 @@ def write_packed(
     shard_tokens: int = SHARD_TOKENS,
     threads: int | None = None,
     report: ReadReport | None = None,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
     force: bool = False,
 ) -> Packed:
     """Encode the documents of sources into a folder; a stopped run resumes.
@@ -156,7 +156,7 @@ def write_packed(
         The default is one for each core; the files are the same for any number.
     report : ReadReport, optional
         Filled in while reading.
-    tell : callable, optional
+    on_progress : callable, optional
         Called with ("pack", bytes read, all bytes or None).
     force : bool
         Whether another packed folder may be replaced.
@@ -182,16 +182,16 @@ def write_packed(
     }
     report = report or ReadReport()
 
-    def on_progress(done: int, total: int | None) -> None:
-        if tell:
-            tell("pack", done, total)
+    def report_read(done: int, total: int | None) -> None:
+        if on_progress:
+            on_progress("pack", done, total)
 
     def make(notes: Checkpoint) -> dict[str, Any]:
         # A tokenizer with a prefix space puts it before every text.
         between = "" if isinstance(tokenizer, Tokenizer) and tokenizer.prefix else " "
         longest = [0]
         found = read(
-            sources, by=documents, sentences=sentences, between=between, report=report, on_progress=on_progress
+            sources, by=documents, sentences=sentences, between=between, report=report, on_progress=report_read
         )
         owners = array("H")
         batches = behind(_texts(found, owners, longest), notes, "texts")

@@ -87,13 +87,13 @@ def next_64(state):  # type: ignore[no-untyped-def]  # pragma: no cover - compil
 
 @njit(nogil=True, cache=True)
 def chance(state):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """A number from 0, below 1."""
+    """A number from 0 to below 1."""
     return np.float64(next_64(state) >> _TO_53_BITS) * _UNIT
 
 
 @njit(nogil=True, cache=True)
-def below(state, n):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """A whole number from 0, below `n`, uniform up to n / 2**64."""
+def randint(state, n):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """An integer from 0 to `n` - 1, uniform up to n / 2**64."""
     return np.int64(_high(next_64(state), np.uint64(n)))
 
 
@@ -116,7 +116,7 @@ def _round(half, bits, turn, seed, epoch):  # type: ignore[no-untyped-def]  # pr
 
 
 @njit(nogil=True, cache=True)
-def moved(i, n, seed, epoch):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def permute(i, n, seed, epoch):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """The place of the `i`-th of `n` items before the shuffle of (seed, epoch), without a stored permutation.
 
     A Feistel network over the least even number of bits that holds `n`; a result of `n` or more goes through it again.

@@ -18,7 +18,7 @@ from koktok.instances.bert import check_pairs, pairs_layout
 from koktok.instances.layout import Frame, Gathered, Layout, gather, sentences_layout
 from koktok.instances.lm import best_fit_layout, chunks_layout
 from koktok.instances.masking import IGNORED, Masking
-from koktok.instances.philox import moved
+from koktok.instances.philox import permute
 from koktok.instances.t5 import corrupt
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Instances(Sequence[dict[str, Any]]):
         """Return instances by their numbers, in that order."""
         n = len(self)
         seed, epoch = np.uint64(self.plan.seed), np.uint64(self.epoch)
-        rows = np.fromiter((moved(i, n, seed, epoch) for i in which), np.int64, len(which))
+        rows = np.fromiter((permute(i, n, seed, epoch) for i in which), np.int64, len(which))
         shards = np.searchsorted(self._ends, rows, side="right")
         firsts = np.concatenate([np.zeros(1, np.int64), self._ends])
         parts: list[Gathered] = []

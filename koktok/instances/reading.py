@@ -93,12 +93,12 @@ def _files(
             one = ReadReport()
             base = done
 
-            def tell(read: int, total: int | None, base: int = base) -> None:
+            def report_read(read: int, total: int | None, base: int = base) -> None:
                 if on_progress:
                     on_progress(base + read, None if total is None else base + total)
 
             alone = Source(source.name, (path,), field=source.field)
-            yield number, source, path, read_batches(alone, report=one, may_be_empty=True, on_progress=tell)
+            yield number, source, path, read_batches(alone, report=one, may_be_empty=True, on_progress=report_read)
             done += one.bytes
             report.files += 1
             report.bytes += one.bytes

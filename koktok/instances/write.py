@@ -21,7 +21,7 @@ from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.files import Checkpoint, checked, read_manifest, resumable
 from koktok.instances.packing import Packed, arrow
 from koktok.instances.plan import InstanceBatch, Instances, Plan
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 
 LAYOUT = 2
 """Version of the folder."""
@@ -54,7 +54,7 @@ def write_instances(
     masked: bool = True,
     shard_instances: int = SHARD_INSTANCES,
     workers: int | None = None,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
     """Write the instances of all epochs into a folder; a stopped run resumes.
@@ -75,7 +75,7 @@ def write_instances(
         Instances per file.
     workers : int, optional
         The default is one for each core; the files are the same for any number.
-    tell : callable, optional
+    on_progress : callable, optional
         Called with ("instances", done, all).
     force : bool
         Whether another folder of instances may be replaced.
@@ -124,8 +124,8 @@ def write_instances(
             with ThreadPoolExecutor(workers_of(workers)) as pool:
                 for note in pool.map(work, begun):
                     notes.add(note, [f"{note['name']}.arrow"])
-                    if tell:
-                        tell("instances", sum(counts[:-1]) + note["first"] + note["instances"], n * epochs)
+                    if on_progress:
+                        on_progress("instances", sum(counts[:-1]) + note["first"] + note["instances"], n * epochs)
         if not notes.parts:
             raise InputError("the text holds nothing to make an instance of", hint="wc FILES")
         (notes.folder / "tokens.json").write_bytes((packed.folder / "tokens.json").read_bytes())

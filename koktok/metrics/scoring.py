@@ -32,7 +32,7 @@ from koktok.metrics.registry import Formula, Metric, metrics
 from koktok.metrics.robustness import contexts, noise
 from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Value, around, jackknife, paired
 from koktok.metrics.vocabulary import vocabulary_counts
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 from koktok.text.sources import Source, lines_of
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
@@ -83,7 +83,7 @@ def score(
     sample: int = 2000,
     resamples: int = 1000,
     seed: int = 0,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Scores:
     """Measure a tokenizer.
 
@@ -99,7 +99,7 @@ def score(
     check_names(page.gold for page in pages)
     found, details = Statistics({}), dict[str, Any]()
     if text is not None and len(text):
-        found = _of_text(tokenizer, text, reference, tell)
+        found = _of_text(tokenizer, text, reference, on_progress)
         assert found.histogram is not None
     tables = found.tables
     for page in pages:
@@ -119,7 +119,7 @@ def score(
         counts, details["probes"] = probes(tokenizer)
         tables["probes"] = Table.row(counts)
         if text is not None and len(text):
-            tables |= _sampled(tokenizer, text, sample, seed, tell)
+            tables |= _sampled(tokenizer, text, sample, seed, on_progress)
     domains = _domains(tables["text"], text, resamples, seed) if text and len(text.names) > 1 else {}
     if len(domains) > 1:
         each, sums = [row["fertility"].value for row in domains.values()], tables["text"].sums()
@@ -152,7 +152,9 @@ def score(
     return Scores(about, values, domains, kinds, trivial, details, signature, found)
 
 
-def _of_text(tokenizer: AnyTokenizer, text: Text, reference: AnyTokenizer | None, tell: Tell | None) -> Statistics:
+def _of_text(
+    tokenizer: AnyTokenizer, text: Text, reference: AnyTokenizer | None, on_progress: OnProgress | None
+) -> Statistics:
     """Tables of a text, batch by batch."""
     parts: list[dict[str, Any]] = []
     histogram = np.zeros((GROUPS, tokenizer.size or 1), dtype=np.int64)
@@ -167,15 +169,15 @@ def _of_text(tokenizer: AnyTokenizer, text: Text, reference: AnyTokenizer | None
         size = max(histogram.shape[1], int(ids.max(initial=-1)) + 1)
         histogram = np.pad(histogram, ((0, 0), (0, size - histogram.shape[1])))
         histogram += id_counts(ids, np.repeat(np.arange(len(page)), tokens.per_line), groups[part], size)
-        if tell:
-            tell(f"score {tokenizer.name}", number + 1, len(batches))
+        if on_progress:
+            on_progress(f"score {tokenizer.name}", number + 1, len(batches))
     columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     if tokenizer.size is not None:
         columns["id_bits"] = columns["tokens"] * float(np.log2(tokenizer.size))
     return Statistics({"text": Table(columns, text.units.of)}, histogram)
 
 
-def _sampled(t: AnyTokenizer, text: Text, sample: int, seed: int, tell: Tell | None) -> dict[str, Table]:
+def _sampled(t: AnyTokenizer, text: Text, sample: int, seed: int, on_progress: OnProgress | None) -> dict[str, Table]:
     """Tables that encode a sample of the text again."""
     few, more = text.sample(sample, seed), text.sample(10 * sample, seed)
     work: dict[str, Callable[[], Table | None]] = {
@@ -190,8 +192,8 @@ def _sampled(t: AnyTokenizer, text: Text, sample: int, seed: int, tell: Tell | N
     for number, (name, make) in enumerate(work.items(), start=1):
         if (table := make()) is not None:
             found[name] = table
-        if tell:
-            tell(f"{name} {t.name}", number, len(work))
+        if on_progress:
+            on_progress(f"{name} {t.name}", number, len(work))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The curve tokens per eojeol against boundary F1: many settings of the dials and many sizes, trained from one count.
+"""The curve tokens per eojeol against boundary F1: many settings and many sizes, trained from one count.
 
 The choice by looking. One row a vocabulary, measured on held-out words; and which rows no other beats.
 Nothing here recommends anything.
@@ -19,7 +19,7 @@ from koktok.count.prepared import after_a_space, prepare
 from koktok.errors import UsageError
 from koktok.metrics.silver import Silver
 from koktok.pipeline.road import Options, cut_words, segment_text
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.models import model_for
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _keeping(share: float) -> Point:
-    return replace(PRESETS["balanced"].aimed(keep=share), name=f"keep {share}")
+    return replace(PRESETS["balanced"].with_target(keep=share), name=f"keep {share}")
 
 
 FRONTIER: Final[tuple[Point, ...]] = (
@@ -171,7 +171,7 @@ def frontier(
     held_eojeols: int,
     vocab_sizes: Sequence[int],
     points: Sequence[Point] = FRONTIER,
-    on_progress: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[FrontierRow]:
     """Train every point at every size from one table of candidates, and measure all on held-out words.
 
@@ -239,14 +239,14 @@ def train_frontier(
     if not raw.total:
         raise UsageError("the curve is drawn on held-out words, and nothing was held out", hint="--holdout 0.05")
     raw = after_a_space(raw) if recipe.pretokenize.prefix_space else raw
-    held = cut_words(prepare(raw, made.normalizer, made.pattern), recipe, made.segmenter, options.tell)
+    held = cut_words(prepare(raw, made.normalizer, made.pattern), recipe, made.segmenter, options.on_progress)
     eojeols = sum(n for word, n in raw.items() if word.strip(" "))
     job = Job.of(
         made.segmented,
         recipe,
         made.pattern,
         threads=options.threads,
-        tell=lambda done, total: options.tell("train", done, total),
+        on_progress=lambda done, total: options.on_progress("train", done, total),
     )
-    rows = frontier(job, held, held_eojeols=eojeols, vocab_sizes=vocab_sizes, on_progress=options.tell)
+    rows = frontier(job, held, held_eojeols=eojeols, vocab_sizes=vocab_sizes, on_progress=options.on_progress)
     return rows, reference(held, eojeols=eojeols)

@@ -2,13 +2,13 @@ r"""The training pipeline: text → counts → words with cuts → vocabulary �
 
 | stage | from | to | by |
 |---|---|---|---|
-| read | files, lines | `Reading`: raw words with counts, held-out ones separately | `koktok.count` |
+| read | files, lines | `CountResult`: raw words with counts, held-out ones separately | `koktok.count` |
 | prepare | raw words | normalized pretokens with counts, a sample if there are too many | `koktok.text`, `koktok.count` |
 | segment | pretokens | `SegmentedCounts`: the same, with the cuts of an analyser | `koktok.segment` |
 | train | cut pretokens | `Vocab`, and the log of the trainer | `koktok.training` |
 | save | tokenizer | a folder with a model card | `koktok.formats` |
 
-Nothing here prints: progress is reported to `Options.tell`, and remarks for the user are in `Training.notes`.
+Nothing here prints: progress is reported to `Options.on_progress`, and remarks for the user are in `Training.notes`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from koktok.corpora.fetch import find
 from koktok.corpora.paths import as_text
 from koktok.corpora.recipe import CorpusRecipe
 from koktok.count import Counts, words_of
-from koktok.count.counting import Reading, read
+from koktok.count.counting import CountResult, read
 from koktok.count.prepared import after_a_space, prepare, prepare_runs, words_in
 from koktok.count.sample import enough, sampled, weights
 from koktok.errors import CorpusError, UsageError
@@ -35,13 +35,13 @@ from koktok.formats.folder import CARD
 from koktok.metrics.coverage import coverage
 from koktok.metrics.silver import SilverRow
 from koktok.pipeline.user_dictionary import with_dictionary
-from koktok.progress import Tell, silent
+from koktok.progress import OnProgress, silent
 from koktok.recipe import Fields, Recipe, SourceRecord
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.segment.workers import Workers, supervised
+from koktok.segment.workers import Workers, in_subprocess
 from koktok.special import STYLES, fill
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
@@ -74,7 +74,7 @@ class Options:
     cache: Path | bool | None = None
     lexicon: str | Path | None = None
     threads: int | None = None
-    tell: Tell = silent
+    on_progress: OnProgress = silent
     measured: bool = False
 
 
@@ -85,7 +85,7 @@ class Training:
     Parameters
     ----------
     tokenizer : Tokenizer
-    reading : Reading
+    reading : CountResult
     segmented : SegmentedCounts
         The words that the trainer got.
     seconds : dict of str to float
@@ -104,7 +104,7 @@ class Training:
     """
 
     tokenizer: Tokenizer
-    reading: Reading = field(repr=False)  # holds sentences of the text
+    reading: CountResult = field(repr=False)  # holds sentences of the text
     segmented: SegmentedCounts
     seconds: dict[str, float] = field(default_factory=dict)
     asked: int = 0
@@ -140,7 +140,7 @@ class Training:
 class Prepared:
     """The results of the stages before the trainer."""
 
-    reading: Reading
+    reading: CountResult
     counts: Counts
     segmented: SegmentedCounts
     runs: SegmentedCounts | None
@@ -167,7 +167,7 @@ def train(
     cache: Path | bool | None = None,
     lexicon: str | Path | None = None,
     threads: int | None = None,
-    tell: Tell = silent,
+    on_progress: OnProgress = silent,
     measured: bool = False,
     **fields: Unpack[Fields],
 ) -> Training:
@@ -180,7 +180,7 @@ def train(
         name, else a line.
     recipe : Recipe, optional
         By default `Recipe()`.
-    user_dictionary, like, cache, lexicon, threads, tell, measured : optional
+    user_dictionary, like, cache, lexicon, threads, on_progress, measured : optional
         As in `Options`.
     **fields
         Fields of the recipe by name, in place of its own: `vocab_size=8000, model="bpe"`.
@@ -205,7 +205,7 @@ def train(
     recipe = Recipe() if recipe is None else recipe
     if not isinstance(recipe, Recipe):
         raise UsageError(f"a {type(recipe).__name__} came where a recipe was wanted", hint="Recipe.build(values)")
-    options = Options(user_dictionary, like, cache, lexicon, threads, tell, measured)
+    options = Options(user_dictionary, like, cache, lexicon, threads, on_progress, measured)
     recipe = recipe.changed(**fields) if fields else recipe
     if like is not None:
         recipe.changed(train={"tokens_per_eojeol": 1.0})  # or the model has no such target, which is better told now
@@ -224,15 +224,19 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
     if recipe.spelled and recipe.segment.mass < 1:
         raise UsageError("in jamo every word is analysed", hint="--segment-mass 1")
     seconds: dict[str, float] = {}
-    tell, notes = options.tell, list[str]()
+    on_progress, notes = options.on_progress, list[str]()
 
     with timed(seconds, "read"):
         reading = read(
-            as_text(text), holdout=recipe.holdout, runs=recipe.train.superwords > 0, threads=options.threads, tell=tell
+            as_text(text),
+            holdout=recipe.holdout,
+            runs=recipe.train.superwords > 0,
+            threads=options.threads,
+            on_progress=on_progress,
         )
 
     with timed(seconds, "normalize"):
-        tell("normalize", 0, None)
+        on_progress("normalize", 0, None)
         normalizer, pattern = recipe.normalizer, recipe.pattern
         counts, runs, whole = trained_on(reading, recipe, notes)
         if len(reading.train) > PEER_WORDS:
@@ -241,15 +245,17 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
         check_counts(counts.at_least(1), recipe)
 
     learnt = dict(counts.items()) if recipe.segment.segmenter == "soynlp" else None
-    workers = supervised(recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads, counts=learnt)
+    workers = in_subprocess(
+        recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads, counts=learnt
+    )
     segmenter: Segmenter = workers
     if options.cache is not False and recipe.segment.segmenter != "whitespace":
         segmenter = CachedSegmenter(segmenter, options.cache if isinstance(options.cache, Path) else None)
     if options.lexicon is not None:
         segmenter = LexiconSegmenter(segmenter, Lexicon.open(options.lexicon))
     with timed(seconds, "segment"):
-        tell("segment", 0, len(counts))
-        cut = cut_words(counts, recipe, segmenter, tell)
+        on_progress("segment", 0, len(counts))
+        cut = cut_words(counts, recipe, segmenter, on_progress)
         cut_runs = None if runs is None else segment_runs(runs, cut)
         raw = reading.held if reading.held.total else reading.train
         policy = Policy.parse(recipe.segment.policy)
@@ -280,18 +286,18 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
 
 def _learn(prepared: Prepared, recipe: Recipe, options: Options) -> tuple[Recipe, Learnt]:
     """Train the vocabulary; the returned recipe has the target of `like`."""
-    tell = options.tell
+    on_progress = options.on_progress
     if options.like is not None:
-        tell("like", 0, None)
+        on_progress("like", 0, None)
         wanted = tokens_per_eojeol(options.like, prepared.reading.train)
         recipe = recipe.changed(train={"tokens_per_eojeol": round(wanted, 4)})
-    tell("train", 0, None)
+    on_progress("train", 0, None)
     job = Job.of(
         prepared.segmented,
         recipe,
         prepared.pattern,
         threads=options.threads,
-        tell=lambda done, total: tell("train", done, total),
+        on_progress=lambda done, total: on_progress("train", done, total),
         runs=prepared.runs,
         run_documents=prepared.run_documents,
         eojeols=prepared.eojeols,
@@ -355,7 +361,7 @@ def _made(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
 # ── parts of the stages ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def trained_on(reading: Reading, recipe: Recipe, notes: list[str]) -> tuple[Counts, Counts | None, int]:
+def trained_on(reading: CountResult, recipe: Recipe, notes: list[str]) -> tuple[Counts, Counts | None, int]:
     """Prepare the words and runs for training; words that occur only in runs have `n` 0."""
     normalizer, pattern = recipe.normalizer, recipe.pattern
     raw, raw_runs = reading.train, reading.runs
@@ -390,7 +396,7 @@ def thinned(counts: Counts, runs: Counts | None) -> tuple[Counts, Counts | None]
     return Counts(tuple(counts.column.filter(kept)), n[kept], seen=counts.n[kept]), runs
 
 
-def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) -> SegmentedCounts:
+def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, on_progress: OnProgress) -> SegmentedCounts:
     """Cut words as the recipe sets."""
     return segment_counts(
         counts,
@@ -398,7 +404,7 @@ def cut_words(counts: Counts, recipe: Recipe, segmenter: Segmenter, tell: Tell) 
         Policy.parse(recipe.segment.policy),
         as_jamo=recipe.spelled,
         mass=recipe.segment.mass,
-        on_progress=lambda done, n: tell("segment", done, n),
+        on_progress=lambda done, n: on_progress("segment", done, n),
     )
 
 

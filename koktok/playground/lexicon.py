@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from koktok.hangul import SYLLABLE
 from koktok.segment import Morpheme, Policy, Segmenter
-from koktok.segment.packed import packed_rows, unpack
 from koktok.segment.policy import cuts_of
 from koktok.segment.segmented import Kind
+from koktok.segment.serialized import deserialize, serialized_rows
 from koktok.vocab import MARK, Vocab, unspell
 
 WORDS: Final = 40_000
@@ -70,8 +70,8 @@ def lexicon(counts: Counter[str], segmenter: Segmenter, most: int = WORDS) -> di
     words = sorted(sorted(counts, key=lambda word: (-counts[word], word))[:most])
     shapes: dict[tuple[str, tuple[int, ...], tuple[int, ...]], int] = {}
     of = []
-    for word, row in zip(words, packed_rows(segmenter, words), strict=True):
-        morphemes = unpack(word, row)
+    for word, row in zip(words, serialized_rows(segmenter, words), strict=True):
+        morphemes = deserialize(word, row)
         cuts = cuts_of(word, morphemes, _ALL)
         sure = tuple(cut.offset for cut in cuts if cut.kind not in UNSURE)
         unsure = {cut.offset for cut in cuts} | _beside_fused(morphemes)

@@ -193,7 +193,7 @@ def bars(values: Sequence[Bar], *, width: int = 360, start: float | None = None,
     return _svg("bars", width, height, found)
 
 
-def alone(svg: str, style: str, legend: Sequence[tuple[str, str]] = ()) -> str:
+def standalone(svg: str, style: str, legend: Sequence[tuple[str, str]] = ()) -> str:
     """A drawing as a file of its own: with the name space, a style, and a legend of (class, words) at the lower right."""
     width, height = (int(n) for n in re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)[0])
     top = height - 64 - 18 * len(legend)

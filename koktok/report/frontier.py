@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from koktok.errors import InputError
 from koktok.pipeline.curve import FrontierRow, Reference, on_front, ordered
-from koktok.report.charts import Line, Mark, alone, points, style_of
+from koktok.report.charts import Line, Mark, points, standalone, style_of
 from koktok.training.unigram_point import PRESETS
 
 if TYPE_CHECKING:
@@ -201,4 +201,4 @@ def draw(rows: Sequence[FrontierRow], against: Reference | None = None) -> str:
         for row, best in zip(rows, on_front(rows), strict=True)
     ]
     axes = ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1 (silver)", "형태소 경계 F1")
-    return alone(points(marks, *axes, curves=curves), style, legend)
+    return standalone(points(marks, *axes, curves=curves), style, legend)

@@ -11,7 +11,7 @@ from koktok.report.rows import (
     columns_of,
     compared,
     equal_tokens,
-    on_front,
+    pareto_front,
     shown,
     shown_interval,
     shown_p,
@@ -124,7 +124,7 @@ def to_markdown(report: Report) -> str:
 
 def summary(report: Report) -> str:
     """The first table alone, with what its marks mean."""
-    front = {row.number for row in on_front(report.rows)}
+    front = {row.number for row in pareto_front(report.rows)}
     columns = columns_of(report)
     heads = ["#", "tokenizer", "ids", *(measure.title + ARROWS[measure.better] for measure in columns)]
     first = table(heads, "rlr" + "r" * len(columns), _rows(report, columns, front))

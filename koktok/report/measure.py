@@ -25,7 +25,7 @@ from koktok.files import write_file
 from koktok.gold import check_names
 from koktok.hangul import has_syllable
 from koktok.metrics import Difference, GoldPage, Parallel, Scores, Text, compare, holm, metrics, score, speed
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 from koktok.report.names import distinct
 from koktok.report.schema import Report, ReportRow, Sentence, SpeedReport, SpeedRow
 from koktok.report.scored import gold_info, row_of, texts_of
@@ -139,7 +139,7 @@ def measure(
     seed: int = 0,
     remarks: Sequence[str] = (),
     kept: Path | None = None,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
     opener: Opener = _open,
 ) -> Report:
     """Measure every entry on the same material."""
@@ -156,14 +156,14 @@ def measure(
     )
     if isinstance(against, str):
         raise UsageError(f"the reference `{reference}` cannot run: {against}")
-    run = _Measuring(material, against, extended, sample, resamples, seed, kept, tell or _silent)
+    run = _Measuring(material, against, extended, sample, resamples, seed, kept, on_progress or _silent)
     rows: list[ReportRow] = []
     tokens: list[dict[int, list[tuple[int, int]]]] = [{} for _ in material.shown]
     measured: set[str] = set()
     for number, (entry, tokenizer, name) in enumerate(
         zip(entries, opened, _names(entries, opened), strict=True), start=1
     ):
-        run.tell(f"measuring {len(entries)} tokenizers", number - 1, len(entries))
+        run.on_progress(f"measuring {len(entries)} tokenizers", number - 1, len(entries))
         row = ReportRow(number=number, name=name, spec=entry.shown or entry.spec, family=_family(entry.spec))
         if isinstance(tokenizer, str):
             rows.append(row.model_copy(update={"why": tokenizer}))
@@ -178,7 +178,7 @@ def measure(
         measured.update(done.measures)
         for spans, found in zip(tokens, done.tokens, strict=True):
             spans[number] = found
-    run.tell(f"measuring {len(entries)} tokenizers", len(entries), len(entries))
+    run.on_progress(f"measuring {len(entries)} tokenizers", len(entries), len(entries))
     return Report(
         title=title,
         command=command,
@@ -220,11 +220,11 @@ class _Measuring:
         resamples: int,
         seed: int,
         kept: Path | None,
-        tell: Tell,
+        on_progress: OnProgress,
     ) -> None:
         from koktok.metrics import GoldPage
 
-        self.material, self.against, self.kept, self.tell = material, against, kept, tell
+        self.material, self.against, self.kept, self.on_progress = material, against, kept, on_progress
         self.pages = [GoldPage(gold) for gold in material.golds]
         self.options: dict[str, Any] = {"extended": extended, "sample": sample, "resamples": resamples, "seed": seed}
         self._reference: Scores | None = None
@@ -269,7 +269,7 @@ class _Measuring:
             parallel=material.parallel,
             english=material.english,
             code=material.code,
-            tell=None,
+            on_progress=None,
             **self.options,
         )
 
@@ -337,7 +337,7 @@ def _family(spec: str) -> str:
 
 
 def measure_speed(
-    entries: Sequence[Entry], lines: Sequence[str], *, tell: Tell | None = None, opener: Opener = _open
+    entries: Sequence[Entry], lines: Sequence[str], *, on_progress: OnProgress | None = None, opener: Opener = _open
 ) -> SpeedReport:
     """Throughput, latency and memory of every entry that runs, on at most 200 kB of the text.
 
@@ -356,7 +356,7 @@ def measure_speed(
         kept.append(line)
     rows = []
     for number, (entry, tokenizer, name) in enumerate(zip(entries, opened, names, strict=True), start=1):
-        (tell or _silent)("timing", number - 1, len(entries))
+        (on_progress or _silent)("timing", number - 1, len(entries))
         if isinstance(tokenizer, str):
             continue
         found = speed(lambda spec=entry.spec: opener(spec), kept).as_dict()  # type: ignore[misc]

@@ -19,8 +19,8 @@ from koktok.report.rows import (
     columns_of,
     compared,
     equal_tokens,
-    on_front,
     outliers,
+    pareto_front,
     shown,
     shown_interval,
     shown_p,
@@ -115,7 +115,7 @@ def to_html(report: Report, playground: str = "") -> str:
         units=units_of(report),
         shown_p=shown_p,
         outside=[row for row in ran if row.number in outliers(report)],
-        front={row.number for row in on_front(report.rows)},
+        front={row.number for row in pareto_front(report.rows)},
         ran=ran,
         shown=shown,
         shown_interval=shown_interval,
@@ -152,7 +152,7 @@ def _notes(rows: Sequence[ReportRow]) -> list[tuple[str, str, str]]:
 
 
 def _scatter(report: Report, width: int = 900, height: int = 520) -> str:
-    front, far = {row.number for row in on_front(report.rows)}, outliers(report)
+    front, far = {row.number for row in pareto_front(report.rows)}, outliers(report)
     marks = []
     for row in report.rows:
         if row.number in far:

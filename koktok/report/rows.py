@@ -79,7 +79,7 @@ def shown_interval(value: Value | None, measure: Definition) -> str:
     return f"[{shown(Value(value.low), measure)}, {shown(Value(value.high), measure)}]"
 
 
-def on_front(rows: Iterable[ReportRow], f1: str = "boundary_f1") -> list[ReportRow]:
+def pareto_front(rows: Iterable[ReportRow], f1: str = "boundary_f1") -> list[ReportRow]:
     """Rows that no other beats in both fertility and an F1, by fertility.
 
     Analysers and trivial rows are no vocabularies that a model could use; they are drawn, and never on the front. Neither
@@ -108,7 +108,7 @@ def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[ReportRow
     fronts = {
         crosses: [
             (row.scores["fertility"].value, row.scores[HEADLINE].value)
-            for row in on_front((r for r in report.rows if r.family == family and across(r) == crosses), HEADLINE)
+            for row in pareto_front((r for r in report.rows if r.family == family and across(r) == crosses), HEADLINE)
         ]
         for crosses in (False, True)
     }
@@ -148,7 +148,7 @@ def outliers(report: Report) -> set[int]:
     if not figures:
         return set()
     middle = median(figures.values())
-    front = {row.number for row in on_front(report.rows)}
+    front = {row.number for row in pareto_front(report.rows)}
     return {number for number, value in figures.items() if not middle / 2 <= value <= middle * 2} - front
 
 

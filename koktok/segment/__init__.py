@@ -1,4 +1,4 @@
-"""Words to cuts between their morphemes; reading order: policy, packed, cache, kiwi and the other analysers, workers, then this file.
+"""Words to cuts between their morphemes; reading order: policy, serialized, cache, kiwi and the other analysers, workers, then this file.
 
 A segmenter is one method: `analyse(words)` gives the morphemes of each word. Which of their borders become cuts is the
 boundary policy's business, applied afterwards, so that a cached analysis serves every policy.
@@ -16,15 +16,24 @@ from koktok import hangul
 from koktok.count import Counts
 from koktok.errors import UsageError
 from koktok.progress import Done
-from koktok.segment.packed import packed_rows, unpack
 from koktok.segment.policy import Morpheme, Policy, Segmenter, codas_of, cuts_of
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.segment.tail import LEARNT, Endings, head_of
+from koktok.segment.serialized import deserialize, serialized_rows
+from koktok.segment.suffixes import LEARNT, SuffixBackoff, frequent_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SEGMENTERS", "Morpheme", "Policy", "Segmenter", "Whitespace", "bare", "segment_counts", "segmenter_for"]
+__all__ = [
+    "SEGMENTERS",
+    "Morpheme",
+    "Policy",
+    "Segmenter",
+    "Whitespace",
+    "segment_counts",
+    "segmenter_for",
+    "text_to_analyse",
+]
 
 
 MAX_ANALYSED = 100
@@ -97,7 +106,7 @@ def segmenter_for(
     raise UsageError(f"the segmenter `{name}` is not known", hint=f"--segmenter {known}")
 
 
-def bare(word: str) -> str:
+def text_to_analyse(word: str) -> str:
     """The word without its leading spaces, or '' where an analyser has nothing to say about it."""
     stripped = word.lstrip(" ")
     return stripped if len(stripped) <= MAX_ANALYSED and hangul.has_syllable(stripped) else ""
@@ -120,7 +129,7 @@ def segment_counts(
     >>> segment_counts(words, Whitespace(), Policy.parse("morphemes"))
     SegmentedCounts(words=2, cuts=0, total=3)
     """
-    texts = [bare(word) for word in counts.words]
+    texts = [text_to_analyse(word) for word in counts.words]
     head = _head(texts, counts, mass) if mass < 1 else []
     asked = sorted(head or {text for text in texts if text})
     if on_progress:
@@ -133,17 +142,17 @@ def segment_counts(
     shapes: dict[tuple[int | str, str], int] = {}
     kinds: list[tuple[Cut, ...]] = [()]
     shape_of: dict[str, int] = {"": 0}
-    for text, row in _told(asked, packed_rows(segmenter, asked), on_progress):
+    for text, row in _with_progress(asked, serialized_rows(segmenter, asked), on_progress):
         key = (text if _SUFFIX in row or _ROOT in row else len(text), row)
         shape = shapes.get(key)
         if shape is None:
-            found = cuts_of(text, unpack(text, row), policy)
+            found = cuts_of(text, deserialize(text, row), policy)
             shapes[key] = shape = len(kinds) if found else 0
             if found:
                 kinds.append(found)
         shape_of[text] = shape
     if mass < 1:
-        known = Endings((text, kinds[shape_of[text]]) for text in head[:LEARNT])
+        known = SuffixBackoff((text, kinds[shape_of[text]]) for text in head[:LEARNT])
         same = {found: i for i, found in enumerate(kinds)}
         for text in texts:
             if text not in shape_of:
@@ -164,10 +173,10 @@ def _head(texts: Sequence[str], counts: Counts, mass: float) -> list[str]:
     for text, times in zip(texts, counts.n.tolist(), strict=True):
         if text:
             n[text] = n.get(text, 0) + times
-    return head_of(n, mass)
+    return frequent_words(n, mass)
 
 
-def _told(asked: Sequence[str], rows: Iterable[str], on_progress: Done | None) -> Iterator[tuple[str, str]]:
+def _with_progress(asked: Sequence[str], rows: Iterable[str], on_progress: Done | None) -> Iterator[tuple[str, str]]:
     """Words and rows, with progress on the way."""
     for done, pair in enumerate(zip(asked, rows, strict=True), start=1):
         yield pair
@@ -198,8 +207,8 @@ def _segmented_in_jamo(
 ) -> SegmentedCounts:
     """Cuts in conjoining jamo, where two words of one row need not be cut alike."""
     cuts: dict[str, list[Cut]] = {}
-    for text, row in _told(asked, packed_rows(segmenter, asked), on_progress):
-        morphemes = unpack(text, row)
+    for text, row in _with_progress(asked, serialized_rows(segmenter, asked), on_progress):
+        morphemes = deserialize(text, row)
         found = _in_jamo(text, list(cuts_of(text, morphemes, policy)), codas_of(text, morphemes, policy))
         if found:
             cuts[text] = found

@@ -34,7 +34,7 @@ def receive(pipe: IO[bytes]) -> Any:
 
 def main() -> None:
     """Answer until the parent hangs up."""
-    from koktok.segment.packed import packed_rows
+    from koktok.segment.serialized import serialized_rows
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
     words_in, rows_out = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
@@ -44,12 +44,12 @@ def main() -> None:
         factory, options = receive(words_in)
         module, _, name = factory.partition(":")
         segmenter = getattr(import_module(module), name)(**options)
-        list(packed_rows(segmenter, ["가"]))  # loading is told apart from stalling
+        list(serialized_rows(segmenter, ["가"]))  # loading is told apart from stalling
         send(rows_out, ("ready", []))
         while True:
             words = receive(words_in)
             try:
-                send(rows_out, ("rows", list(packed_rows(segmenter, words))))
+                send(rows_out, ("rows", list(serialized_rows(segmenter, words))))
             except Exception as error:
                 send(rows_out, ("error", f"{type(error).__name__}: {error}"))
     except (EOFError, BrokenPipeError):

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from koktok.errors import AnalyserError
 from koktok.files import cache_dir
-from koktok.segment.packed import packed_rows, unpack
 from koktok.segment.policy import Morpheme, Segmenter
+from koktok.segment.serialized import deserialize, serialized_rows
 
 BATCH = 20_000
 """Words between two commits: about half a second of Kiwi on two cores, so a kill loses no more than that."""
@@ -40,13 +40,13 @@ class CachedSegmenter:
         return self.inner.signature()
 
     def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
-        """The morphemes of each word; errors as `packed`."""
+        """The morphemes of each word; errors as `serialized`."""
         stream = iter(words)
         while batch := list(islice(stream, BATCH)):
-            yield from map(unpack, batch, self.packed(batch))
+            yield from map(deserialize, batch, self.serialized(batch))
 
-    def packed(self, words: Iterable[str]) -> Iterator[str]:
-        """The rows of each word (see `koktok.segment.packed`); new ones are committed every `BATCH` words."""
+    def serialized(self, words: Iterable[str]) -> Iterator[str]:
+        """The rows of each word (see `koktok.segment.serialized`); new ones are committed every `BATCH` words."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=60)) as store:
@@ -89,7 +89,7 @@ class CachedSegmenter:
                 yield from missing
 
         fresh: dict[str, str] = {}
-        with closing(packed_rows(self.inner, new())) as answers:
+        with closing(serialized_rows(self.inner, new())) as answers:
             for answer in answers:
                 word, rows = wanted.popleft()
                 rows[word] = fresh[word] = answer

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import AnalyserError, InputError, visible
-from koktok.segment.packed import pack
 from koktok.segment.policy import Morpheme
+from koktok.segment.serialized import serialize
 
 MAX_FORM = 100
 """Characters in a form of the user dictionary: longer words are not analysed at all (`koktok.segment.MAX_ANALYSED`)."""
@@ -63,11 +63,11 @@ class KiwiSegmenter:
         for tokens in self._tokens(words):
             yield tuple(Morpheme(t.start, t.end, t.tag, t.form) for t in tokens)
 
-    def packed(self, words: Iterable[str]) -> Iterator[str]:
+    def serialized(self, words: Iterable[str]) -> Iterator[str]:
         """The rows of each word, as `analyse` gives its morphemes."""
         kept = list(words)
         for word, tokens in zip(kept, self._tokens(kept), strict=True):
-            yield pack(word, [(t.start, t.end, t.tag, t.form) for t in tokens])
+            yield serialize(word, [(t.start, t.end, t.tag, t.form) for t in tokens])
 
     def sentences(self, line: str) -> list[str]:
         """A line cut where Kiwi's splitter says that sentences end; stripped, none of them empty."""

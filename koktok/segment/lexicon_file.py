@@ -1,6 +1,6 @@
 """Analyses as a file of their own: words that were analysed elsewhere, for whoever trains here.
 
-The lexicon, a Parquet file with the columns `word` (by code point) and `row` (`koktok.segment.packed`), and the
+The lexicon, a Parquet file with the columns `word` (by code point) and `row` (`koktok.segment.serialized`), and the
 analyser's signature in its metadata. The cache (`koktok.segment.cache`) is one machine's own and grows; a lexicon is whole,
 travels, and has the same bytes wherever it was made.
 """
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from koktok.errors import AnalyserError, InputError
 from koktok.files import checked, write_file
 from koktok.segment import Segmenter
-from koktok.segment.packed import packed_rows, unpack
 from koktok.segment.policy import Morpheme
+from koktok.segment.serialized import deserialize, serialized_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -127,7 +127,7 @@ def analyses(words: Iterable[str], segmenter: Segmenter) -> Iterator[pl.DataFram
 
     stream = iter(words)
     while some := list(islice(stream, _PART)):
-        yield pl.DataFrame({"word": some, "row": list(packed_rows(segmenter, some))})
+        yield pl.DataFrame({"word": some, "row": list(serialized_rows(segmenter, some))})
 
 
 class LexiconSegmenter:
@@ -148,11 +148,11 @@ class LexiconSegmenter:
         return self.inner.signature()
 
     def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
-        """The morphemes of each word; errors as `packed`."""
+        """The morphemes of each word; errors as `serialized`."""
         asked = list(words)
-        yield from map(unpack, asked, self.packed(asked))
+        yield from map(deserialize, asked, self.serialized(asked))
 
-    def packed(self, words: Iterable[str]) -> Iterator[str]:
+    def serialized(self, words: Iterable[str]) -> Iterator[str]:
         """The rows of each word, in order."""
         import polars as pl
 
@@ -160,7 +160,7 @@ class LexiconSegmenter:
         wanted = pl.LazyFrame({"word": asked}, schema={"word": pl.String})
         found = self.lexicon.frame.join(wanted, on="word", how="semi").collect(engine="streaming")
         rows = dict(found.iter_rows())
-        fresh = packed_rows(self.inner, [word for word in asked if word not in rows])
+        fresh = serialized_rows(self.inner, [word for word in asked if word not in rows])
         for word in asked:
             row = rows.get(word)
             if row is None:

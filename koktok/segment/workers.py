@@ -1,7 +1,7 @@
 """An analyser in processes of its own: all cores, and a word that kills or stalls it costs that word and no more.
 
 Processes, because half of the time goes into turning what Kiwi found into Python objects,
-which threads do one at a time; each sends finished rows instead. At most `AHEAD` batches a process wait. A batch whose
+which threads do one at a time; each sends finished rows instead. At most `QUEUE_SIZE` batches a process wait. A batch whose
 process died, stalled or raised is asked again word by word in a fresh one: the word that does it again is quarantined
 (no cuts), told, and the run goes on. Order and rows do not depend on the number of processes.
 """
@@ -27,8 +27,8 @@ from koktok.errors import AnalyserError
 from koktok.process import environment
 from koktok.segment import LEARNT_FOLDER, Segmenter, segmenter_for
 from koktok.segment.analyser_process import receive, send
-from koktok.segment.packed import unpack
 from koktok.segment.policy import Morpheme
+from koktok.segment.serialized import deserialize
 
 log = logging.getLogger(__name__)
 
@@ -36,19 +36,19 @@ BATCH = 1024
 """Words in a frame: 70 ms of Kiwi, so that the ends of a run are even and a dead process takes little with it. With 256 the
 processes waited 16 % of their time for the next frame, with these 10 %."""
 
-LOADING = 300.0
+LOAD_TIMEOUT = 300.0
 """Seconds that an analyser may take to load."""
 
-AHEAD = 8
+QUEUE_SIZE = 8
 """Batches that wait for each process: half a second of Kiwi, in which the caller may do something else."""
 
-MORE = 6
-"""Batches asked before another process starts: loading Kiwi takes a second and 375 MB, and pays from there."""
+BATCHES_PER_PROCESS = 6
+"""Batches asked for each process that starts: loading Kiwi takes a second and 375 MB, and pays from there."""
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds for a batch: eight hundred times what Kiwi takes, and eight times what Kkma does."""
 
-GIVE_UP = 1000
+MAX_FAILURES = 1000
 """Quarantined words at which the analyser is called broken."""
 
 
@@ -64,11 +64,11 @@ class _Child:
         self._process: subprocess.Popen[bytes] | None = None
         self.peak = 0
 
-    def ask(self, words: list[str], patience: float) -> list[str]:
+    def ask(self, words: list[str], timeout: float) -> list[str]:
         """The rows of these words."""
         if self._process is None:
             self._start()
-        kind, rows = self._answer(words, patience)
+        kind, rows = self._answer(words, timeout)
         if kind != "rows":
             raise _DiedError(str(rows))
         return list(rows)
@@ -81,14 +81,14 @@ class _Child:
             env=environment(),
         )
         try:
-            kind, message = self._answer(self._analyser, LOADING)
+            kind, message = self._answer(self._analyser, LOAD_TIMEOUT)
         except _DiedError as error:
             kind, message = "error", str(error)
         if kind != "ready":
             self.end()
             raise AnalyserError(f"the analyser could not be loaded in a process of its own: {message}")
 
-    def _answer(self, question: Any, patience: float) -> Any:
+    def _answer(self, question: Any, timeout: float) -> Any:
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -99,7 +99,7 @@ class _Child:
             stalled.set()
             process.kill()
 
-        timer = threading.Timer(patience, end)
+        timer = threading.Timer(timeout, end)
         timer.daemon = True
         timer.start()
         try:
@@ -107,7 +107,7 @@ class _Child:
             return receive(process.stdout)
         except (EOFError, OSError, ValueError) as error:
             self.end()
-            how = f"no answer in {patience:g} s" if stalled.is_set() else f"exit code {process.returncode}"
+            how = f"no answer in {timeout:g} s" if stalled.is_set() else f"exit code {process.returncode}"
             raise _DiedError(how) from error
         finally:
             timer.cancel()
@@ -145,11 +145,11 @@ class Workers:
         options: Mapping[str, Any],
         *,
         processes: int | None = None,
-        patience: float = PATIENCE,
+        timeout: float = TIMEOUT,
     ) -> None:
         self.inner = inner
         self.quarantined: dict[str, str] = {}
-        self._patience = patience
+        self._timeout = timeout
         self._children = [_Child(factory, options) for _ in range(processes or os.cpu_count() or 1)]
         self._idle: queue.LifoQueue[_Child] = queue.LifoQueue()
         self._working = self._asked = 0
@@ -178,12 +178,12 @@ class Workers:
         return [f"the analyser failed on {len(some)} words, which have no cuts: {', '.join(some[:5])}{more}"]
 
     def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
-        """The morphemes of each word; errors as `packed`."""
+        """The morphemes of each word; errors as `serialized`."""
         stream = iter(words)
         while some := list(islice(stream, 64 * BATCH)):
-            yield from map(unpack, some, self.packed(some))
+            yield from map(deserialize, some, self.serialized(some))
 
-    def packed(self, words: Iterable[str]) -> Iterator[str]:
+    def serialized(self, words: Iterable[str]) -> Iterator[str]:
         """The rows of each word, in order."""
         stream = iter(words)
         waiting: deque[Future[list[str]]] = deque()
@@ -191,12 +191,12 @@ class Workers:
         finished = False
         try:
             while batch := list(islice(stream, BATCH)):
-                if self._working < min(len(self._children), 1 + self._asked // MORE):
+                if self._working < min(len(self._children), 1 + self._asked // BATCHES_PER_PROCESS):
                     self._idle.put(self._children[self._working])
                     self._working += 1
                 self._asked += 1
                 waiting.append(pool.submit(self._rows, batch))
-                if len(waiting) >= AHEAD * len(self._children):
+                if len(waiting) >= QUEUE_SIZE * len(self._children):
                     yield from waiting.popleft().result()
             while waiting:
                 yield from waiting.popleft().result()
@@ -214,7 +214,7 @@ class Workers:
         child = self._idle.get()
         try:
             try:
-                return child.ask(batch, self._patience)
+                return child.ask(batch, self._timeout)
             except _DiedError:
                 if self._stopping.is_set():
                     raise
@@ -225,13 +225,13 @@ class Workers:
     def _row(self, child: _Child, word: str) -> str:
         """The row of one word of a batch that failed."""
         try:
-            return child.ask([word], self._patience)[0]
+            return child.ask([word], self._timeout)[0]
         except _DiedError as error:
             self.quarantined[word] = str(error)
             log.warning("the analyser failed on %r, which has no cuts: %s", word[:30], error)
-            if len(self.quarantined) >= GIVE_UP:
+            if len(self.quarantined) >= MAX_FAILURES:
                 raise AnalyserError(
-                    f"the analyser failed on {GIVE_UP:,} words, the last one {word[:40]!r}: {error}",
+                    f"the analyser failed on {MAX_FAILURES:,} words, the last one {word[:40]!r}: {error}",
                     hint="--segmenter whitespace, or another version of the analyser",
                 ) from error
             return ""
@@ -251,12 +251,12 @@ def _end_all(children: Iterable[_Child]) -> None:
         child.end()
 
 
-def supervised(
+def in_subprocess(
     name: str,
     *,
     user_dictionary: str | None = None,
     processes: int | None = None,
-    patience: float = PATIENCE,
+    timeout: float = TIMEOUT,
     counts: Mapping[str, int] | None = None,
 ) -> Segmenter:
     """A segmenter by name, in processes of its own; those that run in Python need none. Parameters as `segmenter_for` and `Workers`."""
@@ -264,4 +264,4 @@ def supervised(
     if name in ("soynlp", "whitespace") or name.startswith(LEARNT_FOLDER):
         return inner
     options: dict[str, Any] = {"name": name, "user_dictionary": user_dictionary, "threads": 1}
-    return Workers(inner, "koktok.segment:segmenter_for", options, processes=processes, patience=patience)
+    return Workers(inner, "koktok.segment:segmenter_for", options, processes=processes, timeout=timeout)

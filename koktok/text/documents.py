@@ -1,8 +1,8 @@
-"""Documents signed one by one: which are held out, and what they are together, whatever their order.
+"""Hashes of documents: the hold-out by document, and a digest of all documents in any order.
 
-The digest of a document. Blocks of lines and the digest of a whole source (`koktok.text.sources`) want one
-reader that goes from the first line to the last. Where many machines read at once, or the order is nobody's, the SHA-256 of
-each document decides its side, and the sum of all of them signs the source.
+Blocks of lines and the digest of a whole source (`koktok.text.sources`) need one reader from the first line to the last.
+Where many machines read at once, the SHA-256 of each document decides whether it is held out, and the sum of all hashes is
+the digest of the source.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ LIMBS = 8
 """A SHA-256 is the number whose digits to the base 2³², the lowest first, are its eight words."""
 
 
-def signed(documents: Iterable[bytes]) -> NDArray[np.uint32]:
+def document_hashes(documents: Iterable[bytes]) -> NDArray[np.uint32]:
     """SHA-256 of each document.
 
     Examples
     --------
-    >>> signed([b"", "가".encode()])[:, 0].tolist()
+    >>> document_hashes([b"", "가".encode()])[:, 0].tolist()
     [1120186595, 2471685732]
     """
     digests = b"".join([hashlib.sha256(document).digest() for document in documents])
@@ -38,27 +38,27 @@ def held_documents(digests: NDArray[np.uint32], share: float) -> NDArray[np.bool
 
     Examples
     --------
-    >>> int(held_documents(signed([b"%d" % i for i in range(2000)]), 0.05).sum())
+    >>> int(held_documents(document_hashes([b"%d" % i for i in range(2000)]), 0.05).sum())
     90
     """
     return digests[:, 0] < share * 2.0**32
 
 
-def limbs_of(digests: NDArray[np.uint32]) -> NDArray[np.uint64]:
+def hash_sum(digests: NDArray[np.uint32]) -> NDArray[np.uint64]:
     """The sums of each word over documents, which add up over any parts of them; for up to 2³² documents."""
     sums: NDArray[np.uint64] = digests.sum(axis=0, dtype=np.uint64)
     return sums
 
 
-def digest_of(limbs: Iterable[int]) -> str:
+def hash_sum_digest(limbs: Iterable[int]) -> str:
     """The digest of documents in any order: the sum of their SHA-256, modulo 2²⁵⁶, in hexadecimal.
 
     Examples
     --------
-    >>> one, other = signed([b"a", b"b"]), signed([b"b", b"a"])
-    >>> digest_of(limbs_of(one).tolist()) == digest_of(limbs_of(other).tolist())
+    >>> one, other = document_hashes([b"a", b"b"]), document_hashes([b"b", b"a"])
+    >>> hash_sum_digest(hash_sum(one).tolist()) == hash_sum_digest(hash_sum(other).tolist())
     True
-    >>> digest_of(limbs_of(one).tolist())[:26]
+    >>> hash_sum_digest(hash_sum(one).tolist())[:26]
     'documents:58498b853465f484'
     """
     total = sum(limb << 32 * i for i, limb in enumerate(limbs))

@@ -3,7 +3,7 @@
 What `koktok.text.sources` adds is which files there are; what a file may be is here. Lines are cut as bytes, decoded a block
 at a time, and only a block that is not UTF-8 is looked at line by line.
 
-`Ahead` reads files for a count: one thread a file, as many files at once as there are threads, so that many .gz files are
+`Prefetch` reads files for a count: one thread a file, as many files at once as there are threads, so that many .gz files are
 unpacked on all cores and a single one is unpacked while its text is counted. What waits is bounded; order, digests,
 messages and what the report says are those of one file read behind the other.
 """
@@ -50,7 +50,7 @@ PLACES = 20  # bad ones that a report keeps
 WAITING = 32
 """Batches of a file that wait to be counted; a batch is 256 KiB of text or 1000 rows of a table."""
 
-_PATIENCE = 0.2  # seconds until a thread that waits looks whether anybody still wants it
+_POLL_INTERVAL = 0.2  # seconds between two looks of a waiting thread at whether it is still needed
 _ICONV = "iconv -f cp949 -t utf-8"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
@@ -77,33 +77,33 @@ class ReadReport:
     digests: dict[str, str] = field(default_factory=dict)
 
 
-class Meter:
-    """Bytes read from disk, told every 256 KiB and at each file's end; the total is None where a pipe is among the files.
+class ByteProgress:
+    """Bytes read from disk, reported every 256 KiB and at each file's end; the total is None where a pipe is among the files.
 
     Examples
     --------
-    >>> Meter([STDIN], print).end(STDIN, 0)
+    >>> ByteProgress([STDIN], print).end(STDIN, 0)
     0 None
     """
 
-    def __init__(self, files: Sequence[Path], tell: Done | None) -> None:
-        self.tell = tell or (lambda *_: None)
+    def __init__(self, files: Sequence[Path], on_progress: Done | None) -> None:
+        self.on_progress = on_progress or (lambda *_: None)
         self.sizes = {file: _size(file) for file in files}
         self.total = None if None in self.sizes.values() else sum(self.sizes[file] or 0 for file in files)
-        self.done = self.told = 0
+        self.done = self.reported = 0
 
     def add(self, count: int) -> None:
         """Count bytes that were read just now."""
         self.done += count
-        if self.done - self.told >= CHUNK and (self.total is None or self.done < self.total):
-            self.told = self.done
-            self.tell(self.done, self.total)
+        if self.done - self.reported >= CHUNK and (self.total is None or self.done < self.total):
+            self.reported = self.done
+            self.on_progress(self.done, self.total)
 
     def end(self, file: Path, begun: int) -> None:
         """Settle a file: columns of a table that were not read count as read, a footer read twice counts once."""
         self.done = self.done if (size := self.sizes[file]) is None else begun + size
-        self.told = self.done
-        self.tell(self.done, self.total)
+        self.reported = self.done
+        self.on_progress(self.done, self.total)
 
 
 def _size(file: Path) -> int | None:
@@ -113,11 +113,11 @@ def _size(file: Path) -> int | None:
     return info.st_size if stat.S_ISREG(info.st_mode) else None
 
 
-class _Metered(io.RawIOBase):
+class _CountedStream(io.RawIOBase):
     """A binary stream that counts what is read from it."""
 
-    def __init__(self, raw: IO[bytes], meter: Meter) -> None:
-        self.raw, self.meter = raw, meter
+    def __init__(self, raw: IO[bytes], progress: ByteProgress) -> None:
+        self.raw, self.progress = raw, progress
 
     def readable(self) -> bool:
         return True
@@ -134,7 +134,7 @@ class _Metered(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         data = self.raw.read(len(buffer))
         buffer[: len(data)] = data
-        self.meter.add(len(data))
+        self.progress.add(len(data))
         return len(data)
 
 
@@ -145,7 +145,7 @@ class _File:
     path: Path
     errors: Errors
     report: ReadReport
-    meter: Meter
+    progress: ByteProgress
     bad_bytes: int = 0
 
     def refuse(self, what: str, hint: str, line: int | None = None) -> InputError:
@@ -177,7 +177,9 @@ class _File:
         return f"sed -n {number}p {shlex.quote(str(self.path))}"
 
 
-def records(path: Path, field: str | None, errors: Errors, report: ReadReport, meter: Meter) -> Iterator[Batch]:
+def records(
+    path: Path, field: str | None, errors: Errors, report: ReadReport, progress: ByteProgress
+) -> Iterator[Batch]:
     r"""Yield the texts of one file in batches; never an empty batch. Plain text comes as bytes: nobody needs its strings.
 
     Examples
@@ -185,11 +187,11 @@ def records(path: Path, field: str | None, errors: Errors, report: ReadReport, m
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "a.tsv")
     >>> _ = path.write_text("id\ttext\n1\t나는 학생이다.\n", encoding="utf-8")
-    >>> list(records(path, None, "skip", ReadReport(), Meter([path], None)))
+    >>> list(records(path, None, "skip", ReadReport(), ByteProgress([path], None)))
     [['나는 학생이다.']]
     """
-    file = _File(path, errors, report, meter)
-    begun, given = meter.done, False
+    file = _File(path, errors, report, progress)
+    begun, given = progress.done, False
     report.files += 1
     suffix = (Path(path.stem) if path.suffix.lower() in PACKED else path).suffix.lower()
     if path == STDIN and field is not None:
@@ -197,14 +199,14 @@ def records(path: Path, field: str | None, errors: Errors, report: ReadReport, m
     parse = _PARSERS.get(suffix, _plain)
     try:
         with nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb", buffering=0) as raw:
-            for texts in parse(file, io.BufferedReader(_Metered(raw, meter), CHUNK), field):
+            for texts in parse(file, io.BufferedReader(_CountedStream(raw, progress), CHUNK), field):
                 if texts:
                     given = True
                     yield texts
     except OSError as error:
         raise file.refuse(f"cannot be read: {error.strerror or error}", f"ls -l {shlex.quote(str(path))}") from error
-    meter.end(path, begun)
-    report.bytes += meter.done - begun
+    progress.end(path, begun)
+    report.bytes += progress.done - begun
     if not given and not file.bad_bytes:
         report.empty_files.append(str(path))
 
@@ -224,7 +226,7 @@ def given_records(
     >>> given_records([b"a\r", b"\xff", b"b"], "text", None, report, "lines"), report.bad_lines
     (['a', 'b'], 1)
     """
-    file = _File(Path(name), "skip", report, Meter([], None))
+    file = _File(Path(name), "skip", report, ByteProgress([], None))
     if kind == "column":
         return _column_texts(file, 1, values)
     lines = _decoded(b"\n".join([*(value or b"" for value in values), b""]))
@@ -370,14 +372,14 @@ def _parquet(file: _File, _raw: IO[bytes], field: str | None) -> Iterator[Batch]
             shown = ", ".join(f'"{name}" ({kind})' for name, kind in types.items())
             hint = next((f"--field {shlex.quote(name)}" for name, kind in types.items() if kind in text), "")
             raise file.refuse(f'has no column of text "{wanted}"; it has: {shown}', hint)
-        share = (file.meter.sizes[file.path] or 0) / (table.select(pl.len()).collect().item() or 1)
+        share = (file.progress.sizes[file.path] or 0) / (table.select(pl.len()).collect().item() or 1)
         column = column if kind == pl.Binary else column.cast(pl.String).cast(pl.Binary)
         line = 1
         for batch in table.select(column).collect_batches(chunk_size=_BATCH, maintain_order=True):
             values = batch.to_series().to_list()
             yield _column_texts(file, line, values)
             line += len(values)
-            file.meter.add(int(share * len(values)))
+            file.progress.add(int(share * len(values)))
     except pl.exceptions.PolarsError as error:
         raise file.refuse(f"is damaged or no Parquet: {error}", f"ls -l {shlex.quote(str(file.path))}") from error
 
@@ -473,8 +475,8 @@ def _unpacked(file: _File, raw: IO[bytes]) -> Iterator[bytes]:
 
 
 @dataclass
-class _Ahead:
-    """A file in work: what it told so far, and its batches with the bytes that were read by then; None is the end."""
+class _PrefetchedFile:
+    """A file in work: its report so far, and its batches with the bytes that were read by then; None is the end."""
 
     path: Path
     report: ReadReport = field(default_factory=ReadReport)
@@ -483,8 +485,8 @@ class _Ahead:
 
 
 @dataclass(frozen=True)
-class Ahead:
-    r"""Who reads the files of a source for `koktok.text.sources.read_blocks`.
+class Prefetch:
+    r"""Read the files of a source by threads, for `koktok.text.sources.read_blocks`.
 
     Examples
     --------
@@ -493,27 +495,27 @@ class Ahead:
     >>> folder = Path(tempfile.mkdtemp())
     >>> for name in "ab":
     ...     _ = (folder / f"{name}.txt").write_text(f"{name}\n", encoding="utf-8")
-    >>> list(read_blocks(Source.of(folder), files=Ahead(2)))
+    >>> list(read_blocks(Source.of(folder), files=Prefetch(2)))
     [b'a\n', b'b\n']
     """
 
     threads: int | None = None
 
     def __call__(
-        self, paths: Sequence[Path], field: str | None, errors: Errors, report: ReadReport, meter: Meter
+        self, paths: Sequence[Path], field: str | None, errors: Errors, report: ReadReport, progress: ByteProgress
     ) -> Generator[Batch, None, None]:
         """All batches of all files in order; parameters and errors are those of `koktok.text.records.records`."""
         n = self.threads or os.cpu_count() or 1
         over = Event()
 
-        def give(file: _Ahead, what: tuple[Batch, int] | None) -> None:
+        def give(file: _PrefetchedFile, what: tuple[Batch, int] | None) -> None:
             while not over.is_set():
                 with suppress(Full):
-                    file.batches.put(what, timeout=_PATIENCE)
+                    file.batches.put(what, timeout=_POLL_INTERVAL)
                     break
 
-        def read(file: _Ahead) -> None:
-            own = Meter([file.path], None)
+        def read(file: _PrefetchedFile) -> None:
+            own = ByteProgress([file.path], None)
             try:
                 for batch in records(file.path, field, errors, file.report, own):
                     give(file, (batch, own.done))
@@ -523,40 +525,40 @@ class Ahead:
                 give(file, None)
 
         waiting = deque(paths)
-        open_files: deque[_Ahead] = deque()
+        open_files: deque[_PrefetchedFile] = deque()
         with ThreadPoolExecutor(n, thread_name_prefix="koktok-read") as pool:
             try:
                 while waiting or open_files:
                     # What is no regular file may keep a thread waiting for ever; it is read here, in its turn.
-                    while waiting and len(open_files) < n and meter.sizes[waiting[0]] is not None:
-                        file = _Ahead(waiting.popleft())
+                    while waiting and len(open_files) < n and progress.sizes[waiting[0]] is not None:
+                        file = _PrefetchedFile(waiting.popleft())
                         file.work = pool.submit(read, file)
                         open_files.append(file)
                     if open_files:
-                        yield from _given(open_files[0], report, meter)
+                        yield from _batches_of(open_files[0], report, progress)
                         open_files.popleft()
                     else:
-                        yield from records(waiting.popleft(), field, errors, report, meter)
+                        yield from records(waiting.popleft(), field, errors, report, progress)
             finally:
                 over.set()
 
 
-def _given(file: _Ahead, report: ReadReport, meter: Meter) -> Generator[Batch, None, None]:
-    """The batches of one file as they come; then what it told, also where it ends in an error."""
+def _batches_of(file: _PrefetchedFile, report: ReadReport, progress: ByteProgress) -> Generator[Batch, None, None]:
+    """The batches of one file as they come; then its report, also where it ends in an error."""
     assert file.work is not None
-    begun = meter.done
+    begun = progress.done
     try:
         while (given := file.batches.get()) is not None:
             batch, done = given
-            meter.add(begun + done - meter.done)
+            progress.add(begun + done - progress.done)
             yield batch
         file.work.result()
-        meter.end(file.path, begun)
+        progress.end(file.path, begun)
     finally:
-        told = file.report
-        report.files += told.files
-        report.bytes += told.bytes
-        report.empty_files += told.empty_files
-        report.bad_bytes += told.bad_bytes
-        report.bad_lines += told.bad_lines
-        report.bad_places += told.bad_places[: max(0, PLACES - len(report.bad_places))]
+        read = file.report
+        report.files += read.files
+        report.bytes += read.bytes
+        report.empty_files += read.empty_files
+        report.bad_bytes += read.bad_bytes
+        report.bad_lines += read.bad_lines
+        report.bad_places += read.bad_places[: max(0, PLACES - len(report.bad_places))]

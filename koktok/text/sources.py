@@ -21,10 +21,10 @@ from typing import Any
 
 from koktok.errors import InputError, UsageError, did_you_mean
 from koktok.progress import Done
-from koktok.text.records import EXTENSIONS, STDIN, Batch, Errors, Meter, ReadReport, pick, records
+from koktok.text.records import EXTENSIONS, STDIN, Batch, ByteProgress, Errors, ReadReport, pick, records
 
-Files = Callable[[Sequence[Path], str | None, Errors, ReadReport, Meter], Generator[Batch, None, None]]
-"""Who reads the files of a source, in their order."""
+ReadFiles = Callable[[Sequence[Path], str | None, Errors, ReadReport, ByteProgress], Generator[Batch, None, None]]
+"""A function that reads the files of a source, in their order."""
 
 log = logging.getLogger(__name__)
 
@@ -245,7 +245,7 @@ def read_blocks(
     report: ReadReport | None = None,
     on_progress: Done | None = None,
     may_be_empty: bool = False,
-    files: Files | None = None,
+    files: ReadFiles | None = None,
 ) -> Generator[Batch, None, None]:
     r"""Yield documents in batches, signing them on the way: strings, or bytes where each is a line of UTF-8.
 
@@ -266,7 +266,7 @@ def read_blocks(
         raise InputError(
             f"two sources are named `{twice[0]}`; every digest needs its own name", hint="Source.of(path, name=...)"
         )
-    meter = Meter([path for source in sources for path in source.paths], on_progress)
+    progress = ByteProgress([path for source in sources for path in source.paths], on_progress)
     begun = report.lines
     for source in sources:
         digest = hashlib.sha256()
@@ -274,7 +274,7 @@ def read_blocks(
         for what in source.skipped:
             log.warning("not read: %s", what)
         found, bad = report.lines, report.bad_lines
-        with closing((files or _in_turn)(source.paths, source.field, errors, report, meter)) as batches:
+        with closing((files or _in_turn)(source.paths, source.field, errors, report, progress)) as batches:
             for batch in batches:
                 data = batch if isinstance(batch, bytes) else ("\n".join(batch) + "\n").encode()
                 lines = data.count(b"\n")
@@ -298,9 +298,9 @@ def read_blocks(
 
 
 def _in_turn(
-    paths: Sequence[Path], field: str | None, errors: Errors, report: ReadReport, meter: Meter
+    paths: Sequence[Path], field: str | None, errors: Errors, report: ReadReport, progress: ByteProgress
 ) -> Generator[Batch, None, None]:
-    return (batch for path in paths for batch in records(path, field, errors, report, meter))
+    return (batch for path in paths for batch in records(path, field, errors, report, progress))
 
 
 def lines_of(

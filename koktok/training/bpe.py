@@ -1,7 +1,7 @@
 """BPE: join the most frequent pair of neighbours, again and again (Gage 1994; Sennrich et al. 2016, arXiv:1508.07909).
 
 Joins are learnt in stages, first inside morphemes, then across them; the share of the
-vocabulary that each stage gets is the dial between "aligned" and "short". A stage is plain BPE over words that are cut
+vocabulary that each stage gets decides between "aligned" and "short". A stage is plain BPE over words that are cut
 where it may not join, and it starts from what run time would make of those words with the pieces so far, because at
 run time no cut is known. The last stage, where it is wanted, joins across eojeols (수 있, 는 것), and learns from counted runs.
 
@@ -23,7 +23,7 @@ from koktok.count import words_of
 from koktok.errors import UsageError
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.training.job import Job, Learnt
-from koktok.training.pairs import Joiner
+from koktok.training.pairs import PairCounter
 from koktok.training.superwords import crosses_space
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab, spell, unspell
 
@@ -65,14 +65,16 @@ class Queue:
     fall (a symbol is born in one join, and all its pairs with it), so an entry is corrected when it comes up.
     """
 
-    def __init__(self, joiner: Joiner, key: Callable[[int], Any], fits: Callable[[int], bool], lowest: int) -> None:
-        self._joiner, self._key, self._fits, self._lowest = joiner, key, fits, lowest
+    def __init__(
+        self, counter: PairCounter, key: Callable[[int], Any], fits: Callable[[int], bool], lowest: int
+    ) -> None:
+        self._counter, self._key, self._fits, self._lowest = counter, key, fits, lowest
         self._heap: list[tuple[int, Any, int]] = []
         self._threshold = 1 << 62
 
     def push(self, pairs: Iterable[int]) -> None:
         """Offer pairs; those under the threshold are met again when it falls."""
-        count = self._joiner.count
+        count = self._counter.count
         for pair in pairs:
             n = int(count[pair])
             if n >= self._threshold and self._fits(pair):
@@ -80,7 +82,7 @@ class Queue:
 
     def pop(self) -> int | None:
         """The best pair, or None when no count reaches the lowest."""
-        count, heap = self._joiner.count, self._heap
+        count, heap = self._counter.count, self._heap
         while True:
             while heap:
                 negative, key, pair = heap[0]
@@ -97,7 +99,7 @@ class Queue:
             self._lower()
 
     def _lower(self) -> None:
-        count = self._joiner.count
+        count = self._counter.count
         open_ = count[(count >= self._lowest) & (count < self._threshold)]
         ceiling = self._threshold
         self._threshold = self._lowest
@@ -148,36 +150,36 @@ class Learner:
     ) -> dict[str, Any]:
         """Join until there are `until` merges or no pair stands `lowest` times."""
         rows, n = parts_of(counts, stage.swallows, spell if self.spelled else str)
-        joiner = Joiner(rows, n, self.letters)
-        self.replay(joiner)
+        counter = PairCounter(rows, n, self.letters)
+        self.replay(counter)
         begun = len(self.merges)
-        made = self.grow(joiner, until, lowest, on_progress)
+        made = self.grow(counter, until, lowest, on_progress)
         return {
             "stage": stage.name,
             "wanted": until - begun,
             "merges": len(self.merges) - begun,
             **made,
             "parts": len(rows),
-            "tokens": joiner.tokens,
+            "tokens": counter.tokens,
         }
 
-    def replay(self, joiner: Joiner) -> None:
+    def replay(self, counter: PairCounter) -> None:
         """What run time makes of the rows with the pieces so far: BPE is its merges, replayed."""
         for symbol, merge in enumerate(self._symbols, start=len(self.letters)):
-            known = joiner.find(*merge)
+            known = counter.find(*merge)
             if known >= 0:
-                joiner.join(known, symbol)
+                counter.merge(known, symbol)
 
     def grow(
         self,
-        joiner: Joiner,
+        counter: PairCounter,
         until: int,
         lowest: int,
         on_progress: Callable[[int], None],
         refuses: Callable[[int, str], bool] = lambda _pair, _text: False,
     ) -> dict[str, int]:
         """Join until there are `until` merges or no pair stands `lowest` times; `refuses` sees the pair and its text."""
-        lefts, rights = joiner.left, joiner.right
+        lefts, rights = counter.left, counter.right
         pieces, length = self.pieces, [len(piece) for piece in self.pieces]
 
         def fits(pair: int) -> bool:
@@ -192,7 +194,7 @@ class Learner:
             piece = pieces[left] + pieces[right]
             return len(piece), piece.replace(" ", FORBIDDEN)
 
-        queue = Queue(joiner, key, fits, lowest)
+        queue = Queue(counter, key, fits, lowest)
         first = last = refused = 0
         while len(self.merges) < until and (pair := queue.pop()) is not None:
             left, right = int(lefts[pair]), int(rights[pair])
@@ -200,18 +202,18 @@ class Learner:
             text = unspell(piece) if self.spelled else piece
             if piece in self._taken or (self._crosses and self._crosses(text)) or refuses(pair, text):
                 refused += 1
-                joiner.count[pair] = 0
+                counter.count[pair] = 0
                 continue
-            last = int(joiner.count[pair])
+            last = int(counter.count[pair])
             first = first or last
-            known = joiner.n_pairs
-            joiner.join(pair, len(pieces))
-            lefts, rights = joiner.left, joiner.right
+            known = counter.n_pairs
+            counter.merge(pair, len(pieces))
+            lefts, rights = counter.left, counter.right
             self.merges.append((pieces[left], pieces[right]))
             self._symbols.append((left, right))
             pieces.append(piece)
             length.append(len(piece))
-            queue.push(range(known, joiner.n_pairs))
+            queue.push(range(known, counter.n_pairs))
             if len(self.merges) % _REPORT == 0:
                 on_progress(len(self.merges))
         on_progress(len(self.merges))
@@ -254,9 +256,9 @@ def tokens_of(learner: Learner, runs: SegmentedCounts, *, inner: bool = False) -
             at = end
     rows = sorted(cuts)
     spelled = [spell(word) for word in rows] if learner.spelled else rows
-    joiner = Joiner(spelled, [1] * len(rows), learner.letters)
-    learner.replay(joiner)
-    symbol = joiner.symbol.tolist()
+    counter = PairCounter(spelled, [1] * len(rows), learner.letters)
+    learner.replay(counter)
+    symbol = counter.symbol.tolist()
     found, at = {}, 0
     for word, row in zip(rows, spelled, strict=True):
         ends = [k for k in range(1, len(row)) if symbol[at + k] != -2] + [len(row)]
@@ -325,7 +327,7 @@ def learn_across(learner: Learner, job: Job, until: int, on_progress: Callable[[
         weight.append(n[i])
         where.append(i)
         size.append(len(chain))
-    joiner = Joiner(rows, weight, [chr(symbol) for symbol in range(len(learner.pieces))])
+    counter = PairCounter(rows, weight, [chr(symbol) for symbol in range(len(learner.pieces))])
     run = np.repeat(np.asarray(where, dtype=np.int64), size)
     stands = runs.stands
     held = np.ones(len(runs)) if documents is None else np.asarray(documents, dtype=np.float64)
@@ -335,19 +337,19 @@ def learn_across(learner: Learner, job: Job, until: int, on_progress: Callable[[
             return False
         if not policy.looks_right(text):
             return True
-        seen = np.unique(run[joiner.standing(pair)])
+        seen = np.unique(run[counter.standing(pair)])
         enough = documents is None or held[seen].sum() >= policy.min_documents
         return stands[seen].sum() < policy.min_runs or not enough
 
     begun = len(learner.merges)
-    made = learner.grow(joiner, until, policy.min_count, on_progress, refuses)
+    made = learner.grow(counter, until, policy.min_count, on_progress, refuses)
     return {
         "stage": "superword",
         "wanted": until - begun,
         "merges": len(learner.merges) - begun,
         **made,
         "parts": len(rows),
-        "tokens": joiner.tokens,
+        "tokens": counter.tokens,
     }
 
 
@@ -373,22 +375,22 @@ def train_bpe(job: Job, *, stages: Sequence[Stage] | None = None, ties: Ties = "
     learner = Learner(job, ties)
     room = job.room(len(learner.letters))
 
-    def tell(done: int) -> None:
-        job.tell(done, room)
+    def on_progress(done: int) -> None:
+        job.on_progress(done, room)
 
     def learn(until: int) -> list[dict[str, Any]]:
         log: list[dict[str, Any]] = []
         share, begun = 0.0, len(learner.merges)
         for stage in stages:
             share += stage.share
-            log.append(learner.learn(job.counts, stage, begun + round(share * (until - begun)), min_count, tell))
+            log.append(learner.learn(job.counts, stage, begun + round(share * (until - begun)), min_count, on_progress))
         return log
 
     most = wide = 0 if job.runs is None else int(room * job.superwords.share)
     log = learn(room - wide)
     while job.runs is not None:
         inside = len(learner.merges)
-        across = learn_across(learner, job, min(inside + most, room), tell)
+        across = learn_across(learner, job, min(inside + most, room), on_progress)
         joined = len(learner.merges) - inside
         if joined < wide and inside == room - wide:
             # Floors left places free: more merges inside eojeols take them, and this stage begins again behind those.

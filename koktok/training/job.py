@@ -55,7 +55,7 @@ class Job:
     superwords: SuperwordPolicy = field(default_factory=SuperwordPolicy)
     eojeols: float | None = None
     threads: int | None = None
-    tell: Done = lambda _done, _total: None
+    on_progress: Done = lambda _done, _total: None
     allow_fewer: bool = False
     """Accept a vocabulary that is smaller than `vocab_size`."""
 

@@ -59,14 +59,14 @@ USUAL = 200.0
 
 
 @dataclass(frozen=True)
-class Dials:
-    """What a segmentation costs.
+class CostWeights:
+    """The weights of the cost of a segmentation.
 
     Examples
     --------
-    >>> Dials.of(1, 0.5, {"josa": 1.2, "rest": 0.4}).nu[:2]
+    >>> CostWeights.of(1, 0.5, {"josa": 1.2, "rest": 0.4}).nu[:2]
     (1.2, 0.4)
-    >>> Dials.of(1, 0.5, 0.4).nu[7]
+    >>> CostWeights.of(1, 0.5, 0.4).nu[7]
     0.2
     """
 
@@ -76,8 +76,8 @@ class Dials:
     rarity: float = 0.0
 
     @classmethod
-    def of(cls, lam: float, mu: float, nu: float | Mapping[str, float], rarity: float = 0.0) -> Dials:
-        """Dials with one weight for all boundaries, times `TRUST`; or one by label of `Kind` (`rest` for the others)."""
+    def of(cls, lam: float, mu: float, nu: float | Mapping[str, float], rarity: float = 0.0) -> CostWeights:
+        """One weight for all boundaries, times `TRUST`; or one by label of `Kind` (`rest` for the others)."""
         if not isinstance(nu, Mapping):
             nu = {label: round(nu * trust, 9) for label, trust in TRUST.items()}
         table = dict(nu)
@@ -89,12 +89,12 @@ class Dials:
         if missing:
             raise UsageError(f"nu came without a weight for `{missing[0]}`", hint="name it, or give `rest`")
         weights = tuple(float(table.get(kind.label, table.get("rest", 0.0))) for kind in Kind)
-        dials = [
+        numbers = [
             ("lam", lam, 1 / MOST_COST, MOST_COST),
             ("mu", mu, 0.0, MOST_COST),
             ("rarity", rarity, 0.0, MOST_RARITY),
         ]
-        for name, value, low, high in (*dials, *(("nu", weight, 0.0, MOST_COST) for weight in weights)):
+        for name, value, low, high in (*numbers, *(("nu", weight, 0.0, MOST_COST) for weight in weights)):
             if not low <= value <= high:
                 raise UsageError(f"{name} is {value}; wanted a number from {low:g} to {high:g}", hint=f"{name}=0.5")
         return cls(float(lam), float(mu), weights, float(rarity))
@@ -131,14 +131,14 @@ class Lattice:
 
 @dataclass(frozen=True, eq=False)
 class NodeCosts:
-    """The cost of a lattice under dials; an arc i → j costs `price + swallow[j - 1] - swallow[i] + split[j]`."""
+    """The cost of a lattice; an arc i → j costs `price + swallow[j - 1] - swallow[i] + split[j]`."""
 
     split: NDArray[np.float64]
     swallow: NDArray[np.float64]
 
 
 def node_costs(
-    counts: SegmentedCounts, lattice: Lattice, dials: Dials, frequency: NDArray[np.float64] | None = None
+    counts: SegmentedCounts, lattice: Lattice, weights: CostWeights, frequency: NDArray[np.float64] | None = None
 ) -> NodeCosts:
     """Boundaries and morpheme insides of all words, priced.
 
@@ -150,13 +150,13 @@ def node_costs(
     """
     n_nodes = int(lattice.node[-1])
     boundary = np.repeat(lattice.node[:-1], np.diff(counts.start)) + counts.offset
-    nu = np.asarray(dials.nu)[counts.kind]
+    nu = np.asarray(weights.nu)[counts.kind]
     sure = np.zeros(n_nodes)
     sure[boundary] = counts.confidence * (nu > 0)
     if frequency is None:
         frequency = np.repeat(counts.n * (1e6 / max(counts.total, 1)), np.diff(counts.start))
     price = np.zeros(n_nodes)
-    price[boundary] = nu * counts.confidence * (USUAL / np.maximum(frequency, 1e-9)) ** dials.rarity
+    price[boundary] = nu * counts.confidence * (USUAL / np.maximum(frequency, 1e-9)) ** weights.rarity
     hangul = np.zeros(n_nodes, dtype=bool)  # is the character behind this node a syllable?
     codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
     last = lattice.node[1:] - 1
@@ -164,29 +164,29 @@ def node_costs(
     inner[last] = False
     hangul[inner] = syllable_mask(codes)
     split = np.zeros(n_nodes)
-    split[1:] = dials.mu * (1 - sure[1:]) * (hangul[1:] & hangul[:-1])  # a last node is never Hangul, so words part
+    split[1:] = weights.mu * (1 - sure[1:]) * (hangul[1:] & hangul[:-1])  # a last node is never Hangul, so words part
     return NodeCosts(split, np.cumsum(price))
 
 
-def charge(
+def removal_loss(
     lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], pool: ThreadPoolExecutor
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """What the cheapest segmentations cost, how often they use each piece, and what its absence would cost more.
+    """The cost of the cheapest segmentations, the uses of each piece, and the loss if it were removed.
 
     The absence is exact to first order: for one use of a piece, the cheapest path of the whole word that avoids it.
     """
-    return _summed(_charge, lattice, costs, price, pool)
+    return _summed(_removal_loss, lattice, costs, price, pool)
 
 
-def offer(
+def addition_gain(
     lattice: Lattice,
     costs: NodeCosts,
     price: NDArray[np.float64],
     alive: NDArray[np.bool_],
     pool: ThreadPoolExecutor,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """What each dead piece would save if it came back, alone."""
-    return _summed(_offer, lattice, costs, np.where(alive, price, -price), pool)
+    """The cost of the cheapest segmentations, the uses of each piece, and the gain if a dead one alone were added."""
+    return _summed(_addition_gain, lattice, costs, np.where(alive, price, -price), pool)
 
 
 def _summed(
@@ -290,15 +290,17 @@ def cheapest(
     return cut, np.sum(list(pool.map(part, lattice.shards())), axis=0)
 
 
-def join(lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], cut: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """What each piece would save if it took the place of the tokens that a decoder spells it with, wherever it does."""
+def merge_gain(
+    lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], cut: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """The gain of each piece where it replaces the tokens that a decoder spells it with."""
     gain = np.zeros(len(price))
-    _join(*lattice.arrays, costs.split, costs.swallow, price, cut, gain)
+    _merge_gain(*lattice.arrays, costs.split, costs.swallow, price, cut, gain)
     return gain
 
 
 @njit(nogil=True, cache=True)
-def _join(node, arc, length, piece, weight, split, swallow, price, cut, gain):  # type: ignore[no-untyped-def]
+def _merge_gain(node, arc, length, piece, weight, split, swallow, price, cut, gain):  # type: ignore[no-untyped-def]
     paid = np.empty(_longest(0, len(node) - 1, node))  # by the tokens up to each cut
     for w in range(len(node) - 1):
         base, end = node[w], node[w + 1]
@@ -368,7 +370,7 @@ def _longest(lo, hi, node):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _charge(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, regret):  # type: ignore[no-untyped-def]
+def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, loss):  # type: ignore[no-untyped-def]
     size = _longest(lo, hi, node)
     ahead, behind, second = np.empty(size), np.empty(size), np.empty(size)
     best = np.empty(size, np.int64)
@@ -403,14 +405,14 @@ def _charge(lo, hi, node, arc, length, piece, weight, split, swallow, price, use
             e = used[k]
             if e >= 0:
                 uses[piece[e]] += weight[w]
-                regret[piece[e]] += weight[w] * (second[k] - cheapest)  # infinite for a character that stands alone
+                loss[piece[e]] += weight[w] * (second[k] - cheapest)  # infinite for a character that stands alone
                 used[k] = -1
     return total
 
 
 @njit(nogil=True, cache=True)
-def _offer(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, gain):  # type: ignore[no-untyped-def]
-    """As `_charge`, for the pieces whose price is negative: they are dead, and would cost that much if alive."""
+def _addition_gain(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, gain):  # type: ignore[no-untyped-def]
+    """As `_removal_loss`, for the pieces whose price is negative: they are dead, and would cost that much if alive."""
     size = _longest(lo, hi, node)
     ahead, behind = np.empty(size), np.empty(size)
     best = np.empty(size, np.int64)

@@ -1,7 +1,7 @@
 """What a trained vocabulary does with the words that it was trained on, in plain values for `--log json`.
 
 It counts how many boundaries of each kind survive where words are cut as at run time, without an analyser, so that a builder
-sees what the dials bought. A boundary that no token border meets is swallowed.
+sees what the options brought. A boundary that no token border meets is swallowed.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def _forget(text, pairs, place):  # type: ignore[no-untyped-def] # pragma: no co
 
 
 @njit(cache=True)
-def _join(text, pairs, places, used, pair, joined):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Join `pair` wherever it stands, from left to right (ㅋㅋㅋ becomes ㅋㅋ ㅋ); how often, weighted."""
+def _merge(text, pairs, places, used, pair, joined):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Merge `pair` wherever it occurs, from left to right (ㅋㅋㅋ becomes ㅋㅋ ㅋ); how often, weighted."""
     symbol, behind, before, weight = text
     lefts, rights, count, newest, length, _ = pairs
     found = np.empty(length[pair], np.int32)
@@ -124,14 +124,14 @@ def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
         pairs[5][slot(pairs, pairs[0][pair], pairs[1][pair])] = pair
 
 
-class Joiner:
-    """Words as rows of symbols, whose pairs are counted and joined.
+class PairCounter:
+    """Words as rows of symbols, whose pairs are counted and merged.
 
     Examples
     --------
-    >>> joiner = Joiner(["ㅋㅋㅋ", "가ㅋ"], [2, 5], ["ㅋ", "가"])
-    >>> pair = joiner.find(0, 0)
-    >>> int(joiner.count[pair]), joiner.join(pair, 2), int(joiner.count[joiner.find(2, 0)])
+    >>> counter = PairCounter(["ㅋㅋㅋ", "가ㅋ"], [2, 5], ["ㅋ", "가"])
+    >>> pair = counter.find(0, 0)
+    >>> int(counter.count[pair]), counter.merge(pair, 2), int(counter.count[counter.find(2, 0)])
     (4, 2, 2)
     """
 
@@ -157,7 +157,7 @@ class Joiner:
         weight = np.repeat(np.asarray(n, dtype=np.int64), lengths)
         self.symbol, self.weight = symbol, weight
         self.text = (symbol, after, before, weight)
-        # Every join takes one token away and makes at most two new pairs, so three places a character are enough.
+        # Every merge takes one token away and makes at most two new pairs, so three places a character are enough.
         self._places = (np.empty(3 * size, np.int32), np.empty(3 * size, np.int32))
         self._used = np.zeros(2, dtype=np.int64)
         self.left = self.right = self._newest = self._length = np.empty(0, dtype=np.int32)
@@ -181,7 +181,7 @@ class Joiner:
         return int(self.weight[self.symbol != -2].sum())
 
     def standing(self, pair: int) -> NDArray[np.int32]:
-        """The places (of the rows, one behind the other) where a pair stands now."""
+        """The places (of the rows, concatenated) where a pair occurs now."""
         found: NDArray[np.int32] = _standing(self.text, self.pairs, self._places, pair)
         return found
 
@@ -189,12 +189,12 @@ class Joiner:
         """The number of a pair, or -1."""
         return int(self.pairs[5][slot(self.pairs, left, right)])
 
-    def join(self, pair: int, symbol: int) -> int:
-        """Make `symbol` of every `pair`, and return how often, counts of words considered."""
+    def merge(self, pair: int, symbol: int) -> int:
+        """Merge every `pair` to `symbol`, and return how often, weighted by the counts of words."""
         most = self.n_pairs + 2 * int(self._length[pair])
         if most > len(self.left):
             self._grow(2 * most)
-        return int(_join(self.text, self.pairs, self._places, self._used, pair, symbol))
+        return int(_merge(self.text, self.pairs, self._places, self._used, pair, symbol))
 
     def _grow(self, capacity: int) -> None:
         more = capacity - len(self.left)

@@ -1,4 +1,4 @@
-"""Which candidates become pieces: top-down pruning under the cost, then second thoughts.
+"""Which candidates become pieces: top-down pruning under the cost, then rounds of swaps.
 
 Unigram's pruning (Kudo 2018) drops the pieces whose absence costs least likelihood; here
 the loss is the cost of the lattice (tokens, split morphemes, swallowed boundaries). Pruning judges each piece while all
@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from koktok.training.lattice import Lattice, NodeCosts, charge, join, offer
+from koktok.training.lattice import Lattice, NodeCosts, addition_gain, merge_gain, removal_loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 DROP = 0.25
-"""Share of the pieces dropped a round. With .1 the cost after second thoughts is the same to four digits."""
+"""Share of the pieces dropped a round. With .1 the cost after `refine` is the same to four digits."""
 
 SWAP = (0.10, 0.05, 0.05, 0.02, 0.02)
-"""Share of the vocabulary that is offered a place in each round of second thoughts. They take .07 %
+"""Share of the vocabulary that is offered a place in each round of `refine`. They take .07 %
 (aligned) to .26 % (short) off the cost; nine rounds from .2 on take .01 % more."""
 
 
@@ -43,7 +43,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Choice:
-    """The choice of one size: `prune` to it, then `second_thoughts`."""
+    """The choice of one size: `prune` to it, then `refine`."""
 
     size: int
     lattice: Lattice
@@ -60,14 +60,14 @@ class Choice:
         smaller = self.lattice
         while (n := int(alive.sum())) > self.size:
             smaller = smaller.only(alive)
-            objective, _, regret = charge(smaller, self.costs, self.price, self.pool)
+            objective, _, loss = removal_loss(smaller, self.costs, self.price, self.pool)
             if not quiet:
                 self.rounds.append(Round("prune", n, objective))
             fewer = int(n * (1 - drop))
-            alive = self.keep(alive, regret, max(self.size, fewer), last=fewer <= self.size)
+            alive = self.keep(alive, loss, max(self.size, fewer), last=fewer <= self.size)
         return alive
 
-    def second_thoughts(self, alive: NDArray[np.bool_], swap: Sequence[float] = SWAP) -> NDArray[np.bool_]:
+    def refine(self, alive: NDArray[np.bool_], swap: Sequence[float] = SWAP) -> NDArray[np.bool_]:
         """Swap pieces for dropped ones, a round for each share; the cheapest of all rounds."""
         best, cheapest = alive, np.inf
         for share in [*swap, 0.0]:
@@ -79,7 +79,7 @@ class Choice:
 
     def swap(self, alive: NDArray[np.bool_], share: float) -> tuple[float, NDArray[np.bool_]]:
         """The cost of these pieces; and the same with a share of the places offered to dropped ones."""
-        objective, _, gain = offer(self.lattice, self.costs, self.price, alive, self.pool)
+        objective, _, gain = addition_gain(self.lattice, self.costs, self.price, alive, self.pool)
         self.rounds.append(Round("swap", int(alive.sum()), objective))
         more, useful = alive.copy(), ~alive & (gain > 0)
         more[_first(gain, useful, int(self.size * share))] = True
@@ -94,14 +94,14 @@ class Choice:
         Where nothing saves anything, what costs least there. Dead ones come back only where no other piece could be used
         at all, or none of a group that has a floor.
         """
-        gain = join(self.lattice, self.costs, self.price, cut)
+        gain = merge_gain(self.lattice, self.costs, self.price, cut)
         order = np.where(dead | (gain == 0.0), -np.inf, gain)  # 0: no two tokens in the text that it could replace
         order[alive] = np.inf
         among = alive | dead
         among[self.lattice.piece] = True
         return self.keep(among, order, self.size, last=True)
 
-    def keep(self, alive: NDArray[np.bool_], regret: NDArray[np.float64], n: int, *, last: bool) -> NDArray[np.bool_]:
+    def keep(self, alive: NDArray[np.bool_], loss: NDArray[np.float64], n: int, *, last: bool) -> NDArray[np.bool_]:
         """The fixed pieces and those that it costs most to lose, `n` in all, as far as quota and floors let them in."""
         kept = self.fixed.copy()
         free = alive & ~self.fixed
@@ -112,13 +112,13 @@ class Choice:
             # enough of the others stay to fill the size without the limited ones.
             room = most if last else max(most, int(over.sum() * n / int(alive.sum())))
             free[over] = False
-            free[_first(regret, over, room)] = True
+            free[_first(loss, over, room)] = True
         for group, least in self.floors:
-            kept[_first(regret, free & group, least)] = True
+            kept[_first(loss, free & group, least)] = True
         if self.quota is not None:
             others = self.size - most - int((kept & ~limited).sum())
-            kept[_first(regret, free & ~limited & ~kept, others)] = True
-        kept[_first(regret, free & ~kept, n - int(kept.sum()))] = True
+            kept[_first(loss, free & ~limited & ~kept, others)] = True
+        kept[_first(loss, free & ~kept, n - int(kept.sum()))] = True
         return kept
 
 

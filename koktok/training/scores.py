@@ -17,7 +17,7 @@ from numba import njit
 
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.candidates import CandidatePolicy, mine
-from koktok.training.lattice import Dials, Lattice, NodeCosts, charge, decode, node_costs, offer
+from koktok.training.lattice import CostWeights, Lattice, NodeCosts, addition_gain, decode, node_costs, removal_loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,10 +92,10 @@ def warm_up() -> float:
     clock = time.perf_counter()
     counts = SegmentedCounts.from_marked({"가|나": 2, "가": 1})
     found = mine(counts, CandidatePolicy(min_count=1))
-    costs, price = node_costs(counts, found.lattice, Dials.of(1, 1, 1)), found.tokens
+    costs, price = node_costs(counts, found.lattice, CostWeights.of(1, 1, 1)), found.tokens
     with ThreadPoolExecutor(1) as pool:
-        charge(found.lattice, costs, price, pool)
-        offer(found.lattice, costs, price, np.ones(len(price), dtype=bool), pool)
+        removal_loss(found.lattice, costs, price, pool)
+        addition_gain(found.lattice, costs, price, np.ones(len(price), dtype=bool), pool)
     decode(found.lattice, fit(found.lattice, costs, price, -price, damping=found.lattice.weight, epochs=1))
     return time.perf_counter() - clock
 

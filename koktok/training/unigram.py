@@ -1,6 +1,6 @@
 """The default trainer: pieces chosen under the cost, scores by the semi-CRF, exported as plain Unigram.
 
-Candidates are found once, and each setting of the dials (a `Point`) goes over the sizes, the largest first. A target (so many
+Candidates are found once, and each setting (a `Point`) goes over the sizes, the largest first. A target (so many
 boundaries kept, so many tokens) is met by turning `nu`. Pieces that were chosen under one `nu` are nearly those of another,
 and swapping some of them is as good as choosing all anew (the cost is the same to four digits), so a trial takes a round of
 swaps. Trials look at the cheapest segmentations first, which need no scores; scores come last, and a few more trials at what
@@ -60,7 +60,7 @@ RETRAIN = 2
 SWAP = 0.05
 """Share of the vocabulary that a trial may swap."""
 
-DEAR = 1000.0
+PROHIBITIVE = 1000.0
 """Times `nu` where no boundary is for sale."""
 
 
@@ -125,7 +125,7 @@ def train_unigrams(
             for size in of_floor:
                 alive, trained[point.name, size] = here.train(size, alive)
                 if steps > 1:
-                    job.tell(next(done), steps)
+                    job.on_progress(next(done), steps)
         return trained
 
     n = job.threads or os.cpu_count() or 1
@@ -172,14 +172,14 @@ def _floor(point: Point, found: Candidates, size: int) -> int:
 # ── One point on its way ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Aim:
-    """Where to turn a dial next so that something that rises with it becomes what is wanted: bisection by secants.
+class TargetSearch:
+    """Search for the factor at which a value that rises with it meets a target: bisection by secants.
 
     Examples
     --------
-    >>> aim, dial = Aim(0.8, near=0.01), 1.0
-    >>> while dial:
-    ...     tried, dial = dial, aim.after(dial, dial / (1 + dial))
+    >>> search, factor = TargetSearch(0.8, near=0.01), 1.0
+    >>> while factor:
+    ...     tried, factor = factor, search.after(factor, factor / (1 + factor))
     >>> round(tried, 1)
     3.9
     """
@@ -192,16 +192,16 @@ class Aim:
 
     @property
     def slope(self) -> float:
-        """What one step of the dial adds, by the last two trials."""
+        """What one step of the factor adds, by the last two trials."""
         if len(self.trials) > 1:
             (a, first), (b, second) = self.trials[-2:]
             if a != b and (second - first) / (b - a) > 0.01:
                 return (second - first) / (b - a)
         return self._slope
 
-    def after(self, dial: float, value: float) -> float | None:
+    def after(self, factor: float, value: float) -> float | None:
         """The next trial after this one, or None where it is near enough, or nothing lies between."""
-        here = math.log(dial)
+        here = math.log(factor)
         self.trials.append((here, value))
         if abs(value - self.want) <= self.near:
             return None
@@ -314,22 +314,24 @@ class Run:
         alive = self.allowed | self.fixed if alive is None else alive
         choice = self._choice(size, 1.0)
         alive = choice.prune(alive)
-        aim = None
+        search = None
         if self.point.target is None:
-            alive = choice.second_thoughts(alive)
+            alive = choice.refine(alive)
             chosen = time.perf_counter()
             found = self._fit(choice, alive, 1.0)
         else:
-            aim = Aim(self.point.target, near=NEAR, least=1.0 if self.point.at_least else Aim.LEAST)
-            times, alive = self._tried(size, alive, aim)
+            search = TargetSearch(
+                self.point.target, near=NEAR, least=1.0 if self.point.at_least else TargetSearch.LEAST
+            )
+            times, alive = self._search_pieces(size, alive, search)
             chosen = time.perf_counter()
-            found = self._aimed(size, alive, times, aim)
+            found = self._search_scores(size, alive, times, search)
         found, buried = self._without_dead(size, found)
         seconds = {"select": chosen - clock, "scores": time.perf_counter() - chosen}
         log = {
             "trainer": "unigram",
             "point": asdict(self.point),
-            "dials": self._dials(found),
+            "dials": self._outcome(found),
             "vocab_size": size,
             "candidates": int(self.allowed.sum()),
             "required": int(self.candidates.required.sum()),
@@ -351,7 +353,7 @@ class Run:
         return Choice(
             pieces + found.n_chars - int(found.required.sum()),
             self.lattice,
-            node_costs(self.counts, self.lattice, self.point.dials(times), self.frequency),
+            node_costs(self.counts, self.lattice, self.point.weights(times), self.frequency),
             self.price,
             self.fixed,
             (found.superword, int(pieces * self.share)) if found.superword.any() else None,
@@ -360,12 +362,12 @@ class Run:
             floors_of(found, self.reserve, pieces),
         )
 
-    def _wish(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> tuple[str, float, float]:
-        """The wish that these segmentations are shortest of, what it asks for, and what there is."""
+    def _target(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> tuple[str, float, float]:
+        """The target that these segmentations miss most: its name, the wanted value and the actual one."""
         point = self.point
         if point.tokens is not None:
             return "tokens_per_eojeol", point.tokens, self._tokens(uses) / max(self.eojeols, 1e-9)
-        wishes = [
+        targets = [
             (name, want, share(cut))
             for name, want, share in (
                 ("grammar", point.grammar, self.boundaries.grammar),
@@ -373,11 +375,11 @@ class Run:
             )
             if want is not None
         ]
-        return min(wishes, key=lambda wish: wish[2] - wish[1])
+        return min(targets, key=lambda target: target[2] - target[1])
 
     def _value(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> float:
-        """What a target is about, of these segmentations; of two wishes, as far from it as the one that is shorter."""
-        _, want, got = self._wish(cut, uses)
+        """The value to compare with the target; with two targets, at the distance of the one that is missed most."""
+        _, want, got = self._target(cut, uses)
         return got if want == self.point.target else (self.point.target or 0.0) + (got - want)
 
     def _tokens(self, uses: NDArray[np.int64]) -> float:
@@ -388,8 +390,8 @@ class Run:
         want = self.point.target or 0.0
         return abs(got - want) <= FAR or (self.point.at_least and got > want)
 
-    def _dials(self, found: _Fitted) -> dict[str, Any]:
-        """The dials that were found, what they gave, and whether that is what was asked for."""
+    def _outcome(self, found: _Fitted) -> dict[str, Any]:
+        """The weights that were found, their boundaries, and whether the target is met."""
         point = self.point
         said: dict[str, Any] = {
             "lam": point.lam,
@@ -402,40 +404,42 @@ class Run:
             "tokens_per_eojeol": self._tokens(found.uses) / max(self.eojeols, 1e-9),
         }
         if point.target is not None:
-            wish, want, _ = self._wish(found.cut, found.uses)
-            said |= {"wish": wish, "asked": want, "met": self._met(self._value(found.cut, found.uses))}
+            target, want, _ = self._target(found.cut, found.uses)
+            said |= {"wish": target, "asked": want, "met": self._met(self._value(found.cut, found.uses))}
         return said
 
-    def _tried(self, size: int, alive: NDArray[np.bool_], aim: Aim) -> tuple[float, NDArray[np.bool_]]:
+    def _search_pieces(
+        self, size: int, alive: NDArray[np.bool_], search: TargetSearch
+    ) -> tuple[float, NDArray[np.bool_]]:
         """The factor of `nu` with which the cheapest segmentations meet the target, and the pieces under it."""
-        dial: float | None = 1.0
+        factor: float | None = 1.0
         for _ in range(TRIALS):
-            times = dial or 1.0
+            times = factor or 1.0
             choice = self._choice(size, times)
             _, alive = choice.swap(alive, SWAP)
             cut, uses = cheapest(self.lattice.only(alive), choice.costs, self.price, self.pool)
-            dial = aim.after(times, self._value(cut, uses))
-            if dial is None:
+            factor = search.after(times, self._value(cut, uses))
+            if factor is None:
                 break
-        return times, self._choice(size, times).second_thoughts(alive)
+        return times, self._choice(size, times).refine(alive)
 
-    def _aimed(self, size: int, alive: NDArray[np.bool_], times: float, aim: Aim) -> _Fitted:
+    def _search_scores(self, size: int, alive: NDArray[np.bool_], times: float, search: TargetSearch) -> _Fitted:
         """Scores with which the decoder meets the target, or comes nearest to it."""
-        aim = Aim(aim.want, near=NEAR, slope=aim.slope, least=aim.least)
+        search = TargetSearch(search.want, near=NEAR, slope=search.slope, least=search.least)
         best: _Fitted | None = None
-        dial: float | None = times
+        factor: float | None = times
         found: _Fitted | None = None
         for trial in range(MORE_TRIALS):
-            if dial is None:
+            if factor is None:
                 break
-            times = dial
+            times = factor
             choice = self._choice(size, times)
             alive = choice.swap(alive, SWAP)[1] if trial else alive
             found = self._fit(choice, alive, times, found)
             value = self._value(found.cut, found.uses)
-            if best is None or abs(value - aim.want) < abs(self._value(best.cut, best.uses) - aim.want):
+            if best is None or abs(value - search.want) < abs(self._value(best.cut, best.uses) - search.want):
                 best = found
-            dial = aim.after(times, value)
+            factor = search.after(times, value)
         assert best is not None, "there is at least one trial"
         return best
 
@@ -477,7 +481,7 @@ class Run:
         pieces stay where nothing else could be used, and then for the text that they spell at least: such a piece is often
         a frequent one (었습니다), which swallows its boundary in every word.
         """
-        choice = self._choice(size, found.times * DEAR)
+        choice = self._choice(size, found.times * PROHIBITIVE)
         dead = np.zeros_like(self.fixed)
         while (here := found.alive & ~self.fixed & (found.uses == 0)).any():
             dead |= here

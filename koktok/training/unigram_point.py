@@ -13,12 +13,12 @@ from typing import Any
 
 from koktok.errors import UsageError
 from koktok.training import scores as crf
-from koktok.training.lattice import TRUST, Dials
+from koktok.training.lattice import TRUST, CostWeights
 
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of the dials."""
+    """One setting of the trainer."""
 
     name: str
     lam: float = 1.0
@@ -51,27 +51,27 @@ class Point:
         """What is asked for, whichever it is."""
         return next((target for target in (self.tokens, self.grammar, self.keep) if target is not None), None)
 
-    def aimed(self, *, keep: float | None = None, tokens: float | None = None) -> Point:
+    def with_target(self, *, keep: float | None = None, tokens: float | None = None) -> Point:
         """The same with another target, or with none, in place of its own.
 
         Examples
         --------
-        >>> point = PRESETS["balanced"].aimed(keep=0.8)
+        >>> point = PRESETS["balanced"].with_target(keep=0.8)
         >>> point.target, point.grammar, point.at_least
         (0.8, None, False)
         """
         return replace(self, keep=keep, tokens=tokens, grammar=None, at_least=False)
 
-    def dials(self, times: float = 1.0) -> Dials:
+    def weights(self, times: float = 1.0) -> CostWeights:
         """The costs, with `nu` so many times what stands here."""
         nu = priced(self.nu)
-        return Dials.of(self.lam, self.mu, {kind: price * times for kind, price in nu.items()}, self.rarity)
+        return CostWeights.of(self.lam, self.mu, {kind: price * times for kind, price in nu.items()}, self.rarity)
 
-    def sharpened(self, times: float = 1.0) -> Dials:
+    def sharpened(self, times: float = 1.0) -> CostWeights:
         """The costs that scores are trained on."""
-        dials = self.dials(times)
-        more = self.sharp / dials.lam
-        return Dials(dials.lam * more, dials.mu * more, tuple(nu * more for nu in dials.nu), dials.rarity)
+        weights = self.weights(times)
+        more = self.sharp / weights.lam
+        return CostWeights(weights.lam * more, weights.mu * more, tuple(nu * more for nu in weights.nu), weights.rarity)
 
 
 def priced(nu: float | Mapping[str, float]) -> dict[str, float]:
@@ -125,7 +125,7 @@ def _sold(nu: float, prices: Mapping[str, float] = PRICES) -> dict[str, float]:
 
 
 PRESETS: dict[str, Point] = {
-    # Figures in eval/LOG.md. Rarity is what makes the dial smooth. `balanced` at 32,000 ids: with .70 and .72 in place of .71
+    # Figures in eval/LOG.md. Rarity is what makes the curve smooth. `balanced` at 32,000 ids: with .70 and .72 in place of .71
     # 1.860 and 1.872 tokens, recall before endings .614 and .639 (1.868, .631). `nu` is met there at .33: from .3 on 8,000 and
     # 16,000 ids take more tokens than they need, from .25 on they keep less than with all boundaries as the target. `keep` is for
     # little text, where endings are cut anyway: the demo has F1 .698 at the tokens of SentencePiece's defaults, .641 without.
@@ -147,9 +147,9 @@ def chosen(
     tokens: float | None = None,
     nu: float | Mapping[str, float] | None = None,
     min_count: int | None = None,
-    **dials: Any,
+    **values: Any,
 ) -> Point:
-    """The setting of a preset with other dials; a target, or `nu`, takes the place of the preset's own target.
+    """The setting of a preset with other values; a target, or `nu`, takes the place of the preset's own target.
 
     Examples
     --------
@@ -162,6 +162,6 @@ def chosen(
         raise UsageError("a target finds `nu` by itself, and both came", hint="leave one of them out")
     point = PRESETS[preset]
     if (keep, tokens, nu) != (None, None, None):
-        point = point.aimed(keep=keep, tokens=tokens)
-    dials |= {"nu": nu, "min_count": min_count, "per_id": None if min_count is None else 0.0}  # a floor is a floor
-    return replace(point, **{name: value for name, value in dials.items() if value is not None})
+        point = point.with_target(keep=keep, tokens=tokens)
+    values |= {"nu": nu, "min_count": min_count, "per_id": None if min_count is None else 0.0}  # a floor is a floor
+    return replace(point, **{name: value for name, value in values.items() if value is not None})

@@ -17,7 +17,7 @@ from numba import njit
 from koktok.errors import UsageError, VocabSizeError
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.training.job import Job, Learnt
-from koktok.training.pairs import Joiner, slot
+from koktok.training.pairs import PairCounter, slot
 from koktok.vocab import BYTE_CHARS, FORBIDDEN, MARK, Vocab, spell, unspell
 
 _REPORT = 256  # merges between two calls of on_progress
@@ -71,35 +71,37 @@ def _first(text, pairs, symbols, length, wanted, lowest, longest):  # type: igno
 class _Picker:
     """The pair with the highest score; it follows the counts of symbols."""
 
-    def __init__(self, joiner: Joiner, names: list[str], room: int, lowest: int, longest: int, *, first: bool) -> None:
-        self._joiner, self._names, self._lowest, self._longest, self._first = joiner, names, lowest, longest, first
-        size, known = len(names) + room, joiner.symbol >= 0
+    def __init__(
+        self, counter: PairCounter, names: list[str], room: int, lowest: int, longest: int, *, first: bool
+    ) -> None:
+        self._counter, self._names, self._lowest, self._longest, self._first = counter, names, lowest, longest, first
+        size, known = len(names) + room, counter.symbol >= 0
         self._symbols = np.zeros(size)
-        np.add.at(self._symbols, joiner.symbol[known], joiner.weight[known])
+        np.add.at(self._symbols, counter.symbol[known], counter.weight[known])
         self._length = np.ones(size, dtype=np.int32)
         self._spelling = np.full((size, longest + len(MARK)), -1, dtype=np.int32)  # -1: a prefix comes first
         for symbol, name in enumerate(names):
             self._spelling[symbol, : len(name)] = [ord(char) for char in name]
-        self._active = np.arange(joiner.n_pairs, dtype=np.int32)
+        self._active = np.arange(counter.n_pairs, dtype=np.int32)
 
     def best(self) -> tuple[int, float] | None:
-        pairs, tables, limits = self._joiner.pairs, (self._symbols, self._length), (self._lowest, self._longest)
+        pairs, tables, limits = self._counter.pairs, (self._symbols, self._length), (self._lowest, self._longest)
         pair, score, kept = _best(pairs, self._active, *tables, self._spelling, *limits)
         self._active = self._active[:kept]
         if self._first and pair >= 0:
-            pair = _first(self._joiner.text, pairs, *tables, score, *limits)
+            pair = _first(self._counter.text, pairs, *tables, score, *limits)
         return (int(pair), float(score)) if pair >= 0 else None
 
-    def join(self, pair: int, piece: str) -> None:
-        joiner, symbol = self._joiner, len(self._names)
-        parts, known = [joiner.left[pair], joiner.right[pair]], joiner.n_pairs
+    def merge(self, pair: int, piece: str) -> None:
+        counter, symbol = self._counter, len(self._names)
+        parts, known = [counter.left[pair], counter.right[pair]], counter.n_pairs
         self._names.append(piece)
         self._spelling[symbol, : len(piece)] = [ord(char) for char in piece]
         self._length[symbol] = self._length[parts].sum()
-        self._symbols[symbol] = joiner.join(pair, symbol)
+        self._symbols[symbol] = counter.merge(pair, symbol)
         np.subtract.at(self._symbols, parts, self._symbols[symbol])  # ㅋㅋ takes two of the same
-        fresh = np.arange(known, joiner.n_pairs, dtype=np.int32)
-        self._active = np.concatenate([self._active, fresh[joiner.count[known:] >= self._lowest]])
+        fresh = np.arange(known, counter.n_pairs, dtype=np.int32)
+        self._active = np.concatenate([self._active, fresh[counter.count[known:] >= self._lowest]])
 
 
 def _rows(
@@ -170,36 +172,36 @@ def joined(
     rows, heads, n = _rows(job.counts, swallows, order if ties == "first" else (), guarded, spelled=spelled)
     seen = {char for row in rows for char in row} if job.alphabet is None else set(job.alphabet)
     letters = sorted(BYTE_CHARS if spelled else (seen | set(job.required)) - {FORBIDDEN})
-    joiner = Joiner(rows, n, letters, heads)
+    counter = PairCounter(rows, n, letters, heads)
     # Symbols are the letters inside words, the same letters at the head of words, then the joined pieces.
     names = [MARK + char for char in letters] + letters
-    standing = set(joiner.symbol.tolist())
+    standing = set(counter.symbol.tolist())
     always = set(BYTE_CHARS) if spelled else set(job.required)
     bare = sorted(name for i, name in enumerate(names) if i in standing or name[-1] in always)
     room = job.room(len(bare))
-    pick = _Picker(joiner, names, room, min_count, job.max_length, first=ties == "first")
+    pick = _Picker(counter, names, room, min_count, job.max_length, first=ties == "first")
     merges: list[tuple[str, str]] = []
     scores, refused = dict[str, float](), 0
     while len(scores) < room and (found := pick.best()) is not None:
         pair, score = found
-        left, right = names[joiner.left[pair]], names[joiner.right[pair]]
+        left, right = names[counter.left[pair]], names[counter.right[pair]]
         piece = left + right.removeprefix(MARK)
         # A head may not look like a continued piece, nor any piece like a special token.
         clash = piece in specials or (piece.startswith(MARK) and not left.startswith(MARK))
         text = piece.removeprefix(MARK)
         if clash or (job.crosses and job.crosses(unspell(text) if spelled else text)):
             refused += 1
-            joiner.count[pair] = 0
+            counter.count[pair] = 0
             continue
-        pick.join(pair, piece)
+        pick.merge(pair, piece)
         merges.append((left, right))
         scores[piece] = score
         if len(scores) % _REPORT == 0 or len(scores) == room:
-            job.tell(len(scores), room)
+            job.on_progress(len(scores), room)
     job.check_full(
         room - len(scores), f"pairs that stand {min_count} times or more, pieces of at most {job.max_length}"
     )
     first, last = (next(iter(values), 0.0) for values in (scores.values(), reversed(scores.values())))
     log = {"wanted": room, "merges": len(scores), "first_score": first, "last_score": last, "refused": refused}
     vocab = Vocab.plain(job.kind, [*bare, *scores], specials=specials)
-    return Learnt(vocab, {"stages": [{**log, "tokens": joiner.tokens}]}, tuple(merges))
+    return Learnt(vocab, {"stages": [{**log, "tokens": counter.tokens}]}, tuple(merges))

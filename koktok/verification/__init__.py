@@ -16,7 +16,7 @@ from koktok.extension.extension_files import is_extension
 from koktok.extension.prune import is_pruned
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.open import load_folder
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 from koktok.tokenizer import Tokenizer
 from koktok.verification.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf
 from koktok.verification.extension import RANDOM, verify_extension, verify_pruned
@@ -42,7 +42,7 @@ def verify(
     exports: Iterable[str | Path] = (),
     sample: int = SAMPLE,
     strings: int | None = None,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Verification:
     """Check everything about a folder.
 
@@ -59,7 +59,7 @@ def verify(
     strings : int, optional
         How many random strings an extension is looked at with besides, 10,000 by default; of a byte-level base as many random
         byte strings, too.
-    tell : callable, optional
+    on_progress : callable, optional
         Called with a stage, lines done and their total.
 
     Returns
@@ -87,7 +87,7 @@ def verify(
     place = folder_of(Path(folder))
     if is_extension(place):
         return verify_extension(
-            place, lines, exports=exports, strings=RANDOM if strings is None else strings, tell=tell
+            place, lines, exports=exports, strings=RANDOM if strings is None else strings, on_progress=on_progress
         )
     if strings is not None:
         raise UsageError(
@@ -118,8 +118,8 @@ def verify(
             chosen = [i for i in range(len(batch)) if not of_user or (first + i) % step == 0]
             check.look(batch, chosen, pool, account=of_user)
             done += len(batch)
-            if tell is not None:
-                tell("verify", done, total)
+            if on_progress is not None:
+                on_progress("verify", done, total)
     findings = (CheckResult("loads", "pass", 1, 0, "the folder loads"), *check.findings())
     return Verification(
         str(place), repr(tokenizer), len(texts), sum(map(len, texts)), findings, check.round_trip.losses()

@@ -98,12 +98,12 @@ class Ids:
                 continue
             compared.append((line, theirs, ours.ids))
         self.ids.add(agreement(compared))
-        known = known[: max(0, self._to_decode - self.text.looked)]
+        known = known[: max(0, self._to_decode - self.text.checked)]
         found = self.reader.decode(known)
         if found and self._tokenizer.prefix and not self.reader.takes_space:
             found = [without_prefix(text, self._tokenizer.prefix) for text in found]
         for ids, expected, text in zip(known, texts, found or (), strict=False):
-            self.text.see(text == expected, "{}: {} in place of {}", ids, text, expected)
+            self.text.record(text == expected, "{}: {} in place of {}", ids, text, expected)
 
     def look_raw(self, batch: Batch) -> None:
         """Count the lines that a format's own normalizer reads otherwise than ours; no failure, it says so itself."""
@@ -132,7 +132,7 @@ class Ids:
             )
         self.ids.note = "; ".join(notes)
         yield self.ids.finding()
-        if self.text.looked:
+        if self.text.checked:
             yield self.text.finding()
         yield pieces_of(self._tokenizer, self.name, self.reader).finding()
 
@@ -162,7 +162,7 @@ class Offsets:
     def look(self, line: str, encoding: Encoding) -> None:
         """Look at one line."""
         wrong = self._wrong(line, encoding)
-        self.tally.see(not wrong, "{}: {}", line, wrong)
+        self.tally.record(not wrong, "{}: {}", line, wrong)
 
     def look_decomposed(self, line: str) -> None:
         """Look at the same line in NFD."""
@@ -220,11 +220,11 @@ class OffsetsOfHuggingFace:
         self._keeps_first = tokenizer.prefix and self._trims
         self._decomposed = self._differ = 0
         if tokenizer.recipe.jamo or tokenizer.recipe.normalize.lone_jamo:
-            self.tally.hindered = "Hugging Face's offsets drift where its normalizer takes jamo apart; use koktok's"
+            self.tally.skipped = "Hugging Face's offsets drift where its normalizer takes jamo apart; use koktok's"
 
     def look(self, normal: list[str]) -> None:
         """Look at normal texts."""
-        if self.tally.hindered:
+        if self.tally.skipped:
             return
         n_bytes = self._tokenizer.vocab.n_bytes
         for text, theirs in zip(normal, self._adapter.offsets(normal), strict=True):
@@ -235,11 +235,11 @@ class OffsetsOfHuggingFace:
                 or (self._trims and a == b and c == d)
                 for i, (a, b), (c, d) in zip(ours.ids, ours.offsets, theirs, strict=True)
             )
-            self.tally.see(same, "{}: {} in place of {}", text, theirs, ours.offsets)
+            self.tally.record(same, "{}: {} in place of {}", text, theirs, ours.offsets)
 
     def look_decomposed(self, lines: list[str]) -> None:
         """Count the NFD lines where Hugging Face's offsets are others than ours."""
-        if self.tally.hindered:
+        if self.tally.skipped:
             return
         raw = [text for line in lines if (text := unicodedata.normalize("NFD", line)) != line]
         n_bytes = self._tokenizer.vocab.n_bytes
@@ -268,7 +268,7 @@ class Batches:
         """Look at lists of encodings."""
         found = self._tokenizer.encode_batch(batch.lines)
         for line, one, many in zip(batch.lines, batch.encodings, found, strict=True):
-            self.tally.see(one == many, "{}: {} in place of {}", line, many.ids, one.ids)
+            self.tally.record(one == many, "{}: {} in place of {}", line, many.ids, one.ids)
 
     def look_flat(self, batch: Batch) -> None:
         """Look at flat arrays of ids."""
@@ -276,7 +276,7 @@ class Batches:
         rows = zip(batch.lines, tokens, batch.encodings, strict=True)
         self.bulk.add(agreement((line, many.tolist(), one.ids) for line, many, one in rows))
         for expected, text in zip(batch.decoded, self._tokenizer.decode_ids(tokens), strict=True):
-            self.bulk.see(text == expected, "{} in place of {}", text, expected)
+            self.bulk.record(text == expected, "{} in place of {}", text, expected)
 
 
 class Streams:
@@ -291,7 +291,7 @@ class Streams:
         for line, encoding, expected in zip(batch.lines, batch.encodings, batch.decoded, strict=True):
             for stream in self._streams:
                 text = "".join([*map(stream.push, encoding.ids), stream.finish()])
-                self.tally.see(text == expected, "{}: {} in place of {}", line, text, expected)
+                self.tally.record(text == expected, "{}: {} in place of {}", line, text, expected)
 
 
 def pieces_of(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally:
@@ -299,7 +299,7 @@ def pieces_of(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally:
     tally = Tally(f"pieces: {name}", "the same piece at every id")
     ours, theirs = dict(enumerate(tokenizer.vocab.tokens)), dict(reader.pieces())
     for i in sorted(ours.keys() | theirs.keys()):
-        tally.see(ours.get(i) == theirs.get(i), "id {}: {} in place of {}", i, theirs.get(i), ours.get(i))
+        tally.record(ours.get(i) == theirs.get(i), "id {}: {} in place of {}", i, theirs.get(i), ours.get(i))
     return tally
 
 
@@ -315,15 +315,15 @@ def pieces_of_gguf(tokenizer: Tokenizer, name: str, file: Path) -> Tally:
         theirs = gguf.read(file)
         ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
     except MissingExtraError as error:
-        tally.hindered = str(error).replace("\nhint", "")
+        tally.skipped = str(error).replace("\nhint", "")
         return tally
     except ArtifactError as error:
-        tally.see(False, "{}", error.message)
+        tally.record(False, "{}", error.message)
         return tally
     tally.note = " ".join(gguf.notes(theirs, tokenizer.normalizer))
     rows = (list(zip(table.tokens, table.scores, table.types, strict=False)) for table in (ours, theirs))
     for i, (expected, found) in enumerate(zip_longest(*rows)):
-        tally.see(expected == found, "id {}: {} in place of {}", i, found, expected)
+        tally.record(expected == found, "id {}: {} in place of {}", i, found, expected)
     for what in ("model", "pre", "roles", "merges", "charsmap", "add_space_prefix", "remove_extra_whitespaces"):
-        tally.see(getattr(ours, what) == getattr(theirs, what), "another {}", what)
+        tally.record(getattr(ours, what) == getattr(theirs, what), "another {}", what)
     return tally

@@ -18,7 +18,7 @@ from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_ba
 from koktok.extension.extension_files import ExtensionRecord, digest_of, read_extension, restored
 from koktok.extension.prune import moved, read_pruned
 from koktok.formats.tiktoken import SPEC, Ranks, load
-from koktok.progress import Tell
+from koktok.progress import OnProgress
 from koktok.sentencepiece_model import UNUSED, ModelProto
 from koktok.verification.finding import CheckResult, Tally, Verification
 from koktok.verification.folders import probe
@@ -36,7 +36,7 @@ def verify_extension(
     *,
     exports: Iterable[str | Path] = (),
     strings: int = RANDOM,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Verification:
     """Everything about an extension, on so many random `strings` too; `exports` are bases that it must be an extension of."""
     try:
@@ -54,9 +54,11 @@ def verify_extension(
     for export in exports:
         tally = tallies.setdefault(f"base: {export}", Tally(f"base: {export}", "it is the base that was extended"))
         try:
-            tally.see(digest_of(open_base(str(export)).definition) == record.base.sha256, "{} is another", str(export))
+            tally.record(
+                digest_of(open_base(str(export)).definition) == record.base.sha256, "{} is another", str(export)
+            )
         except KoktokError as error:
-            tally.see(False, "{}", error.message)
+            tally.record(False, "{}", error.message)
     texts = list(dict.fromkeys(lines))
     tricky = list(tricky_lines())
     waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
@@ -70,8 +72,8 @@ def verify_extension(
             rows = zip(batch, base.encode(batch), old(batch), strict=True)
             tally.add(agree(now, new.encode, [line for line, ours, theirs in rows if ours == theirs]))
         done += len(batch)
-        if tell is not None:
-            tell("verify", done, total)
+        if on_progress is not None:
+            on_progress("verify", done, total)
     if base.kind == "bytes":
         _see(tallies, laws.on_bytes(base, new, _random_bytes(strings)))
     every = [*tallies.values(), probe(folder, new.encode), *(tally for _, tally, _, _ in libraries)]
@@ -103,7 +105,7 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
         findings.append(CheckResult("pieces", "not run", note="name the base: koktok verify FOLDER TEXT --with BASE"))
     for base in bases:
         whole, same = Tally(f"base: {base.name}", "it is the base"), Tally("pieces", "text has the pieces of the base")
-        whole.see(digest_of(base.definition) == record.base.sha256, "{} is another", base.name)
+        whole.record(digest_of(base.definition) == record.base.sha256, "{} is another", base.name)
         if not whole.wrong:
             same.add(agree(new.encode, moved(base, table), texts))
         findings += [whole.finding(), same.finding()]
@@ -120,7 +122,7 @@ def _json(definition: dict[str, Any]) -> bytes:
 
 def _see(tallies: dict[str, Tally], said: Iterable[laws.Claim]) -> None:
     for one in said:
-        tallies.setdefault(one.law, Tally(one.law)).see(one.holds, "{}", one.wrong)
+        tallies.setdefault(one.law, Tally(one.law)).record(one.holds, "{}", one.wrong)
 
 
 def _allowed(tally: Tally, base: Base) -> CheckResult:
@@ -128,7 +130,7 @@ def _allowed(tally: Tally, base: Base) -> CheckResult:
     if base.kind != "unigram" or tally.check != laws.LONGER or not tally.wrong:
         return tally.finding()
     note = f"{tally.wrong:,} lines are longer; for a Unigram that is no law"
-    return CheckResult(tally.check, "pass", tally.looked, tally.wrong, tally.said, note, tuple(tally.examples))
+    return CheckResult(tally.check, "pass", tally.checked, tally.wrong, tally.said, note, tuple(tally.examples))
 
 
 def _libraries(folder: Path, record: ExtensionRecord) -> Iterator[tuple[str, Ids, Ids]]:

@@ -70,28 +70,28 @@ class Verification:
 
 @dataclass
 class Tally:
-    """A check while it looks.
+    """The counts of a running check.
 
     Examples
     --------
     >>> tally = Tally("even")
     >>> for n in (2, 3):
-    ...     tally.see(n % 2 == 0, "{} is odd", n)
+    ...     tally.record(n % 2 == 0, "{} is odd", n)
     >>> tally.finding()
     CheckResult(check='even', outcome='fail', looked=2, wrong=1, said='', note='', examples=('3 is odd',))
     """
 
     check: str
     said: str = ""
-    looked: int = 0
+    checked: int = 0
     wrong: int = 0
     examples: list[str] = field(default_factory=list)
     note: str = ""
-    hindered: str = ""
+    skipped: str = ""
 
-    def see(self, good: bool, wrong: str, *values: Any) -> None:  # noqa: FBT001
+    def record(self, good: bool, wrong: str, *values: Any) -> None:  # noqa: FBT001
         """Count one text; where it is bad, `wrong` with the values in its braces is the example."""
-        self.looked += 1
+        self.checked += 1
         if not good:
             self.wrong += 1
             if len(self.examples) < EXAMPLES:
@@ -99,7 +99,7 @@ class Tally:
 
     def add(self, found: Agreement) -> None:
         """Count the lines of a comparison of ids; those of `b` are the expected ones."""
-        self.looked += found.checked
+        self.checked += found.checked
         self.wrong += found.differing
         for line, a, b in found.examples[: EXAMPLES - len(self.examples)]:
             at = parting(a, b)
@@ -108,11 +108,11 @@ class Tally:
             self.examples.append(words.format(*map(shown, values)))
 
     def finding(self) -> CheckResult:
-        """What was found so far."""
-        if self.hindered:
-            return CheckResult(self.check, "not run", said=self.hindered)
+        """The result so far."""
+        if self.skipped:
+            return CheckResult(self.check, "not run", said=self.skipped)
         outcome: Outcome = "fail" if self.wrong else "pass"
-        return CheckResult(self.check, outcome, self.looked, self.wrong, self.said, self.note, tuple(self.examples))
+        return CheckResult(self.check, outcome, self.checked, self.wrong, self.said, self.note, tuple(self.examples))
 
 
 def shown(value: Any) -> str:

@@ -41,10 +41,10 @@ def specials(tokenizer: Tokenizer) -> Tally:
         reached = [vocab.tokens[i] for i in ids if i in reserved]
         decoded, normal = tokenizer.decode(ids), tokenizer.normalize(text)
         good = not reached and (decoded == normal or not tokenizer.lossless)
-        tally.see(good, "{} gives {}", text, reached or decoded)
+        tally.record(good, "{} gives {}", text, reached or decoded)
     for token, i in vocab.special_ids.items():
         ids = tokenizer.encode(f"가{token}", allowed_special=[token]).ids
-        tally.see(ids[-1:] == [i], "{} is not read where it is allowed", token)
+        tally.record(ids[-1:] == [i], "{} is not read where it is allowed", token)
     return tally
 
 
@@ -76,8 +76,8 @@ def saving(tokenizer: Tokenizer, folder: Path) -> Tally:
         twice = _files(tokenizer.save(Path(temporary, "second")))
         again = _files(type(tokenizer).load(Path(temporary, "first")).save(Path(temporary, "third")))
     for name in sorted(first.keys() | twice.keys() | again.keys()):
-        tally.see(first.get(name) == twice.get(name), "{} is another when it is saved a second time", name)
-        tally.see(first.get(name) == again.get(name), "{} is another when it is loaded and saved again", name)
+        tally.record(first.get(name) == twice.get(name), "{} is another when it is saved a second time", name)
+        tally.record(first.get(name) == again.get(name), "{} is another when it is loaded and saved again", name)
     made_by = tokenizer.signature.get("koktok")
     if made_by not in (None, version("koktok")):
         tally.note = f"the folder was written by koktok {made_by}, so its own bytes are not compared"
@@ -86,7 +86,7 @@ def saving(tokenizer: Tokenizer, folder: Path) -> Tally:
         if name in first:
             there = folder / name
             found = there.read_bytes() if there.is_file() else b""
-            tally.see(
+            tally.record(
                 _alike(name, found, first[name]), "{} is not what koktok writes: it was changed, or is missing", name
             )
     return tally
@@ -96,12 +96,12 @@ def probe(folder: Path, encode: Ids) -> Tally:
     """Check: probe.json holds the ids that the folder's tokenizer gives."""
     tally = Tally(PROBE, "its ids are those of the tokenizer")
     if not (folder / PROBE).is_file():
-        tally.hindered = f"there is no {PROBE}; save the tokenizer again"
+        tally.skipped = f"there is no {PROBE}; save the tokenizer again"
         return tally
     try:
         lines, rows = read_probe(folder)
     except ArtifactError as error:
-        tally.see(False, "{}", error.message)
+        tally.record(False, "{}", error.message)
         return tally
     tally.add(agreement(zip(lines, rows, encode(lines), strict=True)))
     return tally

@@ -160,9 +160,9 @@ def open_formats(
         for name, module, extra, opened in found:
             yield f"{at}{name}", _opened(module, extra, opened)
     if not (folder / "tokenizer.json").is_file():
-        from koktok.formats.limits import why_not
+        from koktok.formats.limits import unsupported_reason
 
-        yield "tokenizer.json", Unopened(why_not("hf", tokenizer.vocab) or "not in the folder")
+        yield "tokenizer.json", Unopened(unsupported_reason("hf", tokenizer.vocab) or "not in the folder")
 
 
 def ggufs(place: Path) -> list[Path]:

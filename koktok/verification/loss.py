@@ -72,11 +72,11 @@ class RoundTrip:
         """Look at one line; `account` where its losses belong to the account."""
         same = decoded == normal
         if self._tokenizer.lossless:
-            self.tally.see(same, "{} comes back as {}", line, decoded)
+            self.tally.record(same, "{} comes back as {}", line, decoded)
         elif MARK not in normal and self._tokenizer.vocab.unknown_id not in encoding.ids:
             # What spells a mark, or is unknown, cannot come back; all else is at least told by the same pieces.
             again = self._tokenizer.encode(decoded).ids
-            self.tally.see(again == encoding.ids, "{} comes back as {}: other ids", line, decoded)
+            self.tally.record(again == encoding.ids, "{} comes back as {}: other ids", line, decoded)
         if not account:
             return
         if normal != line:

@@ -2,7 +2,7 @@
 
 What is left of a folder when all is taken away that follows from the rest. Pieces stand by their spelling,
 where neighbours are alike, each with its score (of a unigram) or its rank; koktok.toml and the model card stand as they
-are. Everything else in the folder is written again by `koktok.formats`, and koktok.toml holds the seal of it.
+are. Everything else in the folder is written again by `koktok.formats`, and koktok.toml holds its checksum.
 """
 
 from __future__ import annotations

@@ -278,7 +278,7 @@ BAD = {
     "lam of nan": (["train", "{text}", "--lam", "nan"], 2, "`train.lam` is nan: input should be a finite number"),
     "mu too large": (["train", "{text}", "--mu", "1e308"], 2, "`train.mu` is 1e+308"),
     "nu too large": (["train", "{text}", "--nu", "1e308"], 2, "`train.nu` is 1e+308"),
-    "dials of a recipe": (["train", "{text}", "--recipe", "{wild}"], 2, "`train.nu.josa` is inf"),
+    "numbers of a recipe": (["train", "{text}", "--recipe", "{wild}"], 2, "`train.nu.josa` is inf"),
     "reserved without bound": (["train", "{text}", "--reserved", "100000000"], 2, "`train.reserved` is 100000000"),
     "size of a curve": (
         ["train", "{text}", "--frontier", "--sizes", "8000,99999999"],

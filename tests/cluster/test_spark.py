@@ -258,12 +258,12 @@ class Moody:
 def test_a_word_that_kills_or_stalls_the_analyser_costs_that_word(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
-    def moody(_name: str, *, processes: int, patience: float, **_: Any) -> Workers:
-        made.append(Workers(Moody(), "test_spark:Moody", {}, processes=processes, patience=patience))
+    def moody(_name: str, *, processes: int, timeout: float, **_: Any) -> Workers:
+        made.append(Workers(Moody(), "test_spark:Moody", {}, processes=processes, timeout=timeout))
         return made[-1]
 
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    monkeypatch.setattr("koktok.cluster.segment.supervised", moody)
+    monkeypatch.setattr("koktok.cluster.segment.in_subprocess", moody)
     pa = pytest.importorskip("pyarrow")
     batches = [pa.record_batch([words], ["word"]) for words in (["가다", "죽음", "멈춤", "집에"], ["가다"])]
     rows = [row for found in analyse(batches, "moody", None, "moody:1", 0.5) for row in found.to_pylist()]
@@ -296,11 +296,11 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
     class Nobody:
         signature = kiwi.signature
 
-        def packed(self, words: list[str]) -> Iterator[str]:
+        def serialized(self, words: list[str]) -> Iterator[str]:
             assert not words
             return iter(())
 
-    assert list(LexiconSegmenter(Nobody(), whole).packed(words)) == list(kiwi.packed(words))
+    assert list(LexiconSegmenter(Nobody(), whole).serialized(words)) == list(kiwi.serialized(words))
     made = train([Source.of(MINI / "verse.txt")], recipe, cache=tmp_path / "cache", lexicon=whole.file)
     assert (made.asked, made.known) == (0, len(words))
     with pytest.raises(InputError, match="is no lexicon"):

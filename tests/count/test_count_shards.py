@@ -82,7 +82,7 @@ def test_shards_threads_and_spilling_change_no_row(mini: list[str], monkeypatch:
         found, _ = shards.count([mini], name="x")
         assert len(found) == 1
         found, _ = shards.count(([line] for line in mini), name="x")
-        assert shards.told.spilled > 3
+        assert shards.stats.spilled > 3
         assert len(list(parts(found))) > 5
         assert joined(found).equals(whole)
 
@@ -275,7 +275,7 @@ def test_a_killed_count_goes_on_from_its_shards(tmp_path: Path) -> None:
 def test_a_kept_shard_that_is_not_as_it_was_written_is_counted_anew(tmp_path: Path, mini: list[str], harm: str) -> None:
     def counted() -> tuple[pl.DataFrame, int]:
         with Shards(folder=tmp_path) as shards:
-            return joined(shards.count([mini], name="x")[0]), shards.told.found
+            return joined(shards.count([mini], name="x")[0]), shards.stats.resumed
 
     whole, _ = counted()
     assert counted()[1] == 1

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from koktok.cli import app
-from koktok.dpe.learning import DpeDials, learn
+from koktok.dpe.learning import DpeOptions, learn
 from koktok.dpe.learnt import Dpe
 from koktok.dpe.tree import END, TaggedWord
 from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
@@ -25,12 +25,12 @@ pytest.importorskip("safetensors", reason="pip install 'koktok[dpe]'")
 STEMS, ENDINGS = ("학교", "도서관", "시장", "공원", "바다"), ("에서", "으로", "까지", "에는", "")
 COUNTS = {TaggedWord(stem + ending): 3 for stem in STEMS for ending in ENDINGS}
 TAGGED = {TaggedWord(word.text, ("NNG", "JKB")[: 1 + (len(word.text) > 3)]): n for word, n in COUNTS.items()}
-DIALS = DpeDials(pieces=60, longest=4, width=8, epochs=3)
+OPTIONS = DpeOptions(pieces=60, longest=4, width=8, epochs=3)
 
 
 @pytest.fixture(scope="module")
 def made() -> Dpe:
-    return learn(COUNTS, DIALS)
+    return learn(COUNTS, OPTIONS)
 
 
 def everyway(made: Dpe, word: TaggedWord) -> dict[tuple[int, ...], float]:
@@ -43,7 +43,7 @@ def everyway(made: Dpe, word: TaggedWord) -> dict[tuple[int, ...], float]:
         piece = spelled[start:end]
         if piece not in made.pieces and len(piece) > 1:
             return -math.inf
-        state = torch.zeros(1, DIALS.width, dtype=torch.double)
+        state = torch.zeros(1, OPTIONS.width, dtype=torch.double)
         for symbol in (*word.tags, *spelled[:start]):
             known = made.symbols.index(symbol) if symbol in made.symbols else 0
             state = torch.gru_cell(weights["symbol"][known][None], state, *gru)
@@ -61,7 +61,7 @@ def everyway(made: Dpe, word: TaggedWord) -> dict[tuple[int, ...], float]:
 
 @pytest.mark.parametrize("counts", [COUNTS, TAGGED], ids=["alone", "with tags"])
 def test_sums_and_best_paths_are_those_of_all_segmentations(counts: dict[TaggedWord, int]) -> None:
-    made = learn(counts, DIALS)
+    made = learn(counts, OPTIONS)
     asked = [
         *list(counts)[:3],
         TaggedWord("도시까"),
@@ -91,10 +91,10 @@ def test_samples_come_as_often_as_they_are_probable(made: Dpe) -> None:
 
 
 def test_learning_is_a_function_of_the_words_and_makes_them_more_probable(made: Dpe) -> None:
-    again = learn(dict(reversed(COUNTS.items())), DIALS)
+    again = learn(dict(reversed(COUNTS.items())), OPTIONS)
     assert again.digest == made.digest
-    assert learn(COUNTS, DpeDials(**{**DIALS.__dict__, "seed": 1})).digest != made.digest
-    more = learn(COUNTS, DpeDials(pieces=60, longest=4, width=8, epochs=40, rate=0.03))
+    assert learn(COUNTS, DpeOptions(**{**OPTIONS.__dict__, "seed": 1})).digest != made.digest
+    more = learn(COUNTS, DpeOptions(pieces=60, longest=4, width=8, epochs=40, rate=0.03))
     before, behind = (sum(one.log_probability(COUNTS).values()) for one in (made, more))
     assert behind > before + 2 * len(COUNTS)
     with pytest.raises(InputError, match="no words"):
@@ -141,5 +141,5 @@ def test_learnt_from_text_it_is_a_segmenter_like_any_other(tmp_path: Path) -> No
 def test_what_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(MissingExtraError) as raised:
-        learn(COUNTS, DIALS)
+        learn(COUNTS, OPTIONS)
     assert "koktok[dpe]" in raised.value.hint

@@ -544,7 +544,7 @@ from koktok.count import counting
 counting.KEPT = 0
 with counting.Shards() as shards:
     (shard,), _ = shards.count([["나는 집에 간다"]], name="x")
-    assert shards.told.spilled and shard.frame.collect()["word"].to_list() == [" 간다", " 집에", "나는"]
+    assert shards.stats.spilled and shard.frame.collect()["word"].to_list() == [" 간다", " 집에", "나는"]
     if sys.argv[1] == "killed":
         os.kill(os.getpid(), 9)
 """

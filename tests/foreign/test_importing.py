@@ -27,7 +27,7 @@ from koktok.extension.base_tokenizer import open_base
 from koktok.foreign import LibraryTokenizer, gguf_table, hf_files
 from koktok.foreign.conversion import agreement
 from koktok.foreign.open import load_folder
-from koktok.foreign.trial import PROBES
+from koktok.foreign.sandbox import PROBES
 from koktok.formats import gguf
 from koktok.formats.tiktoken import ranks_of
 from koktok.formats.vocab_files import reads_jamo

@@ -19,7 +19,7 @@ from strategies import korean_text
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
 from koktok.formats.hf import config_json, special_tokens_json, tokenizer_json
-from koktok.formats.limits import why_not
+from koktok.formats.limits import unsupported_reason
 from koktok.formats.sentencepiece import model_proto
 from koktok.text.normalize import Normalizer
 from koktok.text.prefix import without_prefix
@@ -133,7 +133,7 @@ def test_text_that_spells_special_tokens_is_text_when_asked(formats: Formats) ->
 
 
 def test_what_has_no_tokenizer_model_says_why(formats: Formats) -> None:
-    reason = why_not("sentencepiece", formats.ours.vocab, formats.ours.pattern)
+    reason = unsupported_reason("sentencepiece", formats.ours.vocab, formats.ours.pattern)
     assert bool(reason) == (formats.spm is None)
     ours = formats.ours
     assert bool(reason) == (ours.vocab.kind not in ("unigram", "bpe"))

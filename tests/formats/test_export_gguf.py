@@ -25,7 +25,7 @@ from koktok.formats.gguf import (
     write,
     write_into,
 )
-from koktok.formats.limits import why_not
+from koktok.formats.limits import unsupported_reason
 from koktok.formats.sentencepiece import charsmap
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
@@ -109,7 +109,7 @@ def test_the_way_out_is_named() -> None:
     with pytest.raises(ArtifactError) as caught:
         table_of(Vocab.bpe_bytes([], specials=SPECIALS), Pattern(), Normalizer())
     assert caught.value.hint == "koktok train TEXT --model bpe --out FOLDER"
-    assert "conjoining jamo" in why_not("gguf", Vocab.bpe("가", [], specials=SPECIALS), Pattern(), jamo=True)
+    assert "conjoining jamo" in unsupported_reason("gguf", Vocab.bpe("가", [], specials=SPECIALS), Pattern(), jamo=True)
 
 
 def test_roles_without_a_token_are_not_left_to_chance() -> None:
@@ -285,7 +285,7 @@ def test_a_text_begins_in_llama_cpp_as_in_transformers(
 ) -> None:
     tokenizer = Tokenizer.load(trained(train={"model": "bpe", "vocab_size": 2300}, special={"style": style}))
     args = (tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
-    if why_not("gguf", *args[:2]):
+    if unsupported_reason("gguf", *args[:2]):
         return
     table = table_of(*args, style=tokenizer.style)
     back = read(write(table, tmp_path / "a.gguf"))

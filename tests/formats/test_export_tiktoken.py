@@ -16,7 +16,7 @@ from strategies import korean_text
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
 from koktok.files import write_folder
-from koktok.formats.limits import why_not
+from koktok.formats.limits import unsupported_reason
 from koktok.formats.tiktoken import EXPORT, Ranks, files, load, ranks_from_text, ranks_of
 from koktok.text.pretokenize import Pattern
 from koktok.tokenizer.models import BpeModel
@@ -80,7 +80,7 @@ def test_ranks_of_joined_pieces_are_tiktokens_rule(merged: list[str], text: str)
     """Any list of pieces, in any order, that tiktoken may run at all; the pretoken is the whole text."""
     vocab = Vocab.bpe_bytes(merged)
     ours = BpeModel(vocab).encode(text)[0]
-    if why_not("tiktoken", vocab):
+    if unsupported_reason("tiktoken", vocab):
         return
     ranks = {bytes(BYTE_CHARS.index(char) for char in piece): i for i, piece in enumerate(vocab.pieces)}
     assert Ranks("any", r"(?s:.+)", ranks, {}).encoding().encode(text) == ours
@@ -88,8 +88,8 @@ def test_ranks_of_joined_pieces_are_tiktokens_rule(merged: list[str], text: str)
 
 def test_a_piece_that_tiktoken_would_read_as_a_word_is_refused() -> None:
     """Joins never reach "abcd": "bc" comes before "ab" and "cd", and nothing joins to it."""
-    assert why_not("tiktoken", Vocab.bpe_bytes(["ab", "abc", "abcd"])) == ""
-    assert "'abcd' is not what its own bytes join to" in why_not(
+    assert unsupported_reason("tiktoken", Vocab.bpe_bytes(["ab", "abc", "abcd"])) == ""
+    assert "'abcd' is not what its own bytes join to" in unsupported_reason(
         "tiktoken", Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"])
     )
     with pytest.raises(ArtifactError, match="would take it for a whole word"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from koktok.errors import InputError, UsageError
 from koktok.gold import FUNCTIONAL, KINDS, GoldCorpus, kind_of, read_gold, readers, surface_cuts
-from koktok.gold.deal import deal
+from koktok.gold.align_words import align_words
 from koktok.gold.sentences import word_class
 
 # Word, its morphemes, legal cuts, syllables that hold a border.
@@ -268,7 +268,7 @@ def test_kiwi_deals_morphemes_to_words(tmp_path: Path) -> None:
     st.lists(st.lists(st.text(st.sampled_from("가나다라"), min_size=1, max_size=3), min_size=1, max_size=4), min_size=1)
 )
 def test_what_joins_to_its_words_is_dealt(words: list[list[str]]) -> None:
-    taken = deal(["".join(parts) for parts in words], [part for parts in words for part in parts])
+    taken = align_words(["".join(parts) for parts in words], [part for parts in words for part in parts])
     assert taken == [len(parts) for parts in words]
 
 
@@ -277,7 +277,7 @@ def test_what_joins_to_its_words_is_dealt(words: list[list[str]]) -> None:
     st.lists(st.text(st.sampled_from("가하았ㄴ다"), min_size=1, max_size=2), max_size=8),
 )
 def test_dealing_gives_every_morpheme_to_one_word(words: list[str], morphemes: list[str]) -> None:
-    taken = deal(words, morphemes)
+    taken = align_words(words, morphemes)
     assert taken is None or (
         len(taken) == len(words) and sum(taken) == len(morphemes) and (not words or min(taken) > 0)
     )

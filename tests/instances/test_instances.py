@@ -38,7 +38,7 @@ from koktok.instances.layout import Frame, gather, sentences_layout
 from koktok.instances.lm import best_fit_layout, chunks_layout
 from koktok.instances.masking import IGNORED
 from koktok.instances.packing import PackedShard
-from koktok.instances.philox import moved
+from koktok.instances.philox import permute
 from koktok.instances.reading import read
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, TokenFacts
 from koktok.segment import Whitespace
@@ -479,7 +479,7 @@ def test_nothing_that_is_left_is_an_error(bert: Tokenizer, tmp_path: Path) -> No
 @given(n=st.integers(1, 300), seed=st.integers(0, 2**64 - 1), epoch=st.integers(0, 2**64 - 1))
 def test_the_shuffle_is_a_permutation(n: int, seed: int, epoch: int) -> None:
     keys = np.uint64(seed), np.uint64(epoch)
-    assert sorted(moved(i, n, *keys) for i in range(n)) == list(range(n))
+    assert sorted(permute(i, n, *keys) for i in range(n)) == list(range(n))
 
 
 def text_of(lengths: list[int], *, width: int, rows: int = 2000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -839,7 +839,7 @@ def test_only_morphemes_ask_the_analyser(
     (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
     asked: list[str] = []
 
-    def packed(self: KiwiSegmenter, words: Iterable[str], real: Any = KiwiSegmenter.packed) -> Any:
+    def serialized(self: KiwiSegmenter, words: Iterable[str], real: Any = KiwiSegmenter.serialized) -> Any:
         return real(self, (asked.append(word) or word for word in words))  # type: ignore[func-returns-value]
 
     def made(*more: str) -> Any:
@@ -849,9 +849,9 @@ def test_only_morphemes_ask_the_analyser(
         )
 
     monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(KiwiSegmenter, "packed", packed)
+    monkeypatch.setattr(KiwiSegmenter, "serialized", serialized)
     here = {"kiwi": KiwiSegmenter(threads=1), "whitespace": Whitespace()}
-    monkeypatch.setattr("koktok.segment.workers.supervised", lambda name, **_: here[name])
+    monkeypatch.setattr("koktok.segment.workers.in_subprocess", lambda name, **_: here[name])
     for options in (["--mask", "token"], ["--mask", "eojeol"], []):
         assert made(*options).exit_code == 0
     assert asked == []

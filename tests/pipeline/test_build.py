@@ -107,7 +107,7 @@ def test_lines_and_records_are_text_too() -> None:
 def test_progress_goes_on_from_source_to_source(tmp_path: Path) -> None:
     sources = [write(tmp_path / f"{name}.txt", TEXT) for name in "ab"]
     told: list[tuple[str, int, int | None]] = []
-    train(sources, PLAIN, tell=lambda *what: told.append(what))
+    train(sources, PLAIN, on_progress=lambda *what: told.append(what))
     reading = [(done, total) for stage, done, total in told if stage == "read"]
     size = 2 * len(TEXT.encode())
     assert reading[-1] == (size, size)

@@ -163,7 +163,14 @@ def test_the_result_depends_on_nothing_else(halves, rows):
     train, held, eojeols = halves
     told = []
     again = frontier(
-        Job(train, 3000, alphabet=(), coverage=0.9995, threads=1, tell=lambda *step: told.append(("train", *step))),
+        Job(
+            train,
+            3000,
+            alphabet=(),
+            coverage=0.9995,
+            threads=1,
+            on_progress=lambda *step: told.append(("train", *step)),
+        ),
         held,
         held_eojeols=eojeols,
         vocab_sizes=[2400, 3000, 2400],

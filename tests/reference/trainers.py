@@ -26,7 +26,9 @@ def _job(counts: SegmentedCounts, vocab_size: int, kind: str, given: dict[str, A
         "threads",
     )
     fields = {
-        name: given.pop(name) for name in (*names, "alphabet", "required", "allow_fewer", "tell") if name in given
+        name: given.pop(name)
+        for name in (*names, "alphabet", "required", "allow_fewer", "on_progress")
+        if name in given
     }
     reserve = given.pop("reserve", None)
     options = given.pop("options", {})
@@ -72,9 +74,8 @@ def _of_alphabet(given: dict[str, Any], kind: str) -> tuple[str, dict[str, Any]]
     spelled = given.pop("alphabet", "chars") == "bytes"
     given["alphabet"] = given.pop("characters", None)
     given = {"max_length": 48 if spelled else 16, **given}
-    for old, new in (("documents", "run_documents"), ("on_progress", "tell")):
-        if old in given:
-            given[new] = given.pop(old)
+    if "documents" in given:
+        given["run_documents"] = given.pop("documents")
     return f"{kind}-bytes" if spelled else kind, given
 
 

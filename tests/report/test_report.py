@@ -22,7 +22,7 @@ from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
 from koktok.report.measure import Entry, Material, entries_of, measure, showcase
 from koktok.report.page import spans_of
-from koktok.report.rows import equal_tokens, on_front
+from koktok.report.rows import equal_tokens, pareto_front
 from koktok.report.schema import GoldInfo, ReportRow, Sentence, TextInfo
 from koktok.vocab import Vocab
 
@@ -263,7 +263,7 @@ def test_the_front_is_what_nobody_beats(figures: list[tuple[float, float]]) -> N
         )
         for i, (x, y) in enumerate(figures, start=1)
     ]
-    best = {row.number for row in on_front(rows)}
+    best = {row.number for row in pareto_front(rows)}
     for i, (x, y) in enumerate(figures, start=1):
         beaten = any((a <= x and b >= y) and (a < x or b > y) for a, b in figures)
         assert (i in best) == (not beaten)
@@ -279,14 +279,14 @@ def test_ticks_are_inside_even_and_few(low: float, span: float, wanted: int) -> 
 
 def test_analysers_are_never_on_the_front() -> None:
     rows = [row.model_copy(update={"family": "analyser"}) for row in example().rows]
-    assert on_front(rows) == []
+    assert pareto_front(rows) == []
 
 
 def test_what_is_not_spelled_costs_nothing_and_wins_nothing() -> None:
     rows = list(example().rows)
     unread = {"unknown_eojeols": Value(0.18)}
     rows[0] = rows[0].model_copy(update={"scores": rows[0].scores | unread})
-    assert [row.number for row in on_front(rows)] == [2]
+    assert [row.number for row in pareto_front(rows)] == [2]
 
 
 # ── measuring ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ from strategies import eojeols, korean_text
 from koktok import hangul
 from koktok.count import Counts, count_words
 from koktok.errors import AnalyserError, InputError, MissingExtraError, UsageError
-from koktok.segment import MAX_ANALYSED, Policy, Segmenter, Whitespace, bare, segment_counts, segmenter_for
+from koktok.segment import MAX_ANALYSED, Policy, Segmenter, Whitespace, segment_counts, segmenter_for, text_to_analyse
 from koktok.segment.cache import BATCH, CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.policy import Morpheme, _uncrossed, cuts_of, kind_of
@@ -47,11 +47,11 @@ def check_segmenter(segmenter: Segmenter, words: list[str]) -> None:
 
 @given(st.lists(eojeols(), max_size=5))
 def test_kiwi_keeps_the_laws(kiwi: KiwiSegmenter, words: list[str]) -> None:
-    check_segmenter(kiwi, [text for word in words if (text := bare(word))])
+    check_segmenter(kiwi, [text for word in words if (text := text_to_analyse(word))])
 
 
 def test_kiwi_keeps_the_laws_on_mini(kiwi: KiwiSegmenter, mini: list[str]) -> None:
-    words = sorted({text for word in count_words(mini).words if (text := bare(word))})
+    words = sorted({text for word in count_words(mini).words if (text := text_to_analyse(word))})
     assert len(words) > 5000
     check_segmenter(kiwi, words[::7])
 
@@ -103,9 +103,9 @@ def test_cuts_move_behind_leading_spaces(kiwi: KiwiSegmenter) -> None:
 
 
 def test_what_an_analyser_is_not_asked() -> None:
-    assert bare("  hello") == "" == bare(" 123")
-    assert bare(" 가" + "ㅋ" * MAX_ANALYSED) == ""
-    assert bare("  집에 ") == "집에 "
+    assert text_to_analyse("  hello") == "" == text_to_analyse(" 123")
+    assert text_to_analyse(" 가" + "ㅋ" * MAX_ANALYSED) == ""
+    assert text_to_analyse("  집에 ") == "집에 "
 
 
 @given(korean_text(), st.data())
@@ -251,7 +251,7 @@ class Ahead(Counting):
         super().__init__()
         self.ahead = ahead
 
-    def packed(self, words: Iterable[str]) -> Iterator[str]:
+    def serialized(self, words: Iterable[str]) -> Iterator[str]:
         stream = iter(words)
         taken = list(islice(stream, self.ahead))
         while taken:
@@ -265,13 +265,13 @@ class Ahead(Counting):
 )
 def test_the_cache_keeps_the_order_of_words_for_who_reads_ahead(words: list[str], known: set[str], ahead: int) -> None:
     with TemporaryDirectory() as folder, patch("koktok.segment.cache.BATCH", 3):
-        list(CachedSegmenter(Ahead(1), Path(folder)).packed(sorted(known)))
+        list(CachedSegmenter(Ahead(1), Path(folder)).serialized(sorted(known)))
         cached = CachedSegmenter(inner := Ahead(ahead), Path(folder))
-        assert list(cached.packed(words)) == [f"0 1 NNG {word}" for word in words]
+        assert list(cached.serialized(words)) == [f"0 1 NNG {word}" for word in words]
         assert set(inner.asked) == set(words) - known
         assert cached.asked + cached.known == len(words)
         again = CachedSegmenter(silent := Ahead(1), Path(folder))
-        assert list(again.packed(words)) == [f"0 1 NNG {word}" for word in words]
+        assert list(again.serialized(words)) == [f"0 1 NNG {word}" for word in words]
         assert not silent.asked
 
 

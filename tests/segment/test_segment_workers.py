@@ -13,13 +13,13 @@ import pytest
 
 from koktok.count import Counts, count_words
 from koktok.errors import AnalyserError, UsageError
-from koktok.segment import Policy, bare, segment_counts
+from koktok.segment import Policy, segment_counts, text_to_analyse
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.packed import pack, packed_rows, unpack
 from koktok.segment.policy import Morpheme, cuts_of
-from koktok.segment.tail import head_of
-from koktok.segment.workers import BATCH, Workers, supervised
+from koktok.segment.serialized import deserialize, serialize, serialized_rows
+from koktok.segment.suffixes import frequent_words
+from koktok.segment.workers import BATCH, Workers, in_subprocess
 
 ALL = Policy.parse("morphemes")
 HERE = Path(__file__).parent
@@ -56,13 +56,13 @@ def workers(monkeypatch: pytest.MonkeyPatch, processes: int = 2, **how: Any) -> 
 
 def test_order_and_rows_are_those_of_the_analyser_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["말", *(f"가{i}" for i in range(20 * BATCH))]
-    expected = list(packed_rows(Touchy(), words))
+    expected = list(serialized_rows(Touchy(), words))
     found = workers(monkeypatch, 3)
-    assert list(found.packed(words)) == expected
-    assert list(found.packed(words[::-1])) == expected[::-1]
+    assert list(found.serialized(words)) == expected
+    assert list(found.serialized(words[::-1])) == expected[::-1]
     assert list(found.analyse(words[:9])) == list(Touchy().analyse(words[:9]))
     found.close()
-    assert list(found.packed(words[:2])) == expected[:2]
+    assert list(found.serialized(words[:2])) == expected[:2]
     assert found.peak >= 0
     found.close()
 
@@ -70,17 +70,19 @@ def test_order_and_rows_are_those_of_the_analyser_itself(monkeypatch: pytest.Mon
 def test_words_that_kill_stall_or_upset_are_quarantined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     words = [f"가{i}" for i in range(700)]
     words[5], words[6], words[300], words[699] = "죽음", "화", "잠", "죽음"
-    inner = workers(monkeypatch, patience=2.0)
+    inner = workers(monkeypatch, timeout=2.0)
     cached = CachedSegmenter(inner, tmp_path)
-    rows = list(cached.packed(words))
+    rows = list(cached.serialized(words))
     inner.close()
-    expected = [pack(w, []) if w in ("죽음", "화", "잠") else pack(w, next(Touchy().analyse([w]))) for w in words]
+    expected = [
+        serialize(w, []) if w in ("죽음", "화", "잠") else serialize(w, next(Touchy().analyse([w]))) for w in words
+    ]
     assert rows == expected
     assert inner.quarantined == {"죽음": "exit code 9", "잠": "no answer in 2 s", "화": "ValueError: no"}
     assert "failed on 3 words" in inner.notes()[0]
     # What failed is asked again by the next run; what was found is kept.
     again = CachedSegmenter(other := workers(monkeypatch), tmp_path)
-    assert list(again.packed(["가1", "화"])) == [expected[1], ""]
+    assert list(again.serialized(["가1", "화"])) == [expected[1], ""]
     assert (again.known, again.asked) == (1, 1)
     other.close()
 
@@ -88,12 +90,12 @@ def test_words_that_kill_stall_or_upset_are_quarantined(monkeypatch: pytest.Monk
 def test_an_analyser_that_cannot_load_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     found = workers(monkeypatch, options={"loads": False})
     with pytest.raises(AnalyserError, match="could not be loaded in a process of its own: RuntimeError: no dictionary"):
-        list(found.packed(["가나"]))
+        list(found.serialized(["가나"]))
 
 
 def test_a_run_that_is_left_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     found = workers(monkeypatch)
-    stream = found.packed(f"가{i}" for i in range(100 * BATCH))
+    stream = found.serialized(f"가{i}" for i in range(100 * BATCH))
     next(stream)
     running = [child._process for child in found._children if child._process]
     assert running
@@ -102,11 +104,15 @@ def test_a_run_that_is_left_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_kiwi_says_the_same_in_processes(kiwi: KiwiSegmenter, mini: list[str]) -> None:
-    words = sorted({text for word in count_words(mini).words if (text := bare(word))})[::9]
-    found = supervised("kiwi", processes=1)
+    words = sorted({text for word in count_words(mini).words if (text := text_to_analyse(word))})[::9]
+    found = in_subprocess("kiwi", processes=1)
     assert isinstance(found, Workers)
     assert found.signature() == kiwi.signature()
-    assert list(found.packed(words)) == list(kiwi.packed(words)) == list(map(pack, words, kiwi.analyse(words)))
+    assert (
+        list(found.serialized(words))
+        == list(kiwi.serialized(words))
+        == list(map(serialize, words, kiwi.analyse(words)))
+    )
     found.close()
 
 
@@ -115,16 +121,18 @@ def test_cuts_by_row_are_cuts_by_word(kiwi: KiwiSegmenter, mini: list[str]) -> N
     counts = count_words(mini)
     found = segment_counts(counts, kiwi, ALL)
     for i, word in enumerate(counts.words):
-        text = bare(word)
+        text = text_to_analyse(word)
         spaces = len(word) - len(text)
-        cuts = cuts_of(text, unpack(text, next(iter(kiwi.packed([text])))), ALL) if text and i % 11 == 0 else None
+        cuts = (
+            cuts_of(text, deserialize(text, next(iter(kiwi.serialized([text])))), ALL) if text and i % 11 == 0 else None
+        )
         assert cuts is None or found.cuts(i) == [cut._replace(offset=cut.offset + spaces) for cut in cuts]
 
 
 def test_packed_rows_give_back_the_morphemes() -> None:
     morphemes = (Morpheme(0, 1, "VV", "가"), Morpheme(0, 1, "EP", "었"), Morpheme(1, 2, "EF", "다"))
-    assert unpack("갔다", pack("갔다", morphemes)) == morphemes
-    assert (pack("", ()), unpack("갔다", "")) == ("", ())
+    assert deserialize("갔다", serialize("갔다", morphemes)) == morphemes
+    assert (serialize("", ()), deserialize("갔다", "")) == ("", ())
 
 
 def test_empty_counts_have_no_cuts() -> None:
@@ -133,10 +141,10 @@ def test_empty_counts_have_no_cuts() -> None:
 
 def test_the_head_covers_its_share_and_no_more() -> None:
     n = {"가": 5, "나": 3, "다": 1, "라": 1}
-    assert head_of(n, 0.8) == ["가", "나"]
-    assert head_of(n, 0.81) == ["가", "나", "다"]
-    assert head_of(n, 1.0) == ["가", "나", "다", "라"]
-    assert head_of({}, 0.5) == []
+    assert frequent_words(n, 0.8) == ["가", "나"]
+    assert frequent_words(n, 0.81) == ["가", "나", "다"]
+    assert frequent_words(n, 1.0) == ["가", "나", "다", "라"]
+    assert frequent_words({}, 0.5) == []
 
 
 def test_the_tail_is_cut_as_its_endings_are() -> None:

@@ -22,7 +22,7 @@ from koktok.segment import Policy, segmenter_for
 from koktok.segment.align import laid
 from koktok.segment.konlpy import KONLPY, TAGS, KonlpySegmenter
 from koktok.segment.policy import SEJONG_TAGS, cuts_of
-from koktok.segment.workers import supervised
+from koktok.segment.workers import in_subprocess
 
 MORPHEMES = Policy.parse("morphemes")
 needs_konlpy = pytest.mark.skipif(
@@ -60,7 +60,7 @@ def cut(word: str, segmenter: object) -> str:
 @pytest.mark.slow
 def test_golden_cuts_of_konlpy_in_processes_of_their_own() -> None:
     for name in KONLPY:
-        workers = supervised(name, processes=1)
+        workers = in_subprocess(name, processes=1)
         try:
             rows = [row.split() for row in GOLDEN.split("\n")[1:-1] if row.startswith(name + " ")]
             assert [cut(word, workers) for _, word, _ in rows] == [wanted for *_, wanted in rows]
@@ -125,7 +125,7 @@ def test_what_an_analyser_stumbles_on_is_not_shown_to_it(monkeypatch: pytest.Mon
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["komoran", "kkma"])
 def test_emoji_and_repeated_syllables_cost_no_word(name: str) -> None:
-    workers = supervised(name, processes=1, patience=30)
+    workers = in_subprocess(name, processes=1, timeout=30)
     try:
         assert cut("라이브러리(🤗", workers) == "라이브러리|(|🤗"
         list(workers.analyse([unit * 25 for unit in ("는", "나가", "아이", "는이나")]))

@@ -20,7 +20,7 @@ from koktok import Recipe, Tokenizer
 from koktok.bulk.units import cuts_of
 from koktok.errors import InputError, RecipeError
 from koktok.formats import gguf
-from koktok.formats.limits import limitations, why_not
+from koktok.formats.limits import limitations, unsupported_reason
 from koktok.formats.tiktoken import ranks_of
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import LLAMA_CPP, PUBLISHED, TIKTOKEN, Published, PublishedPattern
@@ -117,7 +117,7 @@ def test_llama_cpp_gives_the_same_ids(folder: Path, mini: list[str], tmp_path: P
     pytest.importorskip("gguf")
     tokenizer = Tokenizer.load(folder)
     if tokenizer.pattern.regex not in [expression for expression, _ in LLAMA_CPP]:
-        assert "none of them" in why_not("gguf", tokenizer.vocab, tokenizer.pattern)
+        assert "none of them" in unsupported_reason("gguf", tokenizer.vocab, tokenizer.pattern)
         return
     table = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer)
     lines = [tokenizer.normalize(line) for line in mini[::3]]

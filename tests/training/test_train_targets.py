@@ -21,7 +21,7 @@ from koktok.tokenizer.models import model_for
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.job import Job
 from koktok.training.lattice import TRUST, decode
-from koktok.training.unigram import Aim, spelling_themselves
+from koktok.training.unigram import TargetSearch, spelling_themselves
 from koktok.training.unigram_point import PRESETS
 from koktok.vocab import Vocab
 
@@ -159,23 +159,23 @@ def test_presets_mean_the_same_at_every_size(text, size):
 
 @given(st.floats(0.05, 0.95), st.floats(0.3, 3.0), st.floats(0.2, 5.0))
 def test_an_aim_ends_near_what_is_wanted(want, steep, start):
-    aim, dial, value = Aim(want, near=0.003), start, 0.0
+    search, factor, value = TargetSearch(want, near=0.003), start, 0.0
     for _ in range(40):
-        value = dial**steep / (1 + dial**steep)
-        after = aim.after(dial, value)
+        value = factor**steep / (1 + factor**steep)
+        after = search.after(factor, value)
         if after is None:
             break
-        dial = after
-    at_an_end = dial in (pytest.approx(Aim.LEAST), pytest.approx(Aim.MOST))
+        factor = after
+    at_an_end = factor in (pytest.approx(TargetSearch.LEAST), pytest.approx(TargetSearch.MOST))
     assert abs(value - want) <= 0.003 or at_an_end
 
 
 def test_an_aim_gives_up_where_nothing_lies_between():
-    aim, dial, trials = Aim(0.5, near=0.003), 1.0, 0
-    while dial is not None and trials < 100:
-        dial, trials = aim.after(dial, float(dial > 1.7)), trials + 1
+    search, factor, trials = TargetSearch(0.5, near=0.003), 1.0, 0
+    while factor is not None and trials < 100:
+        factor, trials = search.after(factor, float(factor > 1.7)), trials + 1
     assert trials < 30
-    assert dial is None
+    assert factor is None
 
 
 # ── no dead piece ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -287,7 +287,7 @@ def test_one_target_at_a_time():
     assert recipe.changed(train={"preset": "aligned"}).train.keep is None
     assert recipe.changed(train={"nu": 0.4}).train.keep is None
     assert recipe.changed(train={"vocab_size": 8000}).train.keep == 0.8
-    with pytest.raises(RecipeError, match="same dial"):
+    with pytest.raises(RecipeError, match="same option"):
         Recipe.build({"train": {"keep": 0.8, "nu": 0.4}})
     with pytest.raises(RecipeError, match="not for bpe"):
         Recipe.build({"train": {"keep": 0.8, "model": "bpe"}})

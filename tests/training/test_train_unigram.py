@@ -19,7 +19,7 @@ from koktok.recipe import SCRIPTS
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.training import scores as crf
 from koktok.training.candidates import CandidatePolicy, mine
-from koktok.training.lattice import Dials, charge, decode, node_costs, offer
+from koktok.training.lattice import CostWeights, addition_gain, decode, node_costs, removal_loss
 from koktok.training.prune import Choice
 from koktok.training.superwords import SuperwordPolicy, crosses_space
 from koktok.training.unigram import by_script, script_of
@@ -63,26 +63,26 @@ def is_hangul(char):
     return "가" <= char <= "힣"
 
 
-def cost(word, cuts, dials, way, scale=1.0):
+def cost(word, cuts, weights, way, scale=1.0):
     """The definition of `docs/architecture.md`, word for word."""
-    total = dials.lam * len(way)
+    total = weights.lam * len(way)
     inner = {a for a, _ in way[1:]}
-    trusted = {cut.offset: cut for cut in cuts if dials.nu[cut.kind] > 0}
+    trusted = {cut.offset: cut for cut in cuts if weights.nu[cut.kind] > 0}
     for cut in cuts:
         if cut.offset not in inner:
-            total += dials.nu[cut.kind] * cut.confidence * scale
+            total += weights.nu[cut.kind] * cut.confidence * scale
     for offset in inner:
         if is_hangul(word[offset - 1]) and is_hangul(word[offset]):
-            total += dials.mu * (1 - (trusted[offset].confidence if offset in trusted else 0.0))
+            total += weights.mu * (1 - (trusted[offset].confidence if offset in trusted else 0.0))
     return total
 
 
-DIALS = Dials.of(1.0, 0.7, {"josa": 1.3, "compound": 0.4, "rest": 0.0})
+WEIGHTS = CostWeights.of(1.0, 0.7, {"josa": 1.3, "compound": 0.4, "rest": 0.0})
 
 
-def prepared(counts, dials=DIALS):
+def prepared(counts, weights=WEIGHTS):
     found = mine(counts, CandidatePolicy(min_count=1, aligned=False, coverage=1.0, closed=False))
-    return found, node_costs(counts, found.lattice, dials), dials.lam * found.tokens
+    return found, node_costs(counts, found.lattice, weights), weights.lam * found.tokens
 
 
 @settings(max_examples=60, deadline=None)
@@ -92,15 +92,15 @@ def test_charge_and_offer_equal_enumeration(counts, random):
     alive = np.array([len(p) == 1 or random.random() < 0.5 for p in found.pieces])
 
     def best(word, cuts, known):
-        return min(cost(word, cuts, DIALS, way) for way in ways(word) if all(word[a:b] in known for a, b in way))
+        return min(cost(word, cuts, WEIGHTS, way) for way in ways(word) if all(word[a:b] in known for a, b in way))
 
     def total(known):
         return sum(n * best(word, cuts, known) for word, cuts, n in counts.items())
 
     known = {p for p, lives in zip(found.pieces, alive, strict=True) if lives}
     with ThreadPoolExecutor(2) as pool:
-        objective, _, regret = charge(found.lattice.only(alive), costs, price, pool)
-        objective2, _, gain = offer(found.lattice, costs, price, alive, pool)
+        objective, _, loss = removal_loss(found.lattice.only(alive), costs, price, pool)
+        objective2, _, gain = addition_gain(found.lattice, costs, price, alive, pool)
     assert objective == pytest.approx(total(known))
     assert objective2 == pytest.approx(objective)
     for i, piece in enumerate(found.pieces):
@@ -110,7 +110,7 @@ def test_charge_and_offer_equal_enumeration(counts, random):
         ):
             continue
         if alive[i]:
-            assert regret[i] == pytest.approx(total(known - {piece}) - objective)
+            assert loss[i] == pytest.approx(total(known - {piece}) - objective)
         else:
             assert gain[i] == pytest.approx(objective - total(known | {piece}))
 
@@ -132,7 +132,7 @@ def test_score_gradient_equals_enumeration(counts, seed):
     free, good = {}, {}
     for way in ways(word):
         score = sum(lone_start[lone_found.pieces.index(word[a:b])] for a, b in way)
-        for table, value in ((free, score), (good, score - cost(word, cuts, DIALS, way))):
+        for table, value in ((free, score), (good, score - cost(word, cuts, WEIGHTS, way))):
             table[tuple(way)] = np.exp(value)
     expected = np.zeros(len(lone_start))
     for table, sign in ((good, 1), (free, -1)):
@@ -168,23 +168,23 @@ def test_selection_beats_the_slow_reference():
         {f" {stem}|{tail}": 3 + i * j for i, stem in enumerate(STEMS[:5]) for j, tail in enumerate(TAILS[:6])}
     )
     found = mine(counts, CandidatePolicy(min_count=10, coverage=1.0))
-    costs, price = node_costs(counts, found.lattice, PRESETS["balanced"].dials()), found.tokens
+    costs, price = node_costs(counts, found.lattice, PRESETS["balanced"].weights()), found.tokens
     fixed = np.zeros(len(price), dtype=bool)
     fixed[: found.n_chars] = True
     size = found.n_chars + 12
     with ThreadPoolExecutor(1) as pool:
         choice = Choice(size, found.lattice, costs, price, fixed, None, pool, [])
-        ours = choice.second_thoughts(choice.prune(np.ones(len(price), dtype=bool)))
-        objective = charge(found.lattice.only(ours), costs, price, pool)[0]
+        ours = choice.refine(choice.prune(np.ones(len(price), dtype=bool)))
+        objective = removal_loss(found.lattice.only(ours), costs, price, pool)[0]
         alive = np.ones(len(price), dtype=bool)
         while alive.sum() > size:
             trials = {}
             for i in np.flatnonzero(alive & ~fixed).tolist():
                 alive[i] = False
-                trials[i] = charge(found.lattice.only(alive), costs, price, pool)[0]
+                trials[i] = removal_loss(found.lattice.only(alive), costs, price, pool)[0]
                 alive[i] = True
             alive[min(trials, key=trials.get)] = False
-        reference = charge(found.lattice.only(alive), costs, price, pool)[0]
+        reference = removal_loss(found.lattice.only(alive), costs, price, pool)[0]
     assert ours.sum() == size
     assert objective <= reference * 1.01
     swaps = [entry.objective for entry in choice.rounds if entry.step == "swap"]
@@ -283,11 +283,11 @@ def test_errors_name_the_way_out():
     with pytest.raises(UsageError, match="`shrot` is not known"):
         train_unigram(text(), vocab_size=300, preset="shrot")
     with pytest.raises(UsageError, match="`jossa`"):
-        Dials.of(1, 1, {"jossa": 1, "rest": 0})
+        CostWeights.of(1, 1, {"jossa": 1, "rest": 0})
     with pytest.raises(UsageError, match="without a weight for `eomi`"):
-        Dials.of(1, 1, {k.label: 1.0 for k in Kind if k is not Kind.EOMI})
+        CostWeights.of(1, 1, {k.label: 1.0 for k in Kind if k is not Kind.EOMI})
     with pytest.raises(UsageError, match="lam is 0"):
-        Dials.of(0, 1, 1)
+        CostWeights.of(0, 1, 1)
     with pytest.raises(UsageError, match="distinct names"):
         train_unigrams(text(), points=[], vocab_sizes=[300])
 

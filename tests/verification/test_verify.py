@@ -301,7 +301,7 @@ def test_a_lossy_kind_says_what_it_lost(trained: Trained) -> None:
 def test_a_line_is_looked_at_once_and_the_slow_checks_take_a_sample(trained: Trained) -> None:
     told: list[tuple[str, int, int]] = []
     lines = [f"{i}번째 줄" for i in range(1000)] * 2
-    report = verify(trained(), lines, sample=100, tell=lambda *step: told.append(step))
+    report = verify(trained(), lines, sample=100, on_progress=lambda *step: told.append(step))
     tricky = of(report, "round trip").looked - 1000
     assert report.lines == 1000
     assert of(report, "ids: tokenizer.json").looked == 1000 + tricky

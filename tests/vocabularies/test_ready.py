@@ -40,7 +40,7 @@ def test_a_folder_is_what_its_recipe_says(name: str) -> None:
     assert tokenizer.vocab.size == ready.recipe.train.vocab_size
     assert tokenizer.recipe.model_copy(update={"sources": ()}) == ready.recipe.model_copy(update={"sources": ()})
     assert [source.name for source in tokenizer.recipe.sources] == [source.name for source in ready.recipe.sources]
-    # Its koktok.toml, which is packed as it was written, has the seals of what is written again.
+    # Its koktok.toml, which is packed as it was written, has the checksums of what is written again.
     signature = tomllib.loads(str(ready.files[MARK]))["signature"]
     assert signature["vocab"] == ready.digest
     assert [tokenizer.decode(tokenizer.encode(line).ids) for line in LINES] == LINES

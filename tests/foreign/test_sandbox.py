@@ -16,10 +16,10 @@ import pytest
 
 from koktok import load
 from koktok.errors import ArtifactError, InputError, KoktokError
-from koktok.foreign import LibraryTokenizer, trial
+from koktok.foreign import LibraryTokenizer, sandbox
 from koktok.foreign.huggingface_adapter import HuggingFace
+from koktok.foreign.sandbox import check
 from koktok.foreign.tiktoken_adapter import Tiktoken
-from koktok.foreign.trial import prove
 from koktok.sentencepiece_model import ModelProto
 
 Trained = Callable[..., Path]
@@ -157,7 +157,7 @@ def test_a_garbled_sentencepiece_model_is_an_error(trained: Trained, tmp_path: P
 
 
 def test_a_panic_while_encoding_is_an_error_of_ours(trained: Trained) -> None:
-    """The trial cannot know every text; a panic of Rust is no `Exception`."""
+    """The check cannot know every text; a panic of Rust is no `Exception`."""
     nodes, _ = HOSTILE["a pattern in exponential time"]
     nodes["pre_tokenizer"]["pattern"]["Regex"] = "(ㅁ+)+$"
     adapter = HuggingFace(definition(trained, **nodes), proven=True)
@@ -184,19 +184,19 @@ def test_what_passed_is_not_tried_again(trained: Trained, monkeypatch: pytest.Mo
         children.append(words)
         return real(*words, **options)
 
-    monkeypatch.setattr(trial.subprocess, "run", counted)
+    monkeypatch.setattr(sandbox.subprocess, "run", counted)
     text = definition(trained)
     for _ in range(3):
-        prove("tokenizers", text, where="here")
+        check("tokenizers", text, where="here")
     assert len(children) == 1
     assert children[0][0][1] == "-P"
     with pytest.raises(ArtifactError):  # what failed is tried each time
-        prove("tiktoken", "x*", RANKS, {}, where="here")
+        check("tiktoken", "x*", RANKS, {}, where="here")
     with pytest.raises(ArtifactError):
-        prove("tiktoken", "x*", RANKS, {}, where="here")
+        check("tiktoken", "x*", RANKS, {}, where="here")
     assert len(children) == 3
-    monkeypatch.setattr(trial, "_VERSION", 2)
-    prove("tokenizers", text, where="here")
+    monkeypatch.setattr(sandbox, "_VERSION", 2)
+    check("tokenizers", text, where="here")
     assert len(children) == 4
 
 
@@ -205,7 +205,7 @@ def test_a_cache_that_cannot_be_written_costs_the_note_alone(
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "file"))
-    prove("tokenizers", definition(trained), where="here")
+    check("tokenizers", definition(trained), where="here")
 
 
 def test_the_child_sees_nothing_of_the_working_directory(
@@ -216,7 +216,7 @@ def test_the_child_sees_nothing_of_the_working_directory(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend("")
-    prove("tokenizers", definition(trained), where="here")
+    check("tokenizers", definition(trained), where="here")
     assert not (tmp_path / "ran").exists()
 
 
@@ -231,10 +231,10 @@ def test_a_child_that_runs_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch, tm
         encoding="utf-8",
     )
     monkeypatch.setenv("KOKTOK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(trial, "__file__", str(tmp_path / "trial.py"))
-    monkeypatch.setattr(trial, "SECONDS", 1)
+    monkeypatch.setattr(sandbox, "__file__", str(tmp_path / "sandbox.py"))
+    monkeypatch.setattr(sandbox, "SECONDS", 1)
     with pytest.raises(ArtifactError, match=r"came to no end with it in [14] s"):
-        prove("tokenizers", "{}", where="here")
+        check("tokenizers", "{}", where="here")
     slow.write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
     with pytest.raises(ArtifactError, match="came to no end with it in 4 s"):
-        prove("tokenizers", "{}", where="here")
+        check("tokenizers", "{}", where="here")

@@ -1,6 +1,6 @@
 """Analyses as short strings: what the cache keeps, what worker processes send, and what equal cuts are recognised by.
 
-The packed row, a morpheme a line as `start end tag form`, the form only where it is not the surface. Most
+The row of a word, a morpheme a line as `start end tag form`, the form only where it is not the surface. Most
 words share their row with thousands of others, so its cuts are found once.
 """
 
@@ -11,23 +11,23 @@ from collections.abc import Generator, Iterable
 from koktok.segment.policy import Morpheme, Segmenter
 
 
-def pack(word: str, morphemes: Iterable[tuple[int, int, str, str]]) -> str:
-    r"""A row of the morphemes of one word; no morphemes are the empty row.
+def serialize(word: str, morphemes: Iterable[tuple[int, int, str, str]]) -> str:
+    r"""Serialize the morphemes of one word as a row; no morphemes give the empty row.
 
     Examples
     --------
-    >>> pack("갔다", [Morpheme(0, 1, "VV", "가"), Morpheme(1, 2, "EF", "다")])
+    >>> serialize("갔다", [Morpheme(0, 1, "VV", "가"), Morpheme(1, 2, "EF", "다")])
     '0 1 VV 가\n1 2 EF '
     """
     return "\n".join([f"{a} {b} {tag} {'' if form == word[a:b] else form}" for a, b, tag, form in morphemes])
 
 
-def unpack(word: str, row: str) -> tuple[Morpheme, ...]:
-    r"""The morphemes of a row.
+def deserialize(word: str, row: str) -> tuple[Morpheme, ...]:
+    r"""Deserialize a row to its morphemes.
 
     Examples
     --------
-    >>> unpack("집에", "0 1 NNG \n1 2 JKB ")
+    >>> deserialize("집에", "0 1 NNG \n1 2 JKB ")
     (Morpheme(start=0, end=1, tag='NNG', form='집'), Morpheme(start=1, end=2, tag='JKB', form='에'))
     """
     morphemes = []
@@ -38,12 +38,12 @@ def unpack(word: str, row: str) -> tuple[Morpheme, ...]:
     return tuple(morphemes)
 
 
-def packed_rows(segmenter: Segmenter, words: Iterable[str]) -> Generator[str]:
+def serialized_rows(segmenter: Segmenter, words: Iterable[str]) -> Generator[str]:
     """Rows of any segmenter, in the order of the words; from one that has rows already they come as they are."""
-    ready = getattr(segmenter, "packed", None)
+    ready = getattr(segmenter, "serialized", None)
     if ready is not None:
         yield from ready(words)
         return
     asked = list(words)
     for word, morphemes in zip(asked, segmenter.analyse(asked), strict=True):
-        yield pack(word, morphemes)
+        yield serialize(word, morphemes)

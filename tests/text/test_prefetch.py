@@ -1,4 +1,4 @@
-"""Files that are read ahead by threads: the same batches, reports, progress and errors as one behind the other."""
+"""Files that are read ahead by threads: the same batches, reports, progress and errors as one after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from koktok.count.counting import read
 from koktok.errors import InputError
 from koktok.text import records, unpack
-from koktok.text.records import Ahead
+from koktok.text.records import Prefetch
 from koktok.text.sources import ReadReport, Source, read_blocks
 
 
@@ -43,8 +43,8 @@ def test_batches_report_and_digest_are_those_of_reading_in_turn(
     wanted, found = ReadReport(), ReadReport()
     steps: list[tuple[int, int | None]] = []
     batches = list(read_blocks(sources, report=wanted))
-    told = lambda *step: steps.append(step)  # noqa: E731
-    assert list(read_blocks(sources, report=found, on_progress=told, files=Ahead(threads))) == batches
+    record = lambda *step: steps.append(step)  # noqa: E731
+    assert list(read_blocks(sources, report=found, on_progress=record, files=Prefetch(threads))) == batches
     assert found == wanted
     assert found.bad_lines == 4
     assert steps[-1][0] == steps[-1][1]
@@ -63,7 +63,7 @@ def test_an_error_comes_in_its_turn_and_names_its_place(folder: Path) -> None:
     (folder / "b1.txt.gz").write_bytes((folder / "b1.txt.gz").read_bytes()[:-20])
     (folder / "c0.jsonl").write_text('{"text": "하나"}\n{"text": 3}\n', encoding="utf-8")
     messages = []
-    for files in (None, Ahead(4)):
+    for files in (None, Prefetch(4)):
         report = ReadReport()
         with pytest.raises(InputError) as error:
             list(read_blocks(Source.of(folder), report=report, files=files))
@@ -76,7 +76,7 @@ def test_an_error_comes_in_its_turn_and_names_its_place(folder: Path) -> None:
 
 def test_what_waits_is_bounded_and_goes_when_nobody_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack, "CHUNK", 100)
-    monkeypatch.setattr(records, "_PATIENCE", 0.01)
+    monkeypatch.setattr(records, "_POLL_INTERVAL", 0.01)
     for name in "abcd":
         (tmp_path / f"{name}.txt").write_text("나는 학생이다.\n" * 5000, encoding="utf-8")
     asked: list[int] = []
@@ -88,7 +88,7 @@ def test_what_waits_is_bounded_and_goes_when_nobody_wants_it(tmp_path: Path, mon
             yield batch
 
     monkeypatch.setattr(records, "records", counted)
-    blocks = read_blocks(Source.of(tmp_path), files=Ahead(2))
+    blocks = read_blocks(Source.of(tmp_path), files=Prefetch(2))
     next(blocks)
     for _ in range(50):
         threading.Event().wait(0.005)
@@ -103,7 +103,7 @@ def test_ctrl_c_while_counting_leaves_no_thread(folder: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        read([Source.of(folder)], holdout=0.0, threads=3, tell=press)
+        read([Source.of(folder)], holdout=0.0, threads=3, on_progress=press)
     assert not threads_left()
 
 
@@ -114,5 +114,5 @@ def test_a_pipe_is_read_in_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     (tmp_path / "a.txt").write_text("하나\n", encoding="utf-8")
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO("둘\n".encode())))
-    found = list(read_blocks(Source.of(tmp_path / "a.txt", "-", tmp_path / "a.txt"), files=Ahead(2)))
+    found = list(read_blocks(Source.of(tmp_path / "a.txt", "-", tmp_path / "a.txt"), files=Prefetch(2)))
     assert b"".join(found) == "하나\n둘\n".encode()  # a file that is named twice is read once

@@ -1,8 +1,8 @@
-"""`prove`: a foreign definition is loaded and tried by its library in a process of its own, before it is loaded here.
+"""The sandbox: a foreign definition is loaded and tried by its library in a process of its own, before it is loaded here.
 
 Libraries in Rust and C++ abort, panic or run for ever on definitions that no honest tool wrote (a
 garbled table of characters, a pattern that takes exponential time, rules that make a gigabyte of one letter), and an abort
-ends the program of whoever asked. Tried in a child with bounds on time and memory, all of it is an error of ours. What
+ends the calling program. Tried in a child with bounds on time and memory, all of it is an error of ours. What
 passed once is noted by its digest in the cache folder and not tried again.
 """
 
@@ -40,7 +40,7 @@ _LONG: Final = (
 """Where patterns that go back and forth take exponential time, and rules that lengthen text take memory."""
 
 _VERSION: Final = 1
-"""Of the trial; another number tries everything again."""
+"""Version of the check; another number checks everything again."""
 
 MEMORY: Final = 2 << 30
 """Bytes of address space that a library may take for itself."""
@@ -54,15 +54,15 @@ SECONDS: Final = 30
 PER_SECOND: Final = 2_000_000
 """Bytes of definition for which there is a second more."""
 
-PATIENCE: Final = 4
+CLOCK_FACTOR: Final = 4
 """Seconds on the clock for each of processor time; the machine may have other work."""
 
 _STRINGS: Final = 200
 """Strings of the definition itself that are probes as well, at most so many and so long."""
 
 
-def prove(library: str, *definition: Any, where: str, content: Mapping[str, Any] | None = None) -> None:
-    """Return where a library can load a definition and encode texts with it, or refuses it in an orderly way."""
+def check(library: str, *definition: Any, where: str, content: Mapping[str, Any] | None = None) -> None:
+    """Check that a library loads a definition and encodes texts with it, or refuses it with an ordinary error."""
     lines = (*PROBES, *_LONG, *_own_strings(content or {}))
     data = marshal.dumps((library, definition), 2)  # version 2, whose bytes depend on nothing but the values
     note = cache_dir() / "proven" / _key(library, data)
@@ -71,10 +71,10 @@ def prove(library: str, *definition: Any, where: str, content: Mapping[str, Any]
     seconds = SECONDS + len(data) // PER_SECOND
     memory = MEMORY + PER_BYTE * len(data)
     question = marshal.dumps((library, definition, lines, memory, seconds), 2)
-    told = _asked(question, seconds, where, library)
-    if told["grave"] or (told["loaded"] and told["failed"] == len(lines)):
-        raise _refused(library, where, f"{'fails' if told['loaded'] else 'cannot load it'}: {told['error']}")
-    if told["loaded"]:  # else the library says what is wrong where it is asked next
+    answer = _run_child(question, seconds, where, library)
+    if answer["grave"] or (answer["loaded"] and answer["failed"] == len(lines)):
+        raise _refused(library, where, f"{'fails' if answer['loaded'] else 'cannot load it'}: {answer['error']}")
+    if answer["loaded"]:  # else the library says what is wrong where it is asked next
         with suppress(OSError):
             note.parent.mkdir(parents=True, exist_ok=True)
             note.touch()
@@ -88,8 +88,8 @@ def _key(library: str, data: bytes) -> str:
     return hashlib.sha256(f"{_VERSION}\0{installed}\0".encode() + data).hexdigest()
 
 
-def _asked(question: bytes, seconds: int, where: str, library: str) -> dict[str, Any]:
-    """What the child answers; an error where it does not."""
+def _run_child(question: bytes, seconds: int, where: str, library: str) -> dict[str, Any]:
+    """Return the answer of the child; an error where there is none."""
     bounded = environment() | {
         "MALLOC_ARENA_MAX": "1",  # each thread's would count as memory
         "RAYON_NUM_THREADS": "1",
@@ -99,17 +99,17 @@ def _asked(question: bytes, seconds: int, where: str, library: str) -> dict[str,
     command = [sys.executable, "-P", str(Path(__file__).with_name("child.py"))]
     try:
         done = subprocess.run(
-            command, input=question, capture_output=True, timeout=PATIENCE * seconds, env=bounded, check=False
+            command, input=question, capture_output=True, timeout=CLOCK_FACTOR * seconds, env=bounded, check=False
         )
     except subprocess.TimeoutExpired:
-        raise _refused(library, where, f"came to no end with it in {PATIENCE * seconds} s") from None
+        raise _refused(library, where, f"came to no end with it in {CLOCK_FACTOR * seconds} s") from None
     except OSError as error:
         raise ArtifactError(f"`{where}` could not be tried in a process of its own: {error}") from error
     try:
-        told = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
     except ValueError:
-        raise _refused(library, where, _how(done.returncode, seconds) + _last_words(done.stderr)) from None
-    return dict(told)
+        raise _refused(library, where, _how(done.returncode, seconds) + _stderr_tail(done.stderr)) from None
+    return dict(answer)
 
 
 def _how(code: int, seconds: int) -> str:
@@ -122,12 +122,12 @@ def _how(code: int, seconds: int) -> str:
     return f"ends the whole process (exit code {code})"
 
 
-def _last_words(stderr: bytes) -> str:
+def _stderr_tail(stderr: bytes) -> str:
     lines = (line.strip() for line in stderr.decode("utf-8", "replace").splitlines())
-    told = [
+    answer = [
         line for line in lines if line and not line.startswith(("note:", "thread ", "stack backtrace", "skipping "))
     ]
-    return f": {told[-1][:200]}" if told else ""
+    return f": {answer[-1][:200]}" if answer else ""
 
 
 def _refused(library: str, where: str, why: str) -> ArtifactError:

@@ -1,4 +1,4 @@
-"""The options of the dials: each is a field of the Recipe and says what the field says."""
+"""The option schema: each option is a field of the Recipe and says what the field says."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 from conftest import ROOT, koktok
 
-from koktok.cli import DIALS
-from koktok.cli.dials import HOMES, TYPED, Dial, _parameter, values_of
+from koktok.cli import VERBS_WITH_OPTIONS
+from koktok.cli.option_schema import HOMES, TYPED, OptionField, _parameter, values_of
 from koktok.cli.text import FOLDS
-from koktok.cli.train import DIALS as TRAIN
+from koktok.cli.train import OPTIONS as TRAIN
 from koktok.extension.embeddings import METHODS, Method
 from koktok.recipe import SECTION_OF, Recipe
 
@@ -25,7 +25,7 @@ TOML_ONLY = {
 }
 """Fields without an option of `train`: `normalize` has the folds, a training fills in the digest, two are seldom turned."""
 
-NAMES = [name for verb in DIALS.values() for names in verb.values() for name in names.split()]
+NAMES = [name for verb in VERBS_WITH_OPTIONS.values() for names in verb.values() for name in names.split()]
 
 
 def test_every_field_is_an_option_of_train_or_stands_in_the_list() -> None:
@@ -36,23 +36,23 @@ def test_every_field_is_an_option_of_train_or_stands_in_the_list() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(NAMES)))
 def test_an_option_says_what_the_field_says(name: str) -> None:
-    dial = Dial(name)
-    assert dial.description, "every dial has a docstring"
-    assert dial.typed or {bool, int, float, str} & {*dial.types} or dial.choices, "somebody must be able to type it"
-    assert dial.help.removesuffix(".").startswith(dial.description.split(". ")[0].removesuffix(".")[:40])
-    assert not dial.help[:-1].endswith((".", ","))
-    for choice in dial.choices:
-        assert bool in dial.types or choice in dial.help
+    field = OptionField(name)
+    assert field.description, "every field has a docstring"
+    assert field.typed or {bool, int, float, str} & {*field.types} or field.choices, "somebody must be able to type it"
+    assert field.help.removesuffix(".").startswith(field.description.split(". ")[0].removesuffix(".")[:40])
+    assert not field.help[:-1].endswith((".", ","))
+    for choice in field.choices:
+        assert bool in field.types or choice in field.help
 
 
-def test_parameters_of_the_library_are_dials() -> None:
-    dial = Dial("Masking.rate")
-    assert (dial.option, dial.default, dial.value) == ("--rate", "0.15", 0.15)
-    assert dial.description.startswith(
+def test_parameters_of_the_library_are_options() -> None:
+    field = OptionField("Masking.rate")
+    assert (field.option, field.default, field.value) == ("--rate", "0.15", 0.15)
+    assert field.description.startswith(
         "Share of the tokens that are chosen, special tokens apart; or that of the first epoch"
     )
-    assert Dial("extend.init").choices == [*METHODS] == [*get_args(Method)]
-    assert Dial("write_packed.shard_tokens").default == "16777216"
+    assert OptionField("extend.init").choices == [*METHODS] == [*get_args(Method)]
+    assert OptionField("write_packed.shard_tokens").default == "16777216"
     assert {name.partition(".")[0] for name in NAMES if "." in name} == {*HOMES}
     with pytest.raises(LookupError, match="does not describe"):
         _parameter(undescribed, "a")
@@ -94,7 +94,7 @@ def test_what_is_typed_becomes_values_of_the_recipe() -> None:
         "prefix_space": False,
         "keep": None,
     }
-    values = values_of({name: Dial(name) for name in typed}, typed)
+    values = values_of({name: OptionField(name) for name in typed}, typed)
     assert values["prefix_space"] is False
     recipe = Recipe().changed(**values)
     assert recipe.train.reserve_script == {"latin": 0.3, "hangul": 0.5}
@@ -133,5 +133,5 @@ def test_the_table_of_the_documentation_has_every_field() -> None:
     hooks = runpy.run_path(str(ROOT / "docs" / "hooks.py"))
     page = hooks["on_page_markdown"]((ROOT / "docs" / "reference" / "recipe.md").read_text(encoding="utf-8"))
     for name in (*SECTION_OF, "jamo", "holdout"):
-        assert f"| `{Dial(name).key}` |" in page
+        assert f"| `{OptionField(name).key}` |" in page
     assert "| `train.share` | `--share` | `0.8` | BPE: share of the merges" in page

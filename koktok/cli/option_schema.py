@@ -1,8 +1,8 @@
-"""Options for dials: what is turned says their type, their default and what they do, and the option follows.
+"""The option schema: command-line options whose type, default and help come from what they set.
 
-A dial is a field of the Recipe (`vocab_size`), or a parameter of a class or function of the library (`Masking.rate`), whose
-docstring describes it. A verb lists the dials that it takes, in groups. They are read when the verb is called, for loading the
-Recipe takes longer than everything else that `koktok --help` needs.
+An option sets a field of the Recipe (`vocab_size`), or a parameter of a class or function of the library (`Masking.rate`),
+whose docstring describes it. A verb lists the names that it takes, in groups. They are read when the verb is called, because
+loading the Recipe takes longer than everything else that `koktok --help` needs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from koktok.cli.options import Grouped, fraction, pairs, size_of, whole_number
 from koktok.errors import InputError, UsageError
 
 Groups = Mapping[str, str]
-"""Names of dials, separated by spaces, by the heading under which `--help` shows them; "" is that of the other options."""
+"""Names of fields and parameters, separated by spaces, by the heading under which `--help` shows them; "" is that of the other options."""
 
 HOMES = {
     "Folds": "koktok.text.normalize",
@@ -36,7 +36,7 @@ HOMES = {
     "write_packed": "koktok.instances.packing",
     "write_instances": "koktok.instances.write",
 }
-"""Where the classes and functions live whose parameters are dials."""
+"""Modules of the classes and functions whose parameters are options."""
 
 OPTIONS = {
     "character_coverage": "coverage",
@@ -48,7 +48,7 @@ OPTIONS = {
     "prune.drop": "prune",
     "Masking.unit": "mask",
 }
-"""Dials whose option has another name."""
+"""Fields whose option has another name."""
 
 
 @dataclass(frozen=True)
@@ -131,23 +131,23 @@ TYPED: Mapping[str, Typed] = {
 }
 
 
-class Dial:
+class OptionField:
     r"""A field of the Recipe as an option, or a parameter of what `HOMES` names.
 
     Examples
     --------
-    >>> dial = Dial("segmenter")
-    >>> dial.option, dial.key, dial.default
+    >>> field = OptionField("segmenter")
+    >>> field.option, field.key, field.default
     ('--segmenter', 'segment.segmenter', 'kiwi')
-    >>> dial.help
+    >>> field.help
     'The analyser, used during training only: kiwi | mecab | okt | komoran | kkma | hannanum | khaiii | soynlp | whitespace.'
-    >>> Dial("Folds.quotes").help
+    >>> OptionField("Folds.quotes").help
     'Curly quotes and primes to " and \'.'
     """
 
-    def __init__(self, dial: str) -> None:
-        owner, _, self.name = dial.rpartition(".")
-        self.key, self.option, self.typed = dial, option_of(dial), TYPED.get(dial)
+    def __init__(self, name: str) -> None:
+        owner, _, self.name = name.rpartition(".")
+        self.key, self.option, self.typed = name, option_of(name), TYPED.get(name)
         if owner:
             of: Any = getattr(import_module(HOMES[owner]), owner)
         else:
@@ -155,15 +155,15 @@ class Dial:
 
             section = SECTION_OF.get(self.name)
             of = SECTIONS[section] if section else Recipe
-            self.key = f"{section}.{dial}" if section else dial
+            self.key = f"{section}.{name}" if section else name
         self.value: Any
         """The default."""
         if hasattr(of, "model_fields"):
             field = of.model_fields[self.name]
-            kind, self.value, told = field.annotation, field.default, field.description or ""
+            kind, self.value, description = field.annotation, field.default, field.description or ""
         else:
-            kind, self.value, told = _parameter(of, self.name)
-        self.description = " ".join(told.split())
+            kind, self.value, description = _parameter(of, self.name)
+        self.description = " ".join(description.split())
         """What the docstring says, on one line."""
         self.types = [*_members(kind)]
         self.choices = [choice for choice in self.types if isinstance(choice, str)]
@@ -236,37 +236,37 @@ def _parameter(of: Any, name: str) -> tuple[Any, Any, str]:
     if isinstance(kind, str):  # this one alone: others may name types that are imported for type checkers only
         kind = eval(kind, vars(sys.modules[of.__module__]))
     listed = re.split(r"\n\n\w+\n-+\n", f"{inspect.getdoc(of)}\n\n".split("\nParameters\n----------\n")[1])[0]
-    for head, told in re.findall(r"^(\S.*)((?:\n +.*|\n(?=\n +))*)", listed, re.MULTILINE):
+    for head, description in re.findall(r"^(\S.*)((?:\n +.*|\n(?=\n +))*)", listed, re.MULTILINE):
         if name in head.partition(" : ")[0].split(", "):
-            return kind, parameter.default, told
+            return kind, parameter.default, description
     raise LookupError(f"the docstring of {of.__name__} does not describe {name}")
 
 
-def option_of(dial: str) -> str:
-    """The option of a dial, as it is typed.
+def option_of(name: str) -> str:
+    """The option of a field, as it is typed.
 
     Examples
     --------
     >>> option_of("vocab_size"), option_of("prune.drop")
     ('--vocab-size', '--prune')
     """
-    return f"--{OPTIONS.get(dial, dial.rpartition('.')[2].replace('_', '-'))}"
+    return f"--{OPTIONS.get(name, name.rpartition('.')[2].replace('_', '-'))}"
 
 
-def values_of(dials: Mapping[str, Dial], given: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(fields: Mapping[str, OptionField], given: Mapping[str, Any]) -> dict[str, Any]:
     """What was typed, as the library takes it; what was not typed is left out."""
     typed = {name: value for name, value in given.items() if value is not None and value != []}
     return {
-        name: how.value(value) if (how := dials[name].typed) and isinstance(value, str | list) else value
+        name: how.value(value) if (how := fields[name].typed) and isinstance(value, str | list) else value
         for name, value in typed.items()
     }
 
 
-def add_dialled(app: typer.Typer, verb: Callable[..., None], groups: Groups, *, defaults: bool = True) -> None:
-    """Give an app a verb that takes dials as keywords, `verb(..., **dials)`; its options are made when it is called.
+def add_verb(app: typer.Typer, verb: Callable[..., None], groups: Groups, *, defaults: bool = True) -> None:
+    """Add a verb that takes its options as keywords, `verb(..., **settings)`; they are built when it is called.
 
-    The dials come behind the verb's positional parameters and before those that are for keywords alone. They hold what
-    somebody typed; `defaults` says whether the help names what the others are.
+    The options come after the verb's positional parameters and before its keyword-only ones, and hold the typed values;
+    `defaults` adds the default values to the help.
     """
 
     class Later(TyperCommand):
@@ -281,9 +281,9 @@ def add_dialled(app: typer.Typer, verb: Callable[..., None], groups: Groups, *, 
 def _with_options(verb: Callable[..., None], groups: Groups, *, defaults: bool) -> Callable[..., None]:
     """The verb as Typer reads it: a parameter for each option."""
     own = [p for p in inspect.signature(verb, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    grouped = [(Dial(name), heading) for heading, names in groups.items() for name in names.split()]
-    by_name = {dial.name: dial for dial, _ in grouped}
-    dials = [dial.parameter(heading, default=defaults) for dial, heading in grouped]
+    grouped = [(OptionField(name), heading) for heading, names in groups.items() for name in names.split()]
+    by_name = {field.name: field for field, _ in grouped}
+    options = [field.parameter(heading, default=defaults) for field, heading in grouped]
     first = [p.replace(kind=p.KEYWORD_ONLY) for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
     last = [p for p in own if p.kind is p.KEYWORD_ONLY]
 
@@ -291,5 +291,5 @@ def _with_options(verb: Callable[..., None], groups: Groups, *, defaults: bool) 
         verb(**{p.name: words[p.name] for p in own}, **values_of(by_name, {name: words[name] for name in by_name}))
 
     run.__doc__ = verb.__doc__
-    run.__signature__ = inspect.Signature([*first, *dials, *last])  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature([*first, *options, *last])  # type: ignore[attr-defined]
     return run

@@ -17,17 +17,17 @@ SLACK: Final = 10
 """Letters by which the morphemes of one word may be longer or shorter than it: 것+이+ᆸ니다 has five more than 겁니다."""
 
 KEPT: Final = 5
-"""Ways to deal the words so far that are followed."""
+"""Alignments of the words so far that are followed."""
 
 
-def deal(words: Sequence[str], morphemes: Sequence[str]) -> list[int] | None:
-    """How many morphemes each word takes, in order; None where no way of dealing them comes near the words.
+def align_words(words: Sequence[str], morphemes: Sequence[str]) -> list[int] | None:
+    """How many morphemes each word takes, in order; None where no alignment comes near the words.
 
     Examples
     --------
-    >>> deal(["집에서", "갔다"], ["집", "에서", "가", "았", "다"])
+    >>> align_words(["집에서", "갔다"], ["집", "에서", "가", "았", "다"])
     [2, 3]
-    >>> deal(["집에서", "갔다"], ["집"]) is None
+    >>> align_words(["집에서", "갔다"], ["집"]) is None
     True
     """
     sizes = [0, *accumulate(len(letters(morpheme)) for morpheme in morphemes)]

@@ -23,12 +23,12 @@ LEARNT = 200_000
 """Analysed words that are learnt from, the most frequent: their 700,000 endings fit in 200 MB."""
 
 
-def head_of(n: Mapping[str, int], mass: float) -> list[str]:
+def frequent_words(n: Mapping[str, int], mass: float) -> list[str]:
     """The most frequent words that together make `mass` of all occurrences; equal counts by code point.
 
     Examples
     --------
-    >>> head_of({"가": 6, "나": 3, "다": 1}, 0.9)
+    >>> frequent_words({"가": 6, "나": 3, "다": 1}, 0.9)
     ['가', '나']
     """
     ordered = sorted(n, key=lambda word: (-n[word], word))
@@ -41,12 +41,12 @@ def head_of(n: Mapping[str, int], mass: float) -> list[str]:
     return ordered
 
 
-class Endings:
-    """What the endings of analysed words say about the cuts of others.
+class SuffixBackoff:
+    """Cuts of words by the longest suffix that analysed words have, too.
 
     Examples
     --------
-    >>> known = Endings([("집에서", [Cut(1)]), ("산에서", [Cut(1)]), ("나라", [])])
+    >>> known = SuffixBackoff([("집에서", [Cut(1)]), ("산에서", [Cut(1)]), ("나라", [])])
     >>> known.cuts("바다에서"), known.cuts("abc")
     ((Cut(offset=2, kind=<Kind.OTHER: ...>, confidence=1.0),), ())
     """
