@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from eval.machine import report_text
 from koktok.files import write_file
 from koktok.metrics import Value
 from koktok.report import Report
@@ -44,7 +45,7 @@ INTERVALS: Final = ("fertility", HEADLINE)
 
 def merged(files: list[Path]) -> Report:
     """One report with the rows of all."""
-    reports = [Report.from_json(file.read_text(encoding="utf-8")) for file in files]
+    reports = [Report.from_json(report_text(file)) for file in files]
     for file, report in zip(files, reports, strict=True):
         check_same(report, reports[0], file.name)
     rows = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import platform
 import sys
@@ -29,6 +30,12 @@ def machine() -> str:
         except PackageNotFoundError:
             found.append(f"{name} not installed")
     return f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}; {', '.join(found)}"
+
+
+def report_text(file: Path) -> str:
+    """Read a report, which may be packed by xz."""
+    data = file.read_bytes()
+    return (lzma.decompress(data) if file.suffix == ".xz" else data).decode()
 
 
 class Told:

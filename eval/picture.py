@@ -1,6 +1,6 @@
 """The picture of README and docs: tokens against F1 at human morpheme boundaries, from a report of `eval full`.
 
-python -m eval.picture eval/reports/2026-11-23-bench-ko.json docs/images/tokens-f1.svg
+python -m eval.picture eval/reports/2026-11-23-bench-ko.json.xz docs/images/tokens-f1.svg
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import sys
 from pathlib import Path
 
+from eval.machine import report_text
 from koktok.report.charts import COLOURS, Mark, points, standalone
 from koktok.report.frontier import STYLE
 
@@ -31,7 +32,7 @@ SHOWN = {
 
 def draw(report: Path, out: Path) -> list[str]:
     """Draw the rows of `SHOWN` that the report has; gives their names."""
-    rows = {row["name"]: row.get("scores", {}) for row in json.loads(report.read_text(encoding="utf-8"))["rows"]}
+    rows = {row["name"]: row.get("scores", {}) for row in json.loads(report_text(report))["rows"]}
     shown = {name: label for name, label in SHOWN.items() if {"fertility", "boundary_f1"} <= rows.get(name, {}).keys()}
     marks = [
         # The numbers are those of a colour, and the second group's of a square.

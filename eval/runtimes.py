@@ -1,42 +1,45 @@
-"""The table "runs in": kinds of vocabularies against runtimes, same ids, other ids or refused, with versions.
+"""The table "runs in": kinds of vocabularies against runtimes: same ids, other ids or refused, with versions.
 
     python -m eval.runtimes --environments FOLDER [--text corpus:demo] [--count 10000] [--out docs/runtimes.md]
 
-Small tokenizers of every kind are trained on corpora/mini, and every runtime on PyPI and npm that knows tokenizers is asked
-for the ids of so many lines, and of hostile ones. Each group of packages that go together has an environment of its own in
---environments, which the script makes with venv and pip, or npm, where it is not there yet. What was answered is kept in
-results.json there: a run that was stopped goes on behind the last kind, and --kinds asks for some of them anew.
+Small tokenizers of every kind are trained on corpora/mini, and every runtime of PyPI and npm that reads tokenizers gives the ids
+of the lines and of hostile ones, in a process of its own, for some end in a crash. Packages are installed into environments in
+--environments once. Answers are kept in results.json there, so that a stopped run resumes; --kinds asks for some kinds again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from eval.runtime_sources import RuntimeResult, result_of, runtime_results
 from koktok.agree import agreement
 from koktok.corpora.paths import as_source
-from koktok.errors import KoktokError
+from koktok.errors import ArtifactError, KoktokError
+from koktok.formats import tiktoken
 from koktok.formats.gguf import read, table_of, write, write_into
 from koktok.formats.limits import unsupported_reason
-from koktok.formats.tiktoken import ranks_of
 from koktok.pipeline import train
 from koktok.progress import counted
 from koktok.recipe import Recipe
+from koktok.text.prefix import with_prefix
 from koktok.text.sources import read_lines
 from koktok.tokenizer import Tokenizer
 from koktok.verification.probes import tricky_lines
 
 TESTS = Path(__file__).parents[1] / "tests"
+"""The tests run llama.cpp and node, too."""
 
 BYTES = {"train": {"model": "bpe-bytes"}}
 KINDS: dict[str, dict[str, Any]] = {
@@ -52,7 +55,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "wordpiece": {"train": {"model": "wordpiece", "vocab_size": 4000}},
 }
 
-PYTHON: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+ENVIRONMENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "newest": (
         ("tokenizers", "transformers", "tiktoken", "gigatoken", "snaptokens", "fastokens", "tokie", "kitoken",
          "llguidance", "outlines-core"),
@@ -62,37 +65,122 @@ PYTHON: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "openvino": (("openvino-tokenizers",), ("openvino-tokenizers[transformers]",)),
     "torch": (("xgrammar", "lm-format-enforcer"), ("xgrammar", "lm-format-enforcer", "transformers==4.57.*")),
 }  # fmt: skip
-"""By environment: the runtimes it is for, and what pip installs where that is more, or another version."""
+"""By environment: its runtimes, and what pip installs if that is more, or another version."""
 
 LLAMA = ("cyllama", "gguf")
 """A wheel that carries llama.cpp."""
 
-NODE = ("@huggingface/tokenizers", "@huggingface/transformers", "js-tiktoken")
-
-SCRIPTS = {
-    "@huggingface/tokenizers": """
-        import { Tokenizer } from "@huggingface/tokenizers";
-        const made = new Tokenizer(read(`${folder}/tokenizer.json`), read(`${folder}/tokenizer_config.json`));
-        const encode = (line) => made.encode(line, { add_special_tokens: false }).ids;""",
-    "@huggingface/transformers": """
-        import { AutoTokenizer, env } from "@huggingface/transformers";
-        import { basename, dirname } from "node:path";
-        env.allowRemoteModels = false;
-        env.localModelPath = dirname(folder);
-        const made = await AutoTokenizer.from_pretrained(basename(folder));
-        const encode = (line) => made.encode(line, { add_special_tokens: false });""",
-    "js-tiktoken": """
-        import { Tiktoken } from "js-tiktoken/lite";
-        const made = new Tiktoken(read(`${folder}/ranks.json`));
-        const encode = (line) => made.encode(line, [], []);""",
+NODE = {
+    "@huggingface/tokenizers": "tokenizers",
+    "@huggingface/transformers": "transformers",
+    "js-tiktoken": "js-tiktoken",
 }
+"""Packages of npm, and the script of tests/javascript.py that runs each."""
 
-NODE_SCRIPT = """
-import {{ readFileSync, writeFileSync }} from "node:fs";
-{source}
-function read(path) {{ return JSON.parse(readFileSync(path, "utf-8")); }}
-writeFileSync(process.argv[4], JSON.stringify(read(process.argv[3]).map((line) => [...encode(line)].map(Number))));
+RUNTIMES: dict[str, str] = {
+    "tokenizers": """
+        from tokenizers import Tokenizer
+        tokenizer = Tokenizer.from_file(file)
+        tokenizer.encode_special_tokens = True
+        rows = [row.ids for row in tokenizer.encode_batch(lines, add_special_tokens=False)]""",
+    "transformers": """
+        from transformers import AutoTokenizer
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        rows = tokenizer(lines, add_special_tokens=False, split_special_tokens=True)["input_ids"]""",
+    "tiktoken": """
+        import base64, tiktoken
+        spec = ranks()
+        table = {base64.b64decode(piece): int(i) for piece, i in map(str.split, spec["lines"])}
+        tokenizer = tiktoken.Encoding("koktok", pat_str=spec["pat_str"], mergeable_ranks=table, special_tokens={})
+        rows = tokenizer.encode_ordinary_batch(lines)""",
+    "gigatoken": """
+        from gigatoken import Tokenizer
+        rows = Tokenizer(file).encode_batch(lines)""",
+    "snaptokens": """
+        from snaptokens import Tokenizer
+        rows = [getattr(row, "ids", row) for row in Tokenizer.from_file(file).encode_batch(lines, add_special_tokens=False)]""",
+    "fastokens": """
+        from fastokens import Tokenizer
+        rows = [getattr(row, "ids", row) for row in Tokenizer.from_file(file).encode_batch(lines, add_special_tokens=False)]""",
+    "tokie": """
+        from tokie import Tokenizer
+        rows = [row.ids for row in Tokenizer.from_json(file).encode_batch(lines, add_special_tokens=False)]""",
+    "kitoken": """
+        from kitoken import Kitoken
+        tokenizer = Kitoken.from_file(file)
+        rows = [tokenizer.encode(line, False) for line in lines]""",
+    "llguidance": """
+        from llguidance import LLTokenizer
+        tokenizer = LLTokenizer(file)
+        rows = [tokenizer.tokenize_str(line) for line in lines]""",
+    "xgrammar": """
+        from transformers import AutoTokenizer
+        from xgrammar import TokenizerInfo
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        spelled = TokenizerInfo.from_huggingface(tokenizer, vocab_size=len(tokenizer)).decoded_vocab
+        spelled = [piece.encode() if isinstance(piece, str) else piece for piece in spelled]
+        rows = [row if b"".join(spelled[i] for i in row) == line.encode() else [] for line, row in zip(spaced, wanted)]""",
+    "outlines-core": """
+        import json, os, pathlib, shutil, tempfile
+        home = pathlib.Path(tempfile.mkdtemp())
+        place = home / ".cache" / "huggingface" / "hub" / "models--koktok--koktok"
+        (place / "refs").mkdir(parents=True)
+        (place / "refs" / "main").write_text("0")
+        shutil.copytree(folder, place / "snapshots" / "0")
+        last = max(token["id"] for token in json.load(open(file))["added_tokens"])
+        (place / "snapshots" / "0" / "generation_config.json").write_text(json.dumps({"eos_token_id": last}))
+        os.environ |= {"HOME": str(home), "HF_HOME": str(home / ".cache" / "huggingface")}
+        from outlines_core import Vocabulary
+        tokenizer = Vocabulary.from_pretrained("koktok/koktok")
+        known = lambda row: all(i in (tokenizer.get(spelled(i)) or ()) for i in row)
+        text = lambda row: b"".join(map(spelled, row))
+        rows = [row if known(row) and text(row) == line.encode() else [] for line, row in zip(spaced, wanted)]""",
+    "lm-format-enforcer": """
+        from transformers import AutoTokenizer
+        from lmformatenforcer.integrations.transformers import build_token_enforcer_tokenizer_data
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        known = {i: text for i, text, _ in build_token_enforcer_tokenizer_data(tokenizer, len(tokenizer)).regular_tokens}
+        rows = [row if "".join(known.get(i, "") for i in row) == line else [] for line, row in zip(spaced, wanted)]""",
+    "openvino-tokenizers": """
+        import openvino
+        from openvino_tokenizers import convert_tokenizer
+        from transformers import AutoTokenizer
+        tokenizer = openvino.compile_model(convert_tokenizer(AutoTokenizer.from_pretrained(folder), add_special_tokens=False), "CPU")
+        rows = []
+        for line in lines:
+            out = tokenizer([line])
+            rows.append(out["input_ids"][0][: int(out["attention_mask"][0].sum())].tolist())""",
+}
+"""Code by library on PyPI, from `folder` or the tokenizer.json in it (`file`) and `lines` to `rows` of ids.
+
+Three libraries constrain what a model writes and never encode: there a row is the `wanted` one if its tokens spell the line to them,
+behind koktok's space before the first word (`spaced`; `spelled(id)` is the right spelling).
+tiktoken has no file of a pattern: `ranks()` is what `koktok export` writes.
 """
+
+CHILD = """
+import json, sys
+from importlib.metadata import version
+name, folder = sys.argv[1:3]
+file = f"{folder}/tokenizer.json"
+case = json.load(open(sys.argv[3], encoding="utf-8"))
+lines, spaced, wanted = case["lines"], case["spaced"], case["wanted"]
+spelled = lambda i: bytes.fromhex(case["spelled"][i])
+def ranks():
+    if isinstance(case["ranks"], str):
+        raise ValueError(case["ranks"])
+    return case["ranks"]
+answer = {"version": version(name)}
+try:
+    exec(sys.stdin.read())
+    answer["rows"] = [list(map(int, row)) for row in rows]
+except BaseException as error:
+    answer["error"] = f"{type(error).__name__}: {error}"
+print(json.dumps(answer))
+"""
+
+TIMEOUT = 500
+"""Seconds that a runtime may take to load a folder and encode some thousand lines."""
 
 WHY = {
     "gigatoken": "BPE only, with the patterns and normalizers that it knows by name",
@@ -117,181 +205,172 @@ MOST = 120
 """Characters of an error that the page shows."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m eval.runtimes", description=__doc__.split("\n")[0])
-    parser.add_argument("--environments", type=Path, required=True, help="folder for what pip and npm install")
-    parser.add_argument("--text", default="corpus:demo", help="text to compare ids on")
-    parser.add_argument("--count", type=int, default=10_000, help="lines of it")
-    parser.add_argument("--kinds", help="ask these anew, with commas between; by default those that are not kept")
-    parser.add_argument("--runtimes", help="only these, with commas between")
-    parser.add_argument("--out", type=Path, help="where the table goes; standard output without it")
-    given = parser.parse_args()
-    lines = [*islice(read_lines(as_source(given.text)), given.count), *tricky_lines()]
-    wanted = set((given.runtimes or "").split(",")) - {""}
-    kept, asked = given.environments / "results.json", f"{given.count} lines of {given.text}"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    rows = read_kept(kept, asked) if not wanted else {}
+class RefusedError(Exception):
+    """The error of a runtime that does not load or run a folder, and its version."""
+
+    def __init__(self, text: str, version: str = "") -> None:
+        super().__init__(text)
+        self.version = version
+
+
+@dataclass(frozen=True)
+class Result:
+    """A cell of the table."""
+
+    runtime: str
+    version: str
+    outcome: Literal["same ids", "differs", "refused"]
+    checked: int = 0
+    differing: int = 0
+    example: str = ""
+    """The error, or the first line with other ids."""
+
+
+class Case:
+    """A folder and the ids of some normalized lines."""
+
+    def __init__(self, folder: Path, lines: Iterable[str]) -> None:
+        self.folder, self.tokenizer = folder, Tokenizer.load(folder)
+        self.texts = [line for line in dict.fromkeys(map(self.tokenizer.normalize, lines)) if line]
+        self.ids = [self.tokenizer.encode(text).ids for text in self.texts]
+
+    def ranks(self) -> tiktoken.Ranks:
+        """Return the ranks for tiktoken."""
+        own = self.tokenizer
+        return tiktoken.ranks_of(own.vocab, own.pattern, jamo=bool(own.recipe.jamo))
+
+    def compare(self, name: str, run: Callable[[Case], tuple[str, list[list[int]]]]) -> Result:
+        """Compare the ids of a runtime; `run` gives its version and rows of ids."""
+        try:
+            version, rows = run(self)
+        except subprocess.TimeoutExpired:
+            return Result(name, "", "refused", example=f"no answer in {TIMEOUT} seconds")
+        except (KoktokError, RefusedError, ValueError, AssertionError, subprocess.CalledProcessError) as error:
+            text = str(getattr(error, "stderr", "") or error)
+            return Result(name, getattr(error, "version", ""), "refused", example=" ".join(text.split())[-300:])
+        found = agreement(zip(self.texts, rows, self.ids, strict=True))
+        first = "".join(example.line[:80] for example in found.examples[:1])
+        return Result(name, version, "differs" if first else "same ids", found.checked, found.differing, first)
+
+
+def in_python(name: str, python: Path, case: Case) -> tuple[str, list[list[int]]]:
+    """Run a library of PyPI by an interpreter that has it."""
+    ranks: dict[str, Any] | str
+    try:
+        made = case.ranks()
+        ranks = {"pat_str": made.pattern, "lines": made.text().splitlines()}
+    except ArtifactError as error:
+        ranks = str(error).split("\n")[0]
+    spelled = [piece.hex() for piece in case.tokenizer.vocab.token_bytes]
+    source = "\n".join(line[8:] for line in RUNTIMES[name].splitlines())
     with tempfile.TemporaryDirectory() as place:
-        for number, kind in enumerate(given.kinds.split(",") if given.kinds else [k for k in KINDS if k not in rows]):
-            changes = KINDS[kind]
-            changed = changes | {"train": {"vocab_size": 2300} | changes.get("train", {})}
-            made = train([as_source("corpus:mini")], Recipe().changed(**changed)).tokenizer
-            rows[kind] = results(made.save(Path(place) / str(number)), lines, given.environments, wanted)
-            told = (f"{r.runtime} {r.version}: {r.outcome} {r.wrong}/{r.looked} {r.said}" for r in rows[kind])
-            print(kind, *told, sep="\n    ", file=sys.stderr, flush=True)
-            if not wanted:
-                answers = {kind: [asdict(result) for result in found] for kind, found in rows.items()}
-                kept.write_text(json.dumps({"asked": asked, "answers": answers}, ensure_ascii=False), encoding="utf-8")
-    text = table({kind: rows[kind] for kind in KINDS if kind in rows})
-    if given.out:
-        given.out.write_text(text, encoding="utf-8")
-    else:
-        print(text)
+        file = Path(place) / "case.json"
+        spaced = [with_prefix(text, case.tokenizer.prefix) for text in case.texts]
+        data = {"lines": case.texts, "spaced": spaced, "wanted": case.ids, "spelled": spelled, "ranks": ranks}
+        file.write_text(json.dumps(data), encoding="utf-8")
+        command = [str(python), "-c", CHILD, name, str(case.folder), str(file)]
+        env = os.environ | {"PYTHONSAFEPATH": "1"}
+        done = subprocess.run(command, input=source, capture_output=True, text=True, timeout=TIMEOUT, env=env)
+    try:
+        answer = json.loads(done.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        raise RefusedError(f"it ended with {done.returncode}: {done.stderr[-200:]}") from None
+    if "rows" not in answer:
+        raise RefusedError(answer["error"][:300], answer["version"])
+    return answer["version"], answer["rows"]
 
 
-def read_kept(file: Path, asked: str) -> dict[str, list[RuntimeResult]]:
-    """What was answered before, by kind; nothing where other lines were asked for."""
-    kept = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    if kept.get("asked") != asked:
-        return {}
-    return {kind: [RuntimeResult(**result) for result in found] for kind, found in kept["answers"].items()}
+def in_llama_cpp(environment: Path, case: Case) -> tuple[str, list[list[int]]]:
+    """Run llama.cpp, which takes a vocabulary only in a model: the smallest one."""
+    llama_cpp, own = import_module("llama_cpp"), case.tokenizer
+    if reason := unsupported_reason("gguf", own.vocab, own.pattern, jamo=bool(own.recipe.jamo)):
+        raise RefusedError(reason)
+    python = python_of(environment, LLAMA)
+    with tempfile.TemporaryDirectory() as place:
+        table = table_of(own.vocab, own.pattern, own.normalizer, prefix=own.prefix)
+        table = read(write(table, Path(place) / "vocabulary.gguf"))
+        whole = llama_cpp.tiny_model(Path(place) / "model.gguf", len(table.tokens))
+        model, text = write_into(table, whole, Path(place) / "whole.gguf"), Path(place) / "lines.json"
+        text.write_text(json.dumps(case.texts), encoding="utf-8")
+        command = [str(python), "-c", llama_cpp.RUN_LLAMA_CPP, str(model), str(text)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT)
+    command = [str(python), "-c", "from importlib.metadata import version; print(version('cyllama'))"]
+    version = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return f"(cyllama {version})", [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def results(folder: Path, lines: Iterable[str], home: Path, wanted: Iterable[str] = ()) -> list[RuntimeResult]:
-    """What every runtime does with a folder; of `wanted` ones alone where some are named."""
-    chosen, lines = set(wanted), list(lines)
-    found: list[RuntimeResult] = []
-    for name, (runtimes, packages) in PYTHON.items():
-        asked = [runtime for runtime in runtimes if not chosen or runtime in chosen]
-        if asked:
-            found += runtime_results(
-                folder, lines, names=asked, python=str(python_of(home / name, packages or runtimes))
-            )
-    tokenizer = Tokenizer.load(folder)
-    texts = [line for line in dict.fromkeys(map(tokenizer.normalize, lines)) if line]
-    ids = [tokenizer.encode(text).ids for text in texts]
-    if not chosen or "llama.cpp" in chosen:
-        found.append(_compared("llama.cpp", texts, ids, lambda: in_llama_cpp(tokenizer, texts, home / "llama.cpp")))
-    packages = [package for package in NODE if not chosen or package in chosen]
-    if packages:
-        _install(home / "node")
-    for package in packages:
-        found.append(
-            _compared(package, texts, ids, lambda p=package: in_node(p, folder, tokenizer, texts, home / "node"))
-        )
-    return found
+def in_node(package: str, home: Path, case: Case) -> tuple[str, list[list[int]]]:
+    """Run a package of npm."""
+    javascript = import_module("javascript")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "tokenizer"
+        shutil.copytree(case.folder, folder)
+        if package == "js-tiktoken":
+            for name, text in tiktoken.files(case.ranks(), javascript=case.tokenizer.pattern.javascript).items():
+                (folder / name).write_text(text, encoding="utf-8")
+        rows = javascript.rows_of(home, NODE[package], folder, case.texts, Path(place))
+    manifest = home / "node_modules" / package / "package.json"
+    return json.loads(manifest.read_text(encoding="utf-8"))["version"], [ids for ids, _ in rows]
 
 
 def python_of(environment: Path, packages: Iterable[str]) -> Path:
-    """The interpreter of an environment, which is made where it is not there."""
+    """Return the interpreter of an environment, which is installed if it does not exist."""
     python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True, capture_output=True)
-        installed = subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=False)
-        if installed.returncode:
+        if subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=False).returncode:
             shutil.rmtree(environment)
             sys.exit(f"pip could not install {', '.join(packages)}")
     return python
 
 
-def _compared(name: str, texts: list[str], ids: list[list[int]], ask: Any) -> RuntimeResult:
-    try:
-        version, rows = ask()
-    except (KoktokError, ValueError, subprocess.CalledProcessError) as error:
-        said = str(getattr(error, "stderr", "") or error).strip()
-        return RuntimeResult(name, "", "refused", said=" ".join(said.split())[-300:])
-    return result_of(name, version, agreement(zip(texts, rows, ids, strict=True)))
+def node_of(home: Path) -> Path:
+    """Return the folder of npm's packages, which are installed if they are not there."""
+    if not (home / "node_modules").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        import_module("javascript").install(home)
+    return home
 
 
-def in_llama_cpp(tokenizer: Tokenizer, texts: list[str], environment: Path) -> tuple[str, list[list[int]]]:
-    """Version and ids of llama.cpp, around the smallest of models: the binding wants one."""
-    sys.path.insert(0, str(TESTS))
-    from llama_cpp import RUN_LLAMA_CPP, tiny_model  # type: ignore[import-not-found]
-
-    if reason := unsupported_reason("gguf", tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo)):
-        raise ValueError(reason)
-    python = python_of(environment, LLAMA)
-    with tempfile.TemporaryDirectory() as place:
-        table = table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=tokenizer.prefix)
-        table = read(write(table, Path(place) / "vocabulary.gguf"))
-        whole = tiny_model(Path(place) / "model.gguf", len(table.tokens))
-        model, text = write_into(table, whole, Path(place) / "whole.gguf"), Path(place) / "lines.json"
-        text.write_text(json.dumps(texts), encoding="utf-8")
-        command = [str(python), "-c", RUN_LLAMA_CPP, str(model), str(text)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=500)
-    asked = [str(python), "-c", "from importlib.metadata import version; print(version('cyllama'))"]
-    version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    return f"(cyllama {version})", [json.loads(line) for line in done.stdout.splitlines()]
+def results(folder: Path, lines: Iterable[str], home: Path, wanted: Collection[str] = ()) -> list[Result]:
+    """Compare every runtime on a folder, or only the `wanted` ones."""
+    if str(TESTS) not in sys.path:
+        sys.path.insert(0, str(TESTS))
+    case = Case(folder, lines)
+    runs: list[tuple[str, Callable[[Case], tuple[str, list[list[int]]]]]] = []
+    for environment, (runtimes, packages) in ENVIRONMENTS.items():
+        if asked := [name for name in runtimes if not wanted or name in wanted]:
+            python = python_of(home / environment, packages or runtimes)
+            runs += [(name, partial(in_python, name, python)) for name in asked]
+    if not wanted or "llama.cpp" in wanted:
+        runs.append(("llama.cpp", partial(in_llama_cpp, home / "llama.cpp")))
+    if asked := [name for name in NODE if not wanted or name in wanted]:
+        node = node_of(home / "node")
+        runs += [(name, partial(in_node, name, node)) for name in asked]
+    return [case.compare(name, run) for name, run in runs]
 
 
-def _install(home: Path) -> None:
-    """The packages of npm, where they are not there yet."""
-    if (home / "node_modules").exists():
-        return
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "package.json").write_text('{"type": "module", "private": true}', encoding="utf-8")
-    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", *NODE]
-    if not shutil.which("npm") or subprocess.run(command, cwd=home, check=False).returncode:
-        sys.exit(f"npm could not install {', '.join(NODE)}")
-
-
-def in_node(
-    package: str, folder: Path, tokenizer: Tokenizer, texts: list[str], home: Path
-) -> tuple[str, list[list[int]]]:
-    """Version and ids of a package of npm."""
-    with tempfile.TemporaryDirectory() as place:
-        copy = Path(place) / "tokenizer"
-        shutil.copytree(folder, copy)
-        if package == "js-tiktoken":
-            ranks = ranks_of(tokenizer.vocab, tokenizer.pattern, jamo=bool(tokenizer.recipe.jamo))
-            pieces = [line.split()[0] for line in ranks.text().splitlines()]
-            spec = {
-                "pat_str": tokenizer.pattern.javascript,
-                "special_tokens": {},
-                "bpe_ranks": " ".join(["!", "0", *pieces]),
-            }
-            (copy / "ranks.json").write_text(json.dumps(spec), encoding="utf-8")
-        text, out, script = (
-            Path(place) / "lines.json",
-            Path(place) / "ids.json",
-            home / f"{package.rpartition('/')[2]}.js",
-        )
-        text.write_text(json.dumps(texts), encoding="utf-8")
-        source = SCRIPTS[package]
-        imports = "\n".join(line for line in source.splitlines() if line.lstrip().startswith("import "))
-        rest = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("import "))
-        head = f"{imports}\nconst folder = process.argv[2];\n{rest}"
-        script.write_text(NODE_SCRIPT.format(source=head), encoding="utf-8")
-        command = ["node", str(script), str(copy), str(text), str(out)]
-        subprocess.run(command, cwd=home, capture_output=True, text=True, check=True, timeout=500)
-        rows = json.loads(out.read_text(encoding="utf-8"))
-    version = json.loads((home / "node_modules" / package / "package.json").read_text(encoding="utf-8"))["version"]
-    return version, rows
-
-
-def table(rows: dict[str, list[RuntimeResult]]) -> str:
-    """Markdown: a row a runtime, a column a kind, and below what is behind each difference."""
+def table(rows: dict[str, list[Result]]) -> str:
+    """Print Markdown: a row a runtime, a column a kind, and below it the reason of each difference."""
     kinds = [*rows]
-    looked = max(result.looked for results in rows.values() for result in results)
+    checked = max(result.checked for results in rows.values() for result in results)
     lines = ["| | " + " | ".join(f"`{kind}`" for kind in kinds) + " |", "| --- |" + " --- |" * len(kinds)]
     notes: list[str] = []
     for i, one in enumerate(rows[kinds[0]]):
         across = [rows[kind][i] for kind in kinds]
         version = next((result.version for result in across if result.version), "")
         lines.append(f"| {one.runtime} {version} | " + " | ".join(map(shown, across)) + " |")
-        faults: dict[str, list[str]] = {}  # what was said, and of which kinds
+        faults: dict[str, list[str]] = {}  # kinds by error or line
         for kind, result in zip(kinds, across, strict=True):
             if result.outcome != "same ids":
-                said = result.said[:MOST].replace("`", "'").replace("|", "/")
-                faults.setdefault(f"first at {said!r}" if result.outcome == "differs" else repr(said), []).append(kind)
+                text = result.example[:MOST].replace("`", "'").replace("|", "/")
+                faults.setdefault(f"first at {text!r}" if result.outcome == "differs" else repr(text), []).append(kind)
         if faults:
-            examples = (f"{', '.join(f'`{kind}`' for kind in of)}: {said}" for said, of in faults.items())
-            notes.append(
-                f"* **{one.runtime}**: {WHY.get(one.runtime, '')}.\n" + "".join(f"    * {e}\n" for e in examples)
-            )
+            examples = (f"    * {', '.join(f'`{kind}`' for kind in of)}: {text}\n" for text, of in faults.items())
+            notes.append(f"* **{one.runtime}**: {WHY.get(one.runtime, '')}.\n" + "".join(examples))
     return (
         "# Runs in\n\nWhich runtimes load a vocabulary of each kind, and whether they give koktok's ids on "
-        f"{looked:,} normalized lines, hostile ones among them: those of code points, combining marks, controls, special "
+        f"{checked:,} normalized lines, hostile ones among them: those of code points, combining marks, controls, special "
         "tokens typed as text. `python -m eval.runtimes --environments FOLDER` prints this page. "
         "xgrammar, outlines-core and lm-format-enforcer do not "
         "encode: *yes* is for tokens that spell to them what they spell.\n\n"
@@ -301,11 +380,52 @@ def table(rows: dict[str, list[RuntimeResult]]) -> str:
     )
 
 
-def shown(result: RuntimeResult) -> str:
-    """A cell."""
+def shown(result: Result) -> str:
+    """Return the text of a cell."""
     if result.outcome == "differs":
-        return f"{counted(result.wrong, 'line')} other"
+        return f"{counted(result.differing, 'line')} other"
     return "yes" if result.outcome == "same ids" else result.outcome
+
+
+def kept_results(file: Path, text: str) -> dict[str, list[Result]]:
+    """Read the answers of an earlier run by kind, if it was of the same lines."""
+    kept = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    if kept.get("text") != text:
+        return {}
+    return {kind: [Result(**result) for result in results] for kind, results in kept["answers"].items()}
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m eval.runtimes", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--environments", type=Path, required=True, help="folder for what pip and npm install")
+    parser.add_argument("--text", default="corpus:demo", help="text to compare ids on")
+    parser.add_argument("--count", type=int, default=10_000, help="lines of it")
+    parser.add_argument("--kinds", help="ask these again, with commas between; by default those that are not kept")
+    parser.add_argument("--runtimes", help="only these, with commas between")
+    parser.add_argument("--out", type=Path, help="where the table goes; standard output without it")
+    given = parser.parse_args()
+    lines = [*islice(read_lines(as_source(given.text)), given.count), *tricky_lines()]
+    wanted = set((given.runtimes or "").split(",")) - {""}
+    kept, text = given.environments / "results.json", f"{given.count} lines of {given.text}"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    rows = kept_results(kept, text) if not wanted else {}
+    with tempfile.TemporaryDirectory() as place:
+        for number, kind in enumerate(given.kinds.split(",") if given.kinds else [k for k in KINDS if k not in rows]):
+            changes = KINDS[kind]
+            recipe = Recipe().changed(**changes | {"train": {"vocab_size": 2300} | changes.get("train", {})})
+            folder = train([as_source("corpus:mini")], recipe).tokenizer.save(Path(place) / str(number))
+            rows[kind] = results(folder, lines, given.environments, wanted)
+            cells = (f"{r.runtime} {r.version}: {r.outcome} {r.differing}/{r.checked} {r.example}" for r in rows[kind])
+            print(kind, *cells, sep="\n    ", file=sys.stderr, flush=True)
+            if not wanted:
+                answers = {kind: [asdict(result) for result in results] for kind, results in rows.items()}
+                kept.write_text(json.dumps({"text": text, "answers": answers}, ensure_ascii=False), encoding="utf-8")
+    page = table({kind: rows[kind] for kind in KINDS if kind in rows})
+    if given.out:
+        given.out.write_text(page, encoding="utf-8")
+    else:
+        print(page)
 
 
 if __name__ == "__main__":

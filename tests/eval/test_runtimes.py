@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from eval import runtime_sources
-from eval.runtime_sources import RUNTIMES, runtime_results
-from eval.runtimes import results
+from eval import runtimes
+from eval.runtimes import RUNTIMES, Case, in_python, results
 from koktok.verification.probes import tricky_lines
 
 
 def test_same_other_refused_and_not_there(trained: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = trained()
-    made = {
+    sources = {
         "tokenizers": RUNTIMES["tokenizers"],
         "numpy": "\n        rows = [[1] for line in lines]",
         "polars": "\n        raise ValueError('not mine')",
         "pytest": "\n        import os\n        os._exit(3)",
         "no-such-runtime": "",
     }
-    monkeypatch.setattr(runtime_sources, "RUNTIMES", made)
-    found = runtime_results(folder, ["학교에서는 책을 읽습니다.", *tricky_lines()], names=made)
-    assert [result.outcome for result in found] == ["same ids", "differs", "refused", "refused", "not installed"]
-    assert found[0].looked > 10
-    assert found[0].wrong == 0
-    assert found[1].wrong == found[1].looked
-    assert found[2].said == "ValueError: not mine"
-    assert "ended with 3" in found[3].said
+    monkeypatch.setattr(runtimes, "RUNTIMES", sources)
+    case = Case(trained(), ["학교에서는 책을 읽습니다.", *tricky_lines()])
+    found = [case.compare(name, partial(in_python, name, Path(sys.executable))) for name in sources]
+    assert [result.outcome for result in found] == ["same ids", "differs", "refused", "refused", "refused"]
+    assert found[0].checked > 10
+    assert found[0].differing == 0
+    assert found[1].differing == found[1].checked
+    assert found[2].example == "ValueError: not mine"
+    assert found[2].version
+    assert "ended with 3" in found[3].example
+    assert "No package metadata" in found[4].example
 
 
 @pytest.mark.network
