@@ -39,13 +39,7 @@ def report_text(file: Path) -> str:
 
 
 class Told:
-    """What a run has to say, printed as it comes, and kept as a Markdown file where one is named.
-
-    Parameters
-    ----------
-    report : Path, optional
-        Written anew after every line, so that a run that is ended leaves what it found; its first line is the command.
-    """
+    """Lines of a run, printed as they come; a report file is written anew after every line, so that a stopped run leaves one."""
 
     def __init__(self, report: Path | None = None) -> None:
         self.report = report

@@ -33,23 +33,12 @@ KEPT = ("keep .72", {"keep": 0.72})
 
 @dataclass(frozen=True)
 class Peer:
-    """A row that is trained here.
+    """A row that is trained here."""
 
-    Parameters
-    ----------
-    name : str
-        As the table shows it.
-    libraries : tuple of str
-        Whose versions decide the result.
-    make : callable
-    slow : bool
-        Takes minutes on some megabytes; left out of the quick suite.
-    """
-
-    name: str
-    libraries: tuple[str, ...]
+    name: str  # as the table shows it
+    libraries: tuple[str, ...]  # whose versions decide the result
     make: Make
-    slow: bool = False
+    slow: bool = False  # takes minutes on some megabytes; left out of the quick suite
 
 
 def digest_of(lines: Sequence[str]) -> str:

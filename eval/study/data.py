@@ -22,17 +22,10 @@ Ids = npt.NDArray[np.uint16]
 
 @dataclass(frozen=True)
 class Lists:
-    """Lists of ids below 65,536, one behind the other.
-
-    Parameters
-    ----------
-    flat : ndarray of uint16
-    ends : ndarray of int64, shape (lists + 1,)
-        Where each begins, and where the last ends.
-    """
+    """Lists of ids below 65,536, one behind the other."""
 
     flat: Ids
-    ends: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]  # where each begins, and where the last ends
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> Lists:
@@ -70,18 +63,7 @@ def write_arrays(path: Path, lists: Mapping[str, Lists]) -> None:
 
 
 class Prepared:
-    """What `prepare` wrote of one tokenizer.
-
-    Parameters
-    ----------
-    work : Path
-    name : str
-
-    Raises
-    ------
-    FileNotFoundError
-        There is none; its text says why, where that is known.
-    """
+    """What `prepare` wrote of one tokenizer."""
 
     def __init__(self, work: Path, name: str) -> None:
         place = work / "data" / name
@@ -117,13 +99,7 @@ def shared(work: Path) -> dict[str, Any]:
 
 
 class Stream:
-    """Training text without an end: the pieces in an order that the seed and the pass decide.
-
-    Parameters
-    ----------
-    pieces : Lists
-    seed : int
-    """
+    """Training text without an end: the pieces in an order that the seed and the pass decide."""
 
     def __init__(self, pieces: Lists, seed: int) -> None:
         self._pieces, self._seed = pieces, seed

@@ -57,14 +57,7 @@ def turned(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
 
 
 class Llama(nn.Module):
-    """A causal language model over ids below `vocabulary`.
-
-    Parameters
-    ----------
-    size : Size
-    vocabulary : int
-        All ids, the end of a line among them.
-    """
+    """A causal language model over ids below `vocabulary`."""
 
     def __init__(self, size: Size, vocabulary: int) -> None:
         super().__init__()

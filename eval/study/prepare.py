@@ -105,13 +105,7 @@ def fitting(lines: Sequence[str], most: int) -> int:
 
 
 def allomorphs(line: str, tokens: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    """Kind of morpheme, and the line with the allomorph that does not go there.
-
-    Parameters
-    ----------
-    tokens : sequence
-        With `form`, `tag` and `start`, as Kiwi gives them.
-    """
+    """Kind of morpheme, and the line with the allomorph that does not go there."""
     for token in tokens:
         form, start = token.form, token.start
         if not start or not line.startswith(form, start) or not is_syllable(line[start - 1]):
@@ -203,16 +197,7 @@ def noisy(texts: Sequence[str], how: str) -> list[str]:
 
 
 class Probes:
-    """Texts of the second endpoints, by name, and what is right.
-
-    Parameters
-    ----------
-    lines : sequence of str
-        Held out, for pairs and prompts.
-    size : Size
-    classes : mapping of str to list of (str, int)
-        Labelled texts by task; the two texts of a pair are two lines.
-    """
+    """Texts of the second endpoints, by name, and what is right."""
 
     def __init__(self, lines: Sequence[str], size: Size, classes: Mapping[str, list[tuple[str, int]]]) -> None:
         self.texts: dict[str, list[str]] = {}

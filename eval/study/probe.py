@@ -28,13 +28,7 @@ Row = list[int]
 
 
 class Asked:
-    """A trained model, and the questions.
-
-    Parameters
-    ----------
-    model : Llama
-    data : Prepared
-    """
+    """A trained model, and the questions."""
 
     def __init__(self, model: Llama, data: Prepared) -> None:
         self.model, self.data = model.eval(), data

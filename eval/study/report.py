@@ -31,22 +31,12 @@ LEAST: Final = 3
 
 @dataclass(frozen=True)
 class Contrast:
-    """One row against another in an arm, as parts of the other's bits per byte.
+    """One row against another in an arm, as parts of the other's bits per byte."""
 
-    Parameters
-    ----------
-    value : float
-        0 where they are equal.
-    documents, seeds : tuple of float, or (None, None)
-        95 % intervals.
-    n : int
-        Seeds.
-    """
-
-    value: float
-    documents: tuple[float | None, float | None]
+    value: float  # 0 where they are equal
+    documents: tuple[float | None, float | None]  # 95 % intervals
     seeds: tuple[float | None, float | None]
-    n: int
+    n: int  # seeds
 
     @classmethod
     def of(cls, first: np.ndarray, second: np.ndarray, size: np.ndarray, units: np.ndarray) -> Contrast:
@@ -90,15 +80,6 @@ def shown(ends: tuple[float | None, float | None]) -> str:
 def verdict(contrasts: Sequence[Contrast | None], gain: float, tokens: float) -> str:
     """What PLAN.md lets be said of a row.
 
-    Parameters
-    ----------
-    contrasts : sequence of Contrast or None
-        Of both arms.
-    gain : float
-        Boundary F1 over the other's.
-    tokens : float
-        Tokens over the other's.
-
     Examples
     --------
     >>> fine = Contrast(0.001, (-0.001, 0.003), (-0.002, 0.004), 3)
@@ -121,14 +102,7 @@ def verdict(contrasts: Sequence[Contrast | None], gain: float, tokens: float) ->
 
 
 class Found:
-    """What of a size is there.
-
-    Parameters
-    ----------
-    runs : Runs
-    names : sequence of str
-    seeds : sequence of int
-    """
+    """What of a size is there."""
 
     def __init__(self, runs: Runs, names: Sequence[str], seeds: Sequence[int]) -> None:
         self.runs, self.names, self.seeds = runs, names, seeds

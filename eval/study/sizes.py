@@ -11,43 +11,21 @@ REFERENCE: Final = "sp-unigram"
 
 @dataclass(frozen=True)
 class Size:
-    """What PLAN.md fixes for a size.
-
-    Parameters
-    ----------
-    corpus : str
-    ids : int
-        Of every vocabulary (characters have fewer).
-    cap : int
-        Eojeols taken of each source.
-    layers, width : int
-    context, batch : int
-        Bytes of a sequence, sequences of a step.
-    bytes_read : int
-        Of training text, in the arm of equal bytes.
-    sweep : float
-        The part of them that a run of the learning rate's sweep reads.
-    rates : tuple of float
-    dropout : float
-    held : int
-        Bytes asked for bits per byte.
-    pairs, texts, prompts : int
-        Minimal pairs a probe; labelled texts to learn from (a third as many are asked); prompts.
-    """
+    """What PLAN.md fixes for a size."""
 
     corpus: str
-    ids: int
-    cap: int
+    ids: int  # of every vocabulary (characters have fewer)
+    cap: int  # eojeols taken of each source
     layers: int
     width: int
-    context: int
+    context: int  # bytes of a sequence, sequences of a step
     batch: int
-    bytes_read: int
-    sweep: float
+    bytes_read: int  # of training text, in the arm of equal bytes
+    sweep: float  # the part of them that a run of the learning rate's sweep reads
     rates: tuple[float, ...]
     dropout: float
-    held: int
-    pairs: int
+    held: int  # bytes asked for bits per byte
+    pairs: int  # minimal pairs a probe; labelled texts to learn from (a third as many are asked); prompts
     texts: int
     prompts: int
 
@@ -112,24 +90,12 @@ WARM, DECAY = 0.02, 0.2
 
 @dataclass(frozen=True)
 class Shape:
-    """What a tokenizer makes of a size.
+    """What a tokenizer makes of a size."""
 
-    Parameters
-    ----------
-    vocabulary : int
-        All ids, the end of a line among them.
-    context : int
-        Tokens of a sequence.
-    step_bytes : float
-        Bytes of text that a step reads, on average.
-    flops : int
-        Of a step.
-    """
-
-    vocabulary: int
-    context: int
-    step_bytes: float
-    flops: int
+    vocabulary: int  # all ids, the end of a line among them
+    context: int  # tokens of a sequence
+    step_bytes: float  # bytes of text that a step reads, on average
+    flops: int  # of a step
 
     @classmethod
     def of(cls, size: Size, vocabulary: int, bytes_per_token: float) -> Shape:
@@ -163,22 +129,13 @@ class Shape:
 
 @dataclass(frozen=True)
 class Cell:
-    """One run.
-
-    Parameters
-    ----------
-    tokenizer, arm : str
-    seed : int
-    rate : float
-    again : int
-        Above 0 where the same is run once more, for the noise.
-    """
+    """One run."""
 
     tokenizer: str
     arm: str
     seed: int
     rate: float
-    again: int = 0
+    again: int = 0  # above 0 where the same is run once more, for the noise
 
     @property
     def key(self) -> str:

@@ -73,17 +73,7 @@ class State:
 
 
 class Runs:
-    """All cells of a size in a work folder.
-
-    Parameters
-    ----------
-    size : Size
-    work : Path
-    seconds : float
-        After so many it stops at a checkpoint.
-    compiled : bool
-        With torch.compile.
-    """
+    """All cells of a size in a work folder."""
 
     def __init__(self, size: Size, work: Path, *, seconds: float = math.inf, compiled: bool = False) -> None:
         self.size, self.work, self.compiled = size, work, compiled
@@ -152,12 +142,7 @@ class Runs:
     # ── a cell ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def run(self, cell: Cell) -> dict[str, Any]:
-        """Train, ask the held-out text, write down; what was finished is read.
-
-        Raises
-        ------
-        OutOfTimeError
-        """
+        """Train, ask the held-out text, write down; what was finished is read."""
         if (found := self.done(cell)) is not None:
             return found
         begun, data = time.process_time(), self.prepared(cell.tokenizer)

@@ -15,35 +15,15 @@ __all__ = ["Suite", "kiwi_gold"]
 
 @dataclass(frozen=True)
 class Suite:
-    """One comparison.
-
-    Parameters
-    ----------
-    title : str
-    train : sequence of str
-        What every peer is trained on.
-    size : int
-        Vocabulary size of what is trained here.
-    held : mapping of str to sequence of str
-        Domain to lines; none of them is trained on.
-    golds : sequence of GoldCorpus
-    published : sequence of Entry
-        What is measured as it is, behind the trained rows.
-    shown : sequence of Sentence
-        Sentences of corpora/mini, for the page.
-    remarks : sequence of str
-    extended : bool
-    sample, resamples : int
-    english, code : Text, optional
-    """
+    """One comparison."""
 
     title: str
-    train: Sequence[str]
-    size: int
-    held: Mapping[str, Sequence[str]]
+    train: Sequence[str]  # what every peer is trained on
+    size: int  # vocabulary size of what is trained here
+    held: Mapping[str, Sequence[str]]  # domain to lines; none of them is trained on
     golds: Sequence[GoldCorpus]
-    published: Sequence[Entry]
-    shown: Sequence[Sentence]
+    published: Sequence[Entry]  # what is measured as it is, behind the trained rows
+    shown: Sequence[Sentence]  # sentences of corpora/mini, for the page
     remarks: Sequence[str] = ()
     extended: bool = True
     sample: int = 500
