@@ -19,10 +19,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from eval.peers import library_version
 from koktok import hangul
 from koktok.errors import ArtifactError, InputError
 from koktok.foreign import LibraryTokenizer, load
-from koktok.foreign.analysers import mecab_spans, mecab_version
+from koktok.foreign.analysers import mecab_spans
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.formats.detect import IN_A_FOLDER
@@ -199,7 +200,7 @@ def open_plain(spec: str, path: Path, unit: str) -> LibraryTokenizer:
 
     if unit == "mecab":
         morphemes = mecab_spans()
-        libraries = {"python-mecab-ko": mecab_version()}
+        libraries = {"python-mecab-ko": library_version("python-mecab-ko")}
 
         def cut(line: str) -> list[tuple[int, int, str]]:
             found, at = [], 0
@@ -210,7 +211,7 @@ def open_plain(spec: str, path: Path, unit: str) -> LibraryTokenizer:
                 at = b
             return found
 
-        note = f"input segmented by MeCab-ko {mecab_version()}; a morpheme that is not in the list is unknown"
+        note = f"input segmented by MeCab-ko {library_version('python-mecab-ko')}; a morpheme that is not in the list is unknown"
     elif unit == "jamo":
 
         def cut(line: str) -> list[tuple[int, int, str]]:
@@ -333,9 +334,9 @@ def _open_behind_mecab(spec: str, path: Path) -> LibraryTokenizer:
     return Adapted(
         SentencePiece(path.read_bytes(), spec=spec, name=path.resolve().parent.name),
         marked_morphemes(mecab_spans(), MARK),
-        note=f"input segmented by MeCab-ko {mecab_version()}, spaces as {MARK}, which are tokens",
+        note=f"input segmented by MeCab-ko {library_version('python-mecab-ko')}, spaces as {MARK}, which are tokens",
         undo=lambda text: text.replace(" ", "").replace(MARK, " "),
-        libraries={"python-mecab-ko": mecab_version()},
+        libraries={"python-mecab-ko": library_version("python-mecab-ko")},
     )
 
 

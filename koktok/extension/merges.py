@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 UNKNOWN = -1
-_INSIDE = -2
 _BASE = np.uint64(0x9E3779B97F4A7C15 | 1)
 _OPEN = 0.5  # share of the hash table that is used at most
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from itertools import pairwise
 from typing import Final
 
@@ -16,14 +16,6 @@ from koktok.foreign.trivial import OpenVocabulary
 from koktok.segment import Policy, Segmenter, segmenter_for
 from koktok.segment.konlpy import KONLPY
 from koktok.segment.policy import cuts_of
-
-
-def mecab_version() -> str:
-    """The version of python-mecab-ko, or "not installed"."""
-    try:
-        return version("python-mecab-ko")
-    except PackageNotFoundError:
-        return "not installed"
 
 
 @cache

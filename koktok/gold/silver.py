@@ -11,7 +11,7 @@ from koktok.segment import MAX_ANALYSED, segmenter_for
 from koktok.text.normalize import Normalizer
 
 LINES: Final = 1000
-"""Lines that are analysed, evenly spaced: some 15,000 words, which move F1 by less than .01."""
+"""Lines that are analysed at most, evenly spaced, so that the report of a large text does not wait for the analyser."""
 
 
 def silver_gold(lines: Sequence[str]) -> GoldCorpus:

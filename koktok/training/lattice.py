@@ -335,12 +335,7 @@ def _decode(node, arc, length, piece, weight, score, cut, uses):  # type: ignore
                 if s >= ahead[v - base]:  # arcs come short ones first, so that the longest of equals stays
                     ahead[v - base] = s
                     best[v - base] = e
-        v = end - 1
-        while v > base:
-            e = best[v - base]
-            cut[v] = True
-            uses[piece[e]] += weight[w]
-            v -= length[e]
+        _follow(base, end, best, length, piece, weight[w], cut, uses)
 
 
 @njit(nogil=True, cache=True)
@@ -353,12 +348,18 @@ def _cheapest(lo, hi, node, arc, length, piece, weight, split, swallow, price, c
         if end - base < 2:
             continue
         _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, best)
-        v = end - 1
-        while v > base:
-            e = best[v - base]
-            cut[v] = True
-            uses[piece[e]] += weight[w]
-            v -= length[e]
+        _follow(base, end, best, length, piece, weight[w], cut, uses)
+
+
+@njit(nogil=True, cache=True)
+def _follow(base, end, best, length, piece, n, cut, uses):  # type: ignore[no-untyped-def]
+    """Walk the best path of a word back from its end: mark its cuts, and count its pieces `n` times."""
+    v = end - 1
+    while v > base:
+        e = best[v - base]
+        cut[v] = True
+        uses[piece[e]] += n
+        v -= length[e]
 
 
 @njit(nogil=True, cache=True)

@@ -75,11 +75,11 @@ class Ids:
         given = normal if self.reader.normalized else lines
         prefix = self._tokenizer.prefix
         reads = [self.reader.reads(text, prefix=prefix) for text in given]
-        if (
-            self.reader.normalized and prefix == "first"
-        ):  # the space is not put before a raw line whose first character is dropped
-            starts = (next(iter(self._tokenizer.normalizer.align(line).starts), 0) for line in lines)
-            reads = [can and start == 0 for can, start in zip(reads, starts, strict=True)]
+        if self.reader.normalized and prefix == "first":
+            # There is no space before a raw line whose first character is dropped; most lines are normal already.
+            align = self._tokenizer.normalizer.align
+            kept = (a == b or next(iter(align(a).starts), 0) == 0 for a, b in zip(lines, normal, strict=True))
+            reads = [can and first for can, first in zip(reads, kept, strict=True)]
         read = self.reader.with_space([text for text, can in zip(given, reads, strict=True) if can], prefix=prefix)
         found = iter(self.reader.encode(read) if read else ())  # transformers fails over no texts at all
         return [next(found) if can else None for can in reads]

@@ -360,7 +360,7 @@ def test_kaist_has_the_known_share_of_fused_borders(shared_text: Path) -> None:
 
 
 def test_a_sentence_of_too_many_words_is_not_dealt(tmp_path: Path) -> None:
-    """Ten thousand words would take half a minute, a hundred thousand an hour."""
+    """The work grows with the square of the words."""
     morphemes = "집/NNG 에/JKB 가/VV 았/EP 다/EF"
     file = tmp_path / "gold.tsv"
     file.write_text(

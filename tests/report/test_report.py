@@ -549,6 +549,16 @@ def test_a_row_that_breaks_while_it_is_measured_ends_with_2(
     assert (tmp_path / "report.md").exists()
 
 
+def test_without_gold_the_boundaries_are_the_analysers(tmp_path: Path) -> None:
+    words = ["report", "syllables", "--text", MINI / "news.txt", "-o", tmp_path, "--resamples", 0]
+    done = koktok(*words)
+    assert done.returncode == 0, done.stderr
+    assert "boundaries are Kiwi's (automatic): --gold FILE" in done.stderr
+    (gold,) = Report.from_json((tmp_path / "report.json").read_text("utf-8")).golds
+    assert (gold.name, gold.standing) == ("kiwi", "silver")
+    assert koktok(*words, "-q", "--force").stderr == ""
+
+
 def test_gold_is_human_where_the_user_says_so(tmp_path: Path) -> None:
     for name in ("kaist.pos", "own.pos"):
         (tmp_path / name).write_text("집에\t집/NNG+에/JKB\n갔다\t가/VV+았/EP+다/EF\n", encoding="utf-8")
