@@ -199,19 +199,19 @@ TIMEOUT = 500
 WHY = {
     "gigatoken": "BPE only, with the patterns and normalizers that it knows by name",
     "snaptokens": "BPE only, with the patterns that it knows by name",
-    "fastokens": "BPE only",
+    "fastokens": "byte-level BPE with published patterns only",
     "tiktoken": "byte-level BPE only",
     "js-tiktoken": "byte-level BPE only",
-    "tokie": "cuts by patterns of its own, whatever the file says",
-    "kitoken": "no Unigram whose bytes are not the first ids, and a mark that a text spells (##) is one",
+    "tokie": "cuts by patterns of its own, whatever the file says, and puts no space before the first word",
+    "kitoken": "no Unigram whose bytes are not the first ids, and no `CharDelimiterSplit`",
     "llama.cpp": "knows some patterns by name, no byte fallback for Unigram, and reads marks that a text spells (▁) as its own",
-    "@huggingface/tokenizers": "no byte fallback for Unigram, and jamo are composed again",
+    "@huggingface/tokenizers": "no byte fallback for Unigram, jamo are composed again, and no `CharDelimiterSplit`",
     "@huggingface/transformers": "runs on the one before",
-    "openvino-tokenizers": "no byte fallback for Unigram, jamo are no text to it, and a mark that a text spells (##) is one",
+    "openvino-tokenizers": "no space before the first word, no byte fallback for Unigram, jamo are no text to it",
     "xgrammar": "takes its tokens to spell the text letter for letter, which those of WordPiece and jamo do not",
     "outlines-core": "knows the decoder of byte-level pieces only where it stands alone; jamo are no text to it",
     "lm-format-enforcer": "knows tokens as strings, so that a part of a character is U+FFFD, and a mark (##) is text",
-    "llguidance": "no WordPiece",
+    "llguidance": "no WordPiece, and a text is a continuation to it, without the space before the first word",
 }
 """What a runtime lacks where it refuses or differs."""
 
