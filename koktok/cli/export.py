@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -136,8 +137,9 @@ def _hf2(tokenizer: Tokenizer | LibraryTokenizer, out: Path, *, force: bool) -> 
     from koktok.formats.hf import in_version_2
     from koktok.formats.limits import unsupported_reason
 
+    roles: Mapping[str, str] = {}
     if isinstance(tokenizer, LibraryTokenizer):
-        text, roles = str(hf_files(tokenizer)["tokenizer.json"]), {}
+        text = str(hf_files(tokenizer)["tokenizer.json"])
     elif reason := unsupported_reason("hf", tokenizer.vocab):
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     else:

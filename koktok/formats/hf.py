@@ -335,7 +335,7 @@ def in_version_2(text: str, roles: Mapping[str, str]) -> str:
     return json.dumps(json.loads(text) | {"version": "2.0", "role_to_token": dict(roles)}, ensure_ascii=False, indent=2)
 
 
-def in_version_1(content: dict[str, Any]) -> dict[str, Any]:
+def in_version_1(content: Mapping[str, Any]) -> dict[str, Any]:
     """A tokenizer.json in version 1.0, which tokenizers 0.x reads; roles stand in tokenizer_config.json there."""
     return {key: value for key, value in content.items() if key != "role_to_token"} | {"version": "1.0"}
 
