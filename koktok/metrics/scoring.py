@@ -33,7 +33,7 @@ from koktok.metrics.robustness import contexts, noise
 from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Value, around, jackknife, paired
 from koktok.metrics.vocabulary import vocabulary_counts
 from koktok.progress import OnProgress
-from koktok.text.sources import Source, lines_of
+from koktok.text.sources import Source, read
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 FORMAT: Final = 3
@@ -359,4 +359,4 @@ def _text(given: Any) -> Text:
     found = as_text(given)
     if isinstance(found, list) and found and isinstance(found[0], Source):
         return Text.read([file for source in found for file in source.paths])
-    return Text.of({"text": list(lines_of(found))})
+    return Text.of({"text": [line for block in read(found) for line in block.lines()]})

@@ -292,20 +292,18 @@ class AnyTokenizer(ABC):
         [[256, 259], [256, 257]]
         """
         from koktok.bulk.mapped import mapped_blocks
-        from koktok.bulk.texts import Blocks
         from koktok.corpora.paths import as_source
-        from koktok.text.sources import read_blocks
+        from koktok.text.sources import read
 
-        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        source = as_source(*given, field=field)
+        source = as_source(*([paths] if isinstance(paths, str | os.PathLike) else paths), field=field)
 
         def encoded(blocks: Iterator[Any]) -> Tokens:
             options = {"threads": threads, "dtype": dtype}
-            return self._ids_by(self.bulk_encoder, Blocks(blocks), before=before, after=after, **options)
+            return self._ids_by(self.bulk_encoder, blocks, before=before, after=after, **options)
 
         with suppress(InputError):
             return encoded(mapped_blocks(source))
-        return encoded(read_blocks(source, may_be_empty=True))
+        return encoded(read(source, may_be_empty=True))
 
     def decode_ids(
         self,

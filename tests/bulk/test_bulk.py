@@ -21,7 +21,7 @@ import koktok
 from koktok import Recipe, Tokenizer
 from koktok.bulk import Encoder
 from koktok.bulk.table import LONGEST, TABLE_BYTES
-from koktok.bulk.texts import Texts
+from koktok.bulk.texts import Texts, block_of_utf8
 from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, cuts_of, marks_of
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.text.normalize import Folds, Normalizer
@@ -310,7 +310,7 @@ def test_utf8_is_read_as_by_python(data: bytes) -> None:
             expected = [part.decode() for part in parts]
         found: list[str] | None = None
         with contextlib.suppress(InputError):
-            texts = Texts.of_utf8(np.frombuffer(data, np.uint8), np.array([0, middle, len(data)]), "a file")
+            texts = Texts.of_block(block_of_utf8(np.frombuffer(data, np.uint8), np.array([0, middle, len(data)])))
             found = [texts.text(i) for i in range(2)]
             assert texts.content(0, 2) == b"".join(part + b"\0" for part in parts)
         assert found == expected

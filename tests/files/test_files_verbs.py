@@ -25,7 +25,8 @@ from koktok import Tokenizer
 from koktok.bulk import shards
 from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.cli import app
-from koktok.count import count_files, counting
+from koktok.count import count_files
+from koktok.count import shards as count_shards
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, resumable, workplace
 from koktok.pipeline import curve, road
@@ -286,7 +287,7 @@ def test_token_files_go_on_only_from_what_is_whole(
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_count_goes_on_only_from_what_is_whole(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "SHARD", 10_000)
+    monkeypatch.setattr(count_shards, "SHARD", 10_000)
     words = ("count", MINI, "--runs", "--threads", 1, "-o")
     works(*words, tmp_path / "whole.parquet", "-q")
 
@@ -409,7 +410,7 @@ def test_a_bad_place_is_told_before_the_work(
         raise AssertionError("the work has begun")
 
     for place in (
-        "koktok.text.sources.read_blocks",
+        "koktok.text.sources.read",
         "koktok.count.counting.counting",
         "koktok.report.measure.measure",
     ):
@@ -540,11 +541,12 @@ def test_kills_at_random(kills: int, verbs: str) -> None:
 
 SPILLING = """
 import os, sys
-from koktok.count import counting
-counting.KEPT = 0
-with counting.Shards() as shards:
-    (shard,), _ = shards.count([["나는 집에 간다"]], name="x")
-    assert shards.stats.spilled and shard.frame.collect()["word"].to_list() == [" 간다", " 집에", "나는"]
+from koktok.count import shards
+from koktok.text.blocks import Block
+shards.KEPT = 0
+with shards.Shards() as count:
+    count.count([Block.of(["나는 집에 간다"])], name="x")
+    assert count.spilled and count.words[0].frame.collect()["word"].to_list() == [" 간다", " 집에", "나는"]
     if sys.argv[1] == "killed":
         os.kill(os.getpid(), 9)
 """

@@ -19,14 +19,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import koktok_process
+from conftest import koktok_process, read_documents, read_lines
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from reference.lines import split_lines
 
 from koktok.errors import InputError
-from koktok.text import records, unpack
-from koktok.text.sources import ReadReport, Source, expand, lines_of, read_documents, read_lines
+from koktok.text import records, sources, unpack
+from koktok.text.sources import ReadReport, Source, expand
 
 PACK = {
     "": bytes,
@@ -49,7 +49,7 @@ def write(path: Path, data: bytes | str) -> Path:
 
 
 def read(*paths: Path | str, field: str | None = None, **how: object) -> list[str]:
-    return list(read_lines(Source.of(*paths, field=field), **how))  # type: ignore[arg-type]
+    return read_lines(Source.of(*paths, field=field), **how)
 
 
 def text_of(lines: list[str], end: str = "\n") -> str:
@@ -85,7 +85,7 @@ def test_a_text_split_over_files_is_the_whole(tmp_path: Path, lines: list[str], 
     path = write(tmp_path / "whole.txt", text_of(lines))
     first = write(tmp_path / "1.txt", text_of(lines[:cut]))
     second = write(tmp_path / "2.txt.gz", gzip.compress(text_of(lines[cut:]).encode()))
-    assert read(path, report=whole) == list(read_lines(Source.of(first, second, name="whole"), report=parts)) == lines
+    assert read(path, report=whole) == read_lines(Source.of(first, second, name="whole"), report=parts) == lines
     assert whole.digests == parts.digests
     assert (parts.files, parts.lines) == (2, whole.lines)
 
@@ -111,7 +111,7 @@ def test_every_record_format_gives_the_same_documents(tmp_path: Path, documents:
     reports = []
     for kind in ("jsonl", "csv", "parquet"):
         reports.append(ReadReport())
-        assert list(read_documents(Source.of(tmp_path / f"a.{kind}"), report=reports[-1])) == documents
+        assert read_documents(Source.of(tmp_path / f"a.{kind}"), report=reports[-1]) == documents
         assert read(tmp_path / f"a.{kind}") == "\n".join(documents).split("\n")
         assert reports[-1].digests == reports[0].digests
 
@@ -124,16 +124,16 @@ def test_a_field_may_lie_in_another(tmp_path: Path) -> None:
         Source.of(tmp_path / "a.jsonl", field="meta.text"),
         Source.of(tmp_path / "a.parquet", field="meta.text"),
     ):
-        assert list(read_documents(source)) == [row["meta"]["text"] for row in rows]
-    assert list(lines_of(rows, "meta.text"))[4] == "4째 글"
+        assert read_documents(source) == [row["meta"]["text"] for row in rows]
+    assert read_lines(rows, field="meta.text")[4] == "4째 글"
     write(tmp_path / "b.jsonl", '{"a.b": "whole", "a": {"b": "inner"}}\n{"a": {"b": "inner"}}\n')
-    assert list(read_documents(Source.of(tmp_path / "b.jsonl", field="a.b"))) == ["whole", "inner"]
+    assert read_documents(Source.of(tmp_path / "b.jsonl", field="a.b")) == ["whole", "inner"]
     with pytest.raises(InputError, match=r'(?s)has no field "text"; it has: "meta", "id".*hint: --field meta\.text'):
         read(tmp_path / "a.jsonl")
     with pytest.raises(InputError, match='line 1, in "meta", has no field "body"; it has: "text"'):
-        list(read_documents(Source.of(tmp_path / "a.jsonl", field="meta.body")))
+        read_documents(Source.of(tmp_path / "a.jsonl", field="meta.body"))
     with pytest.raises(InputError, match=r'has no column of text "meta\.body"'):
-        list(read_documents(Source.of(tmp_path / "a.parquet", field="meta.body")))
+        read_documents(Source.of(tmp_path / "a.parquet", field="meta.body"))
 
 
 @given(count=st.integers(0, 400), block=st.integers(1, 60), shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
@@ -230,7 +230,7 @@ def test_a_file_that_went_away_is_named(tmp_path: Path) -> None:
     source = Source.of(write(tmp_path / "a.txt", "가"))
     source.paths[0].unlink()
     with pytest.raises(InputError, match=r"a.txt` cannot be read: No such file"):
-        list(read_lines(source))
+        read_lines(source)
 
 
 def test_empty_files_of_a_folder_are_reported_and_an_empty_source_is_refused(tmp_path: Path) -> None:
@@ -247,16 +247,16 @@ def test_empty_files_of_a_folder_are_reported_and_an_empty_source_is_refused(tmp
 def test_an_empty_shard_among_others_is_no_error(tmp_path: Path) -> None:
     empty, full = write(tmp_path / "a.txt", ""), write(tmp_path / "b.txt", "가\n")
     report = ReadReport()
-    assert list(read_lines([Source.of(empty), Source.of(full)], report=report)) == ["가"]
+    assert read_lines([Source.of(empty), Source.of(full)], report=report) == ["가"]
     assert report.empty_files == [str(empty)]
     assert report.digests["a"] == hashlib.sha256(b"").hexdigest()
-    for sources in ([Source.of(empty)], [Source.of(empty), Source.of(os.devnull)]):
+    for some in ([Source.of(empty)], [Source.of(empty), Source.of(os.devnull)]):
         with pytest.raises(InputError, match="is empty; text was wanted"):
-            list(read_lines(sources))
-        assert list(read_lines(sources, may_be_empty=True)) == []
+            read_lines(some)
+        assert read_lines(some, may_be_empty=True) == []
     broken = Source.of(write(tmp_path / "c.txt", b"\xff x\n"))
     with pytest.raises(InputError, match=r"c\.txt`\) holds no line of UTF-8"):
-        list(read_lines([broken, Source.of(full)], may_be_empty=True))
+        read_lines([broken, Source.of(full)], may_be_empty=True)
 
 
 def test_what_cannot_be_read_below_a_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +273,7 @@ def test_what_cannot_be_read_below_a_folder_is_told(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "scandir", refuse)
     source, report = Source.of(tmp_path), ReadReport()
-    assert list(read_lines(source, report=report)) == ["가"]
+    assert read_lines(source, report=report) == ["가"]
     assert list(source.skipped) == report.skipped
     assert sorted(report.skipped) == [
         f"`{tmp_path}/closed`: Permission denied",
@@ -287,7 +287,7 @@ def test_what_cannot_be_read_below_a_folder_is_told(tmp_path: Path, monkeypatch:
 def test_two_sources_of_one_name_are_refused(tmp_path: Path) -> None:
     source = Source.of(write(tmp_path / "a.txt", "가"))
     with pytest.raises(InputError, match="two sources are named `a`"):
-        list(read_lines([source, source]))
+        read_lines([source, source])
 
 
 # Bytes that are no text
@@ -549,27 +549,27 @@ def test_progress_over_files_never_goes_back(tmp_path: Path) -> None:
 def test_reading_is_streaming(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "가나다라\n" * 400_000)
     told: list[int] = []
-    lines = read_lines(Source.of(path), on_progress=lambda done, _: told.append(done))
-    assert next(lines) == "가나다라"
+    blocks = sources.read(Source.of(path), on_progress=lambda done, _: told.append(done))
+    assert next(blocks).lines()[0] == "가나다라"
     assert not told or told[-1] < 1_000_000
 
 
 def test_lines_of_python_objects(tmp_path: Path) -> None:
     report = ReadReport()
-    assert list(lines_of((text for text in ["가\r\n나", "다"]), report=report)) == ["가", "나", "다"]
+    assert read_lines((text for text in ["가\r\n나", "다"]), report=report) == ["가", "나", "다"]
     assert report.digests == {"lines": hashlib.sha256("가\n나\n다\n".encode()).hexdigest()}
-    assert list(lines_of([{"body": "가\n나\n"}], "body")) == ["가", "나"]
+    assert read_lines([{"body": "가\n나\n"}], field="body") == ["가", "나"]
     path = write(tmp_path / "a.txt", "가\n")
-    assert list(lines_of(path)) == list(lines_of(Source.of(path))) == ["가"]
+    assert read_lines(path) == read_lines(Source.of(path)) == ["가"]
 
 
 @pytest.mark.parametrize(
     ("obj", "message"),
     [
-        ("나는", r"(?s)a bare `str` came where lines are wanted.*hint: \[text\]"),
-        (b"x", "a bare `bytes` came"),
-        ({"train": ["a"]}, 'a mapping came where lines are wanted; its keys: "train"'),
-        (3, "a `int` came where lines are wanted"),
+        ("나는", r"(?s)expected lines, got one `str`.*hint: \[text\]"),
+        (b"x", "got one `bytes`"),
+        ({"train": ["a"]}, 'got a mapping with the keys "train"'),
+        (3, "expected lines, got a `int`"),
         (["a", 3], "item 2 is a `int`; a record with the field"),
         ([{"body": "a"}], 'item 1 has no field "text"; it has: "body"'),
         (["a\ud800"], "item 1 holds a lone surrogate"),
@@ -580,14 +580,14 @@ def test_lines_of_python_objects(tmp_path: Path) -> None:
 )
 def test_objects_that_are_no_lines(obj: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        list(lines_of(obj))
+        read_lines(obj)
 
 
 def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Whoever uses the library hears of it through `logging`; the command line says it by itself, once."""
     write(tmp_path / "a.txt", "가\n".encode() + b"\xff\n")
     (tmp_path / "gone.txt").symlink_to("nowhere")
-    assert list(read_lines(Source.of(tmp_path))) == ["가"]
+    assert read_lines(Source.of(tmp_path)) == ["가"]
     said = [(record.levelname, record.name, record.getMessage()) for record in caplog.records]
     assert [(level, name) for level, name, _ in said] == [("WARNING", "koktok.text.sources")] * 2
     assert "gone.txt" in said[0][2]
