@@ -8,8 +8,8 @@ together, `mapped` (files), `decoder`, and `shards` on a disk.
 
 from __future__ import annotations
 
-from koktok.bulk.arrays import TokenArray
 from koktok.bulk.decoder import Decoder
 from koktok.bulk.encoder import Encoder
+from koktok.tokenizer.tokens import Tokens
 
-__all__ = ["Decoder", "Encoder", "TokenArray"]
+__all__ = ["Decoder", "Encoder", "Tokens"]

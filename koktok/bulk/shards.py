@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from koktok.bulk.arrays import TokenArray, id_type
+from koktok.bulk.arrays import id_type
 from koktok.bulk.texts import Blocks
 from koktok.errors import InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable, typed
@@ -42,6 +42,7 @@ from koktok.progress import OnProgress
 from koktok.special import special_tokens
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source, read_blocks, read_documents
+from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
     from koktok.tokenizer.any_tokenizer import AnyTokenizer
@@ -78,15 +79,15 @@ class TokenFiles:
     def __len__(self) -> int:
         return len(self.manifest["shards"])
 
-    def __iter__(self) -> Iterator[TokenArray]:
+    def __iter__(self) -> Iterator[Tokens]:
         return map(self.shard, range(len(self)))
 
-    def shard(self, i: int) -> TokenArray:
+    def shard(self, i: int) -> Tokens:
         """The ids of a shard and the borders of its documents."""
         stem = self.folder / self.manifest["shards"][i]["name"]
         match self.manifest["format"]:
             case "npy":
-                return TokenArray(
+                return Tokens(
                     np.load(stem.with_suffix(".npy"), mmap_mode="r"),
                     np.load(stem.with_suffix(".offsets.npy"), mmap_mode="r"),
                 )
@@ -95,12 +96,12 @@ class TokenFiles:
                 dtype = np.dtype(self.manifest["dtype"]).newbyteorder("<")
                 empty = np.empty(0, dtype)
                 ids = np.memmap(stem.with_suffix(".bin"), dtype, "r", shape=(size,)) if size else empty
-                return TokenArray(ids, _read_index(stem.with_suffix(".idx")))
+                return Tokens(ids, _read_index(stem.with_suffix(".idx")))
             case _:
                 pa = _pyarrow()
                 with pa.memory_map(str(stem.with_suffix(".arrow"))) as file:
                     column = pa.ipc.open_file(file).get_batch(0).column(0)
-                return TokenArray(column.values.to_numpy(), column.offsets.to_numpy())
+                return Tokens(column.values.to_numpy(), column.offsets.to_numpy())
 
 
 def write_token_files(
@@ -188,26 +189,26 @@ def described(
     }
 
 
-def write_shard(stem: Path, tokens: TokenArray, format: Format) -> list[Path]:  # noqa: A002
+def write_shard(stem: Path, tokens: Tokens, format: Format) -> list[Path]:  # noqa: A002
     """Write the files of one shard, whose names begin with that of `stem`; gives them, by name."""
     _WRITERS[format](stem, tokens)
     return sorted(stem.parent.glob(f"{stem.name}.*"))
 
 
 def _write_shards(
-    stream: Iterable[tuple[Any, TokenArray]],
+    stream: Iterable[tuple[Any, Tokens]],
     notes: Checkpoint,
     dtype: np.dtype[Any],
     format: Format,  # noqa: A002
     shard_tokens: int,
 ) -> None:
     """What is left of the text, as shards that follow those in the notes."""
-    held: list[TokenArray] = []
+    held: list[Tokens] = []
     size, digest = 0, hashlib.sha256()
 
     def close() -> None:
         nonlocal held, size, digest
-        tokens = TokenArray.joined(held or [TokenArray(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
+        tokens = Tokens.joined(held or [Tokens(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
         name = f"shard-{len(notes.parts):05d}"
         files = [file.name for file in write_shard(notes.folder / name, tokens, format)]
         told = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
@@ -218,11 +219,11 @@ def _write_shards(
         at = 0
         while at < len(tokens):
             # The first document that brings the shard to its size is its last.
-            wanted = tokens.offsets[at] + shard_tokens - size
-            last = min(int(np.searchsorted(tokens.offsets, wanted)), len(tokens))
+            wanted = tokens.indptr[at] + shard_tokens - size
+            last = min(int(np.searchsorted(tokens.indptr, wanted)), len(tokens))
             last = max(last, at + 1)
-            begin, end = int(tokens.offsets[at]), int(tokens.offsets[last])
-            held.append(TokenArray(tokens.ids[begin:end], tokens.offsets[at : last + 1] - begin))
+            begin, end = int(tokens.indptr[at]), int(tokens.indptr[last])
+            held.append(Tokens(tokens.ids[begin:end], tokens.indptr[at : last + 1] - begin))
             digest.update(batch.content(at, last))
             size += end - begin
             if size >= shard_tokens:
@@ -275,13 +276,13 @@ def _batches(
         report.digests[source.name] = digest.hexdigest()
 
 
-def _write_npy(stem: Path, tokens: TokenArray) -> None:
-    for suffix, array in ((".npy", tokens.ids), (".offsets.npy", tokens.offsets)):
+def _write_npy(stem: Path, tokens: Tokens) -> None:
+    for suffix, array in ((".npy", tokens.ids), (".offsets.npy", tokens.indptr)):
         with stem.with_suffix(suffix).open("wb") as file:
             np.save(file, array)
 
 
-def write_megatron(stem: Path, tokens: TokenArray, documents: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+def write_megatron(stem: Path, tokens: Tokens, documents: np.ndarray[Any, np.dtype[np.int64]]) -> None:
     """Write `.bin` and `.idx` of sequences."""
     little = tokens.ids.astype(tokens.ids.dtype.newbyteorder("<"), copy=False)
     with stem.with_suffix(".bin").open("wb") as file:
@@ -289,8 +290,8 @@ def write_megatron(stem: Path, tokens: TokenArray, documents: np.ndarray[Any, np
     # Megatron-LM, megatron/core/datasets/indexed_dataset.py: magic, version, type, number of sequences, of entries of the
     # last table; lengths (int32), byte offsets (int64), and with which sequence each document ends (int64, from 0).
     n = len(tokens)
-    lengths = np.diff(tokens.offsets)
-    places = tokens.offsets[:-1] * tokens.ids.dtype.itemsize
+    lengths = np.diff(tokens.indptr)
+    places = tokens.indptr[:-1] * tokens.ids.dtype.itemsize
     head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, _MEGATRON_TYPES[tokens.ids.dtype.name], n, len(documents))
     body = (lengths.astype("<i4"), places.astype("<i8"), documents.astype("<i8"))
     stem.with_suffix(".idx").write_bytes(head + b"".join(part.tobytes() for part in body))
@@ -303,9 +304,9 @@ def _read_index(path: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
-def _write_arrow(stem: Path, tokens: TokenArray) -> None:
+def _write_arrow(stem: Path, tokens: Tokens) -> None:
     pa = _pyarrow()
-    column = pa.LargeListArray.from_arrays(pa.array(tokens.offsets), pa.array(tokens.ids))
+    column = pa.LargeListArray.from_arrays(pa.array(tokens.indptr), pa.array(tokens.ids))
     batch = pa.record_batch([column], ["ids"])
     path = stem.with_suffix(".arrow")
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
@@ -321,7 +322,7 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-_WRITERS: dict[str, Callable[[Path, TokenArray], None]] = {
+_WRITERS: dict[str, Callable[[Path, Tokens], None]] = {
     "npy": _write_npy,
     "bin": lambda stem, tokens: write_megatron(stem, tokens, np.arange(len(tokens) + 1)),
     "arrow": _write_arrow,

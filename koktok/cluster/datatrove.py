@@ -130,8 +130,8 @@ class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
                     add_special_tokens=self.eos_token is None,
                     after=[] if self.eos_token is None else [self.eos_token],
                 )
-                file.write_bytes(tokens.ids.astype(dtype.newbyteorder("<")).tobytes(), tokens.offsets[1:].tolist())
-                for size in np.diff(tokens.offsets).tolist():
+                file.write_bytes(tokens.ids.astype(dtype.newbyteorder("<")).tobytes(), tokens.indptr[1:].tolist())
+                for size in np.diff(tokens.indptr).tolist():
                     self.stat_update("tokens", value=size)
         file.close()
         return file

@@ -382,7 +382,7 @@ def encode(
             tokens = tokenizer.encode_ids(
                 texts.fill_null("").to_pylist(), threads=1, dtype=np.int32, add_special_tokens=special_tokens
             )
-            lists = pa.ListArray.from_arrays(tokens.offsets.astype(np.int32), tokens.ids, mask=texts.is_null())
+            lists = pa.ListArray.from_arrays(tokens.indptr.astype(np.int32), tokens.ids, mask=texts.is_null())
             yield pa.record_batch([*batch.columns, lists], [*batch.schema.names, ids])
 
     schema = df.withColumn(ids, f.lit(None).cast("array<int>")).schema

@@ -18,7 +18,6 @@ import numpy as np
 from numba import njit
 
 from koktok import hangul
-from koktok.bulk.arrays import TokenArray
 from koktok.bulk.encoder import BATCH, DOCUMENTS, Encoder, workers_of
 from koktok.bulk.table import TABLE_BYTES
 from koktok.bulk.texts import Blocks, Texts
@@ -26,6 +25,7 @@ from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, TokenFacts
 from koktok.instances.word_cuts import WordCuts, strings_of
 from koktok.text.normalize import nfc
 from koktok.tokenizer import Tokenizer
+from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,16 +57,16 @@ class MarkedTexts:
 
     def __call__(
         self, batches: Iterator[list[str]], *, threads: int | None = None
-    ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
+    ) -> Iterator[tuple[Texts, Tokens, NDArray[np.uint8]]]:
         """Yield texts with their ids and marks, a part at a time, in order."""
         stream = self._bulk if isinstance(self.tokenizer, Tokenizer) else self._by_offsets
         for texts, tokens, marks in stream(batches, threads):
-            self.facts.mark_eojeols(tokens.ids, tokens.offsets, marks)
+            self.facts.mark_eojeols(tokens.ids, tokens.indptr, marks)
             yield texts, tokens, marks
 
     def _bulk(
         self, batches: Iterator[list[str]], threads: int | None
-    ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
+    ) -> Iterator[tuple[Texts, Tokens, NDArray[np.uint8]]]:
         tokenizer = self.tokenizer
         assert isinstance(tokenizer, Tokenizer)  # `__call__` has checked it
         shift = max(_NARROW, (tokenizer.vocab.size - 1).bit_length())
@@ -81,11 +81,11 @@ class MarkedTexts:
         )
         for texts, tokens in encoder.stream(Blocks(batches), threads=threads, dtype="uint32"):
             marks = (tokens.ids >> shift).astype(np.uint8)
-            yield texts, TokenArray(tokens.ids & np.uint32((1 << shift) - 1), tokens.offsets), marks
+            yield texts, Tokens(tokens.ids & np.uint32((1 << shift) - 1), tokens.indptr), marks
 
     def _by_offsets(
         self, batches: Iterator[list[str]], _threads: int | None
-    ) -> Iterator[tuple[Texts, TokenArray, NDArray[np.uint8]]]:
+    ) -> Iterator[tuple[Texts, Tokens, NDArray[np.uint8]]]:
         for make in Texts.batches((text for batch in batches for text in batch), BATCH, DOCUMENTS):
             texts = make()
             lines = [texts.text(i) for i in range(len(texts))]
@@ -118,7 +118,7 @@ class MarkedTexts:
                     before = first if held else -1
             tokens = np.array(ids, np.uint32)
             offsets = np.cumsum([0, *(len(encoding.ids) for encoding in encodings)])
-            yield texts, TokenArray(tokens, offsets), np.array(marks, np.uint8)
+            yield texts, Tokens(tokens, offsets), np.array(marks, np.uint8)
 
 
 class _Marking:

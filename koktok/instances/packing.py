@@ -306,16 +306,16 @@ def _write_shards(
         closes = np.flatnonzero(over) + 1
         at = 0
         while at < len(tokens):
-            start = tokens.offsets[at] - size  # of the shard
-            full = closes[np.searchsorted(tokens.offsets[closes], start + shard_tokens) :]
+            start = tokens.indptr[at] - size  # of the shard
+            full = closes[np.searchsorted(tokens.indptr[closes], start + shard_tokens) :]
             last = int(full[0]) if len(full) else len(tokens)
-            late = at + int(np.searchsorted(tokens.offsets[at:last], start + 2 * shard_tokens))
+            late = at + int(np.searchsorted(tokens.indptr[at:last], start + 2 * shard_tokens))
             goes_on = late < last and not over[late]
             last = late if goes_on else last
-            begin, end = int(tokens.offsets[at]), int(tokens.offsets[last])
+            begin, end = int(tokens.indptr[at]), int(tokens.indptr[last])
             ids.append(tokens.ids[begin:end].astype(dtype))
             marks.append(found[begin:end])
-            lengths.append(np.diff(tokens.offsets[at : last + 1]))
+            lengths.append(np.diff(tokens.indptr[at : last + 1]))
             ended.append(over[at:last])
             digest.update(texts.content(at, last))
             size += end - begin

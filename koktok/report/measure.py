@@ -255,7 +255,7 @@ class _Measuring:
         shown = tokenizer.encode_lines([sentence.text for sentence in self.material.shown])
         return _Done(
             row=row_of(tokenizer, scores).model_copy(update={"differences": differences}),
-            tokens=[[(int(a), int(b)) for a, b in shown[k].spans] for k in range(len(self.material.shown))],
+            tokens=[[(int(a), int(b)) for a, b in shown.line(k).spans] for k in range(len(self.material.shown))],
             measures=sorted({name.split("@")[0] for name in scores.values}),
         )
 

@@ -19,13 +19,14 @@ from strategies import korean_text
 
 import koktok
 from koktok import Recipe, Tokenizer
-from koktok.bulk import Encoder, TokenArray
+from koktok.bulk import Encoder
 from koktok.bulk.table import LONGEST, TABLE_BYTES
 from koktok.bulk.texts import Texts
 from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, cuts_of, marks_of
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
+from koktok.tokenizer.tokens import Tokens
 from koktok.vocab import BYTE_CHARS, Vocab, spell
 
 Trained = Callable[..., Path]
@@ -348,12 +349,12 @@ def test_wrong_options_are_refused(trained: Trained) -> None:
         ([2300], [0, 1], r"the id 2300 is outside the vocabulary \(0 to 2299\)"),
         ([-1], [0, 1], "the id -1 is outside"),
         ([0.5], [0, 1], "an array of float64 came where ids"),
-        ([1, 2], [0, 3], "flat ids and rising offsets"),
+        ([1, 2], [0, 3], "flat ids and a rising indptr"),
         ([1, 2], [0, 2, 1], "the offsets of documents go back"),
-        ([[1]], [0, 1], "flat ids and rising offsets"),
-        ([1, 2], [1], "flat ids and rising offsets"),
-        ([1, 2], [], "flat ids and rising offsets"),
-        ([1, 2], 2, "flat ids and rising offsets"),
+        ([[1]], [0, 1], "flat ids and a rising indptr"),
+        ([1, 2], [1], "flat ids and a rising indptr"),
+        ([1, 2], [], "flat ids and a rising indptr"),
+        ([1, 2], 2, "flat ids and a rising indptr"),
         ([1, 2], "a", "offsets must be an array of integers, and str came"),
         ([1, 2], [0, 1.5], "offsets must be an array of integers, and list came"),
         ([1, 2], [[0], [1, 2]], "offsets must be an array of integers, and list came"),
@@ -390,10 +391,10 @@ def test_an_imported_tokenizer_takes_many_texts_too(trained: Trained, mini: list
 
 
 def test_a_token_array_is_a_sequence_of_documents() -> None:
-    tokens = TokenArray(np.array([5, 6, 7], np.uint16), np.array([0, 2, 2, 3]))
+    tokens = Tokens(np.array([5, 6, 7], np.uint16), np.array([0, 2, 2, 3]))
     assert [ids.tolist() for ids in tokens] == [[5, 6], [], [7]]
     assert tokens[-1].tolist() == [7]
-    assert tokens == TokenArray(tokens.ids.copy(), tokens.offsets.copy())
+    assert tokens == Tokens(tokens.ids.copy(), tokens.indptr.copy())
     with pytest.raises(IndexError, match="document 3 of 3"):
         tokens[3]
 

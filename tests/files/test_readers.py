@@ -1,4 +1,4 @@
-"""Whoever opens a folder changes nothing on the disk, whatever lies in it and around it."""
+"""Opening a folder changes nothing on the disk, whatever lies in it and around it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def plant(work: Path, home: Path, *, hostile: bool = False) -> None:
     (work / "journal.json").write_text(json.dumps({"staged": str(home), "last": "x", "new": {}, "old": old}))
     (work / "ready").mkdir()
     (work / "ready" / "a").write_text("1")
-    decision = {"last": "a", "new": {"a": hashlib.sha256(b"1").hexdigest()}, "old": old if hostile else {}}
+    decision = {"last": "a", "new": ["a"], "old": old if hostile else {}}
     (work / "ready" / ".decision").write_text(json.dumps(decision))
 
 
@@ -154,10 +154,12 @@ NAMES = ["koktok.lock", "journal.json", "journal.draft", ".decision", "koktok.sh
 names = st.sampled_from([*NAMES, "..", "../keep", "/etc/passwd", "{base}/keep", "a/b", "\0", "\n"])
 digests = st.sampled_from([hashlib.sha256(b"k").hexdigest(), "0" * 64, ""]) | st.integers()
 tables = st.dictionaries(names, digests, max_size=3)
-decisions = st.fixed_dictionaries({"last": names, "new": tables, "old": tables}, optional={"staged": names})
+decisions = st.fixed_dictionaries(
+    {"last": names, "new": st.lists(names, max_size=3), "old": tables}, optional={"staged": names}
+)
 contents = (
     st.just(b"1")
-    | st.just(json.dumps({"last": "a", "new": {"a": hashlib.sha256(b"1").hexdigest()}, "old": {}}).encode())
+    | st.just(json.dumps({"last": "a", "new": ["a"], "old": {}}).encode())
     | decisions.map(lambda table: json.dumps(table).encode())
     | st.binary(max_size=20)
     | st.sampled_from([b"", b"{}", b"[]", b"\xff\xfe", b"[" * 100_000, b"1e999"])

@@ -124,14 +124,6 @@ def test_any_syllable_has_pieces(ours: Tokenizer, data: st.DataObject) -> None:
         assert next(ids.tolist() for ids in ours.encode_ids([text, text[::-1]])) == found.ids
 
 
-def test_the_same_in_bulk(ours: Tokenizer, mini: list[str]) -> None:
-    texts = [*mini[::9], *("".join(SYLLABLES[i : i + 40]) + " 가" for i in range(0, len(SYLLABLES), 40))]
-    encoder = ours.bulk_encoder
-    assert [ids.tolist() for ids in encoder(texts)] == [ours.encode(text).ids for text in texts]
-    if ours.lossless:
-        assert ours.decode_ids(ours.encode_ids(texts)) == texts
-
-
 def test_two_normalizers_are_equal_only_with_the_same_syllables(normalizer: JamoNormalizer) -> None:
     """What is compiled for one is kept, and must not be given to another."""
     assert normalizer != Normalizer() != normalizer
@@ -139,14 +131,6 @@ def test_two_normalizers_are_equal_only_with_the_same_syllables(normalizer: Jamo
     again = pickle.loads(pickle.dumps(normalizer))
     assert again == normalizer
     assert hash(again) == hash(normalizer)
-
-
-def test_only_rare_syllables_are_taken_apart(ours: Tokenizer, mini: list[str]) -> None:
-    seen = [piece for line in mini for piece in ours.encode(line).pieces]
-    in_jamo = sum(any("\u1100" <= char <= "\u11ff" for char in piece) for piece in seen)
-    assert in_jamo < len(seen) / 50
-    assert ours.encode("뎠다").pieces != ours.encode("뎌다").pieces
-    assert ours.normalize("뎠다") == "뎠다"
 
 
 def test_what_has_bytes_anyway_is_refused() -> None:

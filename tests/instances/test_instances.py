@@ -64,7 +64,7 @@ def marked(tokenizer: Tokenizer, texts: list[str], segmenter: Any = None) -> lis
     """Pieces with their marks, a list a text."""
     names, found = tokenizer.vocab.tokens, []
     for _, tokens, marks in MarkedTexts(tokenizer, lexicon(segmenter))(iter([texts]), threads=1):
-        for begin, end in pairwise(tokens.offsets.tolist()):
+        for begin, end in pairwise(tokens.indptr.tolist()):
             found.append([(names[i], m) for i, m in zip(tokens.ids[begin:end], marks[begin:end].tolist(), strict=True)])
     return found
 
@@ -134,9 +134,9 @@ def test_ids_alone_say_where_eojeols_begin(folders: dict[str, Path], kind: str) 
     ((_, tokens, marks),) = MarkedTexts(tokenizer, lexicon(Whitespace()))(iter([lines]), threads=1)
     facts = TokenFacts.of(tokenizer)
     plain = ~facts.special[tokens.ids]
-    assert (facts.marks(tokens.ids, tokens.offsets)[plain] & EOJEOL).tolist() == (marks[plain] & EOJEOL).tolist()
+    assert (facts.marks(tokens.ids, tokens.indptr)[plain] & EOJEOL).tolist() == (marks[plain] & EOJEOL).tolist()
     theirs = TokenFacts.of_transformers(transformers.AutoTokenizer.from_pretrained(folders[kind]))
-    assert theirs.marks(tokens.ids, tokens.offsets).tolist() == facts.marks(tokens.ids, tokens.offsets).tolist()
+    assert theirs.marks(tokens.ids, tokens.indptr).tolist() == facts.marks(tokens.ids, tokens.indptr).tolist()
 
 
 def test_imported_wordpiece(tmp_path: Path, kiwi: KiwiSegmenter) -> None:

@@ -114,7 +114,7 @@ def test_counts_of_real_tokenizers_by_loops(name: str, trained: Callable[..., Pa
     lines = mini[::12]
     rows = subject.encode_lines(lines)
     sums: Counter[str] = Counter()
-    for row, line in zip(rows, lines, strict=True):
+    for row, line in zip(rows.lines(), lines, strict=True):
         spans = [(a, b) for a, b in row.spans.tolist()]
         words = words_of(line)
         sums["tokens"] += len(spans)
@@ -284,7 +284,9 @@ def test_boundary_f1_of_real_tokenizers_by_sets(
     )
     subject = load(str(trained()) if name == "unigram" else name)
     hits = made = wanted = exact = segments = morphemes = 0
-    for sentence, row in zip(gold.sentences, subject.encode_lines([s.text for s in gold.sentences]), strict=True):
+    for sentence, row in zip(
+        gold.sentences, subject.encode_lines([s.text for s in gold.sentences]).lines(), strict=True
+    ):
         text = sentence.text
         spans = [(a, b) for a, b in row.spans.tolist()]
         hidden = {p for a, b in sentence.masked for p in range(a, b + 1)}

@@ -46,7 +46,6 @@ def train(policy: SuperwordPolicy, *, merges: int, alphabet: str = "chars", docu
         superwords=policy,
         documents=documents,
         alphabet=alphabet,
-        allow_fewer=True,
         **more,
     )
 
@@ -139,7 +138,6 @@ def test_what_training_joined_swallows_no_cut_anywhere(lines: list[str], merges:
         min_count=1,
         runs=runs,
         superwords=OPEN,
-        allow_fewer=True,
     )
     model = BpeModel(result.vocab)
     for piece in result.vocab.pieces:
