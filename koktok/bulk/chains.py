@@ -44,15 +44,7 @@ _FACTOR, _SHIFT = np.uint64(0x2545F4914F6CDD1D), np.uint64(32)
 
 
 def joins_of(trie: Trie, first_id: int) -> NDArray[np.int64]:
-    """All splits of the pieces of a trie into two pieces, as a hash table: left, right and joined id in one word (0 is free).
-
-    Examples
-    --------
-    >>> from koktok.vocab import Vocab
-    >>> joins = joins_of(Trie.of(Vocab.bpe("가나", ["가나"])), 256)
-    >>> sorted((joins[joins > 0] & _ID).tolist())
-    [258]
-    """
+    """All splits of the pieces of a trie into two pieces, as a hash table: left, right and joined id in one word (0 is free)."""
     if first_id + len(trie.offsets) > _ID:
         raise InputError(f"a vocabulary of {len(trie.offsets):,} pieces; in bulk, BPE takes at most {_ID:,}")
     room = 1 << 10

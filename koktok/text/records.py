@@ -147,16 +147,7 @@ class _File:
 def records(
     path: Path, field: str | None, errors: Errors, report: ReadReport, progress: ByteProgress
 ) -> Iterator[Block]:
-    r"""Yield the texts of one file in blocks, none of them empty.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp(), "a.tsv")
-    >>> _ = path.write_text("id\ttext\n1\t나는 학생이다.\n", encoding="utf-8")
-    >>> [block.lines() for block in records(path, None, "skip", ReadReport(), ByteProgress([path], None))]
-    [['나는 학생이다.']]
-    """
+    """Yield the texts of one file in blocks, none of them empty."""
     file = _File(path, errors, report, progress)
     begun, empty = progress.done, True
     report.files += 1
@@ -187,14 +178,7 @@ def block_of(
     report: ReadReport,
     name: str,
 ) -> Block:
-    r"""Parse records that others have read, by the rules for those of a file; bad ones are left out.
-
-    Examples
-    --------
-    >>> report = ReadReport()
-    >>> block_of([b"a\r", b"\xff", b"b"], "text", None, report, "lines").lines(), report.bad_lines
-    (['a', 'b'], 1)
-    """
+    """Parse records that others have read, by the rules for those of a file; bad ones are left out."""
     file = _File(Path(name), "skip", report, ByteProgress([], None))
     if kind == "column":
         return _column(file, 1, values)
@@ -203,13 +187,7 @@ def block_of(
 
 
 def is_plain(path: Path) -> bool:
-    """Whether the name says that every line of the file is a text as it stands: neither packed nor records.
-
-    Examples
-    --------
-    >>> is_plain(Path("a.txt")), is_plain(Path("a.txt.gz")), is_plain(Path("a.jsonl")), is_plain(STDIN)
-    (True, False, False, False)
-    """
+    """Whether the name says that every line of the file is a text as it stands: neither packed nor records."""
     return path != STDIN and path.suffix.lower() not in (*PACKED, *_PARSERS)
 
 
@@ -258,13 +236,7 @@ def _json_block(file: _File, lines: Block, field: str | None) -> Block:
 
 
 def pick(record: Any, field: str | None, place: str) -> str | None:
-    r"""Return the text of a record, without a final newline; None where it is null.
-
-    Examples
-    --------
-    >>> pick({"text": "하나\n"}, None, "item 1"), pick({"meta": {"text": "둘"}}, "meta.text", "item 2")
-    ('하나', '둘')
-    """
+    """Return the text of a record, without a final newline; None where it is null."""
     wanted = field or "text"
     if not isinstance(record, Mapping):
         raise InputError(f'{place} is a `{type(record).__name__}`; a record with the field "{wanted}" was wanted')
