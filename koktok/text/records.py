@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from operator import getitem
 from pathlib import Path
 from typing import IO, Any, Literal, cast
@@ -350,32 +351,29 @@ _PARSERS: dict[str, Callable[[_File, IO[bytes], str | None], Iterator[Block]]] =
 
 def _lines(file: _File, raw: IO[bytes]) -> Iterator[Block]:
     """Yield the lines of a file as blocks, which may hold bytes that are not UTF-8."""
-    chunks = unpacked(raw, file.path.suffix.lower())
     rest: list[bytes] = []  # of a line whose end is in a later chunk
     begun, start = file.progress.done, raw.tell() if raw.seekable() else None
-    number, size, chunk = 1, 0, next(chunks, None)
-    if chunk is not None:
-        _sniff(file, chunk)
-        chunk = chunk.removeprefix(codecs.BOM_UTF8)
-    while chunk is not None or rest:
-        cut = 0 if chunk is None else chunk.rfind(b"\n") + 1
-        if chunk is None or cut:
-            data = b"".join([*rest, (chunk or b"")[:cut]])
-            size += len(data)
-            lines = Block(_unix(data), first=number)
-            yield lines
-            number += lines.n_lines
-            rest = []
-        if chunk is None:
-            break
-        file.progress.add(len(chunk) if start is None else begun + raw.tell() - start - file.progress.done)
-        if len(chunk) > cut:
-            rest.append(chunk[cut:])
+    number, size, first = 1, 0, True
+    for chunk in chain(unpacked(raw, file.path.suffix.lower()), [None]):
+        cut = 0
+        if chunk is not None:
+            file.progress.add(len(chunk) if start is None else begun + raw.tell() - start - file.progress.done)
+            if first:
+                _sniff(file, chunk)
+            data = chunk.removeprefix(codecs.BOM_UTF8) if first else chunk
+            first, cut = False, data.rfind(b"\n") + 1
+            rest.append(data[:cut] if cut else data)
         if sum(map(len, rest)) > _MAX_LINE:
             raise file.refuse(
                 f"has a line of more than {_MAX_LINE >> 20} MiB", f"fold -s {shlex.quote(str(file.path))} > folded.txt"
             )
-        chunk = next(chunks, None)
+        if cut or (chunk is None and any(rest)):
+            whole = b"".join(rest)
+            rest = [data[cut:]] if cut else []
+            size += len(whole)
+            lines = Block(_unix(whole), first=number)
+            yield lines
+            number += lines.n_lines
     if file.bad_bytes > 0.3 * size:
         raise file.refuse(f"is no text: {file.bad_bytes} of its {size} bytes are not UTF-8", file.shell(_ICONV))
 

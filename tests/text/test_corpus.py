@@ -182,10 +182,6 @@ def test_glob_matches_in_order_and_a_file_is_read_once(tmp_path: Path) -> None:
     assert [path.name for path in expand([f"{tmp_path}/x[1].txt"])] == ["x[1].txt"]
 
 
-def test_unknown_extension_is_plain_text_where_it_is_named(tmp_path: Path) -> None:
-    assert read(write(tmp_path / "train.ko", "가\n나\n")) == ["가", "나"]
-
-
 def test_source_is_named_after_its_paths(tmp_path: Path) -> None:
     paths = [write(tmp_path / name, "x") for name in ("a.txt.gz", "b.txt")]
     assert [Source.of(*paths).name, Source.of(paths[0], name="mine").name, Source.of("-").name] == [
@@ -224,13 +220,6 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(InputError, match=r"a.txt` cannot be read: Permission denied"):
         read(path)
-
-
-def test_a_file_that_went_away_is_named(tmp_path: Path) -> None:
-    source = Source.of(write(tmp_path / "a.txt", "가"))
-    source.paths[0].unlink()
-    with pytest.raises(InputError, match=r"a.txt` cannot be read: No such file"):
-        read_lines(source)
 
 
 def test_empty_files_of_a_folder_are_reported_and_an_empty_source_is_refused(tmp_path: Path) -> None:
@@ -314,17 +303,6 @@ def test_places_are_true_beyond_the_first_block(tmp_path: Path) -> None:
     assert report.bad_places == [f"{path}:70001"]
 
 
-def test_a_last_line_may_end_in_half_a_line_end(tmp_path: Path) -> None:
-    assert read(write(tmp_path / "a.txt", "가\r\n나\r")) == ["가", "나"]
-    assert read(write(tmp_path / "a.txt", "가\r\r\n나\r\r")) == ["가\r", "나\r"]
-
-
-def test_only_the_first_bad_places_are_kept(tmp_path: Path) -> None:
-    report = ReadReport()
-    assert len(read(write(tmp_path / "a.txt", (b"aaaaaaaa\n\xff\n") * 50), report=report)) == 50
-    assert (report.bad_lines, len(report.bad_places)) == (50, 20)
-
-
 def test_bad_text_in_records(tmp_path: Path) -> None:
     good = '{"text": "가나다라마바사"}\n'
     path = write(
@@ -394,12 +372,6 @@ def test_korean_text_with_some_damage_is_korean(tmp_path: Path) -> None:
     for data in (text.encode("cp949"), text.encode("cp949")[:-3], text.encode("cp949").replace(b"\n", b"\xff\n", 20)):
         with pytest.raises(InputError, match="looks like EUC-KR or CP949"):
             read(write(tmp_path / "a.txt", data))
-
-
-def test_latin_lines_do_not_make_a_file_korean(tmp_path: Path) -> None:
-    report = ReadReport()
-    assert read(write(tmp_path / "a.txt", b"abc\n" * 20 + b"caf\xe9\n"), report=report) == ["abc"] * 20
-    assert report.bad_lines == 1
 
 
 def test_a_file_that_turns_bad_later_is_refused_at_its_end(tmp_path: Path) -> None:
@@ -534,16 +506,6 @@ def test_named_pipe_has_no_total(tmp_path: Path) -> None:
     assert read(tmp_path / "pipe", on_progress=lambda *step: told.append(step)) == ["가"]
     thread.join()
     assert told == [(4, None)]
-
-
-def test_progress_over_files_never_goes_back(tmp_path: Path) -> None:
-    for number in range(3):
-        write(tmp_path / f"{number}.txt", "가나다라\n" * 100_000)
-    told: list[tuple[int, int | None]] = []
-    read(tmp_path, on_progress=lambda *step: told.append(step))
-    assert len(told) > 10
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
-    assert told[-1] == (3_900_000, 3_900_000)
 
 
 def test_reading_is_streaming(tmp_path: Path) -> None:
