@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from koktok.cli.options import MOST_THREADS, Field, Force, Paths, Quiet, RecipeFile, size_of, sources_of
-from koktok.errors import InputError
+from koktok.errors import InputError, VocabSizeError
 
 if TYPE_CHECKING:
     from koktok.pipeline.road import Options
@@ -185,9 +185,12 @@ def _draw(
     from koktok.report.frontier import COLUMNS, TITLE, cells, draw, to_dict, to_markdown
 
     with ConsoleProgress(quiet=quiet) as progress:
-        rows, against = curve.train_frontier(
-            sources, recipe, vocab_sizes=sizes, options=replace(options, on_progress=progress)
-        )
+        try:
+            rows, against = curve.train_frontier(
+                sources, recipe, vocab_sizes=sizes, options=replace(options, on_progress=progress)
+            )
+        except VocabSizeError as error:
+            raise VocabSizeError(error.message, error.hint.replace("--vocab-size", "--sizes")) from error
     files: dict[str, str | bytes] = {
         "frontier.md": to_markdown(rows, against),
         "frontier.json": json.dumps(to_dict(rows, against), ensure_ascii=False, indent=2) + "\n",

@@ -96,4 +96,6 @@ def _show(report: Verification) -> None:
             console.print(f"{finding.check}: {finding.note}", markup=False)
         for example in finding.examples:
             console.print(f"    {example}", markup=False)
-    console.print("all checks passed" if report.passed else "FAILED", markup=False)
+    left = sum(finding.outcome == "not run" for finding in report.findings)
+    passed = f"passed, but {counted(left, 'check')} did not run" if left else "all checks passed"
+    console.print(passed if report.passed else "FAILED", markup=False)

@@ -67,11 +67,7 @@ def segment_to_file(
     known = pl.LazyFrame(schema={"word": pl.String, "row": pl.String})
     if lexicon is not None:
         stored = Lexicon.open(lexicon)
-        if stored.signature != signature:
-            raise AnalyserError(
-                f"the lexicon `{lexicon}` was made by {stored.signature}, and here is {signature}",
-                hint="leave the lexicon out, or install that version",
-            )
+        stored.check(signature)
         known = stored.frame.filter(~pl.col("word").is_in(list(stored.quarantined)))
     words = pl.LazyFrame({"word": words_to_analyse(text, recipe)}, schema={"word": pl.String})
     unknown = words.join(known.select("word"), on="word", how="anti", maintain_order="left").collect()

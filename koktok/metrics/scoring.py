@@ -36,23 +36,24 @@ from koktok.progress import OnProgress
 from koktok.text.sources import Source, read
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
-FORMAT: Final = 2
-RECALLS: Final = {kind: Formula(f"of('hits', {kind!r}) / of('borders', {kind!r})") for kind in KINDS}
-"""For each kind of boundary its recall: a breakdown, as domains are, and no metrics of their own."""
+FORMAT: Final = 3
+RECALLS: Final = {f"recall:{kind}": Formula(f"of('hits', {kind!r}) / of('borders', {kind!r})") for kind in KINDS}
+"""For each kind of boundary its recall."""
+
+BY_DOMAIN: Final = ("fertility", "nsl", "chars_per_token", "unknown_eojeols", "fallback_bytes")
+"""Metrics that every domain of a text has, too."""
 
 
 @dataclass
 class Scores:
     """The figures of one tokenizer.
 
-    `values` by name of the metric, of gold also as NAME@GOLD; `domains` and `kinds` (recall of each kind of boundary) apart;
-    `trivial` what stands beside every boundary score; `details` what is no number.
+    `values` by metric, and METRIC@WHERE of one gold corpus or one domain of the text (`recall:KIND@GOLD` of a kind of boundary);
+    `trivial` are the scores of trivial tokenizers on each gold; `details` are no numbers.
     """
 
     tokenizer: dict[str, Any]
     values: dict[str, Value]
-    domains: dict[str, dict[str, Value]]
-    kinds: dict[str, dict[str, Value]]
     trivial: dict[str, dict[str, float]]
     details: dict[str, Any]
     signature: dict[str, Any]
@@ -60,14 +61,10 @@ class Scores:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: the same inputs give the same bytes when keys are sorted."""
-
-        def plain(rows: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, Any]]:
-            return {key: {name: value.as_dict() for name, value in sorted(row.items())} for key, row in rows.items()}
-
         trivial = {n: {k: Value(v).as_dict()["value"] for k, v in row.items()} for n, row in self.trivial.items()}
         same = {name: getattr(self, name) for name in ("details", "signature", "tokenizer")}
-        tables = {"domains": plain(self.domains), "kinds": plain(self.kinds), "trivial": trivial}
-        return same | tables | {"format": FORMAT, "values": plain({"": self.values})[""]}
+        values = {name: value.as_dict() for name, value in sorted(self.values.items())}
+        return same | {"format": FORMAT, "trivial": trivial, "values": values}
 
 
 def score(
@@ -120,14 +117,15 @@ def score(
         tables["probes"] = Table.row(counts)
         if text is not None and len(text):
             tables |= _sampled(tokenizer, text, sample, seed, on_progress)
-    domains = _domains(tables["text"], text, resamples, seed) if text and len(text.names) > 1 else {}
-    if len(domains) > 1:
-        each, sums = [row["fertility"].value for row in domains.values()], tables["text"].sums()
+    parts = _parts(tables["text"], text, resamples, seed) if text and len(text.names) > 1 else {}
+    each = [value.value for name, value in parts.items() if name.startswith("fertility@")]
+    if len(each) > 1:
+        sums = tables["text"].sums()
         spread = {"fertility_max": max(each), "fertility_min": min(each)}
         tables["domains"] = Table.row(spread | {"fertility": float(sums["tokens"] / sums["eojeols"])})
-    kinds = {
-        page.gold.name: _within(tables[f"gold@{page.gold.name}"].measure(RECALLS, resamples, seed)) for page in pages
-    }
+    for page in pages:
+        recalls = _within(tables[f"gold@{page.gold.name}"].measure(RECALLS, resamples, seed))
+        parts |= {f"{name}@{page.gold.name}": value for name, value in recalls.items()}
     units = {page.gold.name: repr(page.units) for page in pages}
     libraries = {**tokenizer.libraries, "koktok": version("koktok"), "numpy": version("numpy")}
     signature = {
@@ -147,9 +145,9 @@ def score(
     about["digest"] = tokenizer.digest()
     about |= {"libraries": dict(sorted(tokenizer.libraries.items())), "notes": list(tokenizer.notes)}
     headline = next((page.gold.name for page in pages if page.gold.human), pages[0].gold.name if pages else "")
-    values = _values(found, tokenizer.size, headline, resamples, seed)
+    values = _values(found, tokenizer.size, headline, resamples, seed) | parts
     trivial = {page.gold.name: trivial_rows(page) for page in pages}
-    return Scores(about, values, domains, kinds, trivial, details, signature, found)
+    return Scores(about, values, trivial, details, signature, found)
 
 
 def _of_text(
@@ -203,14 +201,15 @@ def _of_table(name: str, table: Table | None = None) -> dict[str, Callable[[Any]
     return {m.name: m.value for m in metrics().values() if m.table == name and (table is None or m.optional in there)}
 
 
-def _domains(table: Table, text: Text, resamples: int, seed: int) -> dict[str, dict[str, Value]]:
+def _parts(table: Table, text: Text, resamples: int, seed: int) -> dict[str, Value]:
     """The figures of each domain by itself, with blocks of its lines as units."""
-    wanted = _of_table("text", table)
+    wanted = {name: metric for name, metric in _of_table("text", table).items() if name in BY_DOMAIN}
     masks = {name: text.domains == k for k, name in enumerate(text.names)}
     return {
-        name: _within(table.where(mask, text.blocks).measure(wanted, resamples, seed))
+        f"{key}@{name}": value
         for name, mask in masks.items()
         if mask.any()
+        for key, value in _within(table.where(mask, text.blocks).measure(wanted, resamples, seed)).items()
     }
 
 

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -29,7 +30,7 @@ from koktok.count import Counts, words_of
 from koktok.count.counting import CountResult, read
 from koktok.count.prepared import after_a_space, prepare, prepare_runs, words_in
 from koktok.count.sample import enough, sampled, weights
-from koktok.errors import CorpusError, UsageError
+from koktok.errors import CorpusError, KoktokError, UsageError
 from koktok.formats.card import Credit, model_card
 from koktok.formats.folder import CARD
 from koktok.metrics.coverage import coverage
@@ -39,7 +40,7 @@ from koktok.progress import OnProgress, silent
 from koktok.recipe import Fields, Recipe, SourceRecord
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
-from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter
+from koktok.segment.lexicon_file import Lexicon
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.workers import Workers, in_subprocess
 from koktok.special import STYLES, fill
@@ -209,10 +210,25 @@ def train(
     recipe = recipe.changed(**fields) if fields else recipe
     if like is not None:
         recipe.changed(train={"tokens_per_eojeol": 1.0})  # or the model has no such target, which is better told now
+    _check_libraries(recipe, options)
     recipe, prepared = segment_text(text, recipe, options)
     with timed(prepared.seconds, "train"):
         recipe, learnt = _learn(prepared, recipe, options)
     return _made(prepared, recipe, learnt)
+
+
+def _check_libraries(recipe: Recipe, options: Options) -> None:
+    """Import what only late stages use, so that a missing or broken library ends a run before its work."""
+    late = ["tomli_w"]
+    if options.measured or options.like or recipe.train.backend == "spm":
+        late.append("sentencepiece")
+    for name in late:
+        try:
+            import_module(name)
+        except Exception as error:  # a broken library raises what it likes
+            raise KoktokError(
+                f"the library `{name}` cannot be imported: {error}", hint=f"pip install --force-reinstall {name}"
+            ) from error
 
 
 def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = True) -> tuple[Recipe, Prepared]:
@@ -249,10 +265,11 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
         recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads, counts=learnt
     )
     segmenter: Segmenter = workers
-    if options.cache is not False and recipe.segment.segmenter != "whitespace":
-        segmenter = CachedSegmenter(segmenter, options.cache if isinstance(options.cache, Path) else None)
-    if options.lexicon is not None:
-        segmenter = LexiconSegmenter(segmenter, Lexicon.open(options.lexicon))
+    lexicon = None if options.lexicon is None else Lexicon.open(options.lexicon)
+    kept = options.cache is not False and recipe.segment.segmenter != "whitespace"
+    if kept or lexicon is not None:
+        folder = options.cache if isinstance(options.cache, Path) else None
+        segmenter = CachedSegmenter(segmenter, folder, kept=kept, lexicon=lexicon)
     with timed(seconds, "segment"):
         on_progress("segment", 0, len(counts))
         cut = cut_words(counts, recipe, segmenter, on_progress)
@@ -335,13 +352,10 @@ def _made(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
         notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {places}")
     if empty := reading.report.empty_files:
         notes.append(f"{len(empty)} file{'s' * (len(empty) > 1)} without text: {', '.join(empty[:5])}")
-    asked, known = len(segmented), 0
     segmenter = prepared.segmenter
-    if isinstance(segmenter, LexiconSegmenter):
-        known, segmenter = segmenter.known, segmenter.inner
-        asked -= known
+    asked, known = len(segmented), 0
     if isinstance(segmenter, CachedSegmenter):
-        asked, known = segmenter.asked, known + segmenter.known
+        asked, known = segmenter.asked, segmenter.known
     vocab = fill(learnt.vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)
     tokenizer = Tokenizer(signed, vocab, signature)
     return Training(

@@ -139,7 +139,7 @@ def _by_kind(report: Report) -> Iterable[str]:
     """A table a gold corpus: recall of every kind of border."""
     for gold, rows in by_kind(report):
         heads = ["#", "tokenizer", *(f"{kind} ({n:,})" for kind, n in gold.kinds.items())]
-        cells = ([row.kinds[gold.name].get(kind) for kind in gold.kinds] for row in rows)
+        cells = ([row.scores.get(f"recall:{kind}@{gold.name}") for kind in gold.kinds] for row in rows)
         body = (
             [str(row.number), plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in mine)]
             for row, mine in zip(rows, cells, strict=True)
@@ -164,11 +164,10 @@ def _rows(report: Report, columns: Sequence[Definition], front: set[int]) -> Ite
 
 def _by_gold(report: Report) -> Iterable[list[str]]:
     for row in report.rows:
-        if row.golds:
+        if row.ran:
             cells = []
             for gold in report.golds:
-                found = row.golds.get(gold.name, {})
-                three = [found.get(f"boundary_{part}") for part in ("f1", "precision", "recall")]
+                three = [row.scores.get(f"boundary_{part}@{gold.name}") for part in ("f1", "precision", "recall")]
                 text = [f"{cell.value:.3f}" if cell else "–" for cell in three]
                 cells.append(f"{text[0]} ({text[1]}, {text[2]})" if three[0] else "–")
             yield [str(row.number), plain(row.name), *cells]
@@ -176,8 +175,8 @@ def _by_gold(report: Report) -> Iterable[list[str]]:
 
 def _by_text(report: Report) -> Iterable[list[str]]:
     for row in report.rows:
-        if row.domains:
-            cells = [row.domains.get(text.name, {}).get("fertility") for text in report.texts]
+        if row.ran:
+            cells = [row.scores.get(f"fertility@{text.name}") for text in report.texts]
             yield [str(row.number), plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in cells)]
 
 

@@ -19,7 +19,7 @@ from koktok.metrics import Definition, Difference, Value
 
 FORMAT: Final = "koktok-report"
 SPEED_FORMAT: Final = "koktok-speed"
-VERSION: Final = 4
+VERSION: Final = 5
 
 
 def _without_manifest(folder: Path) -> tuple[str, ...]:
@@ -79,6 +79,7 @@ class GoldInfo(_Frozen):
 class ReportRow(_Frozen):
     """A tokenizer. One that could not run has `why` and no figures; `failed` where that came while it was measured.
 
+    `scores` are by metric, and METRIC@WHERE of one text or one gold corpus (`recall:KIND@GOLD` of a kind of boundary);
     `differences` are the row's figures minus the reference's on the same lines, by metric.
     """
 
@@ -93,9 +94,6 @@ class ReportRow(_Frozen):
     signature: str = ""
     scores: dict[str, Value] = {}
     differences: dict[str, Difference] = {}
-    domains: dict[str, dict[str, Value]] = {}
-    golds: dict[str, dict[str, Value]] = {}
-    kinds: dict[str, dict[str, Value]] = {}
 
     @property
     def ran(self) -> bool:

@@ -403,29 +403,11 @@ class AnyTokenizer(ABC):
         return self.vocab.size
 
     def get_vocab(self) -> dict[str, int]:
-        """Every token and its id.
-
-        Examples
-        --------
-        >>> from koktok import Recipe, Tokenizer
-        >>> from koktok.vocab import Vocab
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한국", ["한국"], specials=["</s>"]))
-        >>> [*tokenizer.get_vocab().items()][255:]
-        [('<0xFF>', 255), ('국', 256), ('한', 257), ('한국', 258), ('</s>', 259)]
-        """
+        """Every token and its id."""
         return dict(self.vocab.token_ids)
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a piece, byte piece or special token; None for a string that is no token.
-
-        Examples
-        --------
-        >>> from koktok import Recipe, Tokenizer
-        >>> from koktok.vocab import Vocab
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한국", ["한국"], specials=["</s>"]))
-        >>> [tokenizer.token_to_id(token) for token in ("한국", "</s>", "<0x0A>", "국한")], tokenizer.id_to_token(258)
-        ([258, 259, 10, None], '한국')
-        """
+        """The id of a piece, byte piece or special token; None for a string that is no token."""
         return self.vocab.token_ids.get(token)
 
     def id_to_token(self, i: int) -> str | None:
@@ -454,13 +436,7 @@ class AnyTokenizer(ABC):
 
 
 def checked_text(text: str) -> str:
-    """`text`, if it is one.
-
-    Raises
-    ------
-    InputError
-        When it is no `str`.
-    """
+    """`text`, if it is one."""
     if not isinstance(text, str):
         raise InputError(
             f"`encode` got {type(text).__name__} where one `str` was wanted",

@@ -316,15 +316,13 @@ class Tokenizer(AnyTokenizer):
         text = hangul.join(text) if self.recipe.jamo else text
         return without_prefix(text, self.prefix)
 
-    def stream(self, *, skip_special_tokens: bool = False, early: bool = False) -> Stream:
+    def stream(self, *, skip_special_tokens: bool = False) -> Stream:
         """A decoder for ids that come one by one, as a model gives them: `push` each, then `finish`.
 
         Parameters
         ----------
         skip_special_tokens : bool
             As in `decode`.
-        early : bool
-            Let a character of byte pieces out as soon as it is whole; see `koktok.tokenizer.decoding`.
 
         Examples
         --------
@@ -334,9 +332,7 @@ class Tokenizer(AnyTokenizer):
         (['', '한', '국'], '')
         """
         letters = bool(self.recipe.jamo)
-        return Stream(
-            self.vocab, letters=letters, prefix=self.prefix, skip_special_tokens=skip_special_tokens, early=early
-        )
+        return Stream(self.vocab, letters=letters, prefix=self.prefix, skip_special_tokens=skip_special_tokens)
 
     # --- Sampling -----------------------------------------------------------------------------------------------------
 

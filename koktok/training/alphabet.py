@@ -1,4 +1,4 @@
-"""Which characters get a piece of their own; the rest becomes bytes. Every trainer starts from this list.
+"""Which characters get a piece of their own (the rest becomes bytes), and whether a size has room for them.
 
 A frequency cut alone drops rare syllables that any reader expects (a coverage of .9995 on
 20,000 lines loses 307 of 1,618 syllable types; at 16,000 ids, 안녕하세요 was written with bytes), so the 2,350 syllables of
@@ -75,10 +75,19 @@ def alphabet_of(
     missing = set(EVERYDAY) - wanted
     if required == "auto" and vocab_size >= SMALL and len(missing) * MOST <= slots - len(wanted):
         wanted |= missing
-    if len(wanted) > slots:
-        raise VocabSizeError(
-            f"a vocabulary of {vocab_size:,} is too small: {taken:,} ids are bytes and special tokens, and "
-            f"{len(wanted):,} characters need a piece of their own",
-            hint=f"--vocab-size {len(wanted) + taken} or more",
-        )
+    check_size(vocab_size, len(wanted) + taken, vocab_size, "")
     return tuple(sorted(wanted))
+
+
+def check_size(size: int, smallest: int, largest: int, pieces: str, hint: str = "") -> None:
+    """Refuse a vocabulary size that a text cannot give."""
+    if size < smallest:
+        raise VocabSizeError(
+            f"expected at least {smallest:,} ids (bytes, special tokens and required characters), got {size:,}",
+            hint=f"--vocab-size {smallest} or more",
+        )
+    if size > largest:
+        raise VocabSizeError(
+            f"expected at most {largest:,} ids (the text has no more {pieces}), got {size:,}",
+            hint=hint or f"--vocab-size {largest}",
+        )

@@ -14,7 +14,7 @@ from koktok.training.job import UNITS, Job, Learnt
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
 
-def train_simple(job: Job, *, min_count: int = 1) -> Learnt:
+def train_simple(job: Job) -> Learnt:
     """A vocabulary of the most frequent units; ties by string.
 
     Examples
@@ -40,14 +40,12 @@ def train_simple(job: Job, *, min_count: int = 1) -> Learnt:
     room = job.room(len(alphabet))
     found = [
         unit
-        for unit, count in sorted(units.items(), key=lambda item: (-item[1], item[0]))
-        if count >= min_count
-        and unit not in taken
+        for unit, _ in sorted(units.items(), key=lambda item: (-item[1], item[0]))
+        if unit not in taken
         and FORBIDDEN not in unit
         and (kind == "word" or known.issuperset(unit))
         and not (job.crosses and job.crosses(unit))
     ][:room]
-    job.check_full(room - len(found), f"{kind} units that stand {min_count} times or more")
     return Learnt(Vocab.plain(kind, [*alphabet, *found], specials=job.specials), {})
 
 

@@ -15,19 +15,16 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from koktok.count import words_of
-from koktok.errors import UsageError
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.training.job import Job, Learnt
 from koktok.training.pairs import PairCounter
 from koktok.training.superwords import crosses_space
-from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab, spell, unspell
-
-Ties = Literal["pair", "hf", "spm"]
+from koktok.vocab import BYTE_PIECES, Vocab, spell, unspell
 
 _BATCH = 1 << 14  # pairs that enter the heap at a time; any number gives the same merges
 _REPORT = 256  # merges between two calls of on_progress
@@ -135,15 +132,19 @@ def parts_of(
 class Learner:
     """Pieces and merges so far; a stage adds to them."""
 
-    def __init__(self, job: Job, ties: Ties = "pair") -> None:
+    def __init__(self, job: Job) -> None:
         self.letters = job.letters()
         self.pieces = list(self.letters)
         self.merges: list[tuple[str, str]] = []
         self.max_length, self.spelled = job.max_length, job.spelled
         self._symbols: list[tuple[int, int]] = []
-        self._ties, self._crosses = ties, job.crosses
+        self._crosses = job.crosses
         # A piece that spells a special token or a byte piece would let user text reach its id.
         self._taken = frozenset((*job.specials, *(() if job.spelled else BYTE_PIECES)))
+
+    def key(self, left: int, right: int) -> Any:
+        """The order of pairs of one count: by string."""
+        return self.pieces[left], self.pieces[right]
 
     def learn(
         self, counts: SegmentedCounts, stage: Stage, until: int, lowest: int, on_progress: Callable[[int], None]
@@ -186,13 +187,7 @@ class Learner:
             return length[int(lefts[pair])] + length[int(rights[pair])] <= self.max_length
 
         def key(pair: int) -> Any:
-            left, right = int(lefts[pair]), int(rights[pair])
-            if self._ties == "hf":
-                return left, right
-            if self._ties == "pair":
-                return pieces[left], pieces[right]
-            piece = pieces[left] + pieces[right]
-            return len(piece), piece.replace(" ", FORBIDDEN)
+            return self.key(int(lefts[pair]), int(rights[pair]))
 
         queue = Queue(counter, key, fits, lowest)
         first = last = refused = 0
@@ -353,7 +348,7 @@ def learn_across(learner: Learner, job: Job, until: int, on_progress: Callable[[
     }
 
 
-def train_bpe(job: Job, *, stages: Sequence[Stage] | None = None, ties: Ties = "pair", min_count: int = 2) -> Learnt:
+def train_bpe(job: Job, *, stages: Sequence[Stage] | None = None, min_count: int = 2) -> Learnt:
     """Train a BPE vocabulary, over characters or bytes.
 
     Counts are 64-bit; Hugging Face counts pairs in 32 bits, so parity ends at two thousand million.
@@ -366,13 +361,7 @@ def train_bpe(job: Job, *, stages: Sequence[Stage] | None = None, ties: Ties = "
     (('에서', ' 집', ' 학'), ('에', '서'))
     """
     stages = curriculum(job.options.share) if stages is None else stages
-    if ties not in ("pair", "hf", "spm"):
-        raise UsageError(f"ties = {ties!r}; wanted 'pair', 'hf' or 'spm'")
-    if min_count < 1:
-        raise UsageError(f"min_count = {min_count}; wanted at least 1")
-    if any(stage.share < 0 for stage in stages) or abs(sum(stage.share for stage in stages) - 1) > 1e-9:
-        raise UsageError(f"the stages have the shares {[stage.share for stage in stages]}; wanted a sum of 1")
-    learner = Learner(job, ties)
+    learner = Learner(job)
     room = job.room(len(learner.letters))
 
     def on_progress(done: int) -> None:
@@ -400,9 +389,6 @@ def train_bpe(job: Job, *, stages: Sequence[Stage] | None = None, ties: Ties = "
             continue
         log.append(across)
         break
-    job.check_full(
-        room - len(learner.merges), f"pairs that stand {min_count} times or more, pieces of at most {job.max_length}"
-    )
     pieces = learner.pieces[len(learner.letters) :]
     vocab = (
         Vocab.bpe_bytes(pieces, specials=job.specials)

@@ -7,8 +7,9 @@ import numpy as np
 from koktok.count import Counts
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
+from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, mine
-from koktok.training.job import Job, Learnt, check_size
+from koktok.training.job import Job, Learnt
 from koktok.training.log import account
 from koktok.vocab import BYTE_PIECES, KINDS, named
 
@@ -29,6 +30,7 @@ def train(job: Job) -> Learnt:
     """
     name = "spm" if job.options.backend == "spm" else job.options.model
     learnt: Learnt = named(OTHERS.get(name) or KINDS[name].trainer)(job)
+    check_size(job.vocab_size, 0, learnt.vocab.size, f"pieces for a {name} vocabulary")
     # The default trainer's account is its own: it decodes all words, in compiled code.
     own = {} if "boundaries" in learnt.log else account(job.counts, learnt.vocab)
     return Learnt(learnt.vocab, {"trainer": name, "vocab_size": learnt.vocab.size, **learnt.log, **own})
@@ -54,4 +56,7 @@ def check_counts(counts: Counts, recipe: Recipe) -> None:
     )
     found = mine(job.counts, policy, job.alphabet)
     beside = len(BYTE_PIECES) + len(recipe.special_tokens) + int(found.required.sum())
-    check_size(options.vocab_size, beside, beside + len(found.pieces) - found.n_chars, cut=False)
+    largest = beside + len(found.pieces) - found.n_chars
+    # Cuts take up to a third of the candidates of a small text: the way between the sizes is safe.
+    hint = f"--vocab-size {(beside + largest) // 2}, or more text"
+    check_size(options.vocab_size, beside, largest, "candidates, even before its words are cut", hint)

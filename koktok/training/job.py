@@ -11,13 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koktok.blocklist import JUNK, PERSONAL_DEFAULT, Blocklist
-from koktok.errors import VocabSizeError
 from koktok.hangul import MODERN_JAMO
 from koktok.progress import Done
 from koktok.recipe import Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.pretokenize import Pattern
-from koktok.training.alphabet import BASIC, alphabet_of, required_characters
+from koktok.training.alphabet import BASIC, alphabet_of, check_size, required_characters
 from koktok.training.superwords import SuperwordPolicy
 from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, ModelKind, Vocab
 
@@ -56,8 +55,6 @@ class Job:
     eojeols: float | None = None
     threads: int | None = None
     on_progress: Done = lambda _done, _total: None
-    allow_fewer: bool = False
-    """Accept a vocabulary that is smaller than `vocab_size`."""
 
     @classmethod
     def of(cls, counts: SegmentedCounts, recipe: Recipe, pattern: Pattern, **more: Any) -> Job:
@@ -117,23 +114,9 @@ class Job:
         """The number of ids left for longer pieces."""
         row = KINDS[self.kind]
         n_bytes = 0 if row.bytewise or row.unknown else len(BYTE_PIECES)
-        room = self.vocab_size - n_bytes - letters - len(self.specials)
-        if room < 0:
-            raise VocabSizeError(
-                f"{self.vocab_size:,} ids were wanted, and alphabet, bytes and special tokens alone take "
-                f"{self.vocab_size - room:,}",
-                hint=f"--vocab-size {self.vocab_size - room} or more",
-            )
-        return room
-
-    def check_full(self, missing: int, units: str) -> None:
-        """Refuse a vocabulary that lacks this many pieces."""
-        if missing > 0 and not self.allow_fewer:
-            reached = self.vocab_size - missing
-            raise VocabSizeError(
-                f"{self.vocab_size:,} ids were wanted, and the text gives only {reached:,} ({units})",
-                hint=f"--vocab-size {reached}",
-            )
+        taken = n_bytes + letters + len(self.specials)
+        check_size(self.vocab_size, taken, self.vocab_size, "")
+        return self.vocab_size - taken
 
 
 @dataclass(frozen=True)
@@ -180,21 +163,3 @@ def _refused(blocklist: Blocklist, pattern: Pattern | None, reserved: frozenset[
     if pattern is not None and (piece in reserved or pattern.crosses(piece)):
         return True
     return len(piece) > 1 and blocklist.refuses(piece) is not None
-
-
-def check_size(size: int, smallest: int, largest: int, *, cut: bool = True) -> None:
-    """Refuse a size that a text cannot give; `largest` is a bound where its words are not yet `cut`.
-
-    The way between the sizes is safe then: cuts take up to a third of the candidates of a small text.
-    """
-    if size < smallest:
-        raise VocabSizeError(
-            f"a vocabulary of {size:,} is too small: bytes, special tokens and the required characters alone "
-            f"take {smallest:,}",
-            hint=f"--vocab-size {smallest} or more",
-        )
-    if size > largest:
-        raise VocabSizeError(
-            f"a vocabulary of {size:,} is too large: this text has candidates for {'at most' if cut else 'fewer than'} {largest:,}",
-            hint=f"--vocab-size {largest}" if cut else f"--vocab-size {(smallest + largest) // 2}, or more text",
-        )

@@ -135,9 +135,7 @@ class PairCounter:
     (4, 2, 2)
     """
 
-    def __init__(
-        self, rows: Sequence[str], n: Sequence[int], alphabet: Sequence[str], heads: Sequence[bool] | None = None
-    ) -> None:
+    def __init__(self, rows: Sequence[str], n: Sequence[int], alphabet: Sequence[str], *, heads: bool = False) -> None:
         codes = np.frombuffer("".join(rows).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         letters = np.array([ord(char) for char in alphabet], dtype=np.uint32)
         size = len(codes)
@@ -151,8 +149,8 @@ class PairCounter:
         before = np.arange(-1, size - 1, dtype=np.int32)
         after[ends - 1] = -1
         before[ends - lengths] = -1
-        if heads is not None:
-            first = (ends - lengths)[np.asarray(heads, dtype=bool)]
+        if heads:  # a first letter is another symbol than the same letter inside
+            first = ends - lengths
             symbol[first] = np.where(symbol[first] >= 0, symbol[first] + len(letters), -1)
         weight = np.repeat(np.asarray(n, dtype=np.int64), lengths)
         self.symbol, self.weight = symbol, weight

@@ -14,6 +14,7 @@ from pathlib import Path
 from koktok.count import Counts
 from koktok.errors import InputError, VocabSizeError
 from koktok.segment.segmented import SegmentedCounts
+from koktok.training.alphabet import check_size
 from koktok.training.job import Job, Learnt
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
@@ -48,11 +49,8 @@ def train_spm(job: Job) -> Learnt:
         try:
             return _run(lines + uncut, model, slots + more, letters, job.max_length)
         except _TooFewError as error:
-            most = error.most + vocab_size - slots - more
-            raise VocabSizeError(
-                f"the text has too few distinct pieces for a vocabulary of {vocab_size:,}; at most {most:,} are possible",
-                hint=f"--vocab-size {most}",
-            ) from error
+            check_size(vocab_size, 0, error.most + vocab_size - slots - more, "distinct pieces")
+            raise
 
     rows = pieces(0)
     if job.crosses and (unwanted := sum(job.crosses(piece) for piece, _ in rows)):

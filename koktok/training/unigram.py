@@ -29,8 +29,9 @@ from koktok.recipe import SCRIPTS, Script
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.text.pretokenize import CLASSES
 from koktok.training import scores as crf
+from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
-from koktok.training.job import Job, Learnt, check_size
+from koktok.training.job import Job, Learnt
 from koktok.training.lattice import TRUST, Lattice, cheapest, decode, node_costs
 from koktok.training.log import describe
 from koktok.training.prune import Choice, Round
@@ -305,7 +306,7 @@ class Run:
         across = int((longer & found.superword[found.n_chars :]).sum())
         for size in sizes:
             most = min(across, int((size - beside) * self.share)) if across else 0
-            check_size(size, beside + n_required, beside + n_required + int(longer.sum()) - across + most)
+            check_size(size, beside + n_required, beside + n_required + int(longer.sum()) - across + most, "candidates")
 
     def train(self, size: int, alive: NDArray[np.bool_] | None = None) -> tuple[NDArray[np.bool_], Learnt]:
         """Pieces and scores at one size; `alive` are those of a larger size to start from."""

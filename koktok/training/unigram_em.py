@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
-from koktok.training.job import Job, Learnt, check_size
+from koktok.training.job import Job, Learnt
 from koktok.training.lattice import Lattice, decode
 from koktok.training.log import describe
 from koktok.vocab import Vocab
@@ -55,7 +56,7 @@ def digamma(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return result + np.log(x) + square * (1 / 24 - square * (7 / 960 - square * (31 / 8064 - square * 127 / 30720)))
 
 
-def train_unigram_em(job: Job, *, min_count: int = 2) -> Learnt:
+def train_unigram_em(job: Job) -> Learnt:
     """Train one vocabulary by EM.
 
     Examples
@@ -68,7 +69,7 @@ def train_unigram_em(job: Job, *, min_count: int = 2) -> Learnt:
     counts, vocab_size, specials = job.counts, job.vocab_size, job.specials
     # SentencePiece seeds from the distinct words, each taken once: a seed stands in two places of them.
     policy = CandidatePolicy(
-        min_count=min_count,
+        min_count=2,
         max_length=job.max_length,
         aligned=False,
         coverage=job.coverage,
@@ -79,7 +80,7 @@ def train_unigram_em(job: Job, *, min_count: int = 2) -> Learnt:
     found = mine(counts, policy, job.letters())
     n_required = int(found.required.sum())
     beside = 256 + len(specials)
-    check_size(vocab_size, beside + n_required, beside + n_required + len(found.pieces) - found.n_chars)
+    check_size(vocab_size, beside + n_required, beside + n_required + len(found.pieces) - found.n_chars, "candidates")
     size = vocab_size - beside + found.n_chars - n_required  # characters written as bytes stay in the lattice
     inside = _pieces_as_words(found)
     lengths = np.fromiter(map(len, found.pieces), dtype=np.float64, count=len(found.pieces))
@@ -119,12 +120,6 @@ def train_unigram_em(job: Job, *, min_count: int = 2) -> Learnt:
         **describe(counts, vocab, lattice.node, cut, float((uses * found.tokens).sum())),
     }
     return Learnt(vocab, log)
-
-
-def loss_per_word(lattice: Lattice, score: NDArray[np.float64], threads: int = 1) -> float:
-    """Minus the mean log likelihood of a word, summed over all its segmentations."""
-    with ThreadPoolExecutor(threads) as pool:
-        return expectation(lattice, score, pool)[0] / float(lattice.weight.sum())
 
 
 def expectation(

@@ -7,18 +7,13 @@ freq(ab) / (freq(a) · freq(b)), so a rare pair whose parts are seen together on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numba import njit
 
-from koktok.errors import UsageError, VocabSizeError
-from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.training.job import Job, Learnt
-from koktok.training.pairs import PairCounter, slot
-from koktok.vocab import BYTE_CHARS, FORBIDDEN, MARK, Vocab, spell, unspell
+from koktok.training.pairs import PairCounter
+from koktok.vocab import BYTE_CHARS, MARK, Vocab, spell, unspell
 
 _REPORT = 256  # merges between two calls of on_progress
 
@@ -54,27 +49,11 @@ def _best(pairs, active, symbols, length, spelling, lowest, longest):  # type: i
     return best, best_score, kept
 
 
-@njit(cache=True)
-def _first(text, pairs, symbols, length, wanted, lowest, longest):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The pair with that score that stands first in the text."""
-    symbol, behind, _, _ = text
-    for place in range(len(symbol)):
-        left, right = symbol[place], symbol[behind[place]]
-        if left >= 0 and right >= 0 and behind[place] >= 0:
-            pair = pairs[5][slot(pairs, left, right)]
-            fits = pairs[2][pair] >= lowest and length[left] + length[right] <= longest
-            if fits and pairs[2][pair] / (symbols[left] * symbols[right]) == wanted:
-                return pair
-    return -1
-
-
 class _Picker:
     """The pair with the highest score; it follows the counts of symbols."""
 
-    def __init__(
-        self, counter: PairCounter, names: list[str], room: int, lowest: int, longest: int, *, first: bool
-    ) -> None:
-        self._counter, self._names, self._lowest, self._longest, self._first = counter, names, lowest, longest, first
+    def __init__(self, counter: PairCounter, names: list[str], room: int, lowest: int, longest: int) -> None:
+        self._counter, self._names, self._lowest, self._longest = counter, names, lowest, longest
         size, known = len(names) + room, counter.symbol >= 0
         self._symbols = np.zeros(size)
         np.add.at(self._symbols, counter.symbol[known], counter.weight[known])
@@ -85,11 +64,9 @@ class _Picker:
         self._active = np.arange(counter.n_pairs, dtype=np.int32)
 
     def best(self) -> tuple[int, float] | None:
-        pairs, tables, limits = self._counter.pairs, (self._symbols, self._length), (self._lowest, self._longest)
-        pair, score, kept = _best(pairs, self._active, *tables, self._spelling, *limits)
+        tables = self._symbols, self._length, self._spelling
+        pair, score, kept = _best(self._counter.pairs, self._active, *tables, self._lowest, self._longest)
         self._active = self._active[:kept]
-        if self._first and pair >= 0:
-            pair = _first(self._counter.text, pairs, *tables, score, *limits)
         return (int(pair), float(score)) if pair >= 0 else None
 
     def merge(self, pair: int, piece: str) -> None:
@@ -104,33 +81,15 @@ class _Picker:
         self._active = np.concatenate([self._active, fresh[counter.count[known:] >= self._lowest]])
 
 
-def _rows(
-    counts: SegmentedCounts,
-    swallows: Collection[Kind],
-    order: Sequence[str],
-    guarded: Callable[[str], list[str]],
-    *,
-    spelled: bool,
-) -> tuple[list[str], list[bool], list[int]]:
-    """Parts of words, whether each begins a word, and counts; words without their leading spaces unless bytes.
-
-    What run time cuts at a `guard` is as many words here.
-    """
-    found: Counter[tuple[str, bool]] = Counter()
-    place = {word: i for i, word in enumerate(order)}
-    for whole, cuts, n in sorted(counts.items(), key=lambda item: (place.get(item[0], len(order)), item[0])):
-        at = 0
+def _words(job: Job) -> dict[str, int]:
+    """Words as run time reads them, cut at a `guard` and without leading spaces unless they are bytes, with counts."""
+    guarded = Vocab.plain(job.kind, (), specials=job.specials).guarded
+    found: Counter[str] = Counter()
+    for whole, n in sorted(zip(job.counts.words, job.counts.n.tolist(), strict=True)):
         for word in guarded(whole):
-            lead = 0 if spelled else len(word) - len(word.lstrip(" "))
-            inside = [
-                cut.offset - at for cut in cuts if cut.kind not in swallows and lead < cut.offset - at < len(word)
-            ]
-            for start, end in pairwise([lead, *inside, len(word)]):
-                part = word[start:end]
-                found[spell(part) if spelled else part, start == lead] += n
-            at += len(word)
-    kept = [key for key in found if key[0]]
-    return [part for part, _ in kept], [head for _, head in kept], [found[key] for key in kept]
+            found[spell(word) if job.spelled else word.lstrip(" ")] += n
+    found.pop("", None)
+    return found
 
 
 FLOORS = (5, 3, 2, 1)
@@ -142,44 +101,29 @@ def train_wordpiece(job: Job) -> Learnt:
 
     Examples
     --------
+    >>> from koktok.segment.segmented import SegmentedCounts
     >>> counts = SegmentedCounts.from_marked({"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5})
     >>> train_wordpiece(Job(counts, 11, "wordpiece", ["[UNK]"])).vocab.pieces[7:]
     ('##gs', '##ug', '##ugs')
     """
-    for floor in FLOORS[:-1]:
-        try:
-            return joined(job, min_count=floor)
-        except VocabSizeError:
-            continue
-    return joined(job, min_count=FLOORS[-1])
+    for floor in FLOORS:
+        learnt = joined(job, min_count=floor)
+        if learnt.vocab.size == job.vocab_size:
+            break
+    return learnt
 
 
-def joined(
-    job: Job,
-    *,
-    min_count: int = 5,
-    swallows: Collection[Kind] = tuple(Kind),
-    ties: Literal["pair", "first"] = "pair",
-    order: Sequence[str] = (),
-) -> Learnt:
-    """Pairs that stand `min_count` times, joined by their score; ties by string, or by the place in `order`."""
-    if ties not in ("pair", "first"):
-        raise UsageError(f"ties = {ties!r}; wanted 'pair' or 'first'")
-    if min_count < 1:
-        raise UsageError(f"min_count = {min_count}; wanted at least 1")
-    spelled, specials = job.spelled, job.specials
-    guarded = Vocab.plain(job.kind, (), specials=specials).guarded
-    rows, heads, n = _rows(job.counts, swallows, order if ties == "first" else (), guarded, spelled=spelled)
-    seen = {char for row in rows for char in row} if job.alphabet is None else set(job.alphabet)
-    letters = sorted(BYTE_CHARS if spelled else (seen | set(job.required)) - {FORBIDDEN})
-    counter = PairCounter(rows, n, letters, heads)
+def joined(job: Job, *, min_count: int = 5) -> Learnt:
+    """Pairs that stand `min_count` times, joined by their score; ties by string."""
+    words, letters, spelled = _words(job), job.letters(), job.spelled
+    counter = PairCounter([*words], [*words.values()], letters, heads=True)
     # Symbols are the letters inside words, the same letters at the head of words, then the joined pieces.
     names = [MARK + char for char in letters] + letters
     standing = set(counter.symbol.tolist())
     always = set(BYTE_CHARS) if spelled else set(job.required)
     bare = sorted(name for i, name in enumerate(names) if i in standing or name[-1] in always)
     room = job.room(len(bare))
-    pick = _Picker(counter, names, room, min_count, job.max_length, first=ties == "first")
+    pick = _Picker(counter, names, room, min_count, job.max_length)
     merges: list[tuple[str, str]] = []
     scores, refused = dict[str, float](), 0
     while len(scores) < room and (found := pick.best()) is not None:
@@ -187,7 +131,7 @@ def joined(
         left, right = names[counter.left[pair]], names[counter.right[pair]]
         piece = left + right.removeprefix(MARK)
         # A head may not look like a continued piece, nor any piece like a special token.
-        clash = piece in specials or (piece.startswith(MARK) and not left.startswith(MARK))
+        clash = piece in job.specials or (piece.startswith(MARK) and not left.startswith(MARK))
         text = piece.removeprefix(MARK)
         if clash or (job.crosses and job.crosses(unspell(text) if spelled else text)):
             refused += 1
@@ -198,10 +142,7 @@ def joined(
         scores[piece] = score
         if len(scores) % _REPORT == 0 or len(scores) == room:
             job.on_progress(len(scores), room)
-    job.check_full(
-        room - len(scores), f"pairs that stand {min_count} times or more, pieces of at most {job.max_length}"
-    )
     first, last = (next(iter(values), 0.0) for values in (scores.values(), reversed(scores.values())))
     log = {"wanted": room, "merges": len(scores), "first_score": first, "last_score": last, "refused": refused}
-    vocab = Vocab.plain(job.kind, [*bare, *scores], specials=specials)
+    vocab = Vocab.plain(job.kind, [*bare, *scores], specials=job.specials)
     return Learnt(vocab, {"stages": [{**log, "tokens": counter.tokens}]}, tuple(merges))

@@ -280,18 +280,17 @@ class Batches:
 
 
 class Streams:
-    """Check: ids pushed one by one give what `decode` gives, in both ways of waiting."""
+    """Check: ids pushed one by one give what `decode` gives."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._streams = (tokenizer.stream(), tokenizer.stream(early=True))
+        self._stream = tokenizer.stream()
         self.tally = Tally("stream", "ids pushed one by one give what decode gives")
 
     def look(self, batch: Batch) -> None:
         """Look at some lines."""
         for line, encoding, expected in zip(batch.lines, batch.encodings, batch.decoded, strict=True):
-            for stream in self._streams:
-                text = "".join([*map(stream.push, encoding.ids), stream.finish()])
-                self.tally.record(text == expected, "{}: {} in place of {}", line, text, expected)
+            text = "".join([*map(self._stream.push, encoding.ids), self._stream.finish()])
+            self.tally.record(text == expected, "{}: {} in place of {}", line, text, expected)
 
 
 def pieces_of(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally:

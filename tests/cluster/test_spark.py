@@ -28,8 +28,9 @@ from koktok.count.count_files import CountFile, runs_file
 from koktok.errors import AnalyserError, InputError, UsageError
 from koktok.pipeline import train
 from koktok.recipe import Recipe
+from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter, analyses, write_lexicon
+from koktok.segment.lexicon_file import Lexicon, analyses, write_lexicon
 from koktok.segment.policy import Morpheme
 from koktok.segment.workers import Workers
 from koktok.text.sources import Source
@@ -300,14 +301,14 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
             assert not words
             return iter(())
 
-    assert list(LexiconSegmenter(Nobody(), whole).serialized(words)) == list(kiwi.serialized(words))
+    assert list(CachedSegmenter(Nobody(), kept=False, lexicon=whole).serialized(words)) == list(kiwi.serialized(words))
     made = train([Source.of(MINI / "verse.txt")], recipe, cache=tmp_path / "cache", lexicon=whole.file)
     assert (made.asked, made.known) == (0, len(words))
     with pytest.raises(InputError, match="is no lexicon"):
         Lexicon.open(counted)
     other = write_lexicon(tmp_path / "other", [], "kiwi:0", {})
     for use in (
-        lambda: LexiconSegmenter(kiwi, other),
+        lambda: CachedSegmenter(kiwi, lexicon=other),
         lambda: segment_to_file(spark, text, one.file, lexicon=other.file),
     ):
         with pytest.raises(AnalyserError, match="was made by kiwi:0, and here is kiwi:"):

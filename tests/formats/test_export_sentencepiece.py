@@ -18,8 +18,8 @@ from strategies import eojeols, korean_text, nfd_text, syllables
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
-from koktok.formats.sentencepiece import charsmap, differences, model_proto, rules
-from koktok.text.normalize import Folds, JamoNormalizer, Normalizer, precompiled
+from koktok.formats.sentencepiece import differences, model_proto, rules
+from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.prefix import without_prefix
 from koktok.text.pretokenize import Pattern
 from koktok.vocab import Vocab
@@ -125,12 +125,6 @@ def test_a_letter_that_a_fold_makes_takes_its_marks() -> None:
         assert theirs.normalize(text) == normalizer(text) != text
 
 
-@pytest.mark.parametrize("repeats", [1, 3])
-def test_no_rule_of_runs_touches_normal_text(repeats: int) -> None:
-    normalizer = Normalizer(replace(ALL, repeats=repeats))
-    assert [source for source in rules(normalizer) if normalizer(source) == source] == []
-
-
 def test_marks_of_one_letter_in_any_order() -> None:
     theirs, normalizer = compiled(PLAIN), Normalizer()
     for text in ("e\u0302\u0323", "e\u0323\u0302", "\u00ea\u0323", "\u1eb9\u0302"):
@@ -162,10 +156,3 @@ def test_user_defined_symbols_are_found_and_control_symbols_are_not() -> None:
     assert spm.is_byte(0)
     with pytest.raises(ArtifactError, match="'<x>' is no special token"):
         model_proto(vocab, Pattern(), user_defined=["<x>"])
-
-
-def test_the_same_bytes_every_time() -> None:
-    first = charsmap(Normalizer())
-    precompiled.cache_clear()
-    assert charsmap(Normalizer()) == first
-    assert charsmap(JamoNormalizer(PLAIN, "가나")) != first

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import korean_text
 
 from koktok import Tokenizer
 from koktok.errors import ArtifactError
@@ -37,39 +34,10 @@ def ranks(tokenizer: Tokenizer) -> Ranks:
     return ranks_of(tokenizer.vocab, tokenizer.pattern)
 
 
-@pytest.fixture(scope="module")
-def encoding(ranks: Ranks) -> Any:
-    return ranks.encoding()
-
-
 def test_ids_are_ranks(tokenizer: Tokenizer, ranks: Ranks) -> None:
     assert list(ranks.ranks.values()) == list(range(len(ranks.ranks)))
     assert max(ranks.specials.values()) == tokenizer.vocab.size - 1
     assert ranks.encoding().n_vocab == tokenizer.vocab.size
-
-
-@given(text=korean_text())
-def test_the_same_ids_on_any_normal_text(tokenizer: Tokenizer, encoding: Any, text: str) -> None:
-    normal, ours = tokenizer.normalize(text), tokenizer.encode(text).ids
-    assert encoding.encode_ordinary(normal) == ours
-    assert encoding.decode(ours) == tokenizer.decode(ours) == normal
-
-
-@given(st.data())
-def test_any_ids_decode_to_the_same_text(tokenizer: Tokenizer, encoding: Any, data: st.DataObject) -> None:
-    ids = data.draw(st.lists(st.integers(0, tokenizer.vocab.size - 1), max_size=12))
-    assert encoding.decode(ids) == tokenizer.decode(ids)
-
-
-def test_the_same_ids_on_every_line_of_mini(tokenizer: Tokenizer, encoding: Any, mini: list[str]) -> None:
-    for line in mini:
-        assert encoding.encode_ordinary(tokenizer.normalize(line)) == tokenizer.encode(line).ids
-
-
-def test_special_tokens(tokenizer: Tokenizer, encoding: Any) -> None:
-    text = "가</s>나<pad>"
-    assert encoding.encode(text, allowed_special="all") == tokenizer.encode(text, allowed_special="all").ids
-    assert encoding.encode(text, disallowed_special=()) == tokenizer.encode(text).ids
 
 
 MERGES = st.lists(st.sampled_from("ab"), min_size=2, max_size=5).map("".join)
@@ -84,30 +52,6 @@ def test_ranks_of_joined_pieces_are_tiktokens_rule(merged: list[str], text: str)
         return
     ranks = {bytes(BYTE_CHARS.index(char) for char in piece): i for i, piece in enumerate(vocab.pieces)}
     assert Ranks("any", r"(?s:.+)", ranks, {}).encoding().encode(text) == ours
-
-
-def test_a_piece_that_tiktoken_would_read_as_a_word_is_refused() -> None:
-    """Joins never reach "abcd": "bc" comes before "ab" and "cd", and nothing joins to it."""
-    assert unsupported_reason("tiktoken", Vocab.bpe_bytes(["ab", "abc", "abcd"])) == ""
-    assert "'abcd' is not what its own bytes join to" in unsupported_reason(
-        "tiktoken", Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"])
-    )
-    with pytest.raises(ArtifactError, match="would take it for a whole word"):
-        ranks_of(Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]), Pattern())
-
-
-@pytest.mark.parametrize(
-    ("vocab", "jamo", "message"),
-    [
-        (Vocab.unigram({"가": -1.0}), False, "byte-level BPE only, and this is unigram"),
-        (Vocab.bpe("가", []), False, "byte-level BPE only, and this is bpe"),
-        (Vocab.bpe_bytes([]), True, "cannot take syllables apart"),
-    ],
-)
-def test_what_tiktoken_cannot_run_says_why(vocab: Vocab, jamo: bool, message: str) -> None:
-    with pytest.raises(ArtifactError, match=message) as caught:
-        ranks_of(vocab, Pattern(), jamo=jamo)
-    assert "--model bpe-bytes" in caught.value.hint
 
 
 class TestFolder:
@@ -181,9 +125,3 @@ def test_bad_tables() -> None:
         Ranks("x", ".", BYTES | {b"ab": -1}, {})
     with pytest.raises(ArtifactError, match="tiktoken refuses `x`"):
         Ranks("x", "(", BYTES, {}).encoding()
-
-
-def test_the_same_bytes_every_time(ranks: Ranks, tokenizer: Tokenizer) -> None:
-    again = ranks_of(tokenizer.vocab, tokenizer.pattern)
-    assert files(again) == files(ranks)
-    assert ranks.digest() == hashlib.sha256(ranks.text().encode()).hexdigest()

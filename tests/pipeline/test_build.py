@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from koktok import Recipe, Tokenizer
 from koktok.count import Counts, count_words
 from koktok.count.counting import read
 from koktok.count.prepared import prepare
-from koktok.errors import InputError, VocabSizeError
+from koktok.errors import InputError, KoktokError, VocabSizeError
 from koktok.metrics.silver import Silver
 from koktok.pipeline import train
 from koktok.pipeline.baseline import PlainSentencePiece, our_row
@@ -119,7 +119,7 @@ def test_required_syllables_are_pieces_where_there_is_room(tmp_path: Path) -> No
     source = write(tmp_path / "a.txt", TEXT)
     recipe = PLAIN.changed(train={"required": "ks-x-1001", "vocab_size": 2714})
     assert "뷔" in train([source], recipe).tokenizer.vocab.pieces
-    with pytest.raises(VocabSizeError, match=r"2,4\d\d characters need a piece.*\nhint: --vocab-size 27\d\d or more"):
+    with pytest.raises(VocabSizeError, match=r"at least 2,7\d\d ids.*\nhint: --vocab-size 27\d\d or more"):
         train([source], recipe.changed(train={"vocab_size": 2000}))
 
 
@@ -133,9 +133,9 @@ def test_rare_words_are_left_out_when_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        (1, r"of 1 is too small: 261 ids are bytes and special tokens"),
-        (300, r"of 300 is too small.*\nhint: --vocab-size 4\d\d or more"),
-        (5000, r"of 5,000 is too large: this text has candidates for fewer than [\d,]+\nhint: --vocab-size \d+"),
+        (1, r"expected at least 4\d\d ids .*, got 1\n"),
+        (300, r"at least 4\d\d ids .*, got 300\nhint: --vocab-size 4\d\d or more"),
+        (5000, r"at most [\d,]+ ids .*, got 5,000\nhint: --vocab-size \d+"),
     ],
 )
 def test_sizes_that_cannot_be_name_one_that_can(tmp_path: Path, size: int, message: str) -> None:
@@ -239,3 +239,13 @@ def test_plain_sentencepiece_is_measured_alike(mini: list[str]) -> None:
     assert "".join(plain.pieces("나는 집에")) == " 나는 집에"
     with pytest.raises(VocabSizeError, match="Vocabulary size"):
         PlainSentencePiece(words, model="unigram", vocab_size=10**6, character_coverage=0.9995)
+
+
+def test_a_broken_library_ends_a_training_before_its_text_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lines() -> Iterator[str]:
+        raise AssertionError("the text was read")
+        yield ""
+
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(KoktokError, match=r"`sentencepiece` cannot be imported"):
+        train(lines(), measured=True)

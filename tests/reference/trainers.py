@@ -1,15 +1,34 @@
-"""The trainers by keyword, without a recipe: sizes and alphabets that no recipe has."""
+"""The trainers by keyword, without a recipe: sizes, alphabets and ties that no recipe has."""
 
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 from koktok.recipe import TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training import baselines, bpe, spm, unigram, unigram_em, wordpiece
 from koktok.training.job import Job, Learnt
 from koktok.training.unigram_point import PRESETS, chosen
-from koktok.vocab import Vocab
+from koktok.vocab import FORBIDDEN, Vocab
+
+
+class _HuggingFaceTies(bpe.Learner):
+    """Of equal counts the pair of the oldest symbols."""
+
+    def key(self, left: int, right: int) -> Any:
+        return left, right
+
+
+class _SentencePieceTies(bpe.Learner):
+    """Of equal counts the pair with the shortest piece, then by string."""
+
+    def key(self, left: int, right: int) -> Any:
+        piece = self.pieces[left] + self.pieces[right]
+        return len(piece), piece.replace(" ", FORBIDDEN)
+
+
+_TIES = {"pair": bpe.Learner, "hf": _HuggingFaceTies, "spm": _SentencePieceTies}
 
 
 def _job(counts: SegmentedCounts, vocab_size: int, kind: str, given: dict[str, Any]) -> Job:
@@ -25,11 +44,7 @@ def _job(counts: SegmentedCounts, vocab_size: int, kind: str, given: dict[str, A
         "eojeols",
         "threads",
     )
-    fields = {
-        name: given.pop(name)
-        for name in (*names, "alphabet", "required", "allow_fewer", "on_progress")
-        if name in given
-    }
+    fields = {name: given.pop(name) for name in (*names, "alphabet", "required", "on_progress") if name in given}
     reserve = given.pop("reserve", None)
     options = given.pop("options", {})
     if reserve is not None:
@@ -84,7 +99,8 @@ def train_bpe(counts: SegmentedCounts, *, vocab_size: int, **given: Any) -> Lear
     if given.get("superwords", ...) is None:
         del given["superwords"]
     job = _job(counts, vocab_size, kind, given)
-    return bpe.train_bpe(job, **{"stages": bpe.ANYWHERE, **given})
+    with patch.object(bpe, "Learner", _TIES[given.pop("ties", "pair")]):
+        return bpe.train_bpe(job, **{"stages": bpe.ANYWHERE, **given})
 
 
 def train_wordpiece(counts: SegmentedCounts, *, vocab_size: int, **given: Any) -> Learnt:

@@ -40,9 +40,12 @@ def report(name: str, tokens: float, f1: float, size: int, digest: str = "d" * 1
         spec="hf:a",
         family="hf",
         vocab_size=size,
-        scores={"fertility": Value(tokens), "boundary_f1_macro": Value(f1)},
-        golds={"ko_ksl-ud-dev": {"boundary_f1": Value(0.25)}},
-        domains={"law": {"fertility": Value(tokens)}},
+        scores={
+            "fertility": Value(tokens),
+            "boundary_f1_macro": Value(f1),
+            "boundary_f1@ko_ksl-ud-dev": Value(0.25),
+            "fertility@law": Value(tokens),
+        },
     )
     measures = [Definition(name="fertility", title="", title_ko="", unit="", better="lower", definition="")]
     text = TextInfo(name="law", lines=1, eojeols=2, characters=5, bytes=13, digest=digest)

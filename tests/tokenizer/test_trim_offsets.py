@@ -3,27 +3,16 @@ masks whole eojeols."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies import korean_text
-from tokenizers import Tokenizer as Library
 from transformers import AutoTokenizer
-from typer.testing import CliRunner
 
-import koktok
 from koktok import Recipe, Tokenizer
-from koktok.cli import app
-from koktok.formats.limits import limitations
 from koktok.formats.styles import restyle
-from koktok.tokenizer.encoding import BLANK
-from koktok.verification import verify
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},
@@ -32,7 +21,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "bpe-bytes": {"train": {"model": "bpe-bytes"}},
     "wordpiece-bytes": {"train": {"model": "wordpiece-bytes"}},
 }
-TEXT = st.builds("{}{}".format, st.sampled_from(["", " ", "\t", "Ġ", "\u3000 ", " \n"]), korean_text())
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -48,47 +36,8 @@ def tokenizer(folder: Path) -> Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def untrimmed(tokenizer: Tokenizer) -> Tokenizer:
-    return restyle(tokenizer, trim_offsets=False)
-
-
-@pytest.fixture(scope="module")
-def library(folder: Path) -> Library:
-    found = Library.from_file(str(folder / "tokenizer.json"))
-    found.encode_special_tokens = True
-    return found
-
-
-@pytest.fixture(scope="module")
 def auto(folder: Path) -> Any:
     return AutoTokenizer.from_pretrained(str(folder))
-
-
-@given(text=TEXT)
-def test_offsets_of_the_library_are_ours(tokenizer: Tokenizer, library: Library, text: str) -> None:
-    """Laws 6 and 7. Bytes of neighbouring unknown characters share one span there, and ours lie inside; of a space that the
-    text itself begins with theirs leaves one, where another goes before it."""
-    normal = tokenizer.normalize(text[:400])  # WordPiece there takes minutes for a word of 9,000 characters
-    ours, theirs = tokenizer.encode(normal), library.encode(normal, add_special_tokens=False)
-    assert ours.ids == theirs.ids
-    for i, (a, b), (c, d) in zip(ours.ids, ours.offsets, theirs.offsets, strict=True):
-        loose = i < tokenizer.vocab.n_bytes or (tokenizer.prefix and c == 0 and normal[:1].isspace())
-        assert (a, b) == (c, d) or (loose and c <= a <= b <= d) or (a == b and c == d)
-
-
-@given(text=TEXT)
-def test_white_space_and_nothing_else_goes(tokenizer: Tokenizer, untrimmed: Tokenizer, text: str) -> None:
-    normal = tokenizer.normalize(text)
-    ours = tokenizer.encode(normal)
-    assert ours.ids == untrimmed.encode(normal).ids
-    kept = {at for a, b in ours.offsets for at in range(a, b)}
-    assert all(char in BLANK for at, char in enumerate(normal) if at not in kept)
-    n_bytes = tokenizer.vocab.n_bytes  # of unknown characters, and of the mark before a space that the text begins with
-    spelled = [normal[a:b] for i, (a, b) in zip(ours.ids, ours.offsets, strict=True) if i >= n_bytes]
-    assert all(part == part.strip(" ") for part in spelled)
-    raw = tokenizer.encode(text).offsets
-    assert raw == sorted(raw)
-    assert all(0 <= a <= b <= len(text) for a, b in raw)
 
 
 def test_a_text_behind_a_special_token_keeps_its_place(tokenizer: Tokenizer) -> None:
@@ -171,17 +120,6 @@ def test_an_answer_and_a_name_are_cut_out_without_their_space(auto: Any) -> None
         assert (min(a for a, _ in spans), max(b for _, b in spans)) == (0, len(text))
 
 
-def test_files_are_read_back_and_verified(folder: Path, tokenizer: Tokenizer, tmp_path: Path, mini: list[str]) -> None:
-    again = koktok.load(folder)
-    assert isinstance(again, Tokenizer)
-    assert again.style.trim_offsets
-    assert again.encode("집에 간다. 집에").offsets == tokenizer.encode("집에 간다. 집에").offsets
-    report = verify(folder, [*mini[::25], "  두  칸 ", "\t"])
-    assert [finding for finding in report.findings if finding.outcome == "fail"] == []
-    saved = AutoTokenizer.from_pretrained(str(folder)).save_pretrained(str(tmp_path))
-    assert (tmp_path / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes(), saved
-
-
 def test_the_style_decides_where_nobody_does() -> None:
     def on(**changes: Any) -> bool:
         return Recipe().changed(**changes).special.trim_offsets
@@ -195,21 +133,3 @@ def test_the_style_decides_where_nobody_does() -> None:
     assert bert.changed(train={"vocab_size": 8000}).special.trim_offsets
     old = bert.to_toml().replace("trim_offsets = true\n", "")
     assert not Recipe.from_toml(old).special.trim_offsets  # folders of before keep their offsets
-
-
-def test_any_folder_is_trimmed_by_export(trained: Callable[..., Path], tmp_path: Path) -> None:
-    folder = trained()
-    words = ["export", str(folder), "--to", "hf", "--trim-offsets", "--out", str(tmp_path / "new")]
-    assert CliRunner().invoke(app, words).exit_code == 0
-    plain, new = Tokenizer.load(folder), Tokenizer.load(tmp_path / "new")
-    assert new.encode("집에 간다.").ids == plain.encode("집에 간다.").ids
-    assert new.encode("집에 간다.").offsets != plain.encode("집에 간다.").offsets
-    assert new != plain
-    written = json.loads((tmp_path / "new" / "tokenizer.json").read_text(encoding="utf-8"))["post_processor"]
-    assert [node["type"] for node in written["processors"]] == ["ByteLevel", "TemplateProcessing"]
-
-
-def test_the_card_says_what_the_collator_does() -> None:
-    notes = {on: "\n".join(limitations("unigram", superwords=False, jamo=False, trim=on)) for on in (False, True)}
-    assert "sees a sentence as one word" in notes[False]
-    assert "masks whole eojeols, for" in notes[True]

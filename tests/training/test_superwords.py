@@ -1,139 +1,176 @@
-"""Superwords on the main road: pieces across spaces that swallow no cut, the same ids everywhere, and a way without."""
+"""Superwords: the second table, its rules, and what the trainer makes of it."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
+import numpy as np
 import pytest
-import sentencepiece
-import tokenizers
 from hypothesis import given
-from strategies import korean_text
+from hypothesis import strategies as st
+from reference.lines import runs_of
+from reference.trainers import train_unigram
 
-from koktok import Recipe, Tokenizer, train
-from koktok.count import Counts
-from koktok.count.prepared import prepare_runs
-from koktok.errors import RecipeError
-from koktok.formats.card import model_card
+from koktok.count import Counts, words_of
+from koktok.errors import InputError, UsageError
 from koktok.segment.segmented import SegmentedCounts
-from koktok.text.normalize import Normalizer
-from koktok.text.prefix import without_prefix
-from koktok.text.pretokenize import Pattern
-from koktok.training.superwords import crosses_space, segment_runs
-from koktok.vocab import unspell
+from koktok.tokenizer.models import UnigramModel
+from koktok.training.candidates import CandidatePolicy, mine
+from koktok.training.log import summary
+from koktok.training.superwords import SuperwordPolicy, crosses_space, eojeol_counts, prices_in_bits, segment_runs
 
-NOUNS = (
-    "그것",
-    "사람",
-    "마음",
-    "세상",
-    "소리",
-    "이야기",
-    "생각",
-    "바람",
-    "겨울",
-    "노래",
-)  # floors want six runs or more
-LINES = [f"{noun}{'은' if (ord(noun[-1]) - 0xAC00) % 28 else '는'} 그럴 수밖에 없는 것 같다." for noun in NOUNS] * 40
+WORDS = {"그|는": 1, " 사람|은": 1, " 할": 1, " 수": 1, " 있|다.": 1, " 없|다.": 1, " 먹|을": 1, " 갈": 1}
+LINES = ["그는 할 수 있다.", "그는 갈 수 없다. 그는 먹을 수 있다.", "그는 사람은"] * 10
 
 
-@pytest.fixture(scope="module", params=["unigram", "bpe", "bpe-bytes"])
-def wide(request: pytest.FixtureRequest) -> Tokenizer:
-    # With shares of 1 BPE joins no cut inside an eojeol, so that a superword that holds one would have made it itself.
-    size = 330 if request.param == "bpe-bytes" else 400
-    given = {"superwords": 0.5, "vocab_size": size, "model": request.param, "share": 1.0}
-    return train(LINES, Recipe().changed(train=given, holdout=0.0)).tokenizer
+def words() -> SegmentedCounts:
+    return SegmentedCounts.from_marked({**WORDS, " 그|는": 1})
 
 
-def text_of(wide: Tokenizer, piece: str) -> str:
-    return unspell(piece) if wide.vocab.kind == "bpe-bytes" else piece
+def runs() -> SegmentedCounts:
+    return segment_runs(Counts.from_mapping({run: 20 for line in LINES for run in runs_of(line)}), words())
 
 
-def test_some_pieces_cross_spaces_and_swallow_no_cut(wide: Tokenizer) -> None:
-    crossing = [text for piece in wide.vocab.pieces if crosses_space(text := text_of(wide, piece))]
-    assert crossing
-    assert not any("수밖" in piece or "없는" in piece or "같다" in piece for piece in crossing)
-    encoding = wide.encode(LINES[0])
-    assert any(crosses_space(text_of(wide, piece)) for piece in encoding.pieces)
-    assert wide.decode(encoding.ids) == LINES[0]
+@given(st.text('가. "?', max_size=30), st.integers(1, 4))
+def test_runs_join_back_and_end_with_sentences(line, longest):
+    found = list(runs_of(line, longest=longest))
+    assert "".join(found) == line
+    assert all(len(words_of(run)) <= longest for run in found)
+    assert all(not run[:-1].rstrip(" ").endswith(". ") for run in found)
 
 
-def test_without_superwords_every_piece_stays_in_its_word(wide: Tokenizer) -> None:
-    narrow = wide.encode(LINES[0], superwords=False)
-    assert not any(crosses_space(text_of(wide, piece)) for piece in narrow.pieces)
-    assert wide.decode(narrow.ids) == LINES[0]
-    assert len(narrow) > len(wide.encode(LINES[0]))
+def test_cuts_of_runs_are_those_of_their_words():
+    found = {run: runs().pieces(i) for i, run in enumerate(runs().words)}
+    assert found["그는 할 수 있다."] == ["그", "는 할 수 있", "다."]
+    assert found["그는 갈 수 없다."] == ["그", "는 갈 수 없", "다."]
+    with pytest.raises(InputError, match="' 사람은', which was not segmented"):
+        segment_runs(Counts.from_mapping({"그는 사람은": 1}), SegmentedCounts.from_marked({"그|는": 1}))
 
 
-@given(text=korean_text())
-def test_the_same_ids_in_every_library(wide: Tokenizer, text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.getbasetemp() / f"wide-{wide.vocab.kind}"
-    if not folder.exists():
-        wide.save(folder)
-    for token in wide.vocab.specials:
-        text = text.replace(token, "")
-    check_same(wide, folder, text)
+def test_frequency_is_that_of_the_eojeol():
+    counts = SegmentedCounts.from_marked({"가|나 다|라": 1, "가|나": 3})
+    assert eojeol_counts(counts).tolist() == pytest.approx([8e5, 8e5, 2e5])
 
 
-def test_the_same_ids_on_sentences(wide: Tokenizer, mini: list[str], tmp_path: Path) -> None:
-    folder = wide.save(tmp_path / "wide")
-    for line in [*LINES[:5], *mini[::9], " ".join(LINES[:5]), "그럴 수밖에 없는 것 같다!  그럴 수 없는 것 같다"]:
-        check_same(wide, folder, line)
-    assert Tokenizer.load(folder).encode(LINES[1]) == wide.encode(LINES[1])
+def test_superwords_swallow_no_cut_and_end_at_edges():
+    rule = SuperwordPolicy(min_count=20, min_runs=2)
+    found = [p for p in mine(runs(), CandidatePolicy(min_count=10, superwords=rule)).pieces if crosses_space(p)]
+    assert " 수 있" in found
+    assert "는 할" not in found, "one run only"
+    assert not any("있다" in p or "그는" in p or "." in p or p.endswith(" ") for p in found)
+    rare = SuperwordPolicy(min_count=20, min_runs=1)
+    more = [p for p in mine(runs(), CandidatePolicy(min_count=10, superwords=rare)).pieces if crosses_space(p)]
+    assert "는 할 수 있" in more
+    assert not any("그는" in p or "있다" in p for p in more), "a cut of an eojeol lies inside"
+    assert not any(crosses_space(p) for p in mine(runs(), CandidatePolicy(min_count=10)).pieces)
+    with pytest.raises(UsageError, match="floors"):
+        SuperwordPolicy(min_count=0)
 
 
-def check_same(wide: Tokenizer, folder: Path, text: str) -> None:
-    ours, normal = wide.encode(text).ids, wide.normalize(text)
-    hf = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    assert hf.encode(normal).ids == ours
-    assert hf.decode(ours, skip_special_tokens=False) == normal == wide.decode(ours)
-    has_file = wide.vocab.kind != "bpe-bytes"  # SentencePiece has no BPE over bytes
-    if has_file and "\0" not in normal and not normal.startswith(" "):
-        spm = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
-        assert spm.encode(normal) == ours
-        assert without_prefix(spm.decode(ours), wide.prefix) == normal
-
-
-def test_runs_are_cut_where_the_pattern_cuts_and_at_words_left_out() -> None:
-    words = SegmentedCounts.from_marked({"갈": 1, " 수": 1, " 있|다.": 1, " 3": 1, "번": 1})
-    raw = Counts.from_mapping({"갈 수\u200b 있다.": 2, " 3번 수": 1, " 모르는 수": 1})
-    pattern = Pattern(digits="single", superwords=True)
-    found = segment_runs(prepare_runs(raw, Normalizer(), pattern, words.words), words)
-    assert {found.words[i]: found.pieces(i) for i in range(len(found))} == {
-        " 3": [" 3"],
-        " 수": [" 수"],
-        "갈 수 있다.": ["갈 수 있", "다."],
-        "번 수": ["번 수"],
-    }
-
-
-@pytest.mark.parametrize("changes", [{"jamo": True}, {"train": {"model": "wordpiece"}}, {"train": {"backend": "spm"}}])
-def test_where_there_are_none_the_recipe_says_so(changes: dict[str, object]) -> None:
-    with pytest.raises(RecipeError, match="superwords are for koktok's own unigram and BPE on syllables"):
-        Recipe().changed(train={"superwords": 0.2}).changed(**changes)
-    with pytest.raises(RecipeError, match="inner superwords are superwords, and there are none"):
-        Recipe().changed(train={"inner_superwords": True})
-    with pytest.raises(RecipeError, match="a price in bits is for the superwords of unigram"):
-        Recipe().changed(train={"superword_price": "bits", "superwords": 0.2, "model": "bpe"})
-
-
-@pytest.mark.parametrize("model", ["unigram", "bpe"])
-def test_inner_cuts_are_swallowed_only_when_asked(model: str) -> None:
-    given = {"superwords": 0.5, "vocab_size": 400, "model": model, "share": 1.0}
-    given["nu"] = 0.2 if model == "unigram" else None
-    narrow, inner = (
-        train(LINES, Recipe().changed(train={**given, "inner_superwords": asked}, holdout=0.0)).tokenizer
-        for asked in (False, True)
+def test_share_is_a_ceiling():
+    repeated = segment_runs(
+        Counts.from_mapping(
+            {run: 20 + i for i, run in enumerate(sorted({r for line in LINES for r in runs_of(line)}))}
+        ),
+        words(),
     )
-    held = [piece for piece in inner.vocab.pieces if crosses_space(piece) and ("없는" in piece or "같다" in piece)]
-    assert held
-    assert not any(crosses_space(piece) and "없는" in piece for piece in narrow.vocab.pieces)
-    assert len(inner.encode(LINES[0])) < len(narrow.encode(LINES[0]))
-    assert inner.decode(inner.encode(LINES[0]).ids) == LINES[0]
+    bare, some = (
+        train_unigram(
+            words(),
+            runs=repeated,
+            superwords=SuperwordPolicy(share=share, min_count=20, min_runs=1),
+            vocab_size=290,
+            min_count=10,
+            preset="aligned",
+        ).vocab
+        for share in (0.0, 0.2)
+    )
+    assert not any(map(crosses_space, bare.pieces))
+    assert 0 < sum(map(crosses_space, some.pieces)) <= 0.2 * len(some.pieces)
 
 
-def test_whoever_trains_superwords_is_told_what_they_are_not_for() -> None:
-    given = {"superwords": 0.5, "vocab_size": 400}
-    made = train(LINES, Recipe().changed(train=given, holdout=0.0))
-    assert any("not for question answering and named entities" in note for note in made.notes)
-    assert "Superwords are not for question answering" in model_card(made.tokenizer, [], {}, words=0, held_out=False)
+def test_inner_superwords_swallow_cuts_where_that_pays():
+    rule = SuperwordPolicy(min_count=20, min_runs=1, inner=True)
+    found = [p for p in mine(runs(), CandidatePolicy(min_count=10, superwords=rule)).pieces if crosses_space(p)]
+    assert "그는 할" in found
+    made = [
+        train_unigram(
+            words(),
+            runs=runs(),
+            superwords=SuperwordPolicy(share=0.9, min_count=20, min_runs=1, inner=True),
+            vocab_size=278,  # more would have to swallow: nothing else is left that some run uses
+            min_count=10,
+            preset=preset,
+        ).vocab.pieces
+        for preset in ("aligned", "short")
+    ]
+    swallowing = [sum("그는 " in piece or "는 먹을" in piece for piece in pieces) for pieces in made]
+    assert swallowing[0] < swallowing[1], "a cut costs more than a token when aligned"
+
+
+def test_the_log_counts_the_gaps_inside_tokens():
+    policy = SuperwordPolicy(share=0.9, min_count=20, min_runs=1)
+    options = {"vocab_size": 290, "min_count": 10, "preset": "aligned"}
+    made = train_unigram(words(), runs=runs(), superwords=policy, **options)
+    model, n, inside = UnigramModel(made.vocab), 0, 0
+    for run, _, times in runs().items():
+        borders = {end for _, end in model.encode(run)[1]}
+        for at in (i for i, char in enumerate(run) if char == " " and i):
+            n += times
+            inside += times * borders.isdisjoint({at, at + 1})
+    assert made.log["gaps"] == {"n": n, "inside": inside}
+    assert inside
+    assert any(line.startswith("gaps between eojeols inside a token: ") for line in summary(made.log))
+    assert "gaps" not in train_unigram(words(), **{**options, "vocab_size": 271, "min_count": 1}).log
+
+
+def by_chance_and_together() -> tuple[SegmentedCounts, SegmentedCounts]:
+    """Words, and runs in which 수 stands before 있 alone, and 오 before each of eight words, which stand behind 우, too."""
+    others = [f" {syllable}" for syllable in "가나다라마바사아"]
+    lines = {"할 수 있": 40, **{f"오{word}": 100 for word in others}, **{f"우{word}": 100 for word in others}}
+    return (
+        SegmentedCounts.from_marked({word: 40 for line in lines for word in words_of(line)}),
+        SegmentedCounts.from_marked(lines),
+    )
+
+
+def test_in_bits_words_that_meet_by_chance_save_nothing():
+    counts, table = by_chance_and_together()
+    found = {
+        price: mine(table, CandidatePolicy(superwords=SuperwordPolicy(min_runs=1, price=price)))
+        for price in ("tokens", "bits")
+    }
+    worth = {price: dict(zip(made.pieces, made.worth.tolist(), strict=True)) for price, made in found.items()}
+    assert set(worth["tokens"].values()) == {1.0}
+    assert worth["bits"][" 수 있"] == worth["bits"]["할 수 있"] == 1.0, "each says all of the other"
+    assert worth["bits"]["오 가"] == pytest.approx(2 * np.log2(33.2) / (np.log2(33.2 / 8) + np.log2(33.2 / 2)))
+    assert {price for piece, price in worth["bits"].items() if not crosses_space(piece)} == {1.0}
+    chosen = [
+        [
+            piece
+            for piece in train_unigram(
+                counts,
+                runs=table,
+                superwords=SuperwordPolicy(share=0.12, min_runs=1, price=price),  # two of 18 pieces
+                vocab_size=274,
+                preset="short",
+            ).vocab.pieces
+            if crosses_space(piece)
+        ]
+        for price in ("tokens", "bits")
+    ]
+    assert len(chosen[0]) == 2
+    assert all(piece[0] in "오우" for piece in chosen[0]), "such a piece saves 100 tokens, and 할 수 있 80"
+    assert chosen[1] == ["할 수 있"]
+    with pytest.raises(UsageError, match="paid in tokens or bits, not in `money`"):
+        SuperwordPolicy(price="money")
+
+
+@given(st.lists(st.floats(1, 1000), min_size=3, max_size=3), st.floats(0.01, 1))
+def test_a_price_in_bits_is_at_least_a_token_and_falls_as_words_belong_together(n, share):
+    words, together = 1000.0, share * min(n)
+    price = [
+        prices_in_bits((*"가나", " 다", "가 다"), np.asarray([*n[:2], n[2], times]), words)[3]
+        for times in (together, together / 2)
+    ]
+    assert 1.0 <= price[0] <= price[1]
+    assert prices_in_bits(("가", " 다", "가 다"), np.asarray([9.0, 9.0, 100.0]), words)[2] == 1.0, "never less"
+    assert prices_in_bits(("가", "가 다"), np.asarray([9.0, 9.0]), words).tolist() == [1.0, 2.0], (
+        "no ` 다` to compare with"
+    )

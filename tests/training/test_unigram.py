@@ -1,15 +1,11 @@
 """The unigram trainer: kernels against enumeration, selection against a slow reference, laws of the result."""
 
 import json
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.trainers import train_unigram, train_unigrams
@@ -218,15 +214,6 @@ def test_sizes_count_everything():
     assert rounds == sorted(rounds), "fewer pieces cost more"
 
 
-def test_dial_goes_from_short_to_aligned():
-    few, many = (
-        train_unigram(text(), vocab_size=330, preset=preset, min_count=2).log for preset in ("short", "aligned")
-    )
-    lost_few, lost_many = (sum(k["swallowed"] for k in log["boundaries"].values()) for log in (few, many))
-    assert few["tokens_per_word"] < many["tokens_per_word"]
-    assert lost_few > lost_many
-
-
 def test_shuffled_cuts_teach_nothing():
     """Negative control: with the cuts of other places the decoder keeps fewer of the true ones."""
     true = text()
@@ -249,36 +236,11 @@ def test_shuffled_cuts_teach_nothing():
     assert kept(wrong) < 0.7
 
 
-SCRIPT = """
-import sys
-sys.path[:0] = ["tests", "tests/training"]
-from test_train_unigram import text
-from reference.trainers import train_unigram
-print(train_unigram(text(), vocab_size=320, min_count=2, threads=int(sys.argv[1])).vocab.digest())
-"""
-
-
-def test_same_bytes_in_any_process():
-    digests = set()
-    for seed, threads in (("1", "1"), ("2", "3")):
-        run = subprocess.run(
-            [sys.executable, "-c", SCRIPT, threads],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        digests.add(run.stdout.strip())
-    assert len(digests) == 1
-    assert digests != {""}
-
-
 def test_errors_name_the_way_out():
-    with pytest.raises(VocabSizeError, match=r"take 2\d\d") as small:
+    with pytest.raises(VocabSizeError, match=r"expected at least 2\d\d") as small:
         train_unigram(text(), vocab_size=200)
     assert "--vocab-size" in small.value.hint
-    with pytest.raises(VocabSizeError, match="at most"):
+    with pytest.raises(VocabSizeError, match="expected at most"):
         train_unigram(text(), vocab_size=100_000)
     with pytest.raises(UsageError, match="`shrot` is not known"):
         train_unigram(text(), vocab_size=300, preset="shrot")
@@ -339,15 +301,6 @@ def test_reserve_goes_with_several_sizes_and_superwords():
         assert vocab.size == size
         assert by_script(vocab.pieces)["latin"] >= int(0.6 * (size - 256))
         assert sum(crosses_space(piece) for piece in vocab.pieces) <= int(0.1 * (size - 256))
-
-
-def test_reserve_refuses_what_cannot_be():
-    with pytest.raises(UsageError, match="`greek`"):
-        train_unigram(bilingual(), vocab_size=340, reserve={"greek": 0.1})
-    with pytest.raises(UsageError, match="together"):
-        train_unigram(bilingual(), vocab_size=340, reserve={"latin": 0.6, "hangul": 0.6})
-    with pytest.raises(UsageError, match="required"):
-        train_unigram(bilingual(), vocab_size=340, min_count=2, reserve={"latin": 1.0})
 
 
 def test_pieces_without_a_syllable_may_be_longer():

@@ -1,0 +1,82 @@
+"""What no format can hold says why, each reason with a vocabulary that has it; what a format can hold is the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from koktok.errors import ArtifactError
+from koktok.formats import gguf
+from koktok.formats.hf import config_json, special_tokens_json, tokenizer_json
+from koktok.formats.limits import limitations, unsupported_reason
+from koktok.formats.sentencepiece import model_proto
+from koktok.formats.tiktoken import files, ranks_of
+from koktok.text.normalize import JamoNormalizer, Normalizer
+from koktok.text.pretokenize import Pattern
+from koktok.vocab import KINDS, Vocab
+
+SPECIALS = ("<unk>", "</s>")
+PATTERN, PLAIN = Pattern(), Normalizer()
+UNIGRAM = Vocab.unigram({"가": -1.0, "나": -2.0}, specials=SPECIALS)
+CROSSING = Vocab.bpe("가 나", ["가 나"], specials=SPECIALS)
+BYTES = Vocab.bpe_bytes(["ê°", "ê°Ģ"], specials=SPECIALS)
+
+WRITERS: dict[str, Callable[..., Any]] = {
+    "hf": lambda vocab, normalizer=PLAIN: tokenizer_json(vocab, normalizer, PATTERN),
+    "sentencepiece": lambda vocab, normalizer=PLAIN: model_proto(vocab, PATTERN, normalizer=normalizer),
+    "gguf": lambda vocab, normalizer=PLAIN: gguf.table_of(vocab, PATTERN, normalizer),
+    "tiktoken": lambda vocab, normalizer=PLAIN: ranks_of(vocab, PATTERN, jamo=isinstance(normalizer, JamoNormalizer)),
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "vocab", "normalizer", "message", "hint"),
+    [
+        ("hf", Vocab.plain("ngram", ["가"]), PLAIN, "no longest match with byte fallback", ""),
+        ("sentencepiece", BYTES, PLAIN, "SentencePiece has no bpe-bytes model", ""),
+        ("sentencepiece", Vocab.bpe("가", []), PLAIN, "wants an unknown token", ""),
+        ("sentencepiece", CROSSING, PLAIN, "'가 나' crosses a pre-token border", ""),
+        ("gguf", BYTES, PLAIN, "patterns that are built into it", "koktok train TEXT --model bpe --out FOLDER"),
+        ("gguf", Vocab.plain("wordpiece", ["가"], specials=("[UNK]",)), PLAIN, "no wordpiece model", ""),
+        ("gguf", CROSSING, PLAIN, "'가 나' crosses a pre-token border", ""),
+        ("gguf", Vocab.bpe("가", [], specials=("</s>",)), PLAIN, "wants an unknown token", ""),
+        ("gguf", Vocab.bpe("가", [], specials=("<unk>",)), PLAIN, "wants an end-of-sequence token", ""),
+        ("gguf", UNIGRAM, JamoNormalizer(), "conjoining jamo", ""),
+        ("tiktoken", UNIGRAM, PLAIN, "byte-level BPE only, and this is unigram", "--model bpe-bytes"),
+        ("tiktoken", BYTES, JamoNormalizer(), "cannot take syllables apart", "--model bpe-bytes"),
+        # Joins never reach "abcd": "bc" comes before "ab" and "cd", and nothing joins to it.
+        ("tiktoken", Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]), PLAIN, "would take it for a whole word", ""),
+    ],
+)
+def test_what_a_format_cannot_hold_says_why(
+    what: Any, vocab: Vocab, normalizer: Normalizer, message: str, hint: str
+) -> None:
+    jamo = isinstance(normalizer, JamoNormalizer)
+    assert message in unsupported_reason(what, vocab, PATTERN, jamo=jamo)
+    with pytest.raises(ArtifactError, match=message) as caught:
+        WRITERS[what](vocab, normalizer)
+    assert hint in caught.value.hint
+
+
+def test_what_a_format_can_hold_has_no_reason_and_the_same_bytes() -> None:
+    for what, vocab in (("hf", UNIGRAM), ("sentencepiece", UNIGRAM), ("gguf", UNIGRAM), ("tiktoken", BYTES)):
+        assert unsupported_reason(what, vocab, PATTERN) == ""  # type: ignore[arg-type]
+        assert WRITERS[what](vocab) == WRITERS[what](vocab)
+    assert unsupported_reason("tiktoken", Vocab.bpe_bytes(["ab", "abc", "abcd"])) == ""
+    assert files(ranks_of(BYTES, PATTERN)) == files(ranks_of(BYTES, PATTERN))
+    assert (config_json(UNIGRAM), special_tokens_json(UNIGRAM)) == (config_json(UNIGRAM), special_tokens_json(UNIGRAM))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_card_says_what_the_options_of_a_training_change(kind: str) -> None:
+    def notes(**changes: bool) -> str:
+        return "\n".join(limitations(kind, **{"superwords": False, "jamo": False, **changes}))
+
+    spaced = kind != "wordpiece"  # whose pieces hold no space
+    assert ("do not use `is_split_into_words=True`" in notes(prefix=False)) == spaced
+    assert ("gives the ids of the running text" in notes(prefix=True)) == spaced
+    assert ("sees a sentence as one word" in notes(trim=False)) == spaced
+    assert ("masks whole eojeols, for" in notes(trim=True)) == spaced
+    assert "Superwords are not for question answering" in notes(superwords=True)

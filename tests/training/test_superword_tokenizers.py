@@ -1,0 +1,103 @@
+"""Superwords on the main road: pieces across spaces that swallow no cut, the same ids everywhere, and a way without."""
+
+from __future__ import annotations
+
+import pytest
+
+from koktok import Recipe, Tokenizer, train
+from koktok.count import Counts
+from koktok.count.prepared import prepare_runs
+from koktok.errors import RecipeError
+from koktok.formats.card import model_card
+from koktok.segment.segmented import SegmentedCounts
+from koktok.text.normalize import Normalizer
+from koktok.text.pretokenize import Pattern
+from koktok.training.superwords import crosses_space, segment_runs
+from koktok.vocab import unspell
+
+NOUNS = (
+    "그것",
+    "사람",
+    "마음",
+    "세상",
+    "소리",
+    "이야기",
+    "생각",
+    "바람",
+    "겨울",
+    "노래",
+)  # floors want six runs or more
+LINES = [f"{noun}{'은' if (ord(noun[-1]) - 0xAC00) % 28 else '는'} 그럴 수밖에 없는 것 같다." for noun in NOUNS] * 40
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe", "bpe-bytes"])
+def wide(request: pytest.FixtureRequest) -> Tokenizer:
+    # With shares of 1 BPE joins no cut inside an eojeol, so that a superword that holds one would have made it itself.
+    size = 330 if request.param == "bpe-bytes" else 400
+    given = {"superwords": 0.5, "vocab_size": size, "model": request.param, "share": 1.0}
+    return train(LINES, Recipe().changed(train=given, holdout=0.0)).tokenizer
+
+
+def text_of(wide: Tokenizer, piece: str) -> str:
+    return unspell(piece) if wide.vocab.kind == "bpe-bytes" else piece
+
+
+def test_some_pieces_cross_spaces_and_swallow_no_cut(wide: Tokenizer) -> None:
+    crossing = [text for piece in wide.vocab.pieces if crosses_space(text := text_of(wide, piece))]
+    assert crossing
+    assert not any("수밖" in piece or "없는" in piece or "같다" in piece for piece in crossing)
+    encoding = wide.encode(LINES[0])
+    assert any(crosses_space(text_of(wide, piece)) for piece in encoding.pieces)
+    assert wide.decode(encoding.ids) == LINES[0]
+
+
+def test_without_superwords_every_piece_stays_in_its_word(wide: Tokenizer) -> None:
+    narrow = wide.encode(LINES[0], superwords=False)
+    assert not any(crosses_space(text_of(wide, piece)) for piece in narrow.pieces)
+    assert wide.decode(narrow.ids) == LINES[0]
+    assert len(narrow) > len(wide.encode(LINES[0]))
+
+
+def test_runs_are_cut_where_the_pattern_cuts_and_at_words_left_out() -> None:
+    words = SegmentedCounts.from_marked({"갈": 1, " 수": 1, " 있|다.": 1, " 3": 1, "번": 1})
+    raw = Counts.from_mapping({"갈 수\u200b 있다.": 2, " 3번 수": 1, " 모르는 수": 1})
+    pattern = Pattern(digits="single", superwords=True)
+    found = segment_runs(prepare_runs(raw, Normalizer(), pattern, words.words), words)
+    assert {found.words[i]: found.pieces(i) for i in range(len(found))} == {
+        " 3": [" 3"],
+        " 수": [" 수"],
+        "갈 수 있다.": ["갈 수 있", "다."],
+        "번 수": ["번 수"],
+    }
+
+
+@pytest.mark.parametrize("changes", [{"jamo": True}, {"train": {"model": "wordpiece"}}, {"train": {"backend": "spm"}}])
+def test_where_there_are_none_the_recipe_says_so(changes: dict[str, object]) -> None:
+    with pytest.raises(RecipeError, match="superwords are for koktok's own unigram and BPE on syllables"):
+        Recipe().changed(train={"superwords": 0.2}).changed(**changes)
+    with pytest.raises(RecipeError, match="inner superwords are superwords, and there are none"):
+        Recipe().changed(train={"inner_superwords": True})
+    with pytest.raises(RecipeError, match="a price in bits is for the superwords of unigram"):
+        Recipe().changed(train={"superword_price": "bits", "superwords": 0.2, "model": "bpe"})
+
+
+@pytest.mark.parametrize("model", ["unigram", "bpe"])
+def test_inner_cuts_are_swallowed_only_when_asked(model: str) -> None:
+    given = {"superwords": 0.5, "vocab_size": 400, "model": model, "share": 1.0}
+    given["nu"] = 0.2 if model == "unigram" else None
+    narrow, inner = (
+        train(LINES, Recipe().changed(train={**given, "inner_superwords": asked}, holdout=0.0)).tokenizer
+        for asked in (False, True)
+    )
+    held = [piece for piece in inner.vocab.pieces if crosses_space(piece) and ("없는" in piece or "같다" in piece)]
+    assert held
+    assert not any(crosses_space(piece) and "없는" in piece for piece in narrow.vocab.pieces)
+    assert len(inner.encode(LINES[0])) < len(narrow.encode(LINES[0]))
+    assert inner.decode(inner.encode(LINES[0]).ids) == LINES[0]
+
+
+def test_whoever_trains_superwords_is_told_what_they_are_not_for() -> None:
+    given = {"superwords": 0.5, "vocab_size": 400}
+    made = train(LINES, Recipe().changed(train=given, holdout=0.0))
+    assert any("not for question answering and named entities" in note for note in made.notes)
+    assert "Superwords are not for question answering" in model_card(made.tokenizer, [], {}, words=0, held_out=False)
