@@ -30,6 +30,8 @@ from koktok.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from koktok.vocab import Vocab
+
 
 _SHORT = 40  # parts: so many are looked over before every join, which beats a heap
 _NONE = 1 << 62
@@ -41,6 +43,13 @@ _APART = -2  # of a character behind a space: both begin as pieces of their own
 _DOUBT = 1 << 30  # a bit of a piece of a character: some neighbours take bytes of it
 _PAIRS = 1 << 16
 _FACTOR, _SHIFT = np.uint64(0x2545F4914F6CDD1D), np.uint64(32)
+
+
+def bpe(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:
+    """Return the kernel of a vocabulary, by chains if its pieces allow it, and the arrays that it reads."""
+    joins = joins_of(trie, vocab.n_bytes)
+    chain = chain_of(trie, vocab.n_bytes, joins, bytewise=vocab.bytewise, letters=letters)
+    return (solve_bpe, *chain) if chain else (solve_bpe_by_joins, trie.ids, joins)
 
 
 def joins_of(trie: Trie, first_id: int) -> NDArray[np.int64]:
