@@ -38,7 +38,7 @@ def _published(name: str) -> PublishedPattern:
 @pytest.fixture(scope="module")
 def learnt(trained: Callable[..., Path]) -> Path:
     """A folder that was trained behind a published pattern."""
-    return trained(train={"model": "bpe-bytes", "vocab_size": 900}, pretokenize={"pattern": "llama3"})
+    return trained(train={"model": "bpe-bytes"})  # llama3 is its default
 
 
 @pytest.fixture(scope="module", params=NAMES)
