@@ -21,16 +21,7 @@ _LONGEST = 1 << 26  # a longer line is the reader's to refuse
 
 
 def mapped_blocks(source: Source) -> Iterator[Block]:
-    r"""Yield the documents of a source in blocks, which may hold bytes that are not UTF-8.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp(), "a.txt")
-    >>> _ = path.write_text("a\nb", encoding="utf-8")
-    >>> [block.data for block in mapped_blocks(Source.of(path))]
-    [b'a\n', b'b\n']
-    """
+    """Yield the documents of a source in blocks, which may hold bytes that are not UTF-8."""
     for path in source.paths:
         view = _mapped(path) if is_plain(path) else None
         if view is None:

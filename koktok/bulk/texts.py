@@ -66,30 +66,14 @@ class Texts:
         return str(self.data[self.begins[i] : self.ends[i]].data, CODEC)
 
     def content(self, first: int, last: int) -> bytes:
-        r"""The documents from `first` up to `last` in UTF-8, each followed by a null character.
-
-        Examples
-        --------
-        >>> Texts.of(["가", "a", "b"]).content(1, 3)
-        b'a\x00b\x00'
-        """
+        """The documents from `first` up to `last` in UTF-8, each followed by a null character."""
         if last > first + 1 and (self.begins[first + 1 : last] == self.ends[first : last - 1] + 1).all():
             whole = self.data[self.begins[first] : self.ends[last - 1]].data  # they lie so already
             return f"{str(whole, CODEC)}\0".encode()
         return "".join(f"{self.text(i)}\0" for i in range(first, last)).encode()
 
     def prefixed(self, fragile: NDArray[np.bool_], normalizer: Normalizer, prefix: Prefix) -> Texts:
-        r"""The same with what `with_prefix` puts before each text of which the normalizer leaves something.
-
-        Examples
-        --------
-        >>> texts = Texts.of(["가", "", "\u200b", " 가"])
-        >>> texts = texts.prefixed(np.arange(0x110000) == 0x200B, Normalizer(), "first")
-        >>> [texts.text(i) for i in range(3)]
-        [' 가', '', '\u200b']
-        >>> texts.data[texts.begins[3] : texts.ends[3]].tolist() == [0x20, MARK_UNIT, 0x20, ord("가")]
-        True
-        """
+        """The same with what `with_prefix` puts before each text of which the normalizer leaves something."""
         full = self.begins < self.ends
         spaced, marked, doubtful = full.copy(), np.zeros(len(self), np.bool_), np.zeros(len(self), np.bool_)
         _look(self.data, self.begins, self.ends, fragile, doubtful)
@@ -144,14 +128,7 @@ class Texts:
 
     @classmethod
     def of_block(cls, block: Block) -> Texts:
-        r"""Documents from a block; InputError if it is not UTF-8.
-
-        Examples
-        --------
-        >>> texts = Texts.of_block(Block.of(["가\n😀", "", "나"]))
-        >>> [texts.text(i) for i in range(len(texts))]
-        ['가\n😀', '', '나']
-        """
+        """Documents from a block; InputError if it is not UTF-8."""
         data = np.frombuffer(block.data, np.uint8)
         out = np.empty(len(data) + len(_PADDING), np.uint16)
         ends = np.empty(len(block), np.int64)

@@ -152,13 +152,7 @@ def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def packed(table: pl.DataFrame) -> bytes:
-    """Return a table as one value.
-
-    Examples
-    --------
-    >>> unpacked(packed(pl.DataFrame({"word": ["집"], "n": [2]}))).rows()
-    [('집', 2)]
-    """
+    """Return a table as one value."""
     out = io.BytesIO()
     table.write_ipc_stream(out, compression="lz4")
     return out.getvalue()

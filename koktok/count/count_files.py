@@ -80,13 +80,7 @@ class About:
 
 
 def runs_file(file: Path) -> Path:
-    """Return the path of the runs beside a count file.
-
-    Examples
-    --------
-    >>> runs_file(Path("counts.parquet")).name
-    'counts.runs.parquet'
-    """
+    """Return the path of the runs beside a count file."""
     return file.with_name(f"{file.stem}.runs{file.suffix}")
 
 

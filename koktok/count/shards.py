@@ -95,13 +95,7 @@ def _counted(lines: pl.DataFrame, *, runs: bool) -> pl.DataFrame:
 def tables_of(
     data: bytes, held: NDArray[np.bool_], ends: NDArray[np.bool_], *, runs: bool = False
 ) -> list[pl.DataFrame]:
-    r"""Count the words of some text, and its runs of words if they are wanted: one or two tables.
-
-    Examples
-    --------
-    >>> tables_of("나는 집에\n집에\n".encode(), np.array([False, True]), np.array([True, True]))[0].rows()
-    [(' 집에', 1, 0), ('나는', 1, 0), ('집에', 0, 1)]
-    """
+    """Count the words of some text, and its runs of words if they are wanted: one or two tables."""
     text = pl.Series([data[:-1]], dtype=pl.Binary).cast(pl.String)
     del data
     lines = pl.DataFrame(
@@ -111,13 +105,7 @@ def tables_of(
 
 
 def weighed(table: pl.DataFrame, weight: float) -> pl.DataFrame:
-    """Occurrences times the weight, rounded to integers, halves to even; documents and held-out lines stay.
-
-    Examples
-    --------
-    >>> weighed(pl.DataFrame({"word": ["가", "나"], "n": [3, 1], "held": [0, 0]}), 0.5).rows()
-    [('가', 2, 0)]
-    """
+    """Occurrences times the weight, rounded to integers, halves to even; documents and held-out lines stay."""
     if weight == 1.0:
         return table
     table = table.with_columns(n=pl.Series(np.rint(table["n"].to_numpy() * weight), dtype=pl.UInt64))

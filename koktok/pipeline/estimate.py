@@ -103,8 +103,8 @@ def _looked(sources: Sequence[Source], holdout: float, threads: int | None) -> t
 
 
 def _some(blocks: Iterator[Block], size: float) -> Iterator[Block]:
-    for block in blocks:  # progress counts a block when the next one is asked for
-        if size <= 0:
-            return
+    for block in blocks:
         yield block
         size -= len(block.data) - block.n_lines
+        if size <= 0:
+            return

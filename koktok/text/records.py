@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from operator import getitem
 from pathlib import Path
 from typing import IO, Any, Literal, cast
@@ -147,16 +148,7 @@ class _File:
 def records(
     path: Path, field: str | None, errors: Errors, report: ReadReport, progress: ByteProgress
 ) -> Iterator[Block]:
-    r"""Yield the texts of one file in blocks, none of them empty.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp(), "a.tsv")
-    >>> _ = path.write_text("id\ttext\n1\t나는 학생이다.\n", encoding="utf-8")
-    >>> [block.lines() for block in records(path, None, "skip", ReadReport(), ByteProgress([path], None))]
-    [['나는 학생이다.']]
-    """
+    """Yield the texts of one file in blocks, none of them empty."""
     file = _File(path, errors, report, progress)
     begun, empty = progress.done, True
     report.files += 1
@@ -187,14 +179,7 @@ def block_of(
     report: ReadReport,
     name: str,
 ) -> Block:
-    r"""Parse records that others have read, by the rules for those of a file; bad ones are left out.
-
-    Examples
-    --------
-    >>> report = ReadReport()
-    >>> block_of([b"a\r", b"\xff", b"b"], "text", None, report, "lines").lines(), report.bad_lines
-    (['a', 'b'], 1)
-    """
+    """Parse records that others have read, by the rules for those of a file; bad ones are left out."""
     file = _File(Path(name), "skip", report, ByteProgress([], None))
     if kind == "column":
         return _column(file, 1, values)
@@ -203,13 +188,7 @@ def block_of(
 
 
 def is_plain(path: Path) -> bool:
-    """Whether the name says that every line of the file is a text as it stands: neither packed nor records.
-
-    Examples
-    --------
-    >>> is_plain(Path("a.txt")), is_plain(Path("a.txt.gz")), is_plain(Path("a.jsonl")), is_plain(STDIN)
-    (True, False, False, False)
-    """
+    """Whether the name says that every line of the file is a text as it stands: neither packed nor records."""
     return path != STDIN and path.suffix.lower() not in (*PACKED, *_PARSERS)
 
 
@@ -258,13 +237,7 @@ def _json_block(file: _File, lines: Block, field: str | None) -> Block:
 
 
 def pick(record: Any, field: str | None, place: str) -> str | None:
-    r"""Return the text of a record, without a final newline; None where it is null.
-
-    Examples
-    --------
-    >>> pick({"text": "하나\n"}, None, "item 1"), pick({"meta": {"text": "둘"}}, "meta.text", "item 2")
-    ('하나', '둘')
-    """
+    """Return the text of a record, without a final newline; None where it is null."""
     wanted = field or "text"
     if not isinstance(record, Mapping):
         raise InputError(f'{place} is a `{type(record).__name__}`; a record with the field "{wanted}" was wanted')
@@ -378,32 +351,29 @@ _PARSERS: dict[str, Callable[[_File, IO[bytes], str | None], Iterator[Block]]] =
 
 def _lines(file: _File, raw: IO[bytes]) -> Iterator[Block]:
     """Yield the lines of a file as blocks, which may hold bytes that are not UTF-8."""
-    chunks = unpacked(raw, file.path.suffix.lower())
     rest: list[bytes] = []  # of a line whose end is in a later chunk
     begun, start = file.progress.done, raw.tell() if raw.seekable() else None
-    number, size, chunk = 1, 0, next(chunks, None)
-    if chunk is not None:
-        _sniff(file, chunk)
-        chunk = chunk.removeprefix(codecs.BOM_UTF8)
-    while chunk is not None or rest:
-        cut = 0 if chunk is None else chunk.rfind(b"\n") + 1
-        if chunk is None or cut:
-            data = b"".join([*rest, (chunk or b"")[:cut]])
-            size += len(data)
-            lines = Block(_unix(data), first=number)
-            yield lines
-            number += lines.n_lines
-            rest = []
-        if chunk is None:
-            break
-        file.progress.add(len(chunk) if start is None else begun + raw.tell() - start - file.progress.done)
-        if len(chunk) > cut:
-            rest.append(chunk[cut:])
+    number, size, first = 1, 0, True
+    for chunk in chain(unpacked(raw, file.path.suffix.lower()), [None]):
+        cut = 0
+        if chunk is not None:
+            file.progress.add(len(chunk) if start is None else begun + raw.tell() - start - file.progress.done)
+            if first:
+                _sniff(file, chunk)
+            data = chunk.removeprefix(codecs.BOM_UTF8) if first else chunk
+            first, cut = False, data.rfind(b"\n") + 1
+            rest.append(data[:cut] if cut else data)
         if sum(map(len, rest)) > _MAX_LINE:
             raise file.refuse(
                 f"has a line of more than {_MAX_LINE >> 20} MiB", f"fold -s {shlex.quote(str(file.path))} > folded.txt"
             )
-        chunk = next(chunks, None)
+        if cut or (chunk is None and any(rest)):
+            whole = b"".join(rest)
+            rest = [data[cut:]] if cut else []
+            size += len(whole)
+            lines = Block(_unix(whole), first=number)
+            yield lines
+            number += lines.n_lines
     if file.bad_bytes > 0.3 * size:
         raise file.refuse(f"is no text: {file.bad_bytes} of its {size} bytes are not UTF-8", file.shell(_ICONV))
 

@@ -61,13 +61,7 @@ class Source:
         weight: float = 1.0,
         field: str | None = None,
     ) -> Source:
-        """Return the source that these paths name, expanded; InputError where one cannot be read.
-
-        Examples
-        --------
-        >>> Source.of("-").name
-        'stdin'
-        """
+        """Return the source that these paths name, expanded; InputError where one cannot be read."""
         wrong = [path for path in paths if not isinstance(path, str | os.PathLike) or not str(path)]
         if wrong:
             raise InputError(f"{wrong[0]!r} came where a path was wanted", hint="Source.of('text.txt', 'more.jsonl')")
@@ -76,13 +70,7 @@ class Source:
 
 
 def name_of(paths: Iterable[str]) -> str:
-    """Return the name of a source: the stems of its paths.
-
-    Examples
-    --------
-    >>> name_of(["a/news.txt.gz", "-"])
-    'news+stdin'
-    """
+    """Return the name of a source: the stems of its paths."""
     return "+".join(dict.fromkeys("stdin" if path == "-" else Path(path).name.split(".")[0] for path in paths))
 
 
@@ -91,11 +79,6 @@ def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
     A file stands for itself (plain text if its extension is unknown), a folder for every file below it with a known
     extension, sorted, without hidden ones; a glob for its matches; ``-`` for standard input.
-
-    Examples
-    --------
-    >>> expand(["-"])
-    [PosixPath('-')]
     """
     return _expanded([paths] if isinstance(paths, str | os.PathLike) else paths)[0]
 

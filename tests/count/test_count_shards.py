@@ -25,7 +25,6 @@ from koktok.cli import app
 from koktok.count import count_words, shards, words_of
 from koktok.count.count_files import About, Counted, CountFile, write_counts
 from koktok.count.counting import read
-from koktok.count.counts import summed
 from koktok.count.prepared import prepare
 from koktok.count.shards import Shard, Shards, parts
 from koktok.errors import InputError, UsageError
@@ -66,14 +65,6 @@ def test_words_are_those_of_the_plain_count(documents: list[Document]) -> None:
     n = Counter(word for document in documents for line in document for word in words_of(line))
     assert rows["word"].to_list() == sorted(n)
     assert column(rows, "n") == n
-
-
-@given(st.lists(st.binary(max_size=24).map(lambda b: b.decode("latin-1")), unique=True, max_size=40))
-def test_rows_are_in_code_point_order(words: list[str]) -> None:
-    """Also where words share their first twelve bytes and more."""
-    words = [*{prefix + word for word in words for prefix in ("", " 가나다라마", "가" * 9)}]
-    frame = pl.DataFrame({"word": words, "n": 1}, schema={"word": pl.String, "n": pl.UInt64})
-    assert summed([frame])["word"].to_list() == sorted(words)
 
 
 def test_shards_threads_and_spilling_change_no_row(mini: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,23 +265,6 @@ def test_a_killed_count_goes_on_from_its_shards(tmp_path: Path) -> None:
     )
     assert once.returncode == 0
     assert (tmp_path / "c.parquet").read_bytes() == (tmp_path / "d.parquet").read_bytes()
-
-
-@pytest.mark.parametrize("harm", ["cut off", "other bytes"])
-def test_a_kept_shard_that_is_not_as_it_was_written_is_counted_anew(tmp_path: Path, mini: list[str], harm: str) -> None:
-    def counted() -> tuple[pl.DataFrame, int]:
-        with Shards(folder=tmp_path) as count:
-            count.count([Block.of(mini)], name="x")
-            return joined(count.words), count.resumed
-
-    whole, _ = counted()
-    assert counted()[1] == 1
-    (file,) = tmp_path.glob("*.words")
-    data = file.read_bytes()
-    file.write_bytes(data[:-9] if harm == "cut off" else data[:60] + bytes([data[60] ^ 1]) + data[61:])
-    again, found = counted()
-    assert found == 0
-    assert again.equals(whole)
 
 
 FOLDS = [Folds(), Folds(repeats=2), Folds(quotes=True, fullwidth=True, compatibility=True)]

@@ -14,6 +14,7 @@ import random
 import subprocess
 import sys
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ import pytest
 from conftest import koktok_process, read_documents, read_lines
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from reference.lines import split_lines
 
 from koktok.errors import InputError
 from koktok.text import records, sources, unpack
+from koktok.text.documents import HELD_TOGETHER, held_lines
 from koktok.text.sources import ReadReport, Source, expand
 
 PACK = {
@@ -136,26 +137,22 @@ def test_a_field_may_lie_in_another(tmp_path: Path) -> None:
         read_documents(Source.of(tmp_path / "a.parquet", field="meta.body"))
 
 
-@given(count=st.integers(0, 400), block=st.integers(1, 60), shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
-def test_split_keeps_lines_and_blocks_and_grows_with_the_share(
-    count: int, block: int, shares: tuple[float, float]
+@given(cuts=st.lists(st.integers(0, 400), max_size=5), shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_held_out_lines_grow_with_the_share_and_need_not_come_at_once(
+    cuts: list[int], shares: tuple[float, float]
 ) -> None:
-    lines = [str(number) for number in range(count)]
-    small, large = (list(split_lines(lines, share=share, block=block, key="k")) for share in sorted(shares))
-    assert [text for _, text in small] == lines
-    assert all(b or not a for (a, _), (b, _) in zip(small, large, strict=True))
-    for start in range(0, count, block):
-        assert len({out for out, _ in small[start : start + block]}) == 1
+    small, large = (held_lines(0, 400, share, "k") for share in sorted(shares))
+    assert not (small & ~large).any()
+    for a, b in pairwise([0, *sorted(cuts), 400]):
+        assert held_lines(a, b - a, shares[0], "k").tolist() == held_lines(0, 400, shares[0], "k")[a:b].tolist()
 
 
-def test_split_is_frozen_and_differs_by_key() -> None:
-    lines = [str(number) for number in range(1000)]
-    sides = {key: [o for o, _ in split_lines(lines, share=0.3, key=key)][::50] for key in ("a", "b")}
-    assert sides["a"] != sides["b"]
-    held = [number for number, out in enumerate(sides["a"]) if out]
-    assert held == [9, 10, 11, 13, 16, 17]
-    assert not any(out for out, _ in split_lines(lines, share=0))
-    assert all(out for out, _ in split_lines(lines, share=1))
+def test_held_out_lines_are_frozen_and_differ_by_key() -> None:
+    sides = {key: held_lines(0, 1000, 0.3, key)[::HELD_TOGETHER] for key in ("a", "b")}
+    assert (sides["a"] != sides["b"]).any()
+    assert sides["a"].nonzero()[0].tolist() == [9, 10, 11, 13, 16, 17]
+    assert not held_lines(0, 1000, 0.0, "a").any()
+    assert held_lines(0, 1000, 1.0, "a").all()
 
 
 # Files and folders
@@ -180,10 +177,6 @@ def test_glob_matches_in_order_and_a_file_is_read_once(tmp_path: Path) -> None:
     names = [path.name for path in expand([f"{tmp_path}/?.txt", tmp_path / "1.txt", f"{tmp_path}/**/3.txt"])]
     assert names == ["1.txt", "2.txt", "3.txt"]
     assert [path.name for path in expand([f"{tmp_path}/x[1].txt"])] == ["x[1].txt"]
-
-
-def test_unknown_extension_is_plain_text_where_it_is_named(tmp_path: Path) -> None:
-    assert read(write(tmp_path / "train.ko", "가\n나\n")) == ["가", "나"]
 
 
 def test_source_is_named_after_its_paths(tmp_path: Path) -> None:
@@ -224,13 +217,6 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(InputError, match=r"a.txt` cannot be read: Permission denied"):
         read(path)
-
-
-def test_a_file_that_went_away_is_named(tmp_path: Path) -> None:
-    source = Source.of(write(tmp_path / "a.txt", "가"))
-    source.paths[0].unlink()
-    with pytest.raises(InputError, match=r"a.txt` cannot be read: No such file"):
-        read_lines(source)
 
 
 def test_empty_files_of_a_folder_are_reported_and_an_empty_source_is_refused(tmp_path: Path) -> None:
@@ -314,17 +300,6 @@ def test_places_are_true_beyond_the_first_block(tmp_path: Path) -> None:
     assert report.bad_places == [f"{path}:70001"]
 
 
-def test_a_last_line_may_end_in_half_a_line_end(tmp_path: Path) -> None:
-    assert read(write(tmp_path / "a.txt", "가\r\n나\r")) == ["가", "나"]
-    assert read(write(tmp_path / "a.txt", "가\r\r\n나\r\r")) == ["가\r", "나\r"]
-
-
-def test_only_the_first_bad_places_are_kept(tmp_path: Path) -> None:
-    report = ReadReport()
-    assert len(read(write(tmp_path / "a.txt", (b"aaaaaaaa\n\xff\n") * 50), report=report)) == 50
-    assert (report.bad_lines, len(report.bad_places)) == (50, 20)
-
-
 def test_bad_text_in_records(tmp_path: Path) -> None:
     good = '{"text": "가나다라마바사"}\n'
     path = write(
@@ -350,6 +325,10 @@ def test_bad_text_in_records(tmp_path: Path) -> None:
         ("가".encode("utf-16-be").join([b"\xfe\xff", b""]), "is UTF-16"),
         ("나는 학생이다. abc\n".encode("cp949"), r"(?s)looks like EUC-KR or CP949.*hint: .*iconv -f cp949 -t utf-8"),
         ("가나".encode("cp949"), "EUC-KR or CP949"),
+        (
+            ("동해 물과 백두산이 마르고 닳도록\n" * 40).encode("cp949").replace(b"\n", b"\xff\n", 20)[:-3],
+            "EUC-KR or CP949",
+        ),
         (b"PK\x03\x04\x00\x00abc", "(?s)is binary; text in UTF-8 was wanted.*hint: file "),
         (b"\x89\xfa\xfb\xfc" * 50 + b"abc", "is binary: 200 of its first 203 bytes are not UTF-8"),
     ],
@@ -387,19 +366,6 @@ def test_random_bytes_are_binary_and_not_korean(tmp_path: Path, size: int) -> No
         with pytest.raises(InputError, match=r"is binary: |of something else") as caught:
             read(write(tmp_path / "a.txt", noise))
         assert "CP949" not in str(caught.value)
-
-
-def test_korean_text_with_some_damage_is_korean(tmp_path: Path) -> None:
-    text = "동해 물과 백두산이 마르고 닳도록 하느님이 보우하사 우리나라 만세.\n" * 40
-    for data in (text.encode("cp949"), text.encode("cp949")[:-3], text.encode("cp949").replace(b"\n", b"\xff\n", 20)):
-        with pytest.raises(InputError, match="looks like EUC-KR or CP949"):
-            read(write(tmp_path / "a.txt", data))
-
-
-def test_latin_lines_do_not_make_a_file_korean(tmp_path: Path) -> None:
-    report = ReadReport()
-    assert read(write(tmp_path / "a.txt", b"abc\n" * 20 + b"caf\xe9\n"), report=report) == ["abc"] * 20
-    assert report.bad_lines == 1
 
 
 def test_a_file_that_turns_bad_later_is_refused_at_its_end(tmp_path: Path) -> None:
@@ -534,16 +500,6 @@ def test_named_pipe_has_no_total(tmp_path: Path) -> None:
     assert read(tmp_path / "pipe", on_progress=lambda *step: told.append(step)) == ["가"]
     thread.join()
     assert told == [(4, None)]
-
-
-def test_progress_over_files_never_goes_back(tmp_path: Path) -> None:
-    for number in range(3):
-        write(tmp_path / f"{number}.txt", "가나다라\n" * 100_000)
-    told: list[tuple[int, int | None]] = []
-    read(tmp_path, on_progress=lambda *step: told.append(step))
-    assert len(told) > 10
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
-    assert told[-1] == (3_900_000, 3_900_000)
 
 
 def test_reading_is_streaming(tmp_path: Path) -> None:
