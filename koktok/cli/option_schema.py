@@ -32,8 +32,8 @@ HOMES = {
     "PruneOptions": "koktok.extension.prune",
     "Plan": "koktok.instances.plan",
     "Masking": "koktok.instances.masking",
-    "write_packed": "koktok.instances.packing",
-    "write_instances": "koktok.instances.write",
+    "PackOptions": "koktok.instances.packing",
+    "WriteOptions": "koktok.instances.write",
 }
 """Modules of the models whose fields are options."""
 
