@@ -56,13 +56,7 @@ PALETTE = ("black on #f6c177", "black on #9ccfd8", "black on #ebbcba", "black on
 
 
 def counted(n: int, noun: str) -> str:
-    """A number with its noun, which is plural for any number but one.
-
-    Examples
-    --------
-    >>> counted(1, "line"), counted(2000, "line"), counted(0, "line")
-    ('1 line', '2,000 lines', '0 lines')
-    """
+    """A number with its noun, which is plural for any number but one."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
@@ -262,13 +256,7 @@ def _broken(head: str, width: int) -> str:
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns that fit side by side; each block begins with the first column.
-
-    Examples
-    --------
-    >>> _blocks([10, 20, 20, 20], 80), _blocks([10, 20, 20, 20], 60)
-    ([[0, 1, 2, 3]], [[0, 1, 2], [0, 3]])
-    """
+    """Columns that fit side by side; each block begins with the first column."""
     found, used = [[0]], widths[0]
     for i, width in enumerate(widths[1:], start=1):
         if used + 2 + width > room and len(found[-1]) > 1:

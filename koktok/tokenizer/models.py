@@ -410,11 +410,6 @@ def best_choices(lists: Iterable[Sequence[float]], n: int) -> list[tuple[tuple[i
 
     Of two sorted lists of n there are n² sums, and the n best are among about 2n of them: a sum can be next only when the
     one above it or the one to its left has been taken (Huang and Chiang 2005).
-
-    Examples
-    --------
-    >>> best_choices([[-1.0, -4.0], [-2.0, -3.0]], 3)
-    [((0, 0), -3.0), ((0, 1), -4.0), ((1, 0), -6.0)]
     """
     if n < 1:
         raise UsageError(f"n = {n}; wanted at least 1")

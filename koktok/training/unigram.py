@@ -101,7 +101,6 @@ def train_unigrams(
     names = [point.name for point in points]
     if not points or not sizes or len(set(names)) != len(names):
         raise UsageError(f"training wants points of distinct names and sizes; {names} and {list(sizes)} came")
-    check_reserve(job.options.reserve_script)
     seconds: dict[str, float] = {"compile": crf.warm_up()}
     clock = time.perf_counter()
     groups = sorted({(point.max_length, point.aligned) for point in points})
@@ -535,13 +534,7 @@ _LETTERS = {script: re.compile(f"[{CLASSES[script]}]") for script in SCRIPTS[:2]
 
 
 def script_of(piece: str) -> str:
-    """The script of a piece by its letters: Hangul where it has any, else Latin where it has any, else other.
-
-    Examples
-    --------
-    >>> [script_of(piece) for piece in (" 학교", "ㅋㅋ", "PC방", " the", "é", "漢字", "():", "    ", "19")]
-    ['hangul', 'hangul', 'hangul', 'latin', 'latin', 'other', 'other', 'other', 'other']
-    """
+    """The script of a piece by its letters: Hangul where it has any, else Latin where it has any, else other."""
     return next((script for script, letters in _LETTERS.items() if letters.search(piece)), SCRIPTS[2])
 
 
@@ -549,15 +542,6 @@ def by_script(pieces: Iterable[str]) -> dict[str, int]:
     """How many pieces each script has."""
     found = Counter(map(script_of, pieces))
     return {script: found[script] for script in SCRIPTS}
-
-
-def check_reserve(reserve: Mapping[Script, float]) -> None:
-    """Refuse unknown scripts and shares that are none."""
-    strange = sorted(set(reserve) - set(SCRIPTS))
-    if strange:
-        raise UsageError(f"`{strange[0]}` is no script that pieces are told by", hint=", ".join(SCRIPTS))
-    if any(not 0 <= share <= 1 for share in reserve.values()) or sum(reserve.values()) > 1 + 1e-9:
-        raise UsageError(f"the shares of scripts are from 0 to 1, and 1 together at most; {dict(reserve)} came")
 
 
 def floors_of(found: Candidates, reserve: Mapping[Script, float], n_pieces: int) -> list[tuple[NDArray[np.bool_], int]]:

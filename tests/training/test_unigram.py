@@ -303,6 +303,12 @@ def test_reserve_goes_with_several_sizes_and_superwords():
         assert sum(crosses_space(piece) for piece in vocab.pieces) <= int(0.1 * (size - 256))
 
 
+def test_reserve_refuses_more_places_than_there_are():
+    for reserve in ({"latin": 0.6, "hangul": 0.6}, {"latin": 1.0}):
+        with pytest.raises(UsageError, match="and the required characters"):
+            train_unigram(bilingual(), vocab_size=340, min_count=2, reserve=reserve)
+
+
 def test_pieces_without_a_syllable_may_be_longer():
     words = {" internationalization": 10, " 가나다라마바사아자차카타파하거너더러머버": 10, " " * 18 + "x": 10}
     found = mine(SegmentedCounts.from_marked(words), CandidatePolicy(min_count=5, coverage=1.0))
