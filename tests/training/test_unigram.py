@@ -17,8 +17,8 @@ from koktok.training import scores as crf
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.lattice import CostWeights, addition_gain, decode, node_costs, removal_loss
 from koktok.training.prune import Choice
+from koktok.training.scripts import by_script, script_of
 from koktok.training.superwords import SuperwordPolicy, crosses_space
-from koktok.training.unigram import by_script, script_of
 from koktok.training.unigram_point import PRESETS, Point
 
 STEMS = ("학교", "사람", "친구", "하늘", "바다", "나무", "이야기", "노래", "먹", "마시", "달리")
