@@ -35,8 +35,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 from eval.bulk_text import made_from
 from eval.machine import Told, machine
-from koktok.bulk import TokenArray
 from koktok.tokenizer import Tokenizer
+from koktok.tokenizer.tokens import Tokens
 
 Work = Callable[[], Any]
 Peer = Callable[[list[str]], list[Any]]
@@ -219,7 +219,7 @@ def encode(folder: str, bench: Bench) -> None:
         if OTHER not in name and KNOWN not in name and not check(name, peer, bench, expected):
             peers[f"{name} (other ids)"] = peers.pop(name)
 
-    def ours() -> TokenArray:
+    def ours() -> Tokens:
         return encoder(lines, threads=1)
 
     giga = Giga.of(folder, bench)
@@ -246,7 +246,7 @@ def files(folder: str, bench: Bench) -> None:
     assert tokenizer.encode_files(bench.text, threads=1) == tokenizer.encode_ids(bench.lines, threads=1)
     giga = Giga.of(folder, bench)
 
-    def ours() -> TokenArray:
+    def ours() -> Tokens:
         return tokenizer.encode_files(bench.text, threads=1)
 
     def fresh() -> None:
@@ -264,7 +264,7 @@ def files(folder: str, bench: Bench) -> None:
         bench.show(f"warm, {name}", ours, peer)
 
 
-def check(name: str, peer: Peer, bench: Bench, expected: TokenArray) -> bool:
+def check(name: str, peer: Peer, bench: Bench, expected: Tokens) -> bool:
     """A fast answer that is wrong is no answer; but a peer that does not normalize may differ here and there."""
     some = range(0, len(bench.lines), 10)
     found = peer([bench.lines[i] for i in some])

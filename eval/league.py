@@ -94,7 +94,7 @@ def morphemes(text: str, kiwi: Kiwi) -> set[float]:
 
 def tokens(text: str, subject: AnyTokenizer) -> tuple[set[float], np.ndarray]:
     """Where tokens start, spaces in front skipped (inside a character, by thirds behind it), and their ids."""
-    row = subject.encode_lines([text])[0]
+    row = subject.encode_lines([text])
     found: set[float] = set()
     end, parts = 0, 0
     for start, stop in row.spans.tolist():
@@ -133,7 +133,7 @@ def row(subject: AnyTokenizer, texts: list[str], gold: list[set[float]]) -> str:
     found = tally(subject, texts, gold)
     precision, recall = found.met / max(found.made, 1), found.met / max(found.wanted, 1)
     f1 = 2 * found.met / max(found.made + found.wanted, 1)
-    alone = [subject.encode_lines([char])[0].ids.tolist() for char in RARE]
+    alone = [subject.encode_lines([char]).ids.tolist() for char in RARE]
     whole = sum(len(ids) == 1 and ids[0] not in subject.unknown_ids for ids in alone)
     pieces = [(subject.token_bytes(i) or b"").decode(errors="replace") for i in range(subject.size or 0)]
     spam = f"{sum(bool(KEYWORDS.search(p)) for p in pieces)} / {sum(bool(SPAM.search(p)) for p in pieces)}"

@@ -86,11 +86,11 @@ def remap(tokens: Tokens, starts: Sequence[Ints], ends: Sequence[Ints], lines: S
     flat_ends = np.concatenate([e + b for e, b in zip(ends, line_starts, strict=False)] or [np.zeros(0, np.int64)])
     if not len(flat_starts):
         nothing = np.zeros(len(tokens.ids), dtype=np.int64)
-        return Tokens(tokens.ids, nothing, nothing, tokens.indptr, line_starts)
+        return Tokens(tokens.ids, tokens.indptr, nothing, nothing, line_starts)
     top = len(flat_starts) - 1
     new_starts = flat_starts[np.minimum(tokens.starts, top)]
     new_ends = np.where(tokens.ends > tokens.starts, flat_ends[np.clip(tokens.ends - 1, 0, top)], new_starts)
-    return Tokens(tokens.ids, new_starts, np.maximum(new_ends, new_starts), tokens.indptr, line_starts)
+    return Tokens(tokens.ids, tokens.indptr, new_starts, np.maximum(new_ends, new_starts), line_starts)
 
 
 class Adapted(LibraryTokenizer):

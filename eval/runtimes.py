@@ -29,12 +29,13 @@ from koktok.corpora.paths import as_source
 from koktok.errors import ArtifactError, KoktokError
 from koktok.formats import tiktoken
 from koktok.formats.gguf import read, table_of, write, write_into
+from koktok.formats.hf import in_version_2
 from koktok.formats.limits import unsupported_reason
 from koktok.pipeline import train
 from koktok.progress import counted
 from koktok.recipe import Recipe
+from koktok.text import sources
 from koktok.text.prefix import with_prefix
-from koktok.text.sources import read_lines
 from koktok.tokenizer import Tokenizer
 from koktok.verification.probes import tricky_lines
 
@@ -61,6 +62,8 @@ ENVIRONMENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "llguidance", "outlines-core"),
         (),
     ),
+    "lowest": (("tokenizers",), ("tokenizers==0.21.0",)),
+    "pre-release": (("tokenizers", "tokenizers --to hf2"), ("--pre", "tokenizers>=1.0.0rc3")),
     "transformers-4": (("transformers",), ("transformers==4.57.*",)),
     "openvino": (("openvino-tokenizers",), ("openvino-tokenizers[transformers]",)),
     "torch": (("xgrammar", "lm-format-enforcer"), ("xgrammar", "lm-format-enforcer", "transformers==4.57.*")),
@@ -81,8 +84,19 @@ RUNTIMES: dict[str, str] = {
     "tokenizers": """
         from tokenizers import Tokenizer
         tokenizer = Tokenizer.from_file(file)
-        tokenizer.encode_special_tokens = True
-        rows = [row.ids for row in tokenizer.encode_batch(lines, add_special_tokens=False)]""",
+        try:
+            tokenizer.encode_special_tokens = True
+            rows = [row.ids for row in tokenizer.encode_batch(lines, add_special_tokens=False)]
+        except AttributeError:  # tokenizers 1.x
+            rows = [row.ids for row in tokenizer.encode_batch(lines, add_special_tokens=False, encode_special_tokens=True)]""",
+    "tokenizers --to hf2": """
+        import pathlib, tempfile
+        from tokenizers import Tokenizer
+        with tempfile.TemporaryDirectory() as place:
+            path = pathlib.Path(place) / "tokenizer.json"
+            path.write_text(case["version_2"], encoding="utf-8")
+            tokenizer = Tokenizer.from_file(str(path))
+        rows = [row.ids for row in tokenizer.encode_batch(lines, add_special_tokens=False, encode_special_tokens=True)]""",
     "transformers": """
         from transformers import AutoTokenizer
         tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -170,7 +184,7 @@ def ranks():
     if isinstance(case["ranks"], str):
         raise ValueError(case["ranks"])
     return case["ranks"]
-answer = {"version": version(name)}
+answer = {"version": version(name.split()[0])}
 try:
     exec(sys.stdin.read())
     answer["rows"] = [list(map(int, row)) for row in rows]
@@ -185,19 +199,19 @@ TIMEOUT = 500
 WHY = {
     "gigatoken": "BPE only, with the patterns and normalizers that it knows by name",
     "snaptokens": "BPE only, with the patterns that it knows by name",
-    "fastokens": "BPE only",
+    "fastokens": "byte-level BPE with published patterns only",
     "tiktoken": "byte-level BPE only",
     "js-tiktoken": "byte-level BPE only",
-    "tokie": "cuts by patterns of its own, whatever the file says",
-    "kitoken": "no Unigram whose bytes are not the first ids, and a mark that a text spells (##) is one",
+    "tokie": "cuts by patterns of its own, whatever the file says, and puts no space before the first word",
+    "kitoken": "no Unigram whose bytes are not the first ids, and no `CharDelimiterSplit`",
     "llama.cpp": "knows some patterns by name, no byte fallback for Unigram, and reads marks that a text spells (▁) as its own",
-    "@huggingface/tokenizers": "no byte fallback for Unigram, and jamo are composed again",
+    "@huggingface/tokenizers": "no byte fallback for Unigram, jamo are composed again, and no `CharDelimiterSplit`",
     "@huggingface/transformers": "runs on the one before",
-    "openvino-tokenizers": "no byte fallback for Unigram, jamo are no text to it, and a mark that a text spells (##) is one",
+    "openvino-tokenizers": "no space before the first word, no byte fallback for Unigram, jamo are no text to it",
     "xgrammar": "takes its tokens to spell the text letter for letter, which those of WordPiece and jamo do not",
     "outlines-core": "knows the decoder of byte-level pieces only where it stands alone; jamo are no text to it",
     "lm-format-enforcer": "knows tokens as strings, so that a part of a character is U+FFFD, and a mark (##) is text",
-    "llguidance": "no WordPiece",
+    "llguidance": "no WordPiece, and a text is a continuation to it, without the space before the first word",
 }
 """What a runtime lacks where it refuses or differs."""
 
@@ -266,7 +280,9 @@ def in_python(name: str, python: Path, case: Case) -> tuple[str, list[list[int]]
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "case.json"
         spaced = [with_prefix(text, case.tokenizer.prefix) for text in case.texts]
+        written = (case.folder / "tokenizer.json").read_text(encoding="utf-8")
         data = {"lines": case.texts, "spaced": spaced, "wanted": case.ids, "spelled": spelled, "ranks": ranks}
+        data["version_2"] = in_version_2(written, case.tokenizer.style.roles)
         file.write_text(json.dumps(data), encoding="utf-8")
         command = [str(python), "-c", CHILD, name, str(case.folder), str(file)]
         env = os.environ | {"PYTHONSAFEPATH": "1"}
@@ -405,7 +421,8 @@ def main() -> None:
     parser.add_argument("--runtimes", help="only these, with commas between")
     parser.add_argument("--out", type=Path, help="where the table goes; standard output without it")
     given = parser.parse_args()
-    lines = [*islice(read_lines(as_source(given.text)), given.count), *tricky_lines()]
+    text = sources.read(as_source(given.text))
+    lines = [*islice((line for block in text for line in block.lines()), given.count), *tricky_lines()]
     wanted = set((given.runtimes or "").split(",")) - {""}
     kept, text = given.environments / "results.json", f"{given.count} lines of {given.text}"
     kept.parent.mkdir(parents=True, exist_ok=True)

@@ -198,7 +198,8 @@ class ConsoleProgress:
                 self._bars.update(task, total=known or 1, completed=known or 1)  # type: ignore[arg-type]
         elif not failed:
             seconds = time.perf_counter() - self._begun
-            print(f"{self._stage}: {seconds:.1f} s", file=sys.stderr, flush=True)
+            if seconds >= 0.05:
+                print(f"{self._stage}: {seconds:.1f} s", file=sys.stderr, flush=True)
         self._stage = ""
 
 

@@ -770,7 +770,9 @@ def _explained(error: ValidationError) -> RecipeError:
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, KoktokError):
         return RecipeError(cause.message, cause.hint)
-    return RecipeError(f"the recipe value `{key}` is {first['input']!r}: {first['msg'].lower()}")
+    values = re.findall(r"'([^']+)'", str(first.get("ctx", {}).get("expected", "")))
+    hint = did_you_mean(str(first["input"]), values)
+    return RecipeError(f"the recipe value `{key}` is {first['input']!r}: {first['msg'].lower()}", hint=hint)
 
 
 def _keys() -> set[str]:

@@ -103,17 +103,17 @@ def _row(family: str, **columns: Any) -> KindRow:
     return KindRow(
         trainer=f"koktok.training.{trainer}",
         model=f"koktok.tokenizer.models:{model}",
-        solver=f"koktok.bulk.solvers:{solver}",
+        solver=f"koktok.bulk.{solver}",
         **columns,
     )
 
 
 _FAMILIES = {
-    "unigram": ("unigram:train_unigram", "UnigramModel", "unigram"),
-    "bpe": ("bpe:train_bpe", "BpeModel", "bpe"),
-    "wordpiece": ("wordpiece:train_wordpiece", "WordPieceModel", "wordpiece"),
-    "word": ("baselines:train_simple", "WordModel", "word"),
-    "longest": ("baselines:train_simple", "LongestMatchModel", "longest"),
+    "unigram": ("unigram:train_unigram", "UnigramModel", "unigram:unigram"),
+    "bpe": ("bpe:train_bpe", "BpeModel", "bpe:bpe"),
+    "wordpiece": ("wordpiece:train_wordpiece", "WordPieceModel", "longest:wordpiece"),
+    "word": ("baselines:train_simple", "WordModel", "longest:word"),
+    "longest": ("baselines:train_simple", "LongestMatchModel", "longest:longest"),
 }
 
 KINDS: Mapping[str, KindRow] = {

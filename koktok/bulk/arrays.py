@@ -1,13 +1,7 @@
-"""`TokenArray`: the ids of many documents in one flat array, with the places where each document begins and ends.
-
-The shape that everything in bulk has. Two numpy arrays hold a gigabyte of text as well as a line, slice
-without a copy, and lie on a disk as they lie in memory.
-"""
+"""The type of ids, and checks of flat ids from callers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,69 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TokenArray:
-    """Ids of documents, one after the other.
-
-    Examples
-    --------
-    >>> tokens = TokenArray(np.array([5, 6, 7], np.uint16), np.array([0, 2, 3]))
-    >>> len(tokens), tokens[0], [ids.tolist() for ids in tokens]
-    (2, array([5, 6], dtype=uint16), [[5, 6], [7]])
-    """
-
-    ids: NDArray[Any]
-    offsets: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, i: int) -> NDArray[Any]:
-        """The ids of document `i`, a view; from the end where `i` is negative."""
-        n = len(self)
-        if not -n <= i < n:
-            raise IndexError(f"document {i} of {n}")
-        i %= n
-        return self.ids[self.offsets[i] : self.offsets[i + 1]]
-
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        for i in range(len(self)):
-            yield self[i]
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TokenArray)
-            and np.array_equal(self.ids, other.ids)
-            and np.array_equal(self.offsets, other.offsets)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @classmethod
-    def joined(cls, parts: list[TokenArray], dtype: Any) -> TokenArray:
-        """Many arrays as one, in their order.
-
-        Examples
-        --------
-        >>> one = TokenArray(np.array([5, 6], np.uint16), np.array([0, 2]))
-        >>> TokenArray.joined([one, one], np.uint16).offsets.tolist()
-        [0, 2, 4]
-        """
-        if len(parts) == 1:
-            return parts[0]
-        starts = np.cumsum([0, *(len(part.ids) for part in parts)])
-        offsets = [np.zeros(1, np.int64), *(part.offsets[1:] + at for part, at in zip(parts, starts, strict=False))]
-        return cls(np.concatenate([np.empty(0, dtype), *(part.ids for part in parts)]), np.concatenate(offsets))
-
-
 def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:
-    """The numpy type for the ids of a vocabulary: uint16 where they fit, else uint32, or the one that was asked for.
-
-    Examples
-    --------
-    >>> id_type(32_000), id_type(100_000), id_type(32_000, "int64")
-    (dtype('uint16'), dtype('uint32'), dtype('int64'))
-    """
+    """The numpy type for the ids of a vocabulary: uint16 where they fit, else uint32, or the one that was asked for."""
     if wanted is None:
         return np.dtype(np.uint16 if size <= 1 << 16 else np.uint32)
     try:
@@ -94,13 +27,7 @@ def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:
 
 
 def checked_flat(ids: Any, offsets: Any, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Flat ids and the places of documents, if they fit each other and a vocabulary of that size.
-
-    Examples
-    --------
-    >>> checked_flat([5, 6], [0, 1, 2], 7)
-    (array([5, 6]), array([0, 1, 2]))
-    """
+    """Flat ids and the places of documents, if they fit each other and a vocabulary of that size."""
     try:
         flat = np.ascontiguousarray(ids)
     except (ValueError, OverflowError) as error:
@@ -121,11 +48,11 @@ def checked_flat(ids: Any, offsets: Any, size: int) -> tuple[NDArray[Any], NDArr
         or (len(places) == 1 and places[0] > 0)
     ):
         raise InputError(
-            "flat ids and rising offsets that lie inside them were wanted",
-            hint="decode_ids(tokens.ids, tokens.offsets)",
+            "flat ids and a rising indptr that lie inside them were wanted",
+            hint="decode_ids(tokens.ids, tokens.indptr)",
         )
     if (np.diff(places) < 0).any():
-        raise InputError("the offsets of documents go back", hint="decode_ids(tokens.ids, tokens.offsets)")
+        raise InputError("the offsets of documents go back", hint="decode_ids(tokens.ids, tokens.indptr)")
     if len(flat) and not 0 <= (low := int(flat.min())) <= (high := int(flat.max())) < size:
         bad = low if low < 0 else high
         raise InputError(f"the id {bad} is outside the vocabulary (0 to {size - 1})")
@@ -141,6 +68,6 @@ def _places_of(offsets: Any) -> NDArray[np.int64]:
     if given.dtype.kind not in "iu" and given.size:
         raise InputError(
             f"offsets must be an array of integers, and {type(offsets).__name__} came",
-            hint="decode_ids(tokens.ids, tokens.offsets)",
+            hint="decode_ids(tokens.ids, tokens.indptr)",
         )
     return np.ascontiguousarray(given, np.int64)

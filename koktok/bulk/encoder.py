@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numba import njit
 
-from koktok.bulk.arrays import TokenArray, id_type
+from koktok.bulk.arrays import id_type
 from koktok.bulk.known_patterns import classes_of, cut_published
 from koktok.bulk.solvers import Solver
 from koktok.bulk.table import TABLE_BYTES, WordTable, count_ids, expand
@@ -31,6 +31,7 @@ from koktok.special import cut_at
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.patterns import PublishedPattern
 from koktok.text.prefix import SPACE_MARK, Prefix
+from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,12 +113,12 @@ class Encoder:
         allowed_special: Collection[str] | Literal["all"] = (),
         before: Sequence[int] = (),
         after: Sequence[int] = (),
-    ) -> TokenArray:
+    ) -> Tokens:
         """Ids of many documents; see `Tokenizer.encode_ids`."""
         found = self.stream(
             texts, threads=threads, dtype=dtype, allowed_special=allowed_special, before=before, after=after
         )
-        return TokenArray.joined([tokens for _, tokens in found], id_type(self.vocab.size, dtype))
+        return Tokens.joined([tokens for _, tokens in found], id_type(self.vocab.size, dtype))
 
     def stream(
         self,
@@ -128,13 +129,13 @@ class Encoder:
         allowed_special: Collection[str] | Literal["all"] = (),
         before: Sequence[int] = (),
         after: Sequence[int] = (),
-    ) -> Iterator[tuple[Texts, TokenArray]]:
+    ) -> Iterator[tuple[Texts, Tokens]]:
         """The same, a part at a time, in order, each with its texts: for more text than memory holds."""
         chosen = id_type(self.vocab.size, dtype)
         edges = (np.asarray(before, np.int32), np.asarray(after, np.int32))
         batches = Texts.batches(texts, BATCH, DOCUMENTS, *self._cutter(allowed_special))
 
-        def work(make: Callable[[], Texts]) -> tuple[Texts, TokenArray]:
+        def work(make: Callable[[], Texts]) -> tuple[Texts, Tokens]:
             batch = make()
             return batch, self._encode(batch, chosen, *edges)
 
@@ -149,7 +150,7 @@ class Encoder:
 
     def _encode(
         self, texts: Texts, dtype: np.dtype[Any], before: NDArray[np.int32], after: NDArray[np.int32]
-    ) -> TokenArray:
+    ) -> Tokens:
         try:
             table = self._idle.pop()
         except IndexError:
@@ -162,7 +163,7 @@ class Encoder:
 
     def _with(
         self, table: WordTable, texts: Texts, dtype: np.dtype[Any], before: NDArray[np.int32], after: NDArray[np.int32]
-    ) -> TokenArray:
+    ) -> Tokens:
         data, n = texts.data, len(texts)
         room = min(_ROOM, texts.size + 1)
         begins, ends, plain = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_)
@@ -186,7 +187,7 @@ class Encoder:
             used = wanted
         if len(before) or len(after) or texts.specials is not None:
             return _arranged(out[:used], offsets, texts, before, after)
-        return TokenArray(out[:used], offsets)
+        return Tokens(out[:used], offsets)
 
     def _solve(
         self,
@@ -231,7 +232,7 @@ class Encoder:
 
 def _arranged(
     ids: NDArray[Any], offsets: NDArray[np.int64], texts: Texts, before: NDArray[np.int32], after: NDArray[np.int32]
-) -> TokenArray:
+) -> Tokens:
     """The parts of documents put together, with their special tokens, and what stands before and after each."""
     closes = np.arange(1, len(texts) + 1) if texts.closes is None else texts.closes
     specials = np.full(len(texts), -1, np.int32) if texts.specials is None else texts.specials
@@ -239,7 +240,7 @@ def _arranged(
     out = np.empty(len(ids) + int((specials >= 0).sum()) + edges, ids.dtype)
     ends = np.zeros(len(closes) + 1, np.int64)
     _arrange(ids, offsets, specials, closes, before, after, out, ends)
-    return TokenArray(out, ends)
+    return Tokens(out, ends)
 
 
 @njit(nogil=True, cache=True)
@@ -279,17 +280,17 @@ def workers_of(threads: int | None) -> int:
 
 
 def _in_order(
-    work: Callable[[Callable[[], Texts]], tuple[Texts, TokenArray]],
+    work: Callable[[Callable[[], Texts]], tuple[Texts, Tokens]],
     batches: Iterator[Callable[[], Texts]],
     workers: int,
-) -> Iterator[tuple[Texts, TokenArray]]:
+) -> Iterator[tuple[Texts, Tokens]]:
     """Results in the order of the batches; at most two batches a thread are waiting."""
     first = list(islice(batches, 2))
     if workers == 1 or len(first) < 2:  # a thread costs more than so little text
         yield from map(work, chain(first, batches))
         return
     with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[Future[tuple[Texts, TokenArray]]] = deque()
+        waiting: deque[Future[tuple[Texts, Tokens]]] = deque()
         for batch in chain(first, batches):
             waiting.append(pool.submit(work, batch))
             if len(waiting) > 2 * workers:

@@ -1,10 +1,10 @@
 """Token files for pre-training: flat ids that are mapped into memory, with the borders of documents, in shards.
 
-A run that was killed goes on behind its last finished shard (see `koktok.files.run`), if the
+A run that was killed goes on behind its last finished shard (see `koktok.files.resume`), if the
 text is still the same.
 
-A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read_documents` gives
-them, or a whole file. No document lies in two shards: a shard ends with the document that brings it to `shard_tokens`.
+A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read` gives them, or a
+whole file. No document lies in two shards: a shard ends with the document that brings it to `shard_tokens`.
 
 ========= ==========================================================================================================
 format    what a shard is
@@ -30,18 +30,19 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from koktok.bulk.arrays import TokenArray, id_type
-from koktok.bulk.texts import Blocks
+from koktok.bulk.arrays import id_type
 from koktok.errors import InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable, typed
 from koktok.progress import OnProgress
 from koktok.special import special_tokens
+from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
-from koktok.text.sources import Source, read_blocks, read_documents
+from koktok.text.sources import Source, read
+from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
     from koktok.tokenizer.any_tokenizer import AnyTokenizer
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
 
 Format = Literal["npy", "arrow", "bin"]
 Documents = Literal["records", "files"]
-Batch = list[str] | bytes
-AnyBatch = TypeVar("AnyBatch", list[str], list[str] | bytes)
 
 LAYOUT = 1
 """Version of the folder."""
@@ -78,15 +77,15 @@ class TokenFiles:
     def __len__(self) -> int:
         return len(self.manifest["shards"])
 
-    def __iter__(self) -> Iterator[TokenArray]:
+    def __iter__(self) -> Iterator[Tokens]:
         return map(self.shard, range(len(self)))
 
-    def shard(self, i: int) -> TokenArray:
+    def shard(self, i: int) -> Tokens:
         """The ids of a shard and the borders of its documents."""
         stem = self.folder / self.manifest["shards"][i]["name"]
         match self.manifest["format"]:
             case "npy":
-                return TokenArray(
+                return Tokens(
                     np.load(stem.with_suffix(".npy"), mmap_mode="r"),
                     np.load(stem.with_suffix(".offsets.npy"), mmap_mode="r"),
                 )
@@ -95,12 +94,12 @@ class TokenFiles:
                 dtype = np.dtype(self.manifest["dtype"]).newbyteorder("<")
                 empty = np.empty(0, dtype)
                 ids = np.memmap(stem.with_suffix(".bin"), dtype, "r", shape=(size,)) if size else empty
-                return TokenArray(ids, _read_index(stem.with_suffix(".idx")))
+                return Tokens(ids, _read_index(stem.with_suffix(".idx")))
             case _:
                 pa = _pyarrow()
                 with pa.memory_map(str(stem.with_suffix(".arrow"))) as file:
                     column = pa.ipc.open_file(file).get_batch(0).column(0)
-                return TokenArray(column.values.to_numpy(), column.offsets.to_numpy())
+                return Tokens(column.values.to_numpy(), column.offsets.to_numpy())
 
 
 def write_token_files(
@@ -134,9 +133,9 @@ def write_token_files(
     report = report or ReadReport()
 
     def make(notes: Checkpoint) -> dict[str, Any]:
-        batches = behind(_batches(sources, documents, report, on_progress), notes, "documents")
+        blocks = behind(_blocks(sources, documents, report, on_progress), notes, "documents")
         stream = tokenizer.bulk_encoder.stream(
-            Blocks(batches),
+            blocks,
             threads=threads,
             dtype=dtype,
             before=[ids[t] for t in before],
@@ -150,7 +149,7 @@ def write_token_files(
         }
 
     def same(there: dict[str, Any]) -> bool:
-        for _ in _batches(sources, documents, report, on_progress):
+        for _ in _blocks(sources, documents, report, on_progress):
             pass
         return bool(report.digests == there.get("text_sha256"))
 
@@ -188,26 +187,26 @@ def described(
     }
 
 
-def write_shard(stem: Path, tokens: TokenArray, format: Format) -> list[Path]:  # noqa: A002
+def write_shard(stem: Path, tokens: Tokens, format: Format) -> list[Path]:  # noqa: A002
     """Write the files of one shard, whose names begin with that of `stem`; gives them, by name."""
     _WRITERS[format](stem, tokens)
     return sorted(stem.parent.glob(f"{stem.name}.*"))
 
 
 def _write_shards(
-    stream: Iterable[tuple[Any, TokenArray]],
+    stream: Iterable[tuple[Any, Tokens]],
     notes: Checkpoint,
     dtype: np.dtype[Any],
     format: Format,  # noqa: A002
     shard_tokens: int,
 ) -> None:
     """What is left of the text, as shards that follow those in the notes."""
-    held: list[TokenArray] = []
+    held: list[Tokens] = []
     size, digest = 0, hashlib.sha256()
 
     def close() -> None:
         nonlocal held, size, digest
-        tokens = TokenArray.joined(held or [TokenArray(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
+        tokens = Tokens.joined(held or [Tokens(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
         name = f"shard-{len(notes.parts):05d}"
         files = [file.name for file in write_shard(notes.folder / name, tokens, format)]
         told = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
@@ -218,11 +217,11 @@ def _write_shards(
         at = 0
         while at < len(tokens):
             # The first document that brings the shard to its size is its last.
-            wanted = tokens.offsets[at] + shard_tokens - size
-            last = min(int(np.searchsorted(tokens.offsets, wanted)), len(tokens))
+            wanted = tokens.indptr[at] + shard_tokens - size
+            last = min(int(np.searchsorted(tokens.indptr, wanted)), len(tokens))
             last = max(last, at + 1)
-            begin, end = int(tokens.offsets[at]), int(tokens.offsets[last])
-            held.append(TokenArray(tokens.ids[begin:end], tokens.offsets[at : last + 1] - begin))
+            begin, end = int(tokens.indptr[at]), int(tokens.indptr[last])
+            held.append(Tokens(tokens.ids[begin:end], tokens.indptr[at : last + 1] - begin))
             digest.update(batch.content(at, last))
             size += end - begin
             if size >= shard_tokens:
@@ -232,56 +231,56 @@ def _write_shards(
         close()
 
 
-def behind(batches: Iterator[AnyBatch], notes: Checkpoint, counted: str) -> Iterator[AnyBatch | list[str]]:
-    """What follows the texts of finished shards, once it is seen that they are those that were encoded."""
+def behind(blocks: Iterator[Block], notes: Checkpoint, counted: str) -> Iterator[Block]:
+    """Skip the texts of finished shards, and check that they are those that were encoded."""
     for shard in notes.parts:
         digest, left = hashlib.sha256(), shard[counted]
-        while left and (batch := next(batches, None)) is not None:
-            texts = batch.decode()[:-1].split("\n") if isinstance(batch, bytes) else batch
+        while left and (block := next(blocks, None)) is not None:
+            texts = block.documents()
             digest.update("".join(f"{text}\0" for text in texts[:left]).encode())
-            batches = chain([texts[left:]], batches) if left < len(texts) else batches
+            blocks = chain([Block.of(texts[left:])], blocks) if left < len(texts) else blocks
             left -= min(left, len(texts))
         if left or digest.hexdigest() != shard["text_sha256"]:
             work = notes.notes.parent
             raise InputError(
                 f"the text is not the one that {shard['name']} in `{work}` was made from", hint=f"rm -r {typed(work)}"
             )
-    return batches
+    return blocks
 
 
-def _batches(
+def _blocks(
     sources: list[Source], documents: Documents, report: ReadReport, on_progress: OnProgress | None
-) -> Iterator[Batch]:
+) -> Iterator[Block]:
     def report_read(done: int, total: int | None) -> None:
         if on_progress:
             on_progress("encode", done, total)
 
     if documents == "records":
-        yield from read_blocks(sources, report=report, on_progress=report_read, may_be_empty=True)
+        yield from read(sources, report=report, on_progress=report_read, may_be_empty=True)
         return
     for source in sources:
         digest = hashlib.sha256()
         for path in source.paths:
             one = ReadReport()
-            lines = read_documents(Source(source.name, (path,), field=source.field), report=one, may_be_empty=True)
-            text = "\n".join(lines)
-            digest.update(f"{text}\n".encode())
+            blocks = read(Source(source.name, (path,), field=source.field), report=one, may_be_empty=True)
+            block = Block.of(["\n".join(line for some in blocks for line in some.lines())])
+            digest.update(block.data)
             report.files += 1
             report.bytes += one.bytes
             report.lines += one.lines
             report.bad_lines += one.bad_lines
             report.bad_places += one.bad_places
-            yield [text]
+            yield block
         report.digests[source.name] = digest.hexdigest()
 
 
-def _write_npy(stem: Path, tokens: TokenArray) -> None:
-    for suffix, array in ((".npy", tokens.ids), (".offsets.npy", tokens.offsets)):
+def _write_npy(stem: Path, tokens: Tokens) -> None:
+    for suffix, array in ((".npy", tokens.ids), (".offsets.npy", tokens.indptr)):
         with stem.with_suffix(suffix).open("wb") as file:
             np.save(file, array)
 
 
-def write_megatron(stem: Path, tokens: TokenArray, documents: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+def write_megatron(stem: Path, tokens: Tokens, documents: np.ndarray[Any, np.dtype[np.int64]]) -> None:
     """Write `.bin` and `.idx` of sequences."""
     little = tokens.ids.astype(tokens.ids.dtype.newbyteorder("<"), copy=False)
     with stem.with_suffix(".bin").open("wb") as file:
@@ -289,8 +288,8 @@ def write_megatron(stem: Path, tokens: TokenArray, documents: np.ndarray[Any, np
     # Megatron-LM, megatron/core/datasets/indexed_dataset.py: magic, version, type, number of sequences, of entries of the
     # last table; lengths (int32), byte offsets (int64), and with which sequence each document ends (int64, from 0).
     n = len(tokens)
-    lengths = np.diff(tokens.offsets)
-    places = tokens.offsets[:-1] * tokens.ids.dtype.itemsize
+    lengths = np.diff(tokens.indptr)
+    places = tokens.indptr[:-1] * tokens.ids.dtype.itemsize
     head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, _MEGATRON_TYPES[tokens.ids.dtype.name], n, len(documents))
     body = (lengths.astype("<i4"), places.astype("<i8"), documents.astype("<i8"))
     stem.with_suffix(".idx").write_bytes(head + b"".join(part.tobytes() for part in body))
@@ -303,9 +302,9 @@ def _read_index(path: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
-def _write_arrow(stem: Path, tokens: TokenArray) -> None:
+def _write_arrow(stem: Path, tokens: Tokens) -> None:
     pa = _pyarrow()
-    column = pa.LargeListArray.from_arrays(pa.array(tokens.offsets), pa.array(tokens.ids))
+    column = pa.LargeListArray.from_arrays(pa.array(tokens.indptr), pa.array(tokens.ids))
     batch = pa.record_batch([column], ["ids"])
     path = stem.with_suffix(".arrow")
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
@@ -321,7 +320,7 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-_WRITERS: dict[str, Callable[[Path, TokenArray], None]] = {
+_WRITERS: dict[str, Callable[[Path, Tokens], None]] = {
     "npy": _write_npy,
     "bin": lambda stem, tokens: write_megatron(stem, tokens, np.arange(len(tokens) + 1)),
     "arrow": _write_arrow,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +23,7 @@ class Target(StrEnum):
     """What `koktok export` writes."""
 
     hf = "hf"
+    hf2 = "hf2"
     spm = "spm"
     tiktoken = "tiktoken"
     gguf = "gguf"
@@ -34,7 +36,7 @@ OPTIONS = {
 }
 """Fields of the Recipe that a trained tokenizer may change."""
 
-TO = "hf and tiktoken: a folder. spm and gguf: a file."
+TO = "hf and tiktoken: a folder. hf2 (tokenizer.json of version 2.0, for tokenizers 1.x), spm and gguf: a file."
 
 
 def export(
@@ -83,6 +85,8 @@ def export(
     match to:
         case Target.hf:
             said = _hf(loaded, out, settings, force=force)
+        case Target.hf2:
+            said = _hf2(loaded, out, force=force)
         case Target.spm:
             said = _spm(loaded, out, user_defined or [], force=force)
         case Target.tiktoken:
@@ -127,6 +131,25 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
         f"the digest was {before} and is {tokenizer.digest()}",
         f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {seal}",
     ]
+
+
+def _hf2(tokenizer: Tokenizer | LibraryTokenizer, out: Path, *, force: bool) -> list[str]:
+    from koktok.files import write_file
+    from koktok.foreign import LibraryTokenizer, hf_files
+    from koktok.formats.folder import files_of
+    from koktok.formats.hf import in_version_2
+    from koktok.formats.limits import unsupported_reason
+
+    roles: Mapping[str, str] = {}
+    if isinstance(tokenizer, LibraryTokenizer):
+        text = str(hf_files(tokenizer)["tokenizer.json"])
+    elif reason := unsupported_reason("hf", tokenizer.vocab):
+        raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
+    else:
+        text, roles = str(files_of(tokenizer.recipe, tokenizer.vocab, {})["tokenizer.json"]), tokenizer.style.roles
+    data = in_version_2(text, roles).encode()
+    write_file(out, data, ours=lambda file: file.read_bytes() == data, force=force, what="tokenizer.json")
+    return ["tokenizers 0.x does not read version 2.0, and the format may change before tokenizers 1.0"]
 
 
 def _spm(tokenizer: Tokenizer | LibraryTokenizer, out: Path, user_defined: list[str], *, force: bool) -> list[str]:

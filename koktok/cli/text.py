@@ -239,6 +239,8 @@ def normalize(
             print_line(normalizer(line))
     for (rule, before, after), times in sorted(changes.items(), key=lambda item: (-item[1], item[0])):
         print_line(f"{rule}\t{before}\t{after}\t{times}")
+    if report and not changes and not quiet:
+        print("normalization changes nothing", file=sys.stderr)
 
 
 SEGMENT_OPTIONS = {"": "segmenter policy user_dictionary"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from koktok.cli.options import MOST_THREADS, Field, Force, Paths, Quiet, RecipeFile, size_of, sources_of
-from koktok.errors import InputError
+from koktok.errors import InputError, VocabSizeError
 
 if TYPE_CHECKING:
     from koktok.pipeline.road import Options
@@ -140,12 +140,12 @@ def train(
 
 def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool:
     """Whether a folder came of this recipe and this text, as far as that can be told before the training."""
-    from koktok.count.count_files import about
+    from koktok.count.count_files import CountFile
     from koktok.errors import ArtifactError
     from koktok.formats.folder import MARK, read_folder
     from koktok.recipe import Recipe
     from koktok.text.records import STDIN, ReadReport
-    from koktok.text.sources import read_blocks
+    from koktok.text.sources import read
 
     if (folder / "frontier.json").is_file():
         return Recipe.load(folder / MARK) == recipe
@@ -153,11 +153,11 @@ def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool
         there = read_folder(folder)[0]
     except ArtifactError:
         return False
-    if there.sources and any(path == STDIN or about(path) for source in sources for path in source.paths):
+    if there.sources and any(path == STDIN or CountFile.at(path) for source in sources for path in source.paths):
         digests = {source.name: source.digest for source in there.sources}  # compared at the end
     else:
         report = ReadReport()
-        for _ in read_blocks(sources, report=report):
+        for _ in read(sources, report=report):
             pass
         digests = report.digests
     ours = [(source.name, source.weight, digests.get(source.name)) for source in sources]
@@ -185,9 +185,12 @@ def _draw(
     from koktok.report.frontier import COLUMNS, TITLE, cells, draw, to_dict, to_markdown
 
     with ConsoleProgress(quiet=quiet) as progress:
-        rows, against = curve.train_frontier(
-            sources, recipe, vocab_sizes=sizes, options=replace(options, on_progress=progress)
-        )
+        try:
+            rows, against = curve.train_frontier(
+                sources, recipe, vocab_sizes=sizes, options=replace(options, on_progress=progress)
+            )
+        except VocabSizeError as error:
+            raise VocabSizeError(error.message, error.hint.replace("--vocab-size", "--sizes")) from error
     files: dict[str, str | bytes] = {
         "frontier.md": to_markdown(rows, against),
         "frontier.json": json.dumps(to_dict(rows, against), ensure_ascii=False, indent=2) + "\n",

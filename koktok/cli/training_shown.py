@@ -113,6 +113,13 @@ def print_training(
     for line in (f"{out}: {made.tokenizer.vocab.kind}, {made.tokenizer.vocab.size:,} ids", *_next(made, out)):
         print_text(line)
     console = stderr()
+    ours, syllables = rows[0].figures.tokens_per_eojeol, rows[-1].figures.tokens_per_eojeol
+    if ours > syllables:
+        console.print(
+            f"warning: {ours:.3f} tokens per eojeol are more than one for each syllable ({syllables:.3f}): the vocabulary is too "
+            "small for this text; train with a larger --vocab-size",
+            markup=False,
+        )
     for note in made.notes:
         console.print(note, markup=False)
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in made.seconds.items())

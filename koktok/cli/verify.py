@@ -61,10 +61,11 @@ def verify(
 def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:
     """Lines of files, standard input where that is asked for, or of corpora/mini."""
     from koktok.cli.options import sources_of
-    from koktok.text.sources import read_lines
+    from koktok.text.sources import read
 
     if not paths or any(path.startswith("corpus:") for path in paths):
-        return read_lines(sources_of(paths or ["corpus:mini"], field, [], quiet=True))
+        blocks = read(sources_of(paths or ["corpus:mini"], field, [], quiet=True))
+        return (line for block in blocks for line in block.lines())
     return lines_of_paths(paths, field)
 
 
@@ -95,4 +96,6 @@ def _show(report: Verification) -> None:
             console.print(f"{finding.check}: {finding.note}", markup=False)
         for example in finding.examples:
             console.print(f"    {example}", markup=False)
-    console.print("all checks passed" if report.passed else "FAILED", markup=False)
+    left = sum(finding.outcome == "not run" for finding in report.findings)
+    passed = f"passed, but {counted(left, 'check')} did not run" if left else "all checks passed"
+    console.print(passed if report.passed else "FAILED", markup=False)

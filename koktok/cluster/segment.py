@@ -35,13 +35,7 @@ _KEPT: dict[tuple[str, str], Segmenter] = {}
 
 
 def words_to_analyse(text: Sequence[Source] | Iterable[Any], recipe: Recipe | None = None) -> list[str]:
-    """Return the distinct words that a training analyses, without leading spaces, in code-point order.
-
-    Examples
-    --------
-    >>> words_to_analyse(["나는 집에", "2개"], Recipe().changed(holdout=0.0))
-    ['개', '나는', '집에']
-    """
+    """Return the distinct words that a training analyses, without leading spaces, in code-point order."""
     recipe = recipe or Recipe()
     counts, _, _ = trained_on(read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0), recipe, [])
     return sorted({text_to_analyse(word) for word in counts.words} - {""})

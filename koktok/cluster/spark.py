@@ -170,13 +170,7 @@ def _reader(spark: SparkSession, kind: Kind) -> DataFrameReader:
 
 
 def uri_of(path: str | Path) -> str:
-    """Return a path as Spark expects it: a local one with its scheme, a URI unchanged.
-
-    Examples
-    --------
-    >>> uri_of("s3a://bucket/crawl/"), uri_of("/글/a b*.txt")
-    ('s3a://bucket/crawl/', 'file:///글/a b*.txt')
-    """
+    """Return a path as Spark expects it: a local one with its scheme, a URI unchanged."""
     return str(path) if re.match(r"[a-z][a-z0-9+.-]+:", str(path)) else f"file://{Path(path).absolute()}"
 
 
@@ -382,7 +376,7 @@ def encode(
             tokens = tokenizer.encode_ids(
                 texts.fill_null("").to_pylist(), threads=1, dtype=np.int32, add_special_tokens=special_tokens
             )
-            lists = pa.ListArray.from_arrays(tokens.offsets.astype(np.int32), tokens.ids, mask=texts.is_null())
+            lists = pa.ListArray.from_arrays(tokens.indptr.astype(np.int32), tokens.ids, mask=texts.is_null())
             yield pa.record_batch([*batch.columns, lists], [*batch.schema.names, ids])
 
     schema = df.withColumn(ids, f.lit(None).cast("array<int>")).schema

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, Field, NonNegativeInt
+from pydantic import BaseModel
+from safetensors import SafetensorError, safe_open
 
 from koktok.errors import ArtifactError, UsageError
 from koktok.extension.extension_files import FOLDER, ExtensionRecord, read_extension
@@ -52,15 +53,15 @@ _INPUT: Final = (
 )
 _OUTPUT: Final = ("lm_head.weight", "embed_out.weight", "lm_head.bias", "embed_out.bias")
 _OF_TOKENS: Final = ("_token_id", "_token_ids", "_token_index", "suppress_tokens", "bad_words_ids")
-_BYTES: Final = {
-    **dict.fromkeys(("F64", "I64", "U64", "C64"), 8),
-    **dict.fromkeys(("F32", "I32", "U32"), 4),
-    **dict.fromkeys(("F16", "BF16", "I16", "U16"), 2),
-    **dict.fromkeys(("BOOL", "I8", "U8", "F8_E4M3", "F8_E5M2"), 1),
+_REPLACED: Final = {
+    *("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "config.json"),
+    *("added_tokens.json", "vocab.json", "merges.txt", "model.safetensors.index.json"),
+    *(MODEL.manifest, FOLDER.manifest),
 }
+"""Files of a model that the extension's take the place of."""
+
 _CHUNK: Final = 1 << 24
 _ROWS: Final = 1024
-_MOST_HEADER: Final = 100_000_000  # as in the safetensors library
 _MOST_JSON: Final = 100_000_000
 _TIED: Final = (
     "gpt2",
@@ -136,7 +137,7 @@ def npz(record: ExtensionRecord, method: str) -> bytes:
 
 @dataclass(frozen=True)
 class _Tensor:
-    """A tensor of a shard: where its bytes lie."""
+    """A tensor of a shard, with the range of its bytes in the file."""
 
     name: str
     dtype: str
@@ -147,69 +148,39 @@ class _Tensor:
 
 @dataclass(frozen=True)
 class _Shard:
-    """A safetensors file."""
+    """A safetensors file, with its tensors in the order of their bytes."""
 
     file: Path
     metadata: Mapping[str, str]
     tensors: tuple[_Tensor, ...]
-    data: int
-
-
-class _Row(BaseModel):
-    """What a safetensors header says of one tensor."""
-
-    dtype: str
-    shape: list[NonNegativeInt]
-    data_offsets: tuple[NonNegativeInt, NonNegativeInt]
-
-
-class _Header(BaseModel, extra="allow"):
-    """The header of a safetensors file: a row for each tensor, beside the metadata."""
-
-    metadata: dict[str, str] = Field({}, alias="__metadata__")
-    __pydantic_extra__: dict[str, _Row] = Field(init=False)
 
 
 class _Index(BaseModel, extra="allow"):
-    """Which shard has which tensor."""
+    """The index of a model with several shards."""
 
     metadata: dict[str, Any] | None = None
     weight_map: dict[str, str]
 
 
 def _open(file: Path) -> _Shard:
-    """Read a header; raise where it does not fit the file."""
+    """Read the header of a shard, which the safetensors library checks against the file."""
     hint = "fetch the model again"
+    if not file.is_file():
+        raise ArtifactError(f"the shard `{file}` is missing", hint=hint)
     try:
-        if not file.is_file():
-            raise ArtifactError(f"the shard `{file}` is missing", hint=hint)
-        size = file.stat().st_size
+        with safe_open(file, "numpy") as checked_file:
+            metadata = checked_file.metadata()
         with file.open("rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
-            if size < 8 or length > min(size - 8, _MOST_HEADER):
-                raise ArtifactError(f"`{file}` is no safetensors file, or it is cut short", hint=hint)
-            header = checked(_Header, opened.read(length), f"the header of `{file}`", hint)
-    except OSError as error:
-        raise ArtifactError(f"`{file}` cannot be read: {error}", hint=hint) from error
-    rows = header.__pydantic_extra__.items()
-    tensors = [_Tensor(name, row.dtype, tuple(row.shape), *row.data_offsets) for name, row in rows]
-    tensors.sort(key=lambda t: (t.begin, t.end))
-    at = 0
-    for t in tensors:
-        expected = math.prod(t.shape) * _BYTES.get(t.dtype, 0)
-        if not at <= t.begin <= t.end:
-            raise ArtifactError(
-                f"`{file}`: expected bytes of its own for `{t.name}`, got {t.begin} to {t.end}", hint=hint
-            )
-        if t.dtype in _BYTES and t.end - t.begin != expected:
-            raise ArtifactError(
-                f"`{file}`: expected {expected:,} bytes for `{t.name}` ({t.dtype} {list(t.shape)}), got {t.end - t.begin:,}",
-                hint=hint,
-            )
-        at = t.end
-    if at > size - 8 - length:
-        raise ArtifactError(f"`{file}` is cut short: {size:,} bytes are fewer than its header tells", hint=hint)
-    return _Shard(file, header.metadata, tuple(tensors), 8 + length)
+            header = json.loads(opened.read(length))
+    except (OSError, SafetensorError) as error:
+        raise ArtifactError(f"`{file}` is no safetensors file, or it is cut short: {error}", hint=hint) from error
+    tensors = [
+        _Tensor(name, row["dtype"], tuple(row["shape"]), *(8 + length + at for at in row["data_offsets"]))
+        for name, row in header.items()
+        if name != "__metadata__"
+    ]
+    return _Shard(file, metadata or {}, tuple(sorted(tensors, key=lambda t: (t.begin, t.end))))
 
 
 def _shards(model: Path) -> tuple[list[_Shard], dict[str, Any] | None]:
@@ -257,54 +228,44 @@ def apply_extension(
         plan = _plan(read_extension(extension), shards, config, method, pad_to, source)
     else:
         plan = _gathered(table, shards, pad_to, source)
-    skipped = [entry.name for entry in sorted(source.iterdir()) if entry.is_dir()]
-    leave = [entry for folder in (source, place) for entry in folder.iterdir() if _leads_out(entry)]
-    if needed := [entry for entry in leave if entry.name in {"config.json", *(shard.file.name for shard in shards)}]:
+    outside = [entry for folder in (source, place) for entry in folder.iterdir() if _leads_out(entry)]
+    names = {shard.file.name for shard in shards}
+    if needed := [entry for entry in outside if entry.name in {"config.json", *names}]:
         raise ArtifactError(
             f"`{needed[0]}` is a link that leads out of the folder", hint=f"cp -rL {typed(source)} A-COPY"
         )
-    replaced = {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "config.json"}
-    replaced |= {
-        "added_tokens.json",
-        "vocab.json",
-        "merges.txt",
-        "model.safetensors.index.json",
-        MODEL.manifest,
-        FOLDER.manifest,
-    }
-    replaced |= {shard.file.name for shard in shards}
+    left_out = {source: _REPLACED | names, place: {FOLDER.manifest, "README.md", "init.npz"}}
     total = sum(shard.file.stat().st_size for shard in shards)
 
     def write(staged: Path) -> None:
-        for entry in sorted(source.iterdir()):
-            if entry.is_file() and entry.name not in replaced and not entry.name.startswith(".") and entry not in leave:
-                shutil.copyfile(entry, staged / entry.name)
-        for entry in sorted(place.iterdir()):
-            if entry.is_file() and entry.name not in (FOLDER.manifest, "README.md", "init.npz") and entry not in leave:
-                shutil.copyfile(entry, staged / entry.name)
+        for folder, replaced in left_out.items():
+            for entry in sorted(folder.iterdir()):
+                hidden = folder is source and entry.name.startswith(".")
+                if entry.is_file() and not hidden and entry.name not in replaced and entry not in outside:
+                    shutil.copyfile(entry, staged / entry.name)
         done = 0
         for shard in shards:
-            for wrote in _write(shard, staged / shard.file.name, plan):
-                done += wrote
+            for written in _write(shard, staged / shard.file.name, plan):
+                done += written
                 on_progress("apply", done, total)
+        contents: dict[str, Any] = {"config.json": _with_size(config, plan.rows)}
         if index is not None:
-            sizes = sum(_bytes(t, plan) for shard in shards for t in shard.tensors)
+            sizes = sum(plan.bytes_of(t) for shard in shards for t in shard.tensors)
             index["metadata"] = {**(index.get("metadata") or {}), "total_size": sizes}
-            (staged / "model.safetensors.index.json").write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
-        changed = _with_size(config, plan.rows)
+            contents["model.safetensors.index.json"] = index
         if table is not None:
-            changed = _moved(changed, table)
+            contents["config.json"] = _moved(contents["config.json"], table)
             if (source / "generation_config.json").is_file():
-                ids = _config(source, "generation_config.json")
-                (staged / "generation_config.json").write_text(_shown(_moved(ids, table)), encoding="utf-8")
-        (staged / "config.json").write_text(_shown(changed), encoding="utf-8")
+                contents["generation_config.json"] = _moved(_config(source, "generation_config.json"), table)
+        for name, content in contents.items():
+            (staged / name).write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
     write_folder(out, write, MODEL, force=force)
     notes = [*plan.notes]
-    if skipped:
+    if skipped := [entry.name for entry in sorted(source.iterdir()) if entry.is_dir()]:
         notes.append(f"folders inside the model were not copied: {', '.join(skipped)}")
-    if leave:
-        notes.append(f"links that lead elsewhere were not followed: {', '.join(entry.name for entry in leave)}")
+    if outside:
+        notes.append(f"links that lead elsewhere were not followed: {', '.join(entry.name for entry in outside)}")
     return notes
 
 
@@ -336,10 +297,6 @@ def _with_size(config: dict[str, Any], rows: int) -> dict[str, Any]:
     return changed
 
 
-def _shown(config: Any) -> str:
-    return json.dumps(config, ensure_ascii=False, indent=2) + "\n"
-
-
 def _moved(node: Any, table: NDArray[np.int64], *, ids: bool = False) -> Any:
     """A configuration with its ids of tokens moved: what is called ..._token_id, ..._token_index, ..._tokens and so on."""
     if isinstance(node, dict):
@@ -362,6 +319,11 @@ class _Plan:
     hangul: NDArray[np.int64]
     notes: tuple[str, ...]
     kept: NDArray[np.int64] | None = None
+
+    def bytes_of(self, t: _Tensor) -> int:
+        """Return the size of a tensor as it is written."""
+        size = t.end - t.begin
+        return size // self.old_rows * self.rows if t.name in self.weights else size
 
 
 def _matrices(shards: Sequence[_Shard], base_size: int, model: Path) -> tuple[list[_Tensor], list[_Tensor]]:
@@ -440,41 +402,32 @@ def _plan(
     return _Plan(rows, old_rows, ids, weights, calibrated, hangul, tuple(notes))
 
 
-def _bytes(t: _Tensor, plan: _Plan) -> int:
-    whole = t.end - t.begin
-    return whole // plan.old_rows * plan.rows if t.name in plan.weights else whole
-
-
 def _write(shard: _Shard, target: Path, plan: _Plan) -> Iterator[int]:
-    """Copy a shard, its matrices of embeddings with their new rows; yields bytes written."""
+    """Copy a shard with new rows in its embeddings, and yield the numbers of bytes."""
     header: dict[str, Any] = {"__metadata__": dict(shard.metadata)} if shard.metadata else {}
     at = 0
     for t in shard.tensors:
         shape = (plan.rows, *t.shape[1:]) if t.name in plan.weights else t.shape
-        header[t.name] = {"dtype": t.dtype, "shape": list(shape), "data_offsets": [at, at + _bytes(t, plan)]}
-        at += _bytes(t, plan)
+        header[t.name] = {"dtype": t.dtype, "shape": list(shape), "data_offsets": [at, at + plan.bytes_of(t)]}
+        at += plan.bytes_of(t)
     head = json.dumps(header, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
-    with shard.file.open("rb") as source, target.open("wb") as out:
+    stored = np.memmap(shard.file, np.uint8, "r")
+    with target.open("wb") as out:
         out.write(len(head).to_bytes(8, "little") + head)
         for t in shard.tensors:
             if t.name in plan.weights:
-                yield from _rows(shard, t, plan, out)
+                blocks = _rows(shard, t, plan)
             else:
-                source.seek(shard.data + t.begin)
-                left = t.end - t.begin
-                while left:
-                    data = source.read(min(_CHUNK, left))
-                    if not data:
-                        raise ArtifactError(f"`{shard.file}` is cut short", hint="fetch the model again")
-                    out.write(data)
-                    left -= len(data)
-                    yield len(data)
+                blocks = (stored[at : min(at + _CHUNK, t.end)] for at in range(t.begin, t.end, _CHUNK))
+            for block in blocks:
+                out.write(block.tobytes())
+                yield block.nbytes
 
 
-def _rows(shard: _Shard, t: _Tensor, plan: _Plan, out: BinaryIO) -> Iterator[int]:
-    """A matrix (or a bias) with its new rows, in blocks."""
-    raw = np.memmap(shard.file, _STORED[t.dtype], "r", shard.data + t.begin, t.shape)
+def _rows(shard: _Shard, t: _Tensor, plan: _Plan) -> Iterator[NDArray[Any]]:
+    """Yield a matrix (or a bias) with its new rows, in blocks."""
+    raw = np.memmap(shard.file, _STORED[t.dtype], "r", t.begin, t.shape)
     matrix = _Read(raw, t.dtype)
     weights, ids = plan.weights[t.name], plan.ids
     norm = _median_norm(matrix, plan) if t.name in plan.calibrated else None
@@ -494,8 +447,7 @@ def _rows(shard: _Shard, t: _Tensor, plan: _Plan, out: BinaryIO) -> Iterator[int
                 lengths = np.linalg.norm(made, axis=1, keepdims=True)
                 made = made * (norm / np.where(lengths > 0, lengths, 1.0))
             block[ids[low:high] - first] = _stored(made, t.dtype)
-        out.write(block.tobytes())
-        yield block.nbytes
+        yield block
 
 
 _STORED: Final[dict[str, np.dtype[Any]]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}

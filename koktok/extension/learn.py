@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -172,8 +172,7 @@ class _Learner:
         queue = Queue(state, lambda c: spelled[c], fits, options.min_count * MergeState.SCALE)  # type: ignore[arg-type]
         state.risen()
         pieces: list[Piece] = []
-        told = _Telling(self.text, state)
-        points = [told.point([])]
+        points = [_point(self.text, state, 0)]
         wanted = {options.add, *options.sizes}
         while len(pieces) < options.add and (c := queue.pop()) is not None:
             piece = spelled[c]
@@ -192,7 +191,7 @@ class _Learner:
             pieces.append(Piece(piece, flat or base_ids_of(base, piece), pair, saved))
             queue.push(state.risen())
             if len(pieces) in wanted:
-                points.append(told.point(pieces))
+                points.append(_point(self.text, state, len(pieces)))
             if len(pieces) % 256 == 0:
                 self.on_progress("learn", len(pieces), options.add)
         if len(pieces) < options.add:
@@ -221,29 +220,23 @@ def splits(piece: bytes, have: Mapping[bytes, int]) -> list[tuple[bytes, bytes]]
     return [(piece[:k], piece[k:]) for k in range(len(piece) - 1, 0, -1) if piece[:k] in have and piece[k:] in have]
 
 
-class _Telling:
-    """Figures of the frontier while a run goes on."""
-
-    def __init__(self, text: BaseText, state: MergeState) -> None:
-        self._text, self._state = text, state
-
-    def point(self, pieces: Sequence[Piece]) -> SizePoint:
-        text, now = self._text, self._state.totals
-        held = text.held_words > 0
-        cuts = text.held_cuts if held else text.cuts
-        borders = text.held_borders - now["held_borders"] if held else text.borders - now["borders"]
-        kept = text.held_kept - now["held_cuts"] if held else text.kept - now["cuts"]
-        uses = self._state.uses()
-        return SizePoint(
-            size=len(pieces),
-            tokens=(text.rest + now["tokens"]) / max(1, text.words),
-            held_tokens=(text.held_rest + now["held_tokens"]) / max(1, text.held_words),
-            precision=kept / max(1, borders),
-            recall=kept / max(1, cuts),
-            used=float((uses > 0).mean()) if pieces else 0.0,
-            exposure=float(np.median(uses)) / max(1, text.size) * 1e9 if pieces else 0.0,
-            floor=text.floor / max(1, text.held_words if held else text.words),
-        )
+def _point(text: BaseText, state: MergeState, n_pieces: int) -> SizePoint:
+    """The figures of the extension so far."""
+    held = text.held_words > 0
+    weight = state.held if held else state.weight
+    cuts, borders = (text.held_cuts, text.held_borders) if held else (text.cuts, text.borders)
+    kept = (text.held_kept if held else text.kept) - state.swallowed(weight, 2)
+    uses = state.uses()
+    return SizePoint(
+        size=n_pieces,
+        tokens=(text.rest + state.tokens(state.weight)) / max(1, text.words),
+        held_tokens=(text.held_rest + state.tokens(state.held)) / max(1, text.held_words),
+        precision=kept / max(1, borders - state.swallowed(weight, 1)),
+        recall=kept / max(1, cuts),
+        used=float((uses > 0).mean()) if n_pieces else 0.0,
+        exposure=float(np.median(uses)) / max(1, text.size) * 1e9 if n_pieces else 0.0,
+        floor=text.floor / max(1, text.held_words if held else text.words),
+    )
 
 
 def _chars(rows: TokenRows) -> list[tuple[bytes, int]]:

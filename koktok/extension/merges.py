@@ -63,19 +63,18 @@ class TokenRows(NamedTuple):
 
 
 # The compiled functions share these tuples of arrays:
-# text   symbol, place to the right (-1 at the end of a row), to the left, value of a join of the two tokens whose border
-#        stands before this one, value held out, border, hash of an unknown character, size
-# names  of symbols: hash, power, rank (or -1: never made by joining), use, use held out
+# text   symbol (-1 unknown, -2 inside a token), place to the right (-1 at the end of a row), to the left, value of a merge of
+#        the two tokens whose border stands before this one, hash of an unknown character, value of a merge of its bytes
+# names  of symbols: hash, power, rank (or -1: never made by merging)
 # pairs  of candidates: hash, count, symbol that it is (or -1), left and right symbol of a pair that makes it, newest place,
-#        number of places, mark; and the hash table
-# places where a candidate stood, and the place before
-# used   candidates, places, marks, running tokens, held-out tokens, borders of morphemes swallowed, and held out, borders of
-#        characters swallowed, and held out
+#        number of places; and the hash table
+# places where a candidate stood, the place before, the candidate
+# used   candidates, places
 
 
 @njit(cache=True)
 def _slot(pairs, key):  # type: ignore[no-untyped-def] # pragma: no cover
-    hashes, table = pairs[0], pairs[8]
+    hashes, table = pairs[0], pairs[7]
     mask = len(table) - 1
     h = np.int64((key ^ (key >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(20)) & mask
     while table[h] >= 0 and hashes[table[h]] != key:
@@ -86,150 +85,110 @@ def _slot(pairs, key):  # type: ignore[no-untyped-def] # pragma: no cover
 @njit(cache=True)
 def _candidate(pairs, used, key, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
     h = _slot(pairs, key)
-    c = pairs[8][h]
+    c = pairs[7][h]
     if c < 0:
         c = used[0]
         used[0] += 1
-        pairs[8][h] = c
+        pairs[7][h] = c
         pairs[0][c], pairs[1][c], pairs[2][c], pairs[3][c], pairs[4][c] = key, 0, -1, left, right
-        pairs[5][c], pairs[6][c], pairs[7][c] = -1, 0, 0
+        pairs[5][c], pairs[6][c] = -1, 0
     return c
 
 
 @njit(cache=True)
-def _put(pairs, places, used, marked, c, place):  # type: ignore[no-untyped-def] # pragma: no cover
-    places[0][used[1]], places[1][used[1]] = place, pairs[5][c]
-    pairs[5][c] = used[1]
+def _put(pairs, places, used, c, place):  # type: ignore[no-untyped-def] # pragma: no cover
+    at = used[1]
+    places[0][at], places[1][at], places[2][at] = place, pairs[5][c], c
+    pairs[5][c] = at
     pairs[6][c] += 1
     used[1] += 1
-    if pairs[7][c] == 0 and pairs[2][c] < 0:
-        pairs[7][c] = 1
-        marked[used[2]] = c
-        used[2] += 1
 
 
 @njit(cache=True)
-def _note(text, names, pairs, places, used, marked, place):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The pair that starts at `place` stands there from now on."""
+def _key(text, names, place):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The hash of the pair that starts at `place`, and whether there is one."""
     symbol, behind = text[0], text[1]
-    second = behind[place]
-    if second < 0:
-        return
-    left, right = symbol[place], symbol[second]
-    if left < 0 or right < 0:
-        return
-    c = _candidate(pairs, used, names[0][left] * names[1][right] + names[0][right], left, right)
-    pairs[1][c] += text[3][second]
-    _put(pairs, places, used, marked, c, place)
+    if place < 0 or behind[place] < 0 or symbol[place] < 0 or symbol[behind[place]] < 0:
+        return np.uint64(0), False
+    left, right = symbol[place], symbol[behind[place]]
+    return names[0][left] * names[1][right] + names[0][right], True
+
+
+@njit(cache=True)
+def _note(text, names, pairs, places, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The pair that starts at `place` stands there from now on."""
+    key, there = _key(text, names, place)
+    if there:
+        second = text[1][place]
+        c = _candidate(pairs, used, key, text[0][place], text[0][second])
+        pairs[1][c] += text[3][second]
+        _put(pairs, places, used, c, place)
 
 
 @njit(cache=True)
 def _forget(text, names, pairs, place):  # type: ignore[no-untyped-def] # pragma: no cover
-    symbol, behind = text[0], text[1]
-    second = behind[place]
-    if second < 0:
-        return
-    left, right = symbol[place], symbol[second]
-    if left >= 0 and right >= 0:
-        c = pairs[8][_slot(pairs, names[0][left] * names[1][right] + names[0][right])]
+    key, there = _key(text, names, place)
+    if there:
+        c = pairs[7][_slot(pairs, key)]
         if c >= 0:
-            pairs[1][c] -= text[3][second]
+            pairs[1][c] -= text[3][text[1][place]]
 
 
 @njit(cache=True)
-def _begin(text, names, pairs, places, used, marked, first):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Note all pairs and unknown characters from a place on; stop where the candidates may not fit."""
-    room = int(len(pairs[0]) - 2)
-    for place in range(first, len(text[0])):
-        if used[0] > room:
-            return place
-        if text[0][place] == -1 and text[6][place] != 0:
-            c = _candidate(pairs, used, text[6][place], -1, -1)
-            pairs[1][c] += text[10][place] * (text[7][place] - 1)
-            _put(pairs, places, used, marked, c, place)
-        _note(text, names, pairs, places, used, marked, place)
-    return -1
+def _note_all(text, names, pairs, places, used):  # type: ignore[no-untyped-def] # pragma: no cover
+    for place in range(len(text[0])):
+        if text[0][place] == -1 and text[4][place] != 0:
+            c = _candidate(pairs, used, text[4][place], -1, -1)
+            pairs[1][c] += text[5][place]
+            _put(pairs, places, used, c, place)
+        _note(text, names, pairs, places, used, place)
 
 
 @njit(cache=True)
-def _listed(lists, left, right):  # type: ignore[no-untyped-def] # pragma: no cover
-    key = (np.int64(left) << 32) | np.int64(right)
-    k = np.searchsorted(lists, key)
-    return k < len(lists) and lists[k] == key
-
-
-@njit(cache=True)
-def _joinable(text, names, pairs, lists, n_old, place):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The symbol that the pair at `place` is joined to, or -1."""
-    if place < 0:
-        return -1
-    second = text[1][place]
-    if second < 0:
-        return -1
-    left, right = text[0][place], text[0][second]
-    if left < 0 or right < 0:
-        return -1
-    c = pairs[8][_slot(pairs, names[0][left] * names[1][right] + names[0][right])]
-    if c < 0:
-        return -1
-    s = pairs[2][c]
+def _mergeable(text, names, pairs, listed, n_old, place):  # type: ignore[no-untyped-def] # pragma: no cover
+    """The symbol that the pair at `place` is merged to, or -1; of three old symbols the base has to list the merge."""
+    key, there = _key(text, names, place)
+    c = pairs[7][_slot(pairs, key)] if there else -1
+    s = pairs[2][c] if c >= 0 else -1
     if s < 0 or names[2][s] < 0:
         return -1
-    if left < n_old and right < n_old and s < n_old and not _listed(lists, left, right):
-        return -1
+    left, right = text[0][place], text[0][text[1][place]]
+    if left < n_old and right < n_old and s < n_old:
+        merge = (np.int64(left) << 32) | np.int64(right)
+        k = np.searchsorted(listed, merge)
+        if k == len(listed) or listed[k] != merge:
+            return -1
     return s
 
 
 @njit(cache=True)
-def _merge(text, names, pairs, places, used, marked, place, joined):  # type: ignore[no-untyped-def] # pragma: no cover
+def _merge(text, names, pairs, places, used, place, joined):  # type: ignore[no-untyped-def] # pragma: no cover
     symbol, behind, before = text[0], text[1], text[2]
     second = behind[place]
     first, third = before[place], behind[second]
-    if first >= 0:
-        _forget(text, names, pairs, first)
-    if third >= 0:
-        _forget(text, names, pairs, second)
+    _forget(text, names, pairs, first)
+    _forget(text, names, pairs, second)
     _forget(text, names, pairs, place)
-    weight, held = text[8][place], text[9][place]
-    use, use_held = names[3], names[4]
-    use[symbol[place]] -= weight
-    use[symbol[second]] -= weight
-    use[joined] += weight
-    use_held[symbol[place]] -= held
-    use_held[symbol[second]] -= held
-    use_held[joined] += held
-    used[3] -= weight
-    used[4] -= held
-    if text[5][second] == 2:
-        used[5] += weight
-        used[6] += held
-    if text[5][second] >= 1:
-        used[7] += weight
-        used[8] += held
     symbol[place], symbol[second] = joined, -2
     behind[place] = third
     if third >= 0:
         before[third] = place
-    if first >= 0:
-        _note(text, names, pairs, places, used, marked, first)
-    if third >= 0:
-        _note(text, names, pairs, places, used, marked, place)
+    _note(text, names, pairs, places, used, first)
+    _note(text, names, pairs, places, used, place)
 
 
 @njit(cache=True)
-def _follow(text, names, pairs, places, used, marked, lists, n_old, place):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Whatever the token at `place` is now joined with: the lowest rank first, then the leftmost."""
+def _follow(text, names, pairs, places, used, listed, n_old, place):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Merge the token at `place` with its neighbours while a piece allows it: the lowest rank first, then the leftmost."""
     while True:
         first = text[2][place]
-        left = _joinable(text, names, pairs, lists, n_old, first)
-        right = _joinable(text, names, pairs, lists, n_old, place)
+        left = _mergeable(text, names, pairs, listed, n_old, first)
+        right = _mergeable(text, names, pairs, listed, n_old, place)
         if left < 0 and right < 0:
             return
         if right < 0 or (left >= 0 and names[2][left] <= names[2][right]):
-            place = first
-            _merge(text, names, pairs, places, used, marked, place, left)
-        else:
-            _merge(text, names, pairs, places, used, marked, place, right)
+            place, right = first, left
+        _merge(text, names, pairs, places, used, place, right)
 
 
 @njit(cache=True)
@@ -243,11 +202,10 @@ def _standing(pairs, places, c):  # type: ignore[no-untyped-def] # pragma: no co
 
 
 @njit(cache=True)
-def _join(text, names, pairs, places, used, marked, lists, n_old, c, joined, found, first):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Make `joined` of a candidate wherever it stands, from the `first` of its places on; where it stopped for room."""
+def _join(text, names, pairs, places, used, listed, n_old, c, joined, found, first):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Make `joined` of a candidate at its places from the `first` on; return the place where the table was full, or -1."""
     key = pairs[0][c]
     pairs[2][c] = joined
-    symbol, behind, before = text[0], text[1], text[2]
     last = -1
     for k in range(first, len(found)):
         place = found[k]
@@ -256,32 +214,23 @@ def _join(text, names, pairs, places, used, marked, lists, n_old, c, joined, fou
         if place == last:
             continue
         last = place
-        if symbol[place] == -1 and text[6][place] == key:
-            symbol[place] = joined
-            used[3] -= text[8][place] * (text[7][place] - 1)
-            used[4] -= text[9][place] * (text[7][place] - 1)
-            names[3][joined] += text[8][place]
-            names[4][joined] += text[9][place]
-            if before[place] >= 0:
-                _note(text, names, pairs, places, used, marked, before[place])
-            _note(text, names, pairs, places, used, marked, place)
-            _follow(text, names, pairs, places, used, marked, lists, n_old, place)
-            continue
-        second = behind[place]
-        if symbol[place] < 0 or second < 0 or symbol[second] < 0:
-            continue
-        left, right = symbol[place], symbol[second]
-        if names[0][left] * names[1][right] + names[0][right] != key:
-            continue
-        _merge(text, names, pairs, places, used, marked, place, joined)
-        _follow(text, names, pairs, places, used, marked, lists, n_old, place)
+        here, there = _key(text, names, place)
+        if there and here == key:
+            _merge(text, names, pairs, places, used, place, joined)
+        elif text[0][place] == -1 and text[4][place] == key:
+            text[0][place] = joined
+            _note(text, names, pairs, places, used, text[2][place])
+            _note(text, names, pairs, places, used, place)
+        else:
+            continue  # it stood there once
+        _follow(text, names, pairs, places, used, listed, n_old, place)
     return -1
 
 
 @njit(cache=True)
 def _rehash(pairs, n):  # type: ignore[no-untyped-def] # pragma: no cover
     for c in range(n):
-        pairs[8][_slot(pairs, pairs[0][c])] = c
+        pairs[7][_slot(pairs, pairs[0][c])] = c
 
 
 class MergeState:
@@ -295,100 +244,52 @@ class MergeState:
         hashes: NDArray[np.uint64],
         powers: NDArray[np.uint64],
         ranks: NDArray[np.int64],
-        lists: NDArray[np.int64],
+        listed: NDArray[np.int64],
         *,
         pieces: NDArray[np.int64],
         more: int,
         penalty: float,
     ) -> None:
-        size = len(rows.symbol)
-        lengths = np.diff(rows.start)
+        size, lengths = len(rows.symbol), np.diff(rows.start)
         behind = np.arange(1, size + 1, dtype=np.int32)
         before = np.arange(-1, size - 1, dtype=np.int32)
         behind[rows.start[1:] - 1] = -1
         before[rows.start[:-1]] = -1
-        weight, held = np.repeat(rows.weight, lengths), np.repeat(rows.held, lengths)
-        share = np.rint(self.SCALE * penalty * rows.trust).astype(np.int64)
-        value = weight * (self.SCALE - share)
-        self._text: tuple[Any, ...] = (
-            rows.symbol.copy(),
-            behind,
-            before,
-            value,
-            np.zeros(0, np.int64),
-            rows.border,
-            rows.char,
-            rows.size,
-            weight,
-            held,
-            weight * self.SCALE,
+        self._rows = rows
+        self.weight, self.held = np.repeat(rows.weight, lengths), np.repeat(rows.held, lengths)
+        value = self.weight * (self.SCALE - np.rint(self.SCALE * penalty * rows.trust).astype(np.int64))
+        whole = self.weight * self.SCALE * (rows.size - 1)
+        self.symbol = rows.symbol.copy()
+        self._text = (self.symbol, behind, before, value, rows.char, whole)
+        self.n_old = self.n = len(hashes)
+        self._names = tuple(
+            np.append(column, np.zeros(more, column.dtype)) for column in (hashes, powers, ranks.astype(np.int64))
         )
-        n_old = len(hashes)
-        use = np.zeros((2, n_old + more), np.int64)
-        known = rows.symbol >= 0
-        np.add.at(use[0], rows.symbol[known], weight[known])
-        np.add.at(use[1], rows.symbol[known], held[known])
-        self._names = (
-            np.append(hashes, np.zeros(more, np.uint64)),
-            np.append(powers, np.zeros(more, np.uint64)),
-            np.append(ranks, np.zeros(more, np.int64)),
-            use[0],
-            use[1],
-        )
-        self.n_old, self.n = n_old, n_old
-        self._lists = lists
-        capacity = 3 * size + 2 * int((~known).sum()) + 1
-        self._places = (np.empty(capacity, np.int32), np.empty(capacity, np.int32))
-        self._used = np.zeros(9, np.int64)
-        self._used[3], self._used[4] = (weight * rows.size).sum(), (held * rows.size).sum()
-        self._pairs: tuple[Any, ...] = tuple(
-            np.empty(0, kind)
-            for kind in (np.uint64, np.int64, np.int32, np.int32, np.int32, np.int32, np.int32, np.int8, np.int32)
-        )
-        self._grow(len(pieces) + size // 4 + 8192)
-        self._marked = np.empty(len(self._pairs[0]), np.int32)
-        for piece in pieces.tolist():
-            self._own(piece)
-        self._used[2] = 0
-        first = 0
-        while first >= 0:
-            first = _begin(self._text, self._names, self._pairs, self._places, self._used, self._marked_now(), first)
-            if first >= 0:
-                self._grow(2 * len(self._pairs[0]))
-
-    def _own(self, piece: int) -> None:
-        """A piece of the base is a candidate that is one already."""
-        c = int(_candidate(self._pairs, self._used, self._names[0][piece], -1, -1))
-        self._pairs[2][c] = piece
-
-    def _marked_now(self) -> NDArray[np.int32]:
-        if len(self._marked) < len(self._pairs[0]):
-            self._marked = np.append(self._marked, np.empty(len(self._pairs[0]) - len(self._marked), np.int32))
-        return self._marked
+        self._next_rank = max(int(ranks.max()), 0) + 1 + self.n_old
+        self._listed = listed
+        unknown = int((rows.symbol < 0).sum())
+        # Every merge takes one token away and makes at most two new pairs.
+        self._places = tuple(np.empty(3 * size + 2 * unknown + 1, np.int32) for _ in range(3))
+        self._used = np.zeros(2, np.int64)
+        self._asked = 0
+        columns = (np.uint64, np.int64, np.int32, np.int32, np.int32, np.int32, np.int32, np.int32)
+        self._pairs: tuple[Any, ...] = tuple(np.empty(0, kind) for kind in columns)
+        self._grow(len(pieces) + size + unknown + 8192)
+        for piece in pieces.tolist():  # a piece of the base is a candidate already
+            self._pairs[2][_candidate(self._pairs, self._used, hashes[piece], -1, -1)] = piece
+        _note_all(self._text, self._names, self._pairs, self._places, self._used)
 
     def _grow(self, capacity: int) -> None:
-        columns = [np.append(c, np.empty(capacity - len(c), c.dtype)) for c in self._pairs[:8]]
-        table = np.full(1 << int(capacity / _OPEN).bit_length(), -1, dtype=np.int32)
-        self._pairs = (*columns, table)
+        columns = [np.append(c, np.empty(capacity - len(c), c.dtype)) for c in self._pairs[:-1]]
+        self._pairs = (*columns, np.full(1 << int(capacity / _OPEN).bit_length(), -1, dtype=np.int32))
         _rehash(self._pairs, int(self._used[0]))
+        self.left, self.right = columns[3], columns[4]
 
     @property
     def count(self) -> NDArray[np.int64]:
         """The count of each candidate."""
         count: NDArray[np.int64] = self._pairs[1][: int(self._used[0])]
         return count
-
-    @property
-    def left(self) -> NDArray[np.int32]:
-        """The left symbol of a pair that makes each candidate; -1 for a character."""
-        left: NDArray[np.int32] = self._pairs[3]
-        return left
-
-    @property
-    def right(self) -> NDArray[np.int32]:
-        """The right one."""
-        right: NDArray[np.int32] = self._pairs[4]
-        return right
 
     def is_piece(self, c: int) -> bool:
         """Whether a candidate is a piece, of the base or a new one."""
@@ -399,51 +300,39 @@ class MergeState:
         return int(self._pairs[0][c])
 
     def risen(self) -> list[int]:
-        """Candidates that are new, or stand in new places, since this was asked last."""
-        n = int(self._used[2])
-        found: list[int] = self._marked[:n].tolist()
-        self._pairs[7][self._marked[:n]] = 0
-        self._used[2] = 0
-        return found
+        """Candidates that came to new places since this was asked last."""
+        begun, self._asked = self._asked, int(self._used[1])
+        risen: list[int] = np.unique(self._places[2][begun : self._asked]).tolist()
+        return risen
 
     def join(self, c: int, power: int) -> int:
         """Make a piece of a candidate, of the lowest rank so far, wherever it stands; returns its symbol."""
         symbol = self.n
         self.n += 1
-        names = self._names
-        names[0][symbol], names[1][symbol] = self._pairs[0][c], power
-        names[2][symbol] = (
-            max(int(names[2][: self.n_old].max()), 0) + 1 + symbol if symbol == self.n_old else names[2][symbol - 1] + 1
-        )
-        found = _standing(self._pairs, self._places, c)
-        first = 0
+        for column, value in zip(self._names, (self.code(c), power, self._next_rank), strict=True):
+            column[symbol] = value
+        self._next_rank += 1
+        found, first = _standing(self._pairs, self._places, c), 0
         while first >= 0:
             first = _join(
-                self._text,
-                names,
-                self._pairs,
-                self._places,
-                self._used,
-                self._marked_now(),
-                self._lists,
-                self.n_old,
-                c,
-                symbol,
-                found,
-                first,
-            )
+                self._text, self._names, self._pairs, self._places, self._used, self._listed, self.n_old, c, symbol, found, first
+            )  # fmt: skip
             if first >= 0:
                 self._grow(2 * len(self._pairs[0]))
         self._pairs[1][c] = 0
         return symbol
 
-    @property
-    def totals(self) -> dict[str, int]:
-        """Running tokens and held-out ones, and borders swallowed since the beginning."""
-        names = ("tokens", "held_tokens", "cuts", "held_cuts", "borders", "held_borders")
-        return dict(zip(names, self._used[3:].tolist(), strict=True))
+    def tokens(self, weight: NDArray[np.int64]) -> int:
+        """Running tokens under one weight of each place; an unknown character counts with its bytes."""
+        size = np.where(self.symbol == -1, self._rows.size, 1)
+        return int((weight * size)[self.symbol != -2].sum())
+
+    def swallowed(self, weight: NDArray[np.int64], kind: int) -> int:
+        """Borders of this kind or a higher one (1 of characters, 2 of morphemes) inside tokens, under one weight of each place."""
+        return int(weight[(self.symbol == -2) & (self._rows.border >= kind)].sum())
 
     def uses(self) -> NDArray[np.int64]:
         """How often every new symbol stands now."""
-        found: NDArray[np.int64] = self._names[3][self.n_old : self.n].copy()
-        return found
+        new = self.symbol >= self.n_old
+        uses = np.bincount(self.symbol[new] - self.n_old, self.weight[new], self.n - self.n_old)
+        return uses.astype(np.int64)

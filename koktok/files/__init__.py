@@ -5,39 +5,21 @@ nothing is deleted or replaced that koktok did not write (law 12). Reading chang
 """
 
 from koktok.files.checked import checked, read_bounded
-from koktok.files.paths import (
-    LOCK,
-    cache_dir,
-    is_plain,
-    path_of,
-    place_of,
-    probe,
-    scratch,
-    sha256_of,
-    sync,
-    typed,
-    workplace,
-    workplace_of,
-)
-from koktok.files.resume import Checkpoint, noted_files, read_manifest, resumable, whole, writing
+from koktok.files.paths import cache_dir, is_plain, path_of, place_of, scratch, typed, workplace, workplace_of
+from koktok.files.resume import Checkpoint, read_manifest, resumable
 from koktok.files.write import (
-    READY,
     Product,
     check_file,
     check_folder,
     is_intact,
-    publish,
     read_whole,
     refuse_another,
-    settle,
     sweep,
     write_file,
     write_folder,
 )
 
 __all__ = [
-    "LOCK",
-    "READY",
     "Checkpoint",
     "Product",
     "cache_dir",
@@ -46,26 +28,18 @@ __all__ = [
     "checked",
     "is_intact",
     "is_plain",
-    "noted_files",
     "path_of",
     "place_of",
-    "probe",
-    "publish",
     "read_bounded",
     "read_manifest",
     "read_whole",
     "refuse_another",
     "resumable",
     "scratch",
-    "settle",
-    "sha256_of",
     "sweep",
-    "sync",
     "typed",
-    "whole",
     "workplace",
     "workplace_of",
     "write_file",
     "write_folder",
-    "writing",
 ]

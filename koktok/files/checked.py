@@ -1,4 +1,4 @@
-"""What comes from elsewhere, checked before it is used: the size of a file, and the layout of JSON."""
+"""Checks of what comes from elsewhere: the size of a file, and the layout of JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Layout = TypeVar("Layout")
 
 
 def read_bounded(path: Path, most: int, what: str, hint: str = "") -> bytes:
-    """The content of a regular file; ArtifactError for a device, a pipe, or one of more bytes than `most`."""
+    """Read a regular file of at most so many bytes; ArtifactError for anything else."""
     try:
         state = path.stat()
         if not stat.S_ISREG(state.st_mode):
@@ -27,7 +27,7 @@ def read_bounded(path: Path, most: int, what: str, hint: str = "") -> bytes:
 
 
 def checked(layout: type[Layout], data: str | bytes, what: str, hint: str = "") -> Layout:
-    """JSON as a value of a dataclass; ArtifactError with the first thing that is otherwise. Unknown keys are passed over."""
+    """Parse JSON into a dataclass; unknown keys are ignored, and the first mismatch is an ArtifactError."""
     from pydantic import TypeAdapter, ValidationError
 
     try:

@@ -1,9 +1,8 @@
 """Where things are written: the user's paths, the cache, and the locked workplace beside a target.
 
-Whoever writes `NAME` works in `.NAME.koktok/` beside it, under a lock that the system frees when the process ends. So what a
-killed writer left is known as koktok's (it holds the lock file) and as nobody's (the lock is free), and the next writer of
-that name takes it over. A workplace may have come with a downloaded folder: one with a link in it, or with anything of
-another user, is refused.
+A writer of `NAME` works in `.NAME.koktok/` beside it, under a lock that the system frees when the process ends. So the
+workplace of a killed writer is known as koktok's (it holds the lock file) and as free, and the next writer of that name takes
+it over. A workplace may have come with a downloaded folder: one that holds a link, or a file of another user, is refused.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ POLL_INTERVAL = 0.01
 
 
 def cache_dir() -> Path:
-    """`$KOKTOK_CACHE`, or the user's cache folder for koktok; made when first written to."""
+    """Return `$KOKTOK_CACHE`, or the user's cache folder for koktok."""
     if chosen := os.environ.get("KOKTOK_CACHE"):
         return Path(chosen)
     import platformdirs
@@ -43,7 +42,7 @@ def cache_dir() -> Path:
 
 
 def sha256_of(file: Path) -> str:
-    """SHA-256 of a regular file; '' for anything else: nothing, a folder, a link, a device."""
+    """Return the SHA-256 of a regular file, and '' for anything else."""
     if file.is_symlink() or not file.is_file():
         return ""
     with file.open("rb") as content:
@@ -51,90 +50,84 @@ def sha256_of(file: Path) -> str:
 
 
 def sync(file: Path) -> None:
-    """Wait until the disk has the file, so that what is noted of it later is never there without it."""
+    """Flush a file to the disk."""
     with file.open("rb+") as content:
         os.fsync(content.fileno())
 
 
 def typed(path: str | Path) -> str:
-    """A path, or another word, as it is typed into a shell."""
+    """Quote a path for a shell."""
     return shlex.quote(str(path))
 
 
 def is_plain(name: object) -> bool:
-    """Whether a name is that of a file right in a folder, on every system, and fits on a line of its own."""
+    """Whether a name is that of a file directly in a folder, on every system, and fits on one line."""
     return isinstance(name, str) and name not in ("", ".", "..") and name.isprintable() and not set(name) & {"/", "\\"}
 
 
 def path_of(path: str | os.PathLike[str], what: str = "a folder") -> Path:
-    """`path` as a Path; UsageError for anything that is none."""
+    """Return `path` as a Path, or raise UsageError."""
     try:
         valid = isinstance(path, str | os.PathLike) and b"\0" not in os.fsencode(path) and str(path)
     except UnicodeEncodeError:
         valid = False
     if not valid:
-        raise UsageError(f"{path!r} came where the path of {what} was wanted")
+        raise UsageError(f"expected the path of {what}, got {path!r}")
     return Path(path)
 
 
 def place_of(path: str | os.PathLike[str]) -> Path:
-    """The real path that writing goes to. UsageError for a dangling link, InputError for an impossible path."""
-    given = path_of(path)
+    """Resolve the path that is written to; UsageError for a dangling link, InputError for an impossible path."""
+    asked = path_of(path)
     try:
         with suppress(FileNotFoundError):
-            given.lstat()
-        if given.is_symlink() and not given.exists():
+            asked.lstat()
+        if asked.is_symlink() and not asked.exists():
             raise UsageError(
-                f"`{given}` is a link to `{given.readlink()}`, which is not there", hint=f"rm {typed(given)}"
+                f"`{asked}` is a link to `{asked.readlink()}`, which is not there", hint=f"rm {typed(asked)}"
             )
-        return Path(os.path.realpath(given))
+        return Path(os.path.realpath(asked))
     except OSError as error:
-        raise InputError(f"`{given}` cannot be written to: {error}", hint="--out NAME-OF-YOURS") from error
+        raise InputError(f"`{asked}` cannot be written to: {error}", hint="--out NAME-OF-YOURS") from error
 
 
 def names_in(folder: Path) -> set[str]:
-    """The names of what lies right in a folder."""
+    """Return the names of what lies directly in a folder."""
     return {entry.name for entry in folder.iterdir()}
 
 
-def beside(target: Path, suffix: str = ".koktok") -> Path:
-    """The usual workplace of a target; the hidden name of a very long one is a digest."""
+def workplaces(target: Path, suffix: str = ".koktok") -> tuple[Path, Path]:
+    """Return the two workplaces that a target may have: beside it, and inside it."""
     name = target.name
     if len(os.fsencode(name)) + len(suffix) + 1 > 255:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    return target.with_name(f".{name}{suffix}")
-
-
-def inside(target: Path, suffix: str = ".koktok") -> Path:
-    """The workplace within a folder, for one that nothing beside it can be renamed into."""
-    return target / f".koktok{suffix}"
+    return target.with_name(f".{name}{suffix}"), target / f".koktok{suffix}"
 
 
 def workplace_of(target: Path, suffix: str = ".koktok") -> Path:
-    """Where what will be `target` is made: beside it, or within it where it is a mount or its parent is not ours."""
-    if target.is_dir() and (os.path.ismount(target) or not os.access(target.parent, os.W_OK)):
-        return inside(target, suffix)
-    return beside(target, suffix)
+    """Return the workplace of a target: inside it where it is a mount or its parent is read-only, else beside it."""
+    beside, inside = workplaces(target, suffix)
+    return inside if target.is_dir() and (os.path.ismount(target) or not os.access(target.parent, os.W_OK)) else beside
 
 
 @contextmanager
 def workplace(place: Path, *, wait: float = LOCK_TIMEOUT) -> Iterator[Path]:
-    """A locked folder to work in; what is left in it stays there for the next writer, and an empty one goes.
+    """Lock a folder to work in; what is left in it stays for the next writer, and an empty one is removed.
 
-    UsageError where others made that folder, InputError where another process holds it for longer than `wait` seconds.
+    UsageError if others made that folder, InputError if another process holds it for longer than `wait` seconds.
     """
     handle = _lock(place, wait)
     try:
-        if names_in(place) != {LOCK} and (strange := _strange(place)):
+        if strange := _strange(place):
             raise UsageError(
                 f"`{strange}` is a link, or another user's, and koktok works in that folder", hint=_away(place)
             )
-        with suppress(OSError):  # who it is, is only told
+        with suppress(OSError):  # only for the message of a process that waits
             os.ftruncate(handle, 0)
             os.write(handle, f"koktok, process {os.getpid()}\n".encode())
         yield place
     finally:
-        if sys.platform == "win32":  # removes no file that is open
+        if sys.platform == "win32":  # an open file cannot be removed
             os.close(handle)
         with suppress(OSError):
             if names_in(place) == {LOCK}:
@@ -149,7 +142,7 @@ def _away(place: Path) -> str:
 
 
 def _lock(place: Path, wait: float) -> int:
-    """The open and locked lock file of a workplace, which is made where it is not there."""
+    """Create the lock file of a workplace if it is missing, open and lock it."""
     until = time.monotonic() + wait
     while True:
         with suppress(FileExistsError):
@@ -160,7 +153,7 @@ def _lock(place: Path, wait: float) -> int:
             if there and not _is_single((place / LOCK).lstat()):
                 raise NotADirectoryError
             handle = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-        except FileNotFoundError:  # its last owner has just taken it away
+        except FileNotFoundError:  # its last owner has just removed it
             continue
         except OSError as error:
             if not isinstance(error, NotADirectoryError) and error.errno != errno.ELOOP:
@@ -169,20 +162,22 @@ def _lock(place: Path, wait: float) -> int:
                 f"`{place}` is not koktok's, and koktok works under that name", hint=_away(place)
             ) from None
         with suppress(FileNotFoundError):
-            # The lock of a file that its owner has taken away is worth nothing.
+            # The lock of a file that its owner has removed protects nothing.
             if _locked(handle) and os.path.samestat(os.fstat(handle), (place / LOCK).lstat()):
                 return handle
         os.close(handle)
         if time.monotonic() >= until:
-            who = "koktok"
+            owner = "koktok"
             with suppress(OSError):
-                who = (place / LOCK).read_text(encoding="utf-8", errors="replace").strip() or who
-            raise InputError(f"`{place}` is in use by another process ({who})", hint="wait for it, or --out OTHER-NAME")
+                owner = (place / LOCK).read_text(encoding="utf-8", errors="replace").strip() or owner
+            raise InputError(
+                f"`{place}` is in use by another process ({owner})", hint="wait for it, or --out OTHER-NAME"
+            )
         time.sleep(POLL_INTERVAL)
 
 
 def _locked(handle: int) -> bool:
-    """True when the lock is ours now, or where there are no locks."""
+    """Lock an open file without waiting; True also on a file system without locks."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -198,7 +193,7 @@ def _locked(handle: int) -> bool:
 
 
 def _strange(place: Path) -> Path | None:
-    """The first thing in a workplace that this user's koktok cannot have left there; never what a link leads to."""
+    """Find something in a workplace that this user's koktok cannot have left there, without following links."""
     mine = getattr(os, "geteuid", int)()
     for folder, folders, files in os.walk(place):
         for name in (".", *folders, *files):
@@ -209,12 +204,12 @@ def _strange(place: Path) -> Path | None:
 
 
 def _is_single(state: os.stat_result) -> bool:
-    """Whether it is a regular file that has no other name, through which something else would be written."""
+    """Whether it is a regular file without another name, through which some other file would be written."""
     return stat.S_ISREG(state.st_mode) and state.st_nlink == 1
 
 
 def probe(target: Path) -> None:
-    """InputError where nothing can be written at `target`, before any work is done for it."""
+    """Raise InputError if nothing can be written at `target`, before any work is done for it."""
     missing = [folder for folder in target.parents if not folder.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -232,7 +227,7 @@ def probe(target: Path) -> None:
 
 @contextmanager
 def scratch(name: str) -> Iterator[Path]:
-    """An empty folder for what nobody keeps, in the system's place for such; what killed processes left of that name goes."""
+    """Lend an empty temporary folder, and remove those that killed processes left under that name."""
     base = Path(tempfile.gettempdir())
     for left in base.glob(f".{name}-*.koktok"):
         if (left / LOCK).exists():

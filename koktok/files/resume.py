@@ -1,8 +1,7 @@
 """Long runs that resume: a folder made part by part, whose finished parts are noted with size and SHA-256.
 
-Parts are written into a workplace beside the target (`.NAME.partial`). One that is no longer as it was noted is made again,
-with those behind it. The folder gets its name when all of it is there, with a `manifest.json` that says what the run was and
-what lies in each part.
+Parts are written into a workplace beside the target (`.NAME.partial`). A part that has changed since is made again, with
+those behind it. The folder gets its name when it is complete, with a `manifest.json` that describes the run and its parts.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import ArtifactError, InputError, UsageError
+from koktok.files.checked import read_bounded
 from koktok.files.paths import is_plain, place_of, probe, sha256_of, sync, typed, workplace, workplace_of
 from koktok.files.write import publish, refuse_another, settle
 
@@ -26,34 +26,11 @@ _MOST_MANIFEST = 1 << 28
 """Bytes of a manifest; a million shards have less."""
 
 Make = Callable[["Checkpoint"], Mapping[str, Any]]
-"""Writes the shards that are not in the notes into their folder and notes them; returns what the manifest says besides. Other
-files that it leaves in that folder go with the shards."""
-
-
-def noted_files(files: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """Size and SHA-256 of files by name, which the disk has when this returns."""
-    noted = {}
-    for file in files:
-        sync(file)
-        noted[file.name] = {"bytes": file.stat().st_size, "sha256": sha256_of(file)}
-    return noted
-
-
-def whole(folder: Path, part: Mapping[str, Any]) -> bool:
-    """Whether every file of a part lies in a folder as it was noted."""
-    for name, noted in part["files"].items():
-        file = folder / name
-        if not is_plain(name) or not file.is_file() or file.stat().st_size != noted["bytes"]:
-            return False
-        if sha256_of(file) != noted["sha256"]:
-            return False
-    return True
+"""Writes the shards that are not in the notes into their folder, notes them, and returns further fields of the manifest."""
 
 
 class Checkpoint:
-    """Notes of finished parts in `folder`: a line of JSON a part, appended, so that the millionth costs what the first did.
-
-    The first line holds `run`: all that the parts depend on.
+    """Notes of finished parts in `folder`: first a line with `run`, all that the parts depend on, then a line for each part.
 
     Examples
     --------
@@ -66,9 +43,6 @@ class Checkpoint:
     >>> again = Checkpoint(folder / "notes.jsonl", folder, {"size": 3})
     >>> [part["name"] for part in again.parts if again.whole(part)]
     ['one']
-    >>> _ = (folder / "a").write_bytes(b"fir")
-    >>> [part["name"] for part in again.parts if again.whole(part)]
-    []
     """
 
     def __init__(self, notes: Path, folder: Path, run: Mapping[str, Any]) -> None:
@@ -78,16 +52,22 @@ class Checkpoint:
         self._torn = False
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             first, *rest = notes.read_bytes().split(b"\n")
-            self._torn = rest[-1:] != [b""]  # what has no end was being written
+            self._torn = rest[-1:] != [b""]  # the last line was being written
             self.before = dict(json.loads(first)["run"])
             self.parts = list(takewhile(_is_part, map(json.loads, rest[:-1])))
 
     def whole(self, part: Mapping[str, Any]) -> bool:
-        """Whether every file of a part is there as it was noted."""
-        return whole(self.folder, part)
+        """Whether every file of a part is as it was noted."""
+        for name, noted in part["files"].items():
+            file = self.folder / name
+            if not is_plain(name) or not file.is_file() or file.stat().st_size != noted["bytes"]:
+                return False
+            if sha256_of(file) != noted["sha256"]:
+                return False
+        return True
 
     def keep(self, parts: Iterable[dict[str, Any]]) -> None:
-        """Begin the notes anew, with these parts of an earlier run."""
+        """Start the notes anew with these parts."""
         self.parts = list(parts)
         self.before, self._torn = self.run, False
         lines = [{"run": self.run}, *self.parts]
@@ -96,11 +76,20 @@ class Checkpoint:
         sync(draft)
         draft.replace(self.notes)
 
+    def files(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Flush files of the folder to the disk, and return size and SHA-256 of each."""
+        noted = {}
+        for name in names:
+            file = self.folder / name
+            sync(file)
+            noted[name] = {"bytes": file.stat().st_size, "sha256": sha256_of(file)}
+        return noted
+
     def add(self, part: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
         """Note a finished part with its files; both are on the disk when this returns."""
         if self.before != self.run or self._torn:
             self.keep(self.parts if self.before == self.run else [])
-        noted = {**part, "files": noted_files(self.folder / name for name in names)}
+        noted = {**part, "files": self.files(names)}
         with self.notes.open("ab") as out:
             out.write(f"{json.dumps(noted)}\n".encode())
             out.flush()
@@ -117,29 +106,25 @@ def _is_part(noted: Any) -> bool:
         return False
 
 
-def read_manifest(folder: str | Path, key: str, layout: int, *, wrong: str, hint: str) -> dict[str, Any]:
-    """The manifest of a folder that `resumable` made, whose `key` says which layout it has.
+def _load(folder: Path) -> dict[str, Any]:
+    """Read the manifest of a folder; ArtifactError, ValueError, KeyError or TypeError for what `resumable` did not write."""
+    manifest: dict[str, Any] = json.loads(read_bounded(folder / MANIFEST, _MOST_MANIFEST, MANIFEST))
+    for shard in manifest["shards"]:
+        if not is_plain(shard["name"]) or not _is_part(shard):
+            raise ValueError(f"{MANIFEST} has the shard {shard!r:.80}; expected a plain name, and its files")
+    return manifest
 
-    `wrong` and `hint` are for the ArtifactError: when there is no manifest, or it is damaged, or of another layout.
-    """
-    file = Path(folder) / MANIFEST
+
+def read_manifest(folder: str | Path, key: str, layout: int, *, wrong: str, hint: str) -> dict[str, Any]:
+    """Read the manifest of a folder of shards, whose `key` is its layout; `wrong` and `hint` are for the ArtifactError."""
     try:
-        if file.is_file() and file.stat().st_size > _MOST_MANIFEST:
-            raise ValueError(f"{MANIFEST} has {file.stat().st_size:,} bytes; at most {_MOST_MANIFEST:,} are read")
-        manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        manifest = _load(Path(folder))
         found = manifest[key]
-        if found != layout:
-            raise ArtifactError(
-                f"`{folder}` has layout {found}; this koktok reads {layout}", hint="pip install -U koktok"
-            )
-        for shard in manifest["shards"]:
-            if not is_plain(shard["name"]) or not _is_part(shard):
-                raise ValueError(f"{MANIFEST} has the shard {shard!r:.80}; expected a plain name, and its files")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        if isinstance(error, ArtifactError):
-            raise
-        what = f"there is no {error} in {MANIFEST}" if isinstance(error, KeyError) else error
+    except (ArtifactError, ValueError, KeyError, TypeError, RecursionError) as error:
+        what = f"there is no {error} in {MANIFEST}" if isinstance(error, KeyError) else str(error).partition("\n")[0]
         raise ArtifactError(f"`{folder}` {wrong}: {what}", hint=hint) from error
+    if found != layout:
+        raise ArtifactError(f"`{folder}` has layout {found}; this koktok reads {layout}", hint="pip install -U koktok")
     return manifest
 
 
@@ -151,12 +136,11 @@ def resumable(
     same: Callable[[dict[str, Any]], bool] = lambda _: True,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Make a folder of shards, or go on where a run of the same kind was stopped; returns its manifest.
+    """Make a folder of shards, or continue a run that was stopped; returns its manifest.
 
-    `run` is all that the shards depend on, in plain values that JSON can write; `same` says of the manifest of a whole
-    folder of such a run whether it is of the same text, and then it is what was wanted. UsageError when something else is
-    at that place, or shards of another run are, without `force`. InputError when another process writes there, or the disk
-    says no.
+    `run` is all that the shards depend on, in values of JSON. A complete folder of such a run is returned as it is, if `same`
+    says of its manifest that it is of the same text. UsageError if something else is at that place, or, without `force`,
+    shards of another run.
     """
     target = place_of(out)
     probe(target)
@@ -164,9 +148,11 @@ def resumable(
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             work = until_done.enter_context(workplace(workplace_of(target, ".partial"), wait=1))
-            if settle(work, target):  # a run was killed when all was there but the last files
+            if settle(work, target):  # the run was killed while its files were moved
                 (work / _NOTES).unlink(missing_ok=True)
-        there = _manifest_at(target)
+        there = None
+        with suppress(ArtifactError, ValueError, KeyError, TypeError, RecursionError):
+            there = None if (target / MANIFEST).is_symlink() else _load(target)
         if there is not None and run.items() <= there.items() and same(there):
             return there
         if target.exists() and (not target.is_dir() or any(file != work for file in target.iterdir())):
@@ -179,43 +165,26 @@ def resumable(
         with writing(target):
             manifest = {**run, **make(notes), "shards": notes.parts}
             shards = {name for shard in notes.parts for name in shard["files"]}
-            others = noted_files(
-                file for file in sorted(notes.folder.iterdir()) if file.name not in {*shards, MANIFEST}
-            )
+            others = sorted(file.name for file in notes.folder.iterdir() if file.name not in {*shards, MANIFEST})
             if others:
-                manifest["files"] = others
+                manifest["files"] = notes.files(others)
             listed = notes.folder / MANIFEST
             listed.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
             sync(listed)
-            new = _listed(manifest) | {MANIFEST: sha256_of(listed)}
             old = {} if there is None else _listed(there) | {MANIFEST: sha256_of(target / MANIFEST)}
-            publish(notes.folder, target, new, old, last=MANIFEST)
+            publish(notes.folder, target, {*_listed(manifest), MANIFEST}, old, last=MANIFEST)
             notes.notes.unlink()
     return manifest
 
 
-def _manifest_at(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a folder that `resumable` made; None where there is none."""
-    with suppress(OSError, ValueError, RecursionError):
-        if not (folder / MANIFEST).is_symlink() and (folder / MANIFEST).stat().st_size <= _MOST_MANIFEST:
-            found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-            if (
-                isinstance(found, dict)
-                and isinstance(found.get("shards"), list)
-                and all(map(_is_part, found["shards"]))
-            ):
-                return found
-    return None
-
-
 def _listed(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """All files of a manifest by SHA-256."""
+    """Return all files of a manifest by SHA-256."""
     parts = [*manifest["shards"], *([manifest] if _is_part(manifest) else [])]
     return {name: file["sha256"] for part in parts for name, file in part["files"].items() if is_plain(name)}
 
 
 def _leave_nothing_empty(notes: Checkpoint) -> None:
-    """An error before the first shard leaves no workplace behind."""
+    """Remove the workplace if no shard is in it."""
     with suppress(OSError):  # there is something in it
         notes.folder.rmdir()
         if not notes.parts:
@@ -224,7 +193,7 @@ def _leave_nothing_empty(notes: Checkpoint) -> None:
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """Errors of the system as ours, which say that the same command goes on."""
+    """Raise errors of the system as InputError."""
     try:
         yield
     except OSError as error:
@@ -234,7 +203,7 @@ def writing(target: Path) -> Iterator[None]:
 
 
 def _begun(work: Path, run: Mapping[str, Any], *, force: bool) -> Checkpoint:
-    """The shards that an earlier run of the same kind has finished, up to the first that is not as it was noted."""
+    """Keep the finished shards of an earlier run of the same kind, up to the first that has changed."""
     notes = Checkpoint(work / _NOTES, work / _SHARDS, run)
     another = notes.before != run
     if notes.parts and another and not force:

@@ -1,10 +1,10 @@
 """Files and folders that are there whole or not at all, in which nothing of others is deleted or replaced (law 12).
 
-A folder of koktok's carries a manifest that `sha256sum -c` reads; only files that are still as koktok wrote them are ever
+A folder of koktok's has a manifest that `sha256sum -c` reads; only files that are still as koktok wrote them are ever
 replaced, and without `force` only by the same content. A folder is staged in `new/` and flushed; renaming that to `ready/`
-is the decision. Its files are then moved one by one, the manifest last (`_move`, which may be run any number of times), and a
-writer that was killed in between leaves that to the next writer of the same name. A reader changes nothing: it waits for a
-writer, and says what to type where none comes.
+commits it. Its files are then moved one by one, the manifest last, by `_move`, which may be repeated: if a writer is killed
+in between, the next writer of the same name finishes. A reader changes nothing: it waits for a writer, or raises an error
+with the line to type.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import shutil
-import stat
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -22,11 +21,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
+from koktok.files.checked import checked, read_bounded
 from koktok.files.paths import (
     LOCK,
     POLL_INTERVAL,
-    beside,
-    inside,
     is_plain,
     names_in,
     place_of,
@@ -36,6 +34,7 @@ from koktok.files.paths import (
     typed,
     workplace,
     workplace_of,
+    workplaces,
 )
 
 Read = TypeVar("Read")
@@ -45,7 +44,7 @@ NEW, READY = "new", "ready"
 _DECISION = ".decision"
 _HEAD = "# Written by koktok, which replaces nothing here but these files, and them as they were. This list: "
 _MOVING = 5.0
-"""Seconds that a reader waits for a writer that has begun to move files."""
+"""Seconds that a reader waits for a writer that is moving files."""
 _MOST_LISTED = 1 << 24
 """Bytes of a manifest; a folder of a hundred thousand files has less."""
 
@@ -62,7 +61,7 @@ class Product:
 
 
 def refuse_another(target: Path, what: str) -> UsageError:
-    """The error for a place that holds another result, of every verb that writes."""
+    """Return the error for a place that holds another result."""
     kind = "folder" if target.is_dir() else "file"
     return UsageError(
         f"output {kind} `{target}` already exists and holds another {what}", hint="choose another --out, or --force"
@@ -73,7 +72,7 @@ def refuse_another(target: Path, what: str) -> UsageError:
 
 
 def check_file(path: str | os.PathLike[str], ours: Ours | None = None) -> Path:
-    """The place of a file that is to be written; errors as `write_file`, before any work is done for it."""
+    """Return the place of a file to be written; errors as `write_file`, before any work is done for it."""
     target = place_of(path)
     _refuse_file(target, ours)
     if target.is_file() or not target.exists():
@@ -89,10 +88,9 @@ def write_file(
     force: bool = True,
     what: str = "result",
 ) -> Path:
-    """Write a file, or nothing; a link is followed, and a device or a pipe takes bytes as they come.
+    """Write a file whole or not at all; a link is followed, and a device or a pipe takes bytes.
 
-    `ours` says of a file that stands there whether koktok wrote it; any other is a UsageError, and so is one with other
-    content without `force`. Places that are koktok's alone want neither. InputError when the disk says no.
+    A file there that is not `ours`, or, without `force`, has other content, is a UsageError.
     """
     target = place_of(path)
     _refuse_file(target, ours)
@@ -107,7 +105,7 @@ def write_file(
         with workplace(workplace_of(target)) as work:
             fresh = work / "new.file"
             try:
-                fresh.unlink(missing_ok=True)
+                fresh.unlink(missing_ok=True)  # what a killed writer left
                 if isinstance(content, bytes):
                     fresh.write_bytes(content)
                 else:
@@ -148,10 +146,9 @@ def check_folder(
     *,
     same: Callable[[Path], bool] = lambda _: True,
 ) -> Path:
-    """The place of a folder that is to be written with files of these names; errors as `write_folder`, before any work.
+    """Return the place of a folder to be written with files of these names; errors as `write_folder`, before any work.
 
-    `same` says of a folder that koktok wrote whether the work about to be done may give it again; where it does not, that
-    is told now.
+    A folder that koktok wrote is refused if `same` denies that the work may give it again.
     """
     target = _folder_at(path)
     probe(target)
@@ -169,11 +166,10 @@ def write_folder(
     *,
     force: bool = True,
 ) -> Path:
-    r"""Write all files of a folder, or none; what koktok wrote there before goes, all else stays. A link is followed.
+    """Write all files of a folder, or none; what koktok wrote there before is removed, and everything else stays.
 
-    `content` is text (written as UTF-8 with `\n`) or bytes by name, or a function that writes into the empty folder that it
-    is given. UsageError when files of others are in the way, a name is not plain, or, without `force`, when koktok wrote
-    other files there. InputError when the disk says no; what was there before is untouched.
+    `content` is text or bytes by name, or a function that fills an empty folder. UsageError if files of others are in the way
+    or a name is not plain, and, without `force`, if koktok wrote other files there.
     """
     target = _folder_at(path)
     if not callable(content) and (strange := [name for name in content if not is_plain(name)]):
@@ -207,18 +203,12 @@ def write_folder(
                     shutil.copymode(target, staged)
                 publish(staged, target, new, old, last=product.manifest)
             finally:
-                discard(staged)
+                _discard(staged)
     except OSError as error:
         raise InputError(
             f"`{target}` cannot be written: {error}", hint="free some space, or --out another folder"
         ) from error
     return Path(path)
-
-
-def discard(staged: Path) -> None:
-    """Remove what was made and never decided on."""
-    if staged.is_dir():
-        shutil.rmtree(staged)
 
 
 def _folder_at(path: str | os.PathLike[str]) -> Path:
@@ -229,7 +219,7 @@ def _folder_at(path: str | os.PathLike[str]) -> Path:
 
 
 def _sign(staged: Path, product: Product, stays: Mapping[str, str]) -> dict[str, str]:
-    """Write the manifest of a staged folder, which lists what stays, too; the staged files by SHA-256."""
+    """Write the manifest of a staged folder, and return the staged files by SHA-256."""
     files = {file.name: sha256_of(file) for file in staged.iterdir()}
     if odd := [name for name, sha in files.items() if not sha]:
         raise UsageError(f"`{odd[0]}` is no file, and a {product.what} is made of files")
@@ -239,7 +229,7 @@ def _sign(staged: Path, product: Product, stays: Mapping[str, str]) -> dict[str,
 
 
 def _listed(folder: Path, product: Product) -> dict[str, str] | None:
-    """What the manifest of a folder lists, by SHA-256; None without one, and nothing where it was changed."""
+    """Return what the manifest of a folder lists by SHA-256: None without one, nothing if it was changed."""
     manifest = folder / product.manifest
     small = manifest.is_file() and not manifest.is_symlink() and manifest.stat().st_size <= _MOST_LISTED
     head, _, lines = (manifest.read_bytes() if small else b"").partition(b"\n")
@@ -258,7 +248,7 @@ def is_intact(folder: Path, product: Product) -> bool:
 
 
 def _own(folder: Path, product: Product) -> dict[str, str] | None:
-    """The files of a product that stand there as koktok wrote them, by SHA-256; None where it has written none."""
+    """Return the files that are as koktok wrote them, by SHA-256; None if it has written none."""
     listed = _listed(folder, product)
     if listed is None:
         names = product.earlier(folder) if folder.is_dir() else ()
@@ -285,25 +275,23 @@ def _refuse_others(target: Path, product: Product, names: Collection[str], own: 
 
 @dataclass(frozen=True)
 class _Decision:
-    """What a writer has decided on: the files of `ready/`, and those that they replace, by SHA-256."""
+    """What a writer has committed: the files of `ready/`, which of them comes last, and by SHA-256 those that they replace."""
 
     last: str
-    new: dict[str, str]
+    new: list[str]
     old: dict[str, str]
 
 
-def publish(staged: Path, target: Path, new: Mapping[str, str], old: Mapping[str, str], *, last: str) -> None:
-    """Let a folder that was made in a workplace take its place: in one step where nothing is, else file by file.
+def publish(staged: Path, target: Path, new: Collection[str], old: Mapping[str, str], *, last: str) -> None:
+    """Put a staged folder in its place: by one renaming if nothing is there, else file by file, `last` behind all others.
 
-    `staged` lies right in the workplace. `new` and `old` are files by SHA-256: what is staged, and what of koktok's stands at
-    the target; `last` is put in its place behind all others. OSError when the system refuses; nothing has happened then, or
-    the next writer goes on.
+    `old` are koktok's files there by SHA-256. After an OSError nothing has happened, or the next writer finishes.
     """
     if not target.exists():
         staged.rename(target)
         return
     ready = staged.parent / READY
-    (staged / _DECISION).write_text(json.dumps(asdict(_Decision(last, dict(new), dict(old)))), encoding="utf-8")
+    (staged / _DECISION).write_text(json.dumps(asdict(_Decision(last, [*new], dict(old)))), encoding="utf-8")
     sync(staged / _DECISION)
     staged.rename(ready)
     try:
@@ -316,21 +304,19 @@ def publish(staged: Path, target: Path, new: Mapping[str, str], old: Mapping[str
 
 
 def _decision_of(ready: Path) -> _Decision | None:
-    """The decision in a folder `ready/`; None where there is none that koktok can have written."""
+    """Read the decision in a folder `ready/`; None if there is none that koktok can have written."""
     place = ready / _DECISION
-    try:
-        if ready.is_symlink() or not stat.S_ISREG(place.lstat().st_mode) or place.lstat().st_size > 2 * _MOST_LISTED:
-            return None
-        found = _Decision(**json.loads(place.read_bytes()))
-        names = [found.last, *found.new, *found.old]
-        digests = [*found.new.values(), *found.old.values()]
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+    if ready.is_symlink() or place.is_symlink():
         return None
-    return found if all(map(is_plain, names)) and all(isinstance(sha, str) for sha in digests) else None
+    try:
+        decision = checked(_Decision, read_bounded(place, 2 * _MOST_LISTED, "a list of files"), f"`{place}`")
+    except ArtifactError:
+        return None
+    return decision if all(map(is_plain, [decision.last, *decision.new, *decision.old])) else None
 
 
 def _move(ready: Path, target: Path) -> None:
-    """Do what was decided, from wherever it stopped; what unexpectedly stands in the way keeps to another name."""
+    """Finish a publication from wherever it stopped; a file that is unexpectedly in the way gets another name."""
     decision = _decision_of(ready)
     if decision is None:
         if names_in(ready):
@@ -340,43 +326,41 @@ def _move(ready: Path, target: Path) -> None:
         ready.rmdir()  # all but this was done
         return
     old = decision.old
-    for name in old.keys() - decision.new.keys():
+    for name in old.keys() - set(decision.new):
         if sha256_of(target / name) == old[name]:
             (target / name).unlink()
-    for name in sorted(names_in(ready) & decision.new.keys(), key=lambda name: name == decision.last):
-        place, sha = target / name, sha256_of(ready / name)
-        if sha != decision.new[name]:
-            raise UsageError(f"`{ready / name}` is not as koktok wrote it", hint=f"mv {typed(ready)} ELSEWHERE")
-        if os.path.lexists(place) and sha256_of(place) not in (old.get(name), sha):
-            place.rename(_free(place))
+    for name in sorted(names_in(ready) & set(decision.new), key=lambda name: name == decision.last):
+        place, there = target / name, sha256_of(target / name)
+        if os.path.lexists(place) and (not there or there not in (old.get(name), sha256_of(ready / name))):
+            n = 1
+            while os.path.lexists(free := place.with_name(f"{name}.{n}")):
+                n += 1
+            place.rename(free)
         (ready / name).replace(place)
     (ready / _DECISION).unlink()
     ready.rmdir()
 
 
-def _free(place: Path) -> Path:
-    """A name like this one that nothing bears."""
-    n = 1
-    while os.path.lexists(found := place.with_name(f"{place.name}.{n}")):
-        n += 1
-    return found
+def _discard(staged: Path) -> None:
+    if staged.is_dir():
+        shutil.rmtree(staged)
 
 
 def settle(work: Path, target: Path) -> bool:
-    """Finish what a killed writer had decided on, and remove what it had only made; True for the first.
+    """Finish what a killed writer had committed (then True), and remove what it had only staged.
 
-    For writers, which hold the lock of the workplace. UsageError when what is there was not written by koktok.
+    For writers, which hold the lock of the workplace.
     """
-    decided = (work / READY).is_dir()
-    if decided:
+    committed = (work / READY).is_dir()
+    if committed:
         target.mkdir(exist_ok=True)
         _move(work / READY, target)
-    discard(work / NEW)
-    return decided
+    _discard(work / NEW)
+    return committed
 
 
 def sweep(folder: Path) -> None:
-    """Settle what killed writers left in a folder that is koktok's alone; what is in use stays."""
+    """Settle what killed writers left in a folder that is koktok's alone."""
     for work in sorted(folder.glob(".*.koktok")):
         if (work / LOCK).exists():
             with suppress(OSError, KoktokError), workplace(work, wait=0):
@@ -384,35 +368,36 @@ def sweep(folder: Path) -> None:
 
 
 def read_whole(folder: Path, product: Product, read: Callable[[], Read]) -> Read:
-    """What `read` makes of a folder that others may be writing to: of the old one or of the new one, never of both.
+    """Read a folder that others may be writing to: the old one or the new one, never a mixture.
 
-    Nothing is changed on the disk. What a writer that was killed while it moved files has left is an ArtifactError.
+    What a writer that was killed while it moved files has left is an ArtifactError.
     """
     target = Path(os.path.realpath(folder))
     until = time.monotonic() + _MOVING
     while True:
-        before, wrong = _seen(target, product), None
+        before, error = _times(target, product), None
         try:
-            found = read()
-        except ArtifactError as error:
-            wrong = error
-        if not (half := _is_half_moved(target)) and before == _seen(target, product):
+            content = read()
+        except ArtifactError as raised:
+            error = raised
+        half = _is_half_moved(target)
+        if not half and before == _times(target, product):
             break
         if time.monotonic() > until:
             if half:
                 raise ArtifactError(
-                    f"`{folder}` is half written: whoever wrote it was stopped", hint="give that command again"
-                ) from wrong
+                    f"`{folder}` is half written: its writer was stopped", hint="give that command again"
+                ) from error
             break
         time.sleep(POLL_INTERVAL)
-    if wrong:
-        raise wrong
-    return found
+    if error:
+        raise error
+    return content
 
 
 def _is_half_moved(target: Path) -> bool:
-    """Whether some files of a decision, and not all of them, have taken their place."""
-    for work in (beside(target), inside(target)):
+    """Whether some files of a decision, and not all of them, are in their place."""
+    for work in workplaces(target):
         if (decision := _decision_of(work / READY)) is not None:
             waiting = [os.path.lexists(work / READY / name) for name in decision.new]
             gone = [not os.path.lexists(target / name) for name in decision.old]
@@ -421,11 +406,11 @@ def _is_half_moved(target: Path) -> bool:
     return False
 
 
-def _seen(target: Path, product: Product) -> list[tuple[int, int]]:
-    """By what it is known that a folder has been written to."""
-    found = []
+def _times(target: Path, product: Product) -> list[tuple[int, int]]:
+    """Return what changes when a folder is written to."""
+    times = []
     for path in (target, target / product.manifest):
         with suppress(OSError):
             state = path.stat()
-            found.append((state.st_ino, state.st_mtime_ns))
-    return found
+            times.append((state.st_ino, state.st_mtime_ns))
+    return times

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from koktok.bulk.arrays import TokenArray, checked_flat, id_type
+from koktok.bulk.arrays import checked_flat, id_type
 from koktok.bulk.encoder import workers_of
 from koktok.bulk.texts import Texts
+from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
     from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer
@@ -30,10 +31,10 @@ class LibraryEncoder:
         self.tokenizer = tokenizer
         self.add_special_tokens = add_special_tokens
 
-    def __call__(self, texts: Any, *, dtype: Any = None, **options: Any) -> TokenArray:
+    def __call__(self, texts: Any, *, dtype: Any = None, **options: Any) -> Tokens:
         """Ids of many documents; see `Tokenizer.encode_ids`."""
         parts = [tokens for _, tokens in self.stream(texts, dtype=dtype, **options)]
-        return TokenArray.joined(parts, id_type(self.tokenizer.vocab.size, dtype))
+        return Tokens.joined(parts, id_type(self.tokenizer.vocab.size, dtype))
 
     def stream(
         self,
@@ -44,7 +45,7 @@ class LibraryEncoder:
         allowed_special: Allowed = (),
         before: Sequence[int] = (),
         after: Sequence[int] = (),
-    ) -> Iterator[tuple[Texts, TokenArray]]:
+    ) -> Iterator[tuple[Texts, Tokens]]:
         """The same, a part at a time, in order, each with its texts; one thread, whatever number is named."""
         workers_of(threads)  # refuses none at all
         chosen = id_type(self.tokenizer.vocab.size, dtype)
@@ -55,7 +56,7 @@ class LibraryEncoder:
             batch = make()
             rows = [[*before, *encode(text, **options).ids, *after] for text in map(batch.text, range(len(batch)))]
             flat = np.array([i for row in rows for i in row], chosen)
-            yield batch, TokenArray(flat, np.cumsum([0, *map(len, rows)]))
+            yield batch, Tokens(flat, np.cumsum([0, *map(len, rows)]))
 
 
 class LibraryDecoder:

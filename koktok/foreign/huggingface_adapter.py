@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, partial
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 from koktok.errors import ArtifactError
 from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.foreign.sandbox import check
-from koktok.formats.hf import checked_json, parsed, utf8
+from koktok.formats.hf import checked_json, in_version_1, parsed, utf8
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
 from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.vocab import BYTE_OF, check_sparse
@@ -46,6 +47,9 @@ class HuggingFace(LibraryTokenizer):
         model = form.get("model") if isinstance(form, dict) else None
         if not isinstance(model, dict):
             raise ArtifactError(f"`{spec}` is no tokenizer.json: it has no model")
+        if form.get("version") == "2.0":
+            form = in_version_1(form)
+            self.text = text = json.dumps(form, ensure_ascii=False)
         tokenizers_library()  # before a process of its own tries the definition
         if not proven:
             check(self.library, text, where=spec, content=form)

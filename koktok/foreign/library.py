@@ -26,8 +26,8 @@ from koktok.tokenizer.decoding import checked_ids
 from koktok.tokenizer.encoding import Encoding
 
 if TYPE_CHECKING:
-    from koktok.bulk import TokenArray
     from koktok.foreign.batch import LibraryDecoder, LibraryEncoder
+    from koktok.tokenizer.tokens import Tokens
 
 IdsAndSpans = tuple[list[int], list[tuple[int, int]]]
 """Ids of a text, and in parallel half-open code points of it."""
@@ -158,7 +158,7 @@ class LibraryTokenizer(AnyTokenizer):
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
         """The ids that `encode_lines` gives, without spans."""
-        return [row.ids.tolist() for row in self.encode_lines(lines)]
+        return [row.tolist() for row in self.encode_lines(lines)]
 
     def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:  # noqa: ARG002
         """The same where special tokens that a line spells are read as such; None where the library cannot."""
@@ -166,7 +166,7 @@ class LibraryTokenizer(AnyTokenizer):
 
     def read(self, text: str) -> IdsAndSpans:
         """One text, with the offsets that the library itself gives, where it gives any."""
-        row = self.encode_lines([text])[0]
+        row = self.encode_lines([text])
         return row.ids.tolist(), [(a, b) for a, b in row.spans.tolist()]
 
     def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:  # noqa: ARG002
@@ -311,7 +311,7 @@ class LibraryTokenizer(AnyTokenizer):
         before: Sequence[str] = (),
         after: Sequence[str] = (),
         allowed_special: Allowed = (),
-    ) -> TokenArray:
+    ) -> Tokens:
         """Ids of many texts in one flat array, each as `encode` gives them; see `Tokenizer.encode_ids`."""
         from koktok.foreign.batch import LibraryEncoder
 

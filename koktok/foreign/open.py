@@ -73,7 +73,7 @@ def load(
     ...     _ = (Path(folder) / "vocab.txt").write_text("[UNK]\n학교\n##에\n")
     ...     load(folder).encode("학교에 간다").pieces
     ['학교', '##에', '[UNK]']
-    >>> load("syllables").encode_lines(["한국 말"])[0].spans.tolist()
+    >>> load("syllables").encode_lines(["한국 말"]).spans.tolist()
     [[0, 1], [1, 2], [3, 4]]
     """
     path_of(reference, "a tokenizer")

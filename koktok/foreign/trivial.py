@@ -65,9 +65,9 @@ class Bytes(LibraryTokenizer):
         char_of = (np.cumsum((flat & 0xC0) != 0x80) - 1).astype(np.int64)
         return Tokens(
             flat.astype(np.int64),
+            running([len(raw) for raw in raws]),
             char_of,
             char_of + 1,
-            running([len(raw) for raw in raws]),
             running([len(line) for line in lines]),
         )
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -313,6 +313,16 @@ def utf8(file: Path) -> str:
         raise ArtifactError(f"`{file}` is no UTF-8: {error}", hint="fetch it again") from error
     except OSError as error:
         raise ArtifactError(f"`{file}` cannot be read: {error}") from error
+
+
+def in_version_2(text: str, roles: Mapping[str, str]) -> str:
+    """A tokenizer.json in version 2.0, as tokenizers 1.0.0rc3 reads it: the same nodes, and the token of each role."""
+    return json.dumps(json.loads(text) | {"version": "2.0", "role_to_token": dict(roles)}, ensure_ascii=False, indent=2)
+
+
+def in_version_1(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A tokenizer.json in version 1.0, which tokenizers 0.x reads; roles stand in tokenizer_config.json there."""
+    return {key: value for key, value in content.items() if key != "role_to_token"} | {"version": "1.0"}
 
 
 def parsed(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:

@@ -140,7 +140,7 @@ def difference(
         tokens[at : at + len(batch)] = np.stack([left.tokens.per_line, right.tokens.per_line, page.eojeols], axis=1)
         words_of_line = np.searchsorted(page.eojeol_lines, np.arange(len(batch) + 1))
         for k, line in enumerate(batch):
-            x, y = left.tokens.rows[k], right.tokens.rows[k]
+            x, y = left.tokens.rows.line(k), right.tokens.rows.line(k)
             if np.array_equal(x.spans, y.spans):
                 other_ids += not np.array_equal(x.ids, y.ids)
                 continue

@@ -203,7 +203,7 @@ class _Pieces:
         unknown = tokenizer.unknown_ids
         rows = tokenizer.encode_lines(ALL)
         self.unknown_syllables = frozenset(
-            char for k, char in enumerate(ALL) if unknown and not unknown.isdisjoint(rows[k].ids.tolist())
+            char for k, char in enumerate(ALL) if unknown and not unknown.isdisjoint(rows[k].tolist())
         )
 
     def unreachable(self) -> list[tuple[int, str, str]]:
@@ -215,7 +215,7 @@ class _Pieces:
         lost = [i for i in self.texts if states[i] == 0]
         rows = self.tokenizer.encode_lines([self.texts[i] for i in lost])
         self.on_progress("trying every piece", 1, 1)
-        becomes = [" + ".join(self.tokenizer.surface(int(j)) for j in rows[k].ids[:6]) for k in range(len(lost))]
+        becomes = [" + ".join(self.tokenizer.surface(int(j)) for j in rows[k][:6]) for k in range(len(lost))]
         return [(i, self.texts[i], f"becomes {text}") for i, text in zip(lost, becomes, strict=True)]
 
     def paradigms(self) -> list[tuple[int, str, str]]:
@@ -240,7 +240,7 @@ class _Pieces:
         )
         apart: defaultdict[str, list[str]] = defaultdict(list)
         for k, (stem, ending) in enumerate(asked):
-            begins = rows[k].spans[:, 0] - len(before[k])
+            begins = rows.line(k).spans[:, 0] - len(before[k])
             if begins[begins > 0].tolist() == [len(stem)]:
                 apart[stem].append(f"{stem.strip()}|{ending}")
         return [

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from koktok.bulk.arrays import TokenArray
 from koktok.bulk.shards import write_megatron
 from koktok.errors import UsageError
 from koktok.files import Checkpoint, resumable
 from koktok.instances.packing import Packed
+from koktok.tokenizer.tokens import Tokens
 
 
 def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False, force: bool = False) -> dict[str, Any]:
@@ -34,13 +34,13 @@ def to_megatron(packed: Packed, out: str | Path, *, documents: bool = False, for
             shard, note = packed.shard(i), packed.manifest["shards"][i]
             if documents:
                 at = shard.documents[1:]
-                tokens = TokenArray(
+                tokens = Tokens(
                     np.insert(shard.ids, at, end).astype(dtype), shard.documents + np.arange(len(shard.documents))
                 )
                 edges = np.arange(len(tokens) + 1)
             else:
                 ends = np.concatenate([np.zeros(1, np.int64), shard.ends])
-                tokens, edges = TokenArray(shard.ids.astype(dtype), ends), shard.sentences
+                tokens, edges = Tokens(shard.ids.astype(dtype), ends), shard.sentences
             write_megatron(notes.folder / note["name"], tokens, edges)
             names = [f"{note['name']}.{suffix}" for suffix in ("bin", "idx")]
             notes.add({"name": note["name"], "sequences": len(tokens)}, names)

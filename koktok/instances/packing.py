@@ -31,6 +31,7 @@ from koktok.instances.reading import By, Sentences, read
 from koktok.instances.token_facts import TokenFacts
 from koktok.instances.word_cuts import WordCuts
 from koktok.progress import OnProgress
+from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer
@@ -243,7 +244,7 @@ def _frame(tokenizer: Tokenizer | LibraryTokenizer, roles: dict[str, int], *, pa
     return [[cls, 0], ["A", 0], *([*between, ["B", kind], [sep, kind]] if pair else [[sep, 0]])]
 
 
-def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: list[int]) -> Iterator[list[str]]:
+def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: list[int]) -> Iterator[Block]:
     """Yield the texts alone, and record the source of each document and the bytes of the longest one."""
     begun = False  # in the batch before
     size = 0
@@ -254,7 +255,7 @@ def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: 
         for text in texts:
             size = size + len(text.encode("utf-8", "surrogatepass")) if text else 0
             longest[0] = max(longest[0], size)
-        yield texts
+        yield Block.of(texts)
 
 
 def _write_shards(
@@ -306,16 +307,16 @@ def _write_shards(
         closes = np.flatnonzero(over) + 1
         at = 0
         while at < len(tokens):
-            start = tokens.offsets[at] - size  # of the shard
-            full = closes[np.searchsorted(tokens.offsets[closes], start + shard_tokens) :]
+            start = tokens.indptr[at] - size  # of the shard
+            full = closes[np.searchsorted(tokens.indptr[closes], start + shard_tokens) :]
             last = int(full[0]) if len(full) else len(tokens)
-            late = at + int(np.searchsorted(tokens.offsets[at:last], start + 2 * shard_tokens))
+            late = at + int(np.searchsorted(tokens.indptr[at:last], start + 2 * shard_tokens))
             goes_on = late < last and not over[late]
             last = late if goes_on else last
-            begin, end = int(tokens.offsets[at]), int(tokens.offsets[last])
+            begin, end = int(tokens.indptr[at]), int(tokens.indptr[last])
             ids.append(tokens.ids[begin:end].astype(dtype))
             marks.append(found[begin:end])
-            lengths.append(np.diff(tokens.offsets[at : last + 1]))
+            lengths.append(np.diff(tokens.indptr[at : last + 1]))
             ended.append(over[at:last])
             digest.update(texts.content(at, last))
             size += end - begin

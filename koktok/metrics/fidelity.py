@@ -50,8 +50,7 @@ def round_trip(tokenizer: AnyTokenizer, text: Text) -> Table | None:
         lines = text.lines[part]
         rows = tokenizer.encode_lines(lines)
         for k, line in enumerate(lines):
-            ids = rows.ids[rows.indptr[k] : rows.indptr[k + 1]].tolist()
-            back = tokenizer.decode(ids)
+            back = tokenizer.decode(rows[k].tolist())
             kept[:, part.start + k] = _same(back, line)
     one = np.ones(len(text), dtype=np.int64)
     columns = {"lines": one, "strict": kept[0], "nfc": kept[1], "spaces": kept[2]}

@@ -104,7 +104,7 @@ def _find(known: Ints, wanted: Ints) -> Ints:
 
 def lines_of(rows: Tokens) -> list[Ints]:
     """The ids of each line."""
-    return [rows.ids[a:b] for a, b in pairwise(rows.indptr)]
+    return list(rows)
 
 
 def unknown_bits(tokenizer: AnyTokenizer, rows: Tokens) -> Floats:

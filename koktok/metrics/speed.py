@@ -58,7 +58,7 @@ def speed(open_tokenizer: Callable[[], AnyTokenizer], lines: Sequence[str], *, r
         tokenizer.encode_lines([text])
         latency.append(1000 * (clock() - began))
     decode = None
-    ids = [rows.ids[a:b].tolist() for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)]
+    ids = [row.tolist() for row in rows]
     if ids and tokenizer.decodes:
         began = clock()
         for row in ids:

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -29,7 +30,7 @@ from koktok.count import Counts, words_of
 from koktok.count.counting import CountResult, read
 from koktok.count.prepared import after_a_space, prepare, prepare_runs, words_in
 from koktok.count.sample import enough, sampled, weights
-from koktok.errors import CorpusError, UsageError
+from koktok.errors import CorpusError, KoktokError, UsageError
 from koktok.formats.card import Credit, model_card
 from koktok.formats.folder import CARD
 from koktok.metrics.coverage import coverage
@@ -209,10 +210,25 @@ def train(
     recipe = recipe.changed(**fields) if fields else recipe
     if like is not None:
         recipe.changed(train={"tokens_per_eojeol": 1.0})  # or the model has no such target, which is better told now
+    _check_libraries(recipe, options)
     recipe, prepared = segment_text(text, recipe, options)
     with timed(prepared.seconds, "train"):
         recipe, learnt = _learn(prepared, recipe, options)
     return _made(prepared, recipe, learnt)
+
+
+def _check_libraries(recipe: Recipe, options: Options) -> None:
+    """Import what only late stages use, so that a missing or broken library ends a run before its work."""
+    late = ["tomli_w"]
+    if options.measured or options.like or recipe.train.backend == "spm":
+        late.append("sentencepiece")
+    for name in late:
+        try:
+            import_module(name)
+        except Exception as error:  # a broken library raises what it likes
+            raise KoktokError(
+                f"the library `{name}` cannot be imported: {error}", hint=f"pip install --force-reinstall {name}"
+            ) from error
 
 
 def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = True) -> tuple[Recipe, Prepared]:

@@ -21,7 +21,6 @@ from koktok.special import special_tokens
 from koktok.tokenizer.encoding import Encoding
 
 if TYPE_CHECKING:
-    from koktok.bulk import TokenArray
     from koktok.tokenizer.tokens import Tokens
 
 
@@ -140,7 +139,7 @@ class AnyTokenizer(ABC):
         before: Sequence[str] = (),
         after: Sequence[str] = (),
         allowed_special: Allowed = (),
-    ) -> TokenArray:
+    ) -> Tokens:
         """Ids of many texts in one flat array."""
 
     @abstractmethod
@@ -263,7 +262,7 @@ class AnyTokenizer(ABC):
         dtype: Any = None,
         before: Sequence[str] = (),
         after: Sequence[str] = (),
-    ) -> TokenArray:
+    ) -> Tokens:
         r"""Ids of the documents of files, lines or records: those of `encode_ids`, without a string being made of plain text.
 
         Parameters
@@ -293,25 +292,23 @@ class AnyTokenizer(ABC):
         [[256, 259], [256, 257]]
         """
         from koktok.bulk.mapped import mapped_blocks
-        from koktok.bulk.texts import Blocks
         from koktok.corpora.paths import as_source
-        from koktok.text.sources import read_blocks
+        from koktok.text.sources import read
 
-        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        source = as_source(*given, field=field)
+        source = as_source(*([paths] if isinstance(paths, str | os.PathLike) else paths), field=field)
 
-        def encoded(blocks: Iterator[Any]) -> TokenArray:
+        def encoded(blocks: Iterator[Any]) -> Tokens:
             options = {"threads": threads, "dtype": dtype}
-            return self._ids_by(self.bulk_encoder, Blocks(blocks), before=before, after=after, **options)
+            return self._ids_by(self.bulk_encoder, blocks, before=before, after=after, **options)
 
         with suppress(InputError):
             return encoded(mapped_blocks(source))
-        return encoded(read_blocks(source, may_be_empty=True))
+        return encoded(read(source, may_be_empty=True))
 
     def decode_ids(
         self,
         ids: Any,
-        offsets: Any = None,
+        indptr: Any = None,
         *,
         skip_special_tokens: bool = False,
         threads: int | None = None,
@@ -320,10 +317,10 @@ class AnyTokenizer(ABC):
 
         Parameters
         ----------
-        ids : TokenArray, or ndarray of integers, shape (tokens,)
+        ids : Tokens, or ndarray of integers, shape (tokens,)
             The flat ids of all documents.
-        offsets : ndarray of int64, shape (documents + 1,), optional
-            Where each begins and ends; a `TokenArray` brings its own, and without any all ids are one document.
+        indptr : ndarray of int64, shape (documents + 1,), optional
+            Where each begins and ends; `Tokens` bring their own, and without any all ids are one document.
         skip_special_tokens : bool
             As in `decode`.
         threads : int, optional
@@ -332,7 +329,7 @@ class AnyTokenizer(ABC):
         Raises
         ------
         InputError
-            When an id is outside the vocabulary, or the offsets do not fit the ids.
+            When an id is outside the vocabulary, or `indptr` does not fit the ids.
 
         Examples
         --------
@@ -342,18 +339,18 @@ class AnyTokenizer(ABC):
         >>> tokenizer.decode_ids(tokenizer.encode_ids(["한국", "국é"]))
         ['한국', '국é']
         """
-        from koktok.bulk import TokenArray
+        from koktok.tokenizer.tokens import Tokens
 
-        if isinstance(ids, TokenArray):
-            ids, offsets = ids.ids, ids.offsets
+        if isinstance(ids, Tokens):
+            ids, indptr = ids.ids, ids.indptr
         elif isinstance(ids, str | bytes | bytearray) or not hasattr(ids, "__len__") or getattr(ids, "ndim", 1) == 0:
             raise InputError(
                 f"`decode_ids` got {type(ids).__name__} where flat ids were wanted",
                 hint="tokenizer.decode_ids(tokenizer.encode_ids(texts))",
             )
-        elif offsets is None:
-            offsets = [0, len(ids)]
-        found: list[str] = self._bulk_decoder(ids, offsets, skip_special_tokens=skip_special_tokens, threads=threads)
+        elif indptr is None:
+            indptr = [0, len(ids)]
+        found: list[str] = self._bulk_decoder(ids, indptr, skip_special_tokens=skip_special_tokens, threads=threads)
         return found
 
     def decode_batch(self, rows: Iterable[Sequence[int]], *, skip_special_tokens: bool = False) -> list[str]:
@@ -375,13 +372,13 @@ class AnyTokenizer(ABC):
 
     def _ids_by(
         self, encoder: Any, texts: Any, *, before: Sequence[str] = (), after: Sequence[str] = (), **options: Any
-    ) -> TokenArray:
+    ) -> Tokens:
         if isinstance(texts, Mapping):
             raise InputError("a mapping came where texts were wanted", hint="tokenizer.encode_ids(mapping[key])")
         known = self.vocab.special_ids
         edges = (special_tokens(before, known, "before"), special_tokens(after, known, "after"))
         begin, end = ([known[token] for token in edge] for edge in edges)
-        found: TokenArray = encoder(texts, before=begin, after=end, **options)
+        found: Tokens = encoder(texts, before=begin, after=end, **options)
         return found
 
     # --- Vocabulary ---------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from koktok.vocabularies import folder_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from koktok.bulk import Decoder, Encoder, TokenArray
+    from koktok.bulk import Decoder, Encoder
 
 
 CACHED_WORDS = 1 << 18
@@ -235,7 +235,7 @@ class Tokenizer(AnyTokenizer):
         before: Sequence[str] = (),
         after: Sequence[str] = (),
         allowed_special: Allowed = (),
-    ) -> TokenArray:
+    ) -> Tokens:
         """Ids of many texts in one flat array: those of `encode`, at many times its speed, and nothing else.
 
         Parameters
@@ -253,8 +253,8 @@ class Tokenizer(AnyTokenizer):
 
         Returns
         -------
-        TokenArray
-            `ids`, and `offsets` that say where each document begins and ends.
+        Tokens
+            `ids`, and `indptr`, where each document begins and ends.
 
         Raises
         ------
@@ -267,7 +267,7 @@ class Tokenizer(AnyTokenizer):
         --------
         >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}, specials=["</s>"]))
         >>> tokens = tokenizer.encode_ids(["한국", "국"], after=["</s>"])
-        >>> tokens.ids.tolist(), tokens.offsets.tolist(), tokens[1].tolist()
+        >>> tokens.ids.tolist(), tokens.indptr.tolist(), tokens[1].tolist()
         ([256, 259, 260, 256, 257, 260], [0, 3, 6], [256, 257, 260])
         """
         frame = self.style.frame if add_special_tokens else ([], [])

@@ -1,4 +1,4 @@
-"""`Tokens`, ids and spans of many lines as flat arrays, and spans from the bytes that each id writes.
+"""`Tokens`, ids and spans of many texts as flat arrays, and spans from the bytes that each id writes.
 
 Libraries give no offsets (tiktoken), wrong ones (Hugging Face on decomposed text) or slow ones. Where the bytes of a
 line's tokens join back to the line, their running lengths are the spans. Lines where they do not (an unknown token, a
@@ -8,7 +8,9 @@ normalizer that rewrote something) go to the library's own offsets, or to `align
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,23 +19,28 @@ Ints = npt.NDArray[np.int64]
 Spans = Sequence[tuple[int, int]]
 
 
+def _none() -> Ints:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Tokens:
-    """The tokens of many lines, as flat arrays: ids, where each begins and ends in the joined lines, and where each line's begin.
+    """The tokens of many texts in flat arrays: `ids`, where those of each text begin (`indptr`), and perhaps their spans.
+
+    Spans are half-open places in the joined texts, of which `line_starts` says where each begins.
 
     Examples
     --------
     >>> tokens = Tokens.of([[7, 8], [9]], [[(0, 1), (1, 3)], [(0, 2)]], ["하겠다", "간다"])
-    >>> tokens[1].ids.tolist(), tokens[1].spans.tolist()
-    ([9], [[0, 2]])
-    >>> tokens.starts.tolist()
-    [0, 1, 3]
+    >>> tokens.indptr.tolist(), tokens[1].tolist(), tokens.spans.tolist(), tokens.line(1).spans.tolist()
+    ([0, 2, 3], [9], [[0, 1], [1, 3], [3, 5]], [[0, 2]])
     """
 
-    __slots__ = ("ends", "ids", "indptr", "line_starts", "starts")
-
-    def __init__(self, ids: Ints, starts: Ints, ends: Ints, indptr: Ints, line_starts: Ints) -> None:
-        self.ids, self.starts, self.ends = ids, starts, ends
-        self.indptr, self.line_starts = indptr, line_starts
+    ids: npt.NDArray[Any]
+    indptr: Ints
+    starts: Ints = field(default_factory=_none)
+    ends: Ints = field(default_factory=_none)
+    line_starts: Ints = field(default_factory=_none)
 
     @classmethod
     def of(cls, ids: Sequence[Sequence[int]], spans: Sequence[Spans], lines: Sequence[str]) -> Tokens:
@@ -43,23 +50,55 @@ class Tokens:
         flat_ids = np.array([i for row in ids for i in row], dtype=np.int64)
         flat = np.array([span for row in spans for span in row], dtype=np.int64).reshape(-1, 2)
         shift = np.repeat(line_starts[:-1], np.diff(indptr))
-        return cls(flat_ids, flat[:, 0] + shift, flat[:, 1] + shift, indptr, line_starts)
+        return cls(flat_ids, indptr, flat[:, 0] + shift, flat[:, 1] + shift, line_starts)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Tokens], dtype: Any) -> Tokens:
+        """The ids of many parts as one, in their order.
+
+        Examples
+        --------
+        >>> one = Tokens(np.array([5, 6], np.uint16), np.array([0, 2]))
+        >>> Tokens.joined([one, one], np.uint16).indptr.tolist()
+        [0, 2, 4]
+        """
+        if len(parts) == 1:
+            return parts[0]
+        starts = running([len(part.ids) for part in parts])
+        indptr = [np.zeros(1, np.int64), *(part.indptr[1:] + at for part, at in zip(parts, starts, strict=False))]
+        return cls(np.concatenate([np.empty(0, dtype), *(part.ids for part in parts)]), np.concatenate(indptr))
 
     def __len__(self) -> int:
-        """Lines."""
+        """Texts."""
         return len(self.indptr) - 1
 
-    def __getitem__(self, k: int) -> Tokens:
-        """The tokens of line `k`, with places that count from its own first character."""
+    def __getitem__(self, k: int) -> npt.NDArray[Any]:
+        """The ids of text `k`, a view; from the end where `k` is negative."""
         if not -len(self) <= k < len(self):
-            raise IndexError(k)
+            raise IndexError(f"document {k} of {len(self)}")
         k %= len(self)
-        part, at = slice(self.indptr[k], self.indptr[k + 1]), self.line_starts[k]
-        ids, bounds = self.ids[part], np.array([0, self.line_starts[k + 1] - at])
-        return Tokens(ids, self.starts[part] - at, self.ends[part] - at, np.array([0, len(ids)]), bounds)
+        return self.ids[self.indptr[k] : self.indptr[k + 1]]
 
-    def __iter__(self) -> Iterator[Tokens]:
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         return (self[k] for k in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tokens) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("ids", "indptr", "starts", "ends")
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def line(self, k: int) -> Tokens:
+        """The tokens of text `k` with their spans, which count from its own first character."""
+        ids, k = self[k], k % len(self)
+        part, at = slice(self.indptr[k], self.indptr[k + 1]), self.line_starts[k]
+        bounds = np.array([0, self.line_starts[k + 1] - at])
+        return Tokens(ids, np.array([0, len(ids)]), self.starts[part] - at, self.ends[part] - at, bounds)
+
+    def lines(self) -> Iterator[Tokens]:
+        """The tokens of each text with their spans."""
+        return (self.line(k) for k in range(len(self)))
 
     @property
     def spans(self) -> Ints:
@@ -141,7 +180,7 @@ def tokens_by_bytes(
             part = slice(indptr[k], indptr[k + 1])
             given = np.array(spans, dtype=np.int64).reshape(-1, 2) + line_starts[k]
             starts[part], ends[part] = given[:, 0], given[:, 1]
-    return Tokens(flat, starts.astype(np.int64), ends.astype(np.int64), indptr, line_starts)
+    return Tokens(flat, indptr, starts.astype(np.int64), ends.astype(np.int64), line_starts)
 
 
 def align(line: str, pieces: Sequence[str | None]) -> list[tuple[int, int]]:

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MINI, koktok
+from conftest import MINI, koktok, read_documents
 
 from koktok import Tokenizer
 from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.special import ROLES
-from koktok.text.sources import Source, read_documents
+from koktok.text.sources import Source
 
 Trained = Callable[..., Path]
 FILES = sorted(MINI.glob("*.txt"))
@@ -62,9 +62,9 @@ def test_bin_is_raw_ids_and_an_index_of_megatron(trained: Trained, source: Sourc
     magic, layout, kind, sequences, documents = struct.unpack_from("<9sQBQQ", data)
     assert (magic, layout, kind, sequences, documents) == (b"MMIDIDX\0\0", 1, 8, len(expected), len(expected) + 1)
     at = struct.calcsize("<9sQBQQ")
-    assert np.frombuffer(data, "<i4", sequences, at).tolist() == np.diff(expected.offsets).tolist()
+    assert np.frombuffer(data, "<i4", sequences, at).tolist() == np.diff(expected.indptr).tolist()
     pointers = np.frombuffer(data, "<i8", sequences, at + 4 * sequences)
-    assert (pointers == 2 * expected.offsets[:-1]).all()
+    assert (pointers == 2 * expected.indptr[:-1]).all()
     assert np.frombuffer(data, "<i8", documents, at + 12 * sequences).tolist() == list(range(documents))
     assert len(data) == at + 12 * sequences + 8 * documents
     assert len(files) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from koktok import Recipe, Tokenizer
 from koktok.count import Counts, count_words
 from koktok.count.counting import read
 from koktok.count.prepared import prepare
-from koktok.errors import InputError, VocabSizeError
+from koktok.errors import InputError, KoktokError, VocabSizeError
 from koktok.metrics.silver import Silver
 from koktok.pipeline import train
 from koktok.pipeline.baseline import PlainSentencePiece, our_row
@@ -100,7 +100,7 @@ def test_lines_and_records_are_text_too() -> None:
     two = train(({"text": line} for line in lines), PLAIN).tokenizer
     assert one.vocab == two.vocab
     assert [source.name for source in one.recipe.sources] == ["lines"] == [s.name for s in two.recipe.sources]
-    with pytest.raises(InputError, match="bare `str` came where lines are wanted"):
+    with pytest.raises(InputError, match="expected lines, got one `str`"):
         train(TEXT, PLAIN)
 
 
@@ -239,3 +239,13 @@ def test_plain_sentencepiece_is_measured_alike(mini: list[str]) -> None:
     assert "".join(plain.pieces("나는 집에")) == " 나는 집에"
     with pytest.raises(VocabSizeError, match="Vocabulary size"):
         PlainSentencePiece(words, model="unigram", vocab_size=10**6, character_coverage=0.9995)
+
+
+def test_a_broken_library_ends_a_training_before_its_text_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lines() -> Iterator[str]:
+        raise AssertionError("the text was read")
+        yield ""
+
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(KoktokError, match=r"`sentencepiece` cannot be imported"):
+        train(lines(), measured=True)

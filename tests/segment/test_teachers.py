@@ -74,7 +74,7 @@ def test_a_vocabulary_is_trained_from_komoran_and_the_analyser_is_a_row(tmp_path
         mini[:200], Recipe.build({"train": {"vocab_size": 1500}, "segment": {"segmenter": "komoran"}}), cache=tmp_path
     )
     assert len(made.segmented.offset) > 500
-    (row,) = load("komoran").encode_lines(["학교에서는 했다"])
+    row = load("komoran").encode_lines(["학교에서는 했다"])
     assert row.spans.tolist() == [[0, 2], [2, 4], [4, 5], [6, 7], [7, 8]]
 
 

@@ -1,0 +1,27 @@
+"""tokenizer.json of version 2.0, which tokenizers 1.x reads: the ids of the folder that it was written from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import MODELS, WITHOUT_HF
+from typer.testing import CliRunner
+
+import koktok
+from koktok.cli import app
+from koktok.verification.probes import TRICKY
+
+
+@pytest.mark.parametrize("kind", sorted(MODELS.keys() - set(WITHOUT_HF)))
+def test_the_same_ids_from_version_2(kind: str, trained: Callable[..., Path], tmp_path: Path) -> None:
+    folder, file = trained(**MODELS[kind]), tmp_path / "tokenizer.json"
+    result = CliRunner().invoke(app, ["export", str(folder), "--to", "hf2", "-o", str(file)])
+    assert result.exit_code == 0, result.output
+    content, own = json.loads(file.read_text(encoding="utf-8")), koktok.load(folder)
+    assert content["version"] == "2.0"
+    assert content["role_to_token"] == own.style.roles
+    read = koktok.load(file)
+    assert [read.encode(line).ids for line in TRICKY] == [own.encode(line).ids for line in TRICKY]
