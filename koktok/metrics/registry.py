@@ -131,8 +131,10 @@ _KNOWN: dict[str, Metric] = {}
 @cache
 def _load() -> None:
     rows = tomllib.loads(Path(__file__).with_name("definitions.toml").read_text(encoding="utf-8"))
+    perturbations = rows.pop("_perturbations")
     for name, row in rows.items():
-        each = row.pop("each", {"": []})
+        which, _, without = row.pop("each", "").partition(", not ")
+        each = {key: words for key, words in perturbations.items() if key != without} if which else {"": []}
         for suffix, words in each.items():  # perturbations: one row for all, {0} the letter, {1} and {2} what is done
             key = f"{name}_{suffix}" if suffix else name
             _KNOWN[key] = _metric(key, row, [suffix, *words])

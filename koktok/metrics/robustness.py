@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from typing import Any, Final
@@ -119,6 +120,61 @@ def _nfd(line: str, _: np.random.Generator) -> Edit:
     return "".join(text), where
 
 
+def _fullwidth(line: str, _: np.random.Generator) -> Edit:
+    """ASCII as East Asian input methods also write it."""
+    wide = "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in line)
+    return wide, [k if new == old else -1 for k, (new, old) in enumerate(zip(wide, line, strict=True))]
+
+
+LOOKALIKES: Final = dict(
+    zip("대머멍댕명띵귀커유윾비네왕앟광팡과파며띠", "머대댕멍띵명커귀윾유네비앟왕팡광파과띠며", strict=True)
+)
+"""Syllables that are written for one another for fun (야민정음): 대 and 머, 명 and 띵."""
+
+
+def _lookalike(char: str, _: np.random.Generator) -> str:
+    return LOOKALIKES.get(char, char)
+
+
+HANJA: Final = {
+    "대한민국": "大韓民國", "대통령": "大統領", "한국": "韓國", "미국": "美國", "중국": "中國", "일본": "日本", "북한": "北韓",
+    "정부": "政府", "국회": "國會", "국민": "國民", "사회": "社會", "경제": "經濟", "정치": "政治", "문화": "文化", "역사": "歷史",
+    "학교": "學校", "교육": "敎育", "대학": "大學", "학생": "學生", "선생": "先生", "연구": "硏究", "과학": "科學", "문제": "問題",
+    "시간": "時間", "생활": "生活", "세계": "世界", "시대": "時代", "전쟁": "戰爭", "평화": "平和", "자유": "自由",
+    "회사": "會社", "사실": "事實", "시작": "始作", "필요": "必要", "관계": "關係", "이유": "理由", "방법": "方法", "결과": "結果",
+}  # fmt: skip
+"""Words that mixed script writes in hanja."""
+
+
+def _hanja(line: str, _: np.random.Generator) -> Edit:
+    mixed = _WORDS_OF_HANJA.sub(lambda found: HANJA[found[0]], line)
+    return mixed, [k if new == old else -1 for k, (new, old) in enumerate(zip(mixed, line, strict=True))]
+
+
+_WORDS_OF_HANJA: Final = re.compile("|".join(sorted(HANJA, key=len, reverse=True)))
+_ROMAN: Final = (
+    ("g", "kk", "n", "d", "tt", "r", "m", "b", "pp", "s", "ss", "", "j", "jj", "ch", "k", "t", "p", "h"),
+    ("a", "ae", "ya", "yae", "eo", "e", "yeo", "ye", "o", "wa", "wae", "oe", "yo", "u", "wo", "we", "wi", "yu", "eu", "ui", "i"),
+    ("", "k", "k", "k", "n", "n", "n", "t", "l", "k", "m", "l", "l", "l", "p", "l", "m", "p", "p", "t", "t", "ng", "t", "t", "k", "t", "p", "t"),
+)  # fmt: skip
+"""Revised Romanization of leads, vowels and tails."""
+
+
+def _romanised(line: str, rng: np.random.Generator) -> Edit:
+    """A tenth of the eojeols letter by letter in Revised Romanization, without its assimilations."""
+    text, where, at = [], [], 0
+    for word in re.split(r"(\s+)", line):
+        chosen = rng.random() < 0.1
+        for k, char in enumerate(word, start=at):
+            new = char
+            if is_syllable(char) and chosen:
+                new = "".join(names[i] for names, i in zip(_ROMAN, letters_of(char), strict=True))
+            text.append(new)
+            where += [k if new == char else -1] * len(new)
+        at += len(word)
+    return "".join(text), where
+
+
 PERTURBATIONS: Final[dict[str, Callable[[str, np.random.Generator], Edit]]] = {
     "all_spaces": _all_spaces,
     "drop": _per_syllable(_drop, 0.1),
@@ -128,8 +184,12 @@ PERTURBATIONS: Final[dict[str, Callable[[str, np.random.Generator], Edit]]] = {
     "no_spaces": _no_spaces,
     "some_spaces": _some_spaces,
     "typo": _per_syllable(_typo, 0.1),
+    "fullwidth": _fullwidth,
+    "hanja": _hanja,
+    "lookalike": _per_syllable(_lookalike, 1.0),
+    "romanised": _romanised,
 }
-"""Ways to change a line."""
+"""Ways to change a line; the place in the list seeds the draws, so new ones go to the end."""
 
 
 def noise(tokenizer: AnyTokenizer, text: Text, *, seed: int = 0) -> Table:
@@ -139,6 +199,7 @@ def noise(tokenizer: AnyTokenizer, text: Text, *, seed: int = 0) -> Table:
     columns = {
         "tokens": tokens.per_line,
         "eojeols": page.eojeols,
+        "byte_tokens": tokens.per_line_of(np.isin(tokens.rows.ids, list(tokenizer.byte_ids))),
     }
     for number, (name, edit) in enumerate(PERTURBATIONS.items()):
         rng = np.random.default_rng([seed, number])
@@ -159,6 +220,7 @@ def noise(tokenizer: AnyTokenizer, text: Text, *, seed: int = 0) -> Table:
             return np.bincount(line, weights=mask, minlength=len(page)).astype(np.int64)
 
         columns[f"{name}_tokens"] = after.per_line
+        columns[f"{name}_bytes"] = after.per_line_of(np.isin(after.rows.ids, list(tokenizer.byte_ids)))
         columns[f"{name}_both"], columns[f"{name}_cuts"] = of(a & b), of(a) + of(b)
     return Table(columns, text.units.of)
 
