@@ -1,8 +1,9 @@
 """Bits per character of an n-gram model over the tokens, by text and order: from where on they tell vocabularies apart.
 
     python -m eval.bits DATA|corpus:bench-ko [--peers 8000,12000,16000,24000,32000,48000,64000] [--rows '^koktok [a-z]+$']
-        [--sizes 32000] [--orders 3,4,5] [--megabytes 1,2,5,10] [--report FILE]
+        [--sizes 32000] [--orders 3,4,5] [--proxy kn,cm] [--megabytes 1,2,5,10] [--report FILE]
 
+With `--proxy cm` a context-mixing model (`eval.context_mixing`), stronger by some percent, is a further order, "cm"; it takes 4 GB.
 An interpolated Kneser-Ney model is trained on the tokens of the training lines of `python -m eval full`, and asked of the held-out
 lines, ends of lines included; 16 bits are added for each character inside an unknown token. Every row is asked with so many
 megabytes of the training lines and with all of them, each a part of the next, and at every order. Vocabularies are compared at equal
@@ -26,6 +27,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from eval.context_mixing import characters_of, context_mixing
 from eval.machine import Told, machine
 from eval.peers import PEERS, digest_of, train_peer
 from eval.texts import data_of, parts
@@ -46,7 +48,7 @@ Row = dict[str, Any]
 class Material:
     """Training lines in an order of their own, and held-out lines of two halves of the sources."""
 
-    def __init__(self, folder: Path, orders: Sequence[int], megabytes: Sequence[int]) -> None:
+    def __init__(self, folder: Path, orders: Sequence[int | str], megabytes: Sequence[int]) -> None:
         train, held = parts(folder / "text")
         self.lines = [line for lines in train.values() for line in lines]
         self.orders = orders
@@ -74,7 +76,10 @@ class Material:
         for order in self.orders:
             for share, count in self.shares.items():
                 part = [train[i] for i in self.order[:count]]
-                each = [float(line.sum()) for line in kneser_ney(part, test, order=order, size=size)]
+                if order == "cm":
+                    each = context_mixing(part, test, characters_of(subject, size))
+                else:
+                    each = [float(line.sum()) for line in kneser_ney(part, test, order=int(order), size=size)]
                 sums = np.bincount(half, weights=each) + lost
                 bits[f"{order} {share}"] = (sums / characters).tolist()
         return {"name": name, "ids": size, "tokens": tokens, "bits": bits}
@@ -93,7 +98,7 @@ class Material:
         return found
 
 
-def compared(rows: Sequence[Row], order: int, shares: Sequence[float]) -> Iterator[list[str]]:
+def compared(rows: Sequence[Row], order: int | str, shares: Sequence[float]) -> Iterator[list[str]]:
     """Bits per character with all the text, and by how much each row is over the peer's line, by megabytes."""
     for half, name in enumerate(HALVES):
         line = sorted((row["tokens"][half], row["bits"]) for row in rows if row["name"] == PEER)
@@ -138,11 +143,18 @@ def main() -> None:
     parser.add_argument("--rows", default=r"^koktok [a-z]+$", help="regular expression for names of eval/peers.py")
     parser.add_argument("--sizes", default="32000", help="of the rows")
     parser.add_argument("--orders", type=numbers, default=[3, 4, 5])
+    parser.add_argument(
+        "--proxy", default="kn", help="kn: Kneser-Ney at --orders; cm: context mixing; with a comma both"
+    )
     parser.add_argument("--megabytes", type=numbers, default=[1, 2, 5, 10], help="of training text; then all of it")
     parser.add_argument("--work", type=Path, default=cache_dir() / "eval", help="where vocabularies and rows are kept")
     parser.add_argument("--report", type=Path, help="a Markdown file for what is told")
     given = parser.parse_args()
-    material = Material(given.data, given.orders, given.megabytes)
+    proxies = given.proxy.split(",")
+    if not proxies or {*proxies} - {"kn", "cm"}:
+        parser.error(f"expected --proxy kn, cm or kn,cm, got {given.proxy}")
+    orders = [*(given.orders if "kn" in proxies else []), *(["cm"] if "cm" in proxies else [])]
+    material = Material(given.data, orders, given.megabytes)
     given.lines = material.lines
     rows = [material.kept(name, spec, given.work) for (name, _), spec in wanted(given).items()]
     tell, shares = Told(given.report), [*material.shares]
@@ -150,8 +162,9 @@ def main() -> None:
     for name, half in zip(HALVES, material.halves, strict=True):
         tell(f"\nText {name}: {', '.join(half)}")
     heads = ["text", "tokenizer", "ids", "tokens", "bits per character", *(f"{share:g} MB" for share in shares)]
-    for order in given.orders:
-        tell(f"\nOrder {order}; by how much the bits are over {PEER} at as many tokens, by what the model saw:\n")
+    for order in orders:
+        model = "Context mixing" if order == "cm" else f"Order {order}"
+        tell(f"\n{model}; by how much the bits are over {PEER} at as many tokens, by what the model saw:\n")
         tell(table(heads, "ll" + "r" * (len(heads) - 2), compared(rows, order, shares)))
 
 
