@@ -171,11 +171,9 @@ class Texts:
         if type(texts).__module__.partition(".")[0] == "pyarrow":
             each = _blocks_of_arrow(texts, documents) if parts_of is None else each.to_pylist()
         strings = iter(each)
-        first = next(strings, None)
-        if first is None:
-            return
-        strings = chain([first], strings)
-        if isinstance(first, Block):
+        first = list(islice(strings, 1))
+        strings = chain(first, strings)
+        if first and isinstance(first[0], Block):
             for block in strings:
                 yield from (partial(cls.of_block, part) for part in block.split(3 * size))
             return

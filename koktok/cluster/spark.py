@@ -209,20 +209,6 @@ def count_words(
     return counted.filter(f"kind = {WORDS}").select("word", "n", "held")
 
 
-def count_runs(
-    df: DataFrame,
-    column: str = TEXT,
-    *,
-    source: str | None = None,
-    weights: Mapping[str, float] | None = None,
-    holdout: float = 0.0,
-    field: str | None = None,
-) -> DataFrame:
-    """Count runs of words, for superwords: a table with the columns `word`, `n`, `documents` and `held`."""
-    counted = _counted(_documents(df, column, source), weights, holdout=holdout, field=field, runs=True)
-    return counted.filter(f"kind = {RUNS}").select("word", *NUMBERS)
-
-
 def count_to_files(
     df: DataFrame,
     out: str | Path,

@@ -332,12 +332,12 @@ def test_wrong_options_are_refused(trained: Trained) -> None:
     [
         ([2300], [0, 1], r"the id 2300 is outside the vocabulary \(0 to 2299\)"),
         ([-1], [0, 1], "the id -1 is outside"),
-        ([0.5], [0, 1], "an array of float64 came where ids"),
-        ([1, 2], [0, 3], "flat ids and a rising indptr"),
-        ([1, 2], [0, 2, 1], "the offsets of documents go back"),
-        ([[1]], [0, 1], "flat ids and a rising indptr"),
-        ([1, 2], [], "flat ids and a rising indptr"),
-        ([1, 2], "a", "offsets must be an array of integers, and str came"),
+        ([0.5], [0, 1], "expected integers as ids, got an array of float64"),
+        ([1, 2], [0, 3], "an indptr that rises and lies inside them"),
+        ([1, 2], [0, 2, 1], "an indptr that rises and lies inside them"),
+        ([[1]], [0, 1], "an indptr that rises and lies inside them"),
+        ([1, 2], [], "an indptr that rises and lies inside them"),
+        ([1, 2], "a", "expected integers as indptr"),
     ],
 )
 def test_wrong_ids_are_refused(trained: Trained, ids: Any, offsets: Any, message: str) -> None:
