@@ -49,7 +49,7 @@ from koktok.extension.base_text import prepare
 from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul, open_base
 from koktok.extension.extension_files import definition_of, extended, files_of
 from koktok.extension.laws import reached
-from koktok.extension.learn import LearnOptions, PieceList, learn
+from koktok.extension.learn import ExtendOptions, PieceList, learn
 from koktok.hangul import syllable_mask
 from koktok.segment import Policy, segment_counts
 from koktok.segment.cache import CachedSegmenter
@@ -74,7 +74,7 @@ def train_koktok(reference: str, train: list[str], size: int, nu: float) -> Piec
     """Learn pieces as `koktok extend` does."""
     base = open_base(reference)
     text = prepare(base, read(train, holdout=0.0), CachedSegmenter(KiwiSegmenter(threads=1)))
-    return learn(base, text, LearnOptions(size, nu))
+    return learn(base, text, ExtendOptions(add=size, nu=nu))
 
 
 def build_koktok(base: Base, pieces: PieceList, size: int) -> Built:

@@ -36,6 +36,8 @@ COLUMNS: Final = (
     ("recall_noun_particle", "josa"),
     ("recall_verb_ending", "eomi"),
     ("recall_copula", "copula"),
+    ("span_borders@klue-ner", "entities"),
+    ("span_borders@korquad", "answers"),
     ("round_trip_nfc", "lines back"),
     ("unknown_eojeols", "unknown"),
     ("english_fertility", "English"),
@@ -181,7 +183,12 @@ def value_of(row: ReportRow, name: str) -> Value | None:
     if not gold:
         return row.scores.get(metric)
     return next(
-        (value for key, value in row.scores.items() if re.fullmatch(rf"{metric}@.*{gold.lower()}.*", key)), None
+        (
+            value
+            for key, value in row.scores.items()
+            if re.fullmatch(rf"{metric}@.*{gold.lower()}.*", key, re.IGNORECASE)
+        ),
+        None,
     )
 
 

@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from koktok import special as styles
-from koktok.errors import ArtifactError, KoktokError, RecipeError, did_you_mean
+from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, did_you_mean
 from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import Published, PublishedPattern
@@ -37,6 +37,7 @@ from koktok.text.sources import MOST_WEIGHT
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, UNKNOWN, WITH_UNKNOWN, ModelKind, Vocab
 
 __all__ = [
+    "Options",
     "PretokenizeRecipe",
     "Recipe",
     "SegmentRecipe",
@@ -92,6 +93,24 @@ LearntFolder = Annotated[str, Field(pattern=r"^dpe:[^\x00-\x1f]+$")]
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Options(_Section):
+    """Settings beside the recipe; the docstring of a field is the help of its option."""
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            if isinstance(cause := first.get("ctx", {}).get("error"), KoktokError):
+                raise cause from None
+            name = ".".join(map(str, first["loc"][:1]))
+            if first["type"] == "extra_forbidden":
+                hint = did_you_mean(name, sorted(type(self).model_fields)) or ", ".join(type(self).model_fields)
+                raise UsageError(f"{type(self).__name__} has no `{name}`", hint=hint) from None
+            expected = first["msg"].replace("Input should be", "expected")
+            raise UsageError(f"`{name}`: {expected}, got {first['input']!r}", hint="koktok VERB --help") from None
 
 
 class PretokenizeRecipe(_Section):

@@ -11,7 +11,8 @@ import tokenizers
 from conftest import MINI
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
-from koktok.extension.base_tokenizer import Base, of_ranks
+from koktok.extension.base_tokenizer import Base, base_of_library
+from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.formats.tiktoken import VOCABULARIES, Ranks
 from koktok.segment import Morpheme
 from koktok.vocab import BYTE_CHARS, BYTE_OF
@@ -73,7 +74,8 @@ def ranked(size: int = 400) -> Base:
     # tiktoken's ids are ranks, so a piece stands behind what it is made of: the trainer's order.
     order = sorted(rows, key=rows.__getitem__)
     ranks = {bytes(BYTE_OF[char] for char in piece): i for i, piece in enumerate(order)}
-    return of_ranks(Ranks("tiny", VOCABULARIES["llama3"].regex, ranks, {"<|end|>": size, "<|pad|>": size + 5}), "tiny")
+    specials = {"<|end|>": size, "<|pad|>": size + 5}
+    return base_of_library("tiny", Tiktoken(Ranks("tiny", VOCABULARIES["llama3"].regex, ranks, specials)))
 
 
 def sentencepiece_model(folder: Path, kind: str, *, fallback: bool = True) -> str:

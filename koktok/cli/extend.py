@@ -17,14 +17,15 @@ TEXT = "Files, folders, globs, `corpus:NAME`, or `-` for standard input."
 
 OPTIONS = {
     "New pieces": (
-        "extend.add extend.sizes extend.keep extend.nu extend.fill extend.min_count policy user_dictionary blocklist "
+        "ExtendOptions.add ExtendOptions.sizes ExtendOptions.keep ExtendOptions.nu ExtendOptions.fill ExtendOptions.min_count "
+        "policy user_dictionary blocklist "
         "personal_data holdout"
     ),
-    "Model": "extend.init extend.pad_to",
-    "Fewer pieces": "prune.drop prune.keep_scripts",
-    "tiktoken ranks": "extend.pattern extend.specials",
+    "Model": "ExtendOptions.init ExtendOptions.pad_to",
+    "Fewer pieces": "PruneOptions.drop PruneOptions.keep_scripts",
+    "tiktoken ranks": "ExtendOptions.pattern ExtendOptions.specials",
 }
-"""Parameters of `koktok.extend` and `koktok.extension.prune.prune`, and fields of the Recipe that mean the same here."""
+"""Fields of `ExtendOptions` and `PruneOptions`, and fields of the Recipe that mean the same here."""
 
 LEARNT = ("add", "sizes", "keep", "nu", "fill")
 """What is for new pieces alone."""

@@ -39,23 +39,23 @@ MASKING = "Masking.unit Masking.rate Masking.mask_prob Masking.random_prob Maski
 OPTIONS = {
     "Instances": PLAN,
     "Masking": MASKING,
-    "Text": "write_packed.documents write_packed.sentences segmenter policy",
-    "Files": "write_instances.epochs write_packed.shard_tokens write_instances.shard_instances",
+    "Text": "PackOptions.documents PackOptions.sentences segmenter policy",
+    "Files": "WriteOptions.epochs PackOptions.shard_tokens WriteOptions.shard_instances",
 }
-"""Parameters of the classes and functions of `koktok.instances`, and fields of the Recipe that mean the same here."""
+"""Fields of the models of `koktok.instances`, and of the Recipe that mean the same here."""
 
 
 def instances(
     tokenizer: Annotated[
         str,
         typer.Argument(
-            help="Folder of a tokenizer, trained or imported; or `show`, `stats`, `export`.", show_default=False
+            help="Folder of a tokenizer, trained or imported; without text, a folder of instances.", show_default=False
         ),
     ],
     text: Annotated[
-        list[str],
-        typer.Argument(help="Files, folders, `corpus:NAME`, `-`; or one folder of instances.", show_default=False),
-    ],
+        list[str] | None,
+        typer.Argument(help="Files, folders, `corpus:NAME`, `-`; or a packed folder.", show_default=False),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the instances.")] = None,
     kind: Annotated[
         InstanceKind, typer.Option(help="Kind of the instances; `packed` stops at ids and boundaries.")
@@ -68,33 +68,30 @@ def instances(
     packed: Annotated[Path | None, typer.Option(help="Folder for ids and boundaries. [OUT-packed]")] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=MOST_THREADS, help="Workers. [one for each core]")] = None,
     field: Field = None,
-    n: Annotated[int, typer.Option("--n", help="show: number of instances.")] = 3,
-    to: Annotated[ExportTo | None, typer.Option(help="export: target format.", show_default=False)] = None,
+    to: Annotated[
+        ExportTo | None,
+        typer.Option(
+            help="Write files of another trainer: sentences, or with --kind lm documents.", show_default=False
+        ),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
     **settings: Any,
 ) -> None:
     """Write training instances from text.
 
-    `koktok instances show FOLDER` prints some, `koktok instances stats FOLDER` prints statistics, and
-    `koktok instances export FOLDER --to megatron -o OUT` writes a packed folder for Megatron.
+    `koktok instances FOLDER` prints the figures of a folder of instances.
 
     Ids and the boundaries of sentences, eojeols and morphemes are packed once. Each instance is a function of seed, epoch and
     document. The same command resumes a stopped run.
     """
-    if tokenizer == "show":
-        for folder in text:
-            _show(folder, n)
-        return
-    if tokenizer == "stats":
-        _stats(text[0])
+    if not text:
+        _print_statistics(tokenizer)
         return
     if out is None:
         raise UsageError("`--out` is missing", hint="--out FOLDER")
-    if tokenizer == "export":
-        _export(text[0], to, out, documents=kind == InstanceKind.lm, force=force, quiet=quiet)
-        return
     from koktok.instances import Masking, Packed, Plan, write_instances
+    from koktok.instances.exporting import to_megatron
     from koktok.progress import ConsoleProgress, counted
 
     def taken(names: str) -> dict[str, Any]:
@@ -103,18 +100,22 @@ def instances(
         return {name: settings[name] for name in bare if name in settings}
 
     masking = Masking(**taken(MASKING), epochs=settings.get("epochs", 1))
-    plan = None if kind == InstanceKind.packed else Plan(kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
+    plan = None if kind == InstanceKind.packed else Plan(kind=kind.value, masking=masking, **taken(PLAN))  # type: ignore[arg-type]
     with ConsoleProgress(quiet=quiet) as progress:
         if len(text) == 1 and (Path(text[0]) / "tokens.json").is_file():
             made = Packed.open(text[0])
         else:
-            without = {} if plan is None or plan.needs_morphemes else {"segmenter": "whitespace"}
-            place = out if plan is None else packed or out.with_name(f"{out.name}-packed")
+            analysed = to is None and (plan is None or plan.needs_morphemes)
+            without = {} if analysed else {"segmenter": "whitespace"}
+            place = out if plan is None and to is None else packed or out.with_name(f"{out.name}-packed")
             made = _packed(
                 tokenizer, sources_of(text, field, [], quiet=quiet), place, workers, progress,
                 **without | taken(f"{OPTIONS['Text']} shard_tokens"), force=force, quiet=quiet,
             )  # fmt: skip
-        if plan is None:
+        if to is not None:
+            manifest = to_megatron(made, out, documents=kind == InstanceKind.lm, force=force)
+            done = counted(manifest["n_sequences"], "sequence")
+        elif plan is None:
             done = f"{counted(made.manifest['n_tokens'], 'token')}, {counted(made.manifest['n_documents'], 'document')}"
         else:
             manifest = write_instances(
@@ -180,26 +181,7 @@ def _packed(
     return made
 
 
-STYLES = {"text": "", "special": "dim", "mask": "bold yellow", "random": "bold magenta", "kept": "bold cyan"}
-
-
-def _show(folder: str, n: int) -> None:
-    from rich.text import Text
-
-    from koktok.instances.display import rows_of, tokens_of_row
-    from koktok.progress import stdout
-
-    for number, row in enumerate(rows_of(folder, n)):
-        line = Text(f"{number}: ", style="dim")
-        for i, (shown, part) in enumerate(tokens_of_row(folder, row)):
-            line.append(" " if i else "")
-            line.append(shown, style=STYLES[part])
-        told = ", ".join(f"{name} {value}" for name, value in row.items() if isinstance(value, int))
-        line.append(f"\n{told}" if told else "", style="dim")
-        stdout().print(line)
-
-
-def _stats(folder: str) -> None:
+def _print_statistics(folder: str) -> None:
     from koktok.instances.instance_statistics import statistics_of, tables_of
     from koktok.progress import print_line, table
 
@@ -207,15 +189,3 @@ def _stats(folder: str) -> None:
         if i:
             print_line()
         table(title, columns, rows)
-
-
-def _export(folder: str, to: ExportTo | None, out: Path, *, documents: bool, force: bool, quiet: bool) -> None:
-    from koktok.instances import Packed
-    from koktok.instances.exporting import to_megatron
-    from koktok.progress import counted
-
-    if to is None:
-        raise UsageError("`--to` is missing", hint="--to megatron")
-    done = counted(to_megatron(Packed.open(folder), out, documents=documents, force=force)["n_sequences"], "sequence")
-    if not quiet:
-        print(f"{done} in {out}", file=sys.stderr)

@@ -1,22 +1,21 @@
 """The option schema: command-line options whose type, default and help come from what they set.
 
-An option sets a field of the Recipe (`vocab_size`), or a parameter of a class or function of the library (`Masking.rate`),
-whose docstring describes it. A verb lists the names that it takes, in groups. They are read when the verb is called, because
-loading the Recipe takes longer than everything else that `koktok --help` needs.
+An option sets a field of the Recipe (`vocab_size`) or of another model (`Masking.rate`), whose docstring describes it. A verb
+lists the names that it takes, in groups. They are read when the verb is called, because loading the Recipe takes longer than
+everything else that `koktok --help` needs.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -29,23 +28,23 @@ Groups = Mapping[str, str]
 
 HOMES = {
     "Folds": "koktok.text.normalize",
-    "extend": "koktok.extension.extend",
-    "prune": "koktok.extension.prune",
+    "ExtendOptions": "koktok.extension.learn",
+    "PruneOptions": "koktok.extension.prune",
     "Plan": "koktok.instances.plan",
     "Masking": "koktok.instances.masking",
-    "write_packed": "koktok.instances.packing",
-    "write_instances": "koktok.instances.write",
+    "PackOptions": "koktok.instances.packing",
+    "WriteOptions": "koktok.instances.write",
 }
-"""Modules of the classes and functions whose parameters are options."""
+"""Modules of the models whose fields are options."""
 
 OPTIONS = {
     "character_coverage": "coverage",
     "mass": "segment-mass",
     "required": "require",
-    "extend.pad_to": "pad-to-multiple",
-    "extend.sizes": "frontier",
-    "extend.specials": "special",
-    "prune.drop": "prune",
+    "ExtendOptions.pad_to": "pad-to-multiple",
+    "ExtendOptions.sizes": "frontier",
+    "ExtendOptions.specials": "special",
+    "PruneOptions.drop": "prune",
     "Masking.unit": "mask",
 }
 """Fields whose option has another name."""
@@ -121,18 +120,18 @@ TYPED: Mapping[str, Typed] = {
     "specials": Typed("A,B,...", lambda given: tuple(given.split(","))),
     "chat_template": Typed("NAME|FILE", _chat_template),
     "user_dictionary": Typed("FILE", str),
-    "extend.add": Typed("N|8k", size_of),
-    "extend.sizes": Typed("N,N,...", _sizes),
-    "extend.fill": Typed("reserved|unused|FILE", str),
-    "extend.specials": Typed("TOKEN=ID", _special_ids, several=True),
-    "prune.drop": Typed("N|8k", size_of),
-    "prune.keep_scripts": Typed("A,B,...", lambda given: [word.strip() for word in given.split(",")]),
+    "ExtendOptions.add": Typed("N|8k", size_of),
+    "ExtendOptions.sizes": Typed("N,N,...", _sizes),
+    "ExtendOptions.fill": Typed("reserved|unused|FILE", str),
+    "ExtendOptions.specials": Typed("TOKEN=ID", _special_ids, several=True),
+    "PruneOptions.drop": Typed("N|8k", size_of),
+    "PruneOptions.keep_scripts": Typed("A,B,...", lambda given: [word.strip() for word in given.split(",")]),
     "Masking.rate": Typed("0.15|0.3:0.15", _rate),
 }
 
 
 class OptionField:
-    r"""A field of the Recipe as an option, or a parameter of what `HOMES` names.
+    r"""A field of the Recipe, or of a model that `HOMES` names, as an option.
 
     Examples
     --------
@@ -160,11 +159,15 @@ class OptionField:
         """The default."""
         if hasattr(of, "model_fields"):
             field = of.model_fields[self.name]
-            kind, self.value, description = field.annotation, field.default, field.description or ""
-        else:
-            kind, self.value, description = _parameter(of, self.name)
+            kind, description = field.annotation, field.description or ""
+            self.value = None if field.is_required() else field.default
+        else:  # a dataclass that the Recipe holds
+            from pydantic import TypeAdapter
+
+            shown = TypeAdapter(of).json_schema()["properties"][self.name]
+            kind, self.value, description = get_type_hints(of)[self.name], shown["default"], shown["description"]
         self.description = " ".join(description.split())
-        """What the docstring says, on one line."""
+        """The docstring of the field, on one line."""
         self.types = [*_members(kind)]
         self.choices = [choice for choice in self.types if isinstance(choice, str)]
 
@@ -174,7 +177,7 @@ class OptionField:
         value = self.value
         if value is True:
             return "on"
-        if value is False or value in (None, "", (), {}, inspect.Parameter.empty):
+        if value is False or value in (None, "", (), {}):
             return ""
         return (
             ",".join(value)
@@ -229,25 +232,12 @@ def _members(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _parameter(of: Any, name: str) -> tuple[Any, Any, str]:
-    """Type, default and description of a parameter, which stands in the section `Parameters` of a docstring."""
-    parameter = inspect.signature(of).parameters[name]
-    kind = parameter.annotation
-    if isinstance(kind, str):  # this one alone: others may name types that are imported for type checkers only
-        kind = eval(kind, vars(sys.modules[of.__module__]))
-    listed = re.split(r"\n\n\w+\n-+\n", f"{inspect.getdoc(of)}\n\n".split("\nParameters\n----------\n")[1])[0]
-    for head, description in re.findall(r"^(\S.*)((?:\n +.*|\n(?=\n +))*)", listed, re.MULTILINE):
-        if name in head.partition(" : ")[0].split(", "):
-            return kind, parameter.default, description
-    raise LookupError(f"the docstring of {of.__name__} does not describe {name}")
-
-
 def option_of(name: str) -> str:
     """The option of a field, as it is typed.
 
     Examples
     --------
-    >>> option_of("vocab_size"), option_of("prune.drop")
+    >>> option_of("vocab_size"), option_of("PruneOptions.drop")
     ('--vocab-size', '--prune')
     """
     return f"--{OPTIONS.get(name, name.rpartition('.')[2].replace('_', '-'))}"

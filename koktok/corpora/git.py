@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -29,6 +30,11 @@ MIRROR = "KOKTOK_MIRROR"
 
 _MOST_PATHS = 1_000_000
 _LONGEST_PATH = 4096
+_FACTOR, _LEAST_MB = 4, 250
+"""A host may send so many times the `max_mb` of the recipe, and always so much: the trees of a large repository, and what a host
+without filters adds."""
+
+_POLL = 0.2
 _MOST_BYTES = 200_000_000
 """Bytes of all paths together. The largest repositories have some hundred thousand paths of under 300 bytes."""
 
@@ -38,8 +44,7 @@ class Commit:
 
     def __init__(self, source: GitSource, where: Path, settings: list[str], env: dict[str, str]) -> None:
         self._git = ["git", *settings, "--git-dir", str(where)]
-        self._env = env
-        self._source = source
+        self._env, self._source, self._where = env, source, where
         self.files = dict(self._paths())
         self._batch = subprocess.Popen(
             [*self._git, "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -55,9 +60,9 @@ class Commit:
         """Fetch files in one request."""
         ids = "".join(f"{self.files[path]}\n" for path in paths)
         # The command that git itself runs for each missing object.
-        done = _run(
+        done = _fetch(
             [*self._git, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no",
-             "--filter=blob:none", "--stdin", "origin"], self._env, ids,
+             "--filter=blob:none", "--stdin", "origin"], self._env, self._source, self._where, ids,
         )  # fmt: skip
         if done.returncode:
             raise CorpusError(f"{self._source.repository}: the files cannot be fetched: {_last(done)}", hint="try again")
@@ -137,7 +142,7 @@ def open_commit(source: GitSource, temporary: Path, mirror: str | None) -> Itera
     words = [word for setting in settings for word in ("-c", setting)]
     fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "origin", source.commit]
     if not done.returncode:
-        done = _run(["git", *words, "--git-dir", str(where), *fetch], env)
+        done = _fetch(["git", *words, "--git-dir", str(where), *fetch], env, source, where)
     if done.returncode:
         what = f"the mirror `{mirror}`" if mirror else source.repository
         raise CorpusError(f"{what} did not give the commit {source.commit} of {place}: {_last(done)}", hint=hint)
@@ -185,6 +190,44 @@ def _init(where: Path, values: dict[str, str], env: dict[str, str]) -> subproces
 
 def _run(command: list[str], env: dict[str, str], given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, input=given, env=env, capture_output=True, text=True, errors="replace", check=False)
+
+
+def _fetch(
+    command: list[str], env: dict[str, str], source: GitSource, where: Path, given: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a fetch, and end it where the host sends far more than the recipe allows: git itself has no such bound."""
+    most = max(_LEAST_MB, _FACTOR * source.max_mb) * 1_000_000
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env, text=True,
+        errors="replace", start_new_session=True,
+    ) as process:  # fmt: skip
+        running = True
+        try:
+            while running:
+                try:
+                    _, errors = process.communicate(given, timeout=_POLL)
+                    running = False
+                except subprocess.TimeoutExpired:
+                    given = None
+                if (size := _size(where)) > most:
+                    raise CorpusError(
+                        f"{source.repository}: expected at most {most:,} bytes, got {size:,} and more",
+                        hint=f"max_mb = {-(-size // _FACTOR // 1_000_000)}  # in its [[source]], if that is right",
+                    )
+        finally:
+            if running:  # with the processes that git began
+                os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+    return subprocess.CompletedProcess(command, process.returncode, stderr=errors)
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of the files below a folder, some of which may be moved meanwhile."""
+    size = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a hundred thousand of them
+    return size
 
 
 def _last(done: subprocess.CompletedProcess[str]) -> str:

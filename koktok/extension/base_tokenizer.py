@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from koktok.errors import ArtifactError
-from koktok.foreign import LibraryTokenizer, hf_files, load
-from koktok.foreign.tiktoken_adapter import Tiktoken
+from koktok.foreign import LibraryTokenizer, load
+from koktok.foreign.conversion import hf_config, hf_definition
 from koktok.formats.tiktoken import Ranks
-from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.formats.vocab_files import tokenizers_library
 from koktok.hangul import SYLLABLE
-from koktok.vocab import BYTE_OF, BYTE_PIECES
+from koktok.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES
 from koktok.vocabularies import folder_of
 
 if TYPE_CHECKING:
@@ -47,15 +46,13 @@ HANGUL = re.compile(f"[{SYLLABLE}\u3131-\u318e]+")
 """Syllables and compatibility letters."""
 
 _OWN = (
-    *(
-        "tokenizer.json",
-        "tokenizer.model",
-        "tokenizer_config.json",
-        "special_tokens_map.json",
-        "generation_config.json",
-    ),
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "generation_config.json",
 )
-"""What a base that koktok wrote is made of."""
+"""Files of a base that koktok wrote."""
 
 _FREE = re.compile(
     r"<?\|?\[?(?:reserved|unused|extra|special|dummy)(?:_?(?:special)?_?(?:token|id))?[_-]?\d+\|?\]?>?", re.I
@@ -76,25 +73,26 @@ def holds_hangul(piece: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Base:
-    """A tokenizer that can be extended."""
+    """A tokenizer that can be extended: its tokenizer.json, read once, and the files beside it."""
 
     name: str
     kind: Kind
     definition: dict[str, Any]
     files: Mapping[str, bytes]
     ranks: Ranks | None = None
+    loaded: Any = None
     notes: list[str] = field(default_factory=list)
 
     @property
     def model(self) -> dict[str, Any]:
         """The model's node."""
-        found: dict[str, Any] = self.definition["model"]
-        return found
+        model: dict[str, Any] = self.definition["model"]
+        return model
 
     @cached_property
     def runner(self) -> Any:
         """The definition in the library `tokenizers`; what spells a special token is text."""
-        return runner_of(self.definition)
+        return self.loaded or runner_of(self.definition)
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -105,16 +103,15 @@ class Base:
     @cached_property
     def added(self) -> dict[int, str]:
         """Added tokens, those that only tokenizer_config.json knows among them."""
-        found = {int(row["id"]): str(row["content"]) for row in self.definition.get("added_tokens") or ()}
-        for i, row in (self.config.get("added_tokens_decoder") or {}).items():
-            found.setdefault(int(i), str(row["content"]))
-        return found
+        listed = {int(row["id"]): str(row["content"]) for row in self.definition.get("added_tokens") or ()}
+        decoder = self.config.get("added_tokens_decoder") or {}
+        return {**{int(i): str(row["content"]) for i, row in decoder.items()}, **listed}
 
     @cached_property
     def config(self) -> dict[str, Any]:
         """tokenizer_config.json, where one came."""
-        found = json.loads(self.files.get("tokenizer_config.json", b"{}"))
-        return found if isinstance(found, dict) else {}
+        config = json.loads(self.files.get("tokenizer_config.json", b"{}"))
+        return config if isinstance(config, dict) else {}
 
     @cached_property
     def size(self) -> int:
@@ -124,20 +121,20 @@ class Base:
     @cached_property
     def tokens(self) -> list[str]:
         """The string of every id, '' where there is none."""
-        found = [""] * self.size
+        tokens = [""] * self.size
         for token, i in (*self.ids.items(), *((token, i) for i, token in self.added.items())):
-            found[i] = token
-        return found
+            tokens[i] = token
+        return tokens
 
     @cached_property
     def strings(self) -> list[bytes]:
         """What each id writes, spaces as the model spells them; b"" for special tokens, bytes of fallback and holes."""
-        found = [b""] * self.size
+        strings = [b""] * self.size
         hidden = set(self.added.values()) | (set() if self.kind == "bytes" else set(BYTE_PIECES))
         for token, i in self.ids.items():
             if token not in hidden:
-                found[i] = self.piece_bytes(token)
-        return found
+                strings[i] = self.piece_bytes(token)
+        return strings
 
     def piece_bytes(self, token: str) -> bytes:
         """The bytes that a token of the model spells."""
@@ -147,8 +144,6 @@ class Base:
 
     def encode_piece(self, piece: bytes) -> str:
         """The token of the model that spells these bytes."""
-        from koktok.vocab import BYTE_CHARS
-
         return "".join(BYTE_CHARS[byte] for byte in piece) if self.kind == "bytes" else piece.decode()
 
     @cached_property
@@ -200,7 +195,7 @@ class Base:
         lowest = min(row[1] for row in self.model["vocab"])
         rows = [*self.model["vocab"], *([piece, lowest] for piece in BYTE_PIECES if piece not in self.ids)]
         changed = {**self.model, "vocab": rows, "byte_fallback": True}
-        return replace(self, definition={**self.definition, "model": changed})
+        return replace(self, definition={**self.definition, "model": changed}, loaded=None)
 
     @cached_property
     def free(self) -> list[int]:
@@ -212,12 +207,11 @@ class Base:
         return [list(found.ids) for found in self.runner.encode_batch_fast(list(lines), add_special_tokens=False)]
 
 
-def runner_of(definition: Mapping[str, Any] | str) -> Any:
+def runner_of(definition: Mapping[str, Any]) -> Any:
     """A tokenizer.json in the library `tokenizers`, every special token read as text."""
     tokenizers = tokenizers_library()
-    text = definition if isinstance(definition, str) else json.dumps(definition, ensure_ascii=False)
     try:
-        loaded = tokenizers.Tokenizer.from_str(text)
+        loaded = tokenizers.Tokenizer.from_str(json.dumps(definition, ensure_ascii=False))
     except Exception as error:  # the library raises nothing narrower
         raise ArtifactError(f"the tokenizers library cannot read this tokenizer.json: {error}") from None
     loaded.no_padding()
@@ -227,43 +221,33 @@ def runner_of(definition: Mapping[str, Any] | str) -> Any:
 
 
 def open_base(reference: str, *, pattern: str | None = None, specials: Mapping[str, int] | None = None) -> Base:
-    """Read the tokenizer that is to be extended."""
-    base = _read(reference, pattern, specials)
+    """Open the tokenizer that is to be extended, and refuse what cannot be."""
+    tokenizer = load(reference, pattern=pattern, specials=specials)
+    if isinstance(tokenizer, LibraryTokenizer):
+        base = base_of_library(reference, tokenizer)
+    else:
+        places = (folder_of(Path(reference)) / name for name in _OWN)
+        files = {file.name: file.read_bytes() for file in places if file.is_file()}
+        if "tokenizer.json" not in files:
+            raise ArtifactError(f"`{reference}` has no tokenizer.json, and only what has one can be extended")
+        base = base_of(reference, files)
     _check(base)
     return base
 
 
-def _read(reference: str, pattern: str | None, specials: Mapping[str, int] | None) -> Base:
-    tokenizer = load(reference, pattern=pattern, specials=specials)
-    if isinstance(tokenizer, LibraryTokenizer):
-        files, whole = tokenizer.files(), hf_files(tokenizer)
-        ranks = getattr(tokenizer, "ranks", None)
-    else:
-        places = (folder_of(Path(reference)) / name for name in _OWN)
-        files = whole = {file.name: file.read_bytes() for file in places if file.is_file()}
-        ranks = None
-        if "tokenizer.json" not in whole:
-            raise ArtifactError(f"`{reference}` has no tokenizer.json, and only what has one can be extended")
-    return base_of(reference, whole, files, ranks, getattr(tokenizer, "content", None))
+def base_of_library(reference: str, tokenizer: LibraryTokenizer) -> Base:
+    """The base that another library's tokenizer is, as a tokenizer.json."""
+    definition = hf_definition(tokenizer)
+    files = {name: data.encode() if isinstance(data, str) else data for name, data in tokenizer.files().items()}
+    files.setdefault("tokenizer_config.json", hf_config(tokenizer).encode())
+    kind, loaded = _kind(reference, definition), getattr(tokenizer, "strict", None)
+    return Base(reference, kind, definition, files, getattr(tokenizer, "ranks", None), loaded)
 
 
-def base_of(
-    reference: str,
-    whole: Mapping[str, str | bytes],
-    files: Mapping[str, str | bytes] | None = None,
-    ranks: Ranks | None = None,
-    definition: dict[str, Any] | None = None,
-) -> Base:
-    """A base of the files of a Hugging Face folder, and of others that came beside; nothing is refused but the kind."""
-    files = whole if files is None else files
-    definition = json.loads(whole["tokenizer.json"]) if definition is None else definition
-    kept = {name: data.encode() if isinstance(data, str) else data for name, data in {**files, **whole}.items()}
-    return Base(reference, _kind(reference, definition), definition, kept, ranks)
-
-
-def of_ranks(ranks: Ranks, name: str = "ranks") -> Base:
-    """The base that tiktoken ranks are."""
-    return base_of(name, hf_files(Tiktoken(ranks)), files_of_ranks(ranks), ranks)
+def base_of(name: str, files: Mapping[str, bytes], definition: dict[str, Any] | None = None) -> Base:
+    """A base of the files of a Hugging Face folder; nothing is refused but the kind."""
+    definition = json.loads(files["tokenizer.json"]) if definition is None else definition
+    return Base(name, _kind(name, definition), definition, files)
 
 
 def _nodes(node: Any) -> list[dict[str, Any]]:

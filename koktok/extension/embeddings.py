@@ -14,14 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 
-from koktok.errors import ArtifactError, UsageError
+from koktok.errors import ArtifactError
 from koktok.extension.extension_files import FOLDER, ExtensionRecord, read_extension
+from koktok.extension.learn import ExtendOptions, Method
 from koktok.extension.prune import is_pruned, read_pruned
 from koktok.files import Product, check_folder, checked, is_plain, read_bounded, typed, write_folder
 from koktok.progress import OnProgress
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Method = Literal["mean", "eeve", "weighted"]
-
-METHODS: Final[Mapping[str, str]] = {
+METHODS: Final[Mapping[Method, str]] = {
     "mean": "both rows are the mean of the old rows (Gee et al. 2022, Fast Vocabulary Transfer, arXiv:2402.09977)",
     "eeve": "input: the mean; output: the first old row (Kim et al. 2024, EEVE-Korean, arXiv:2402.14714)",
     "weighted": "input: the mean, with the median norm of the base's Hangul rows where input and output are apart; output: the mean "
@@ -98,7 +97,7 @@ class Weights(NamedTuple):
         return found
 
 
-def weights_of(record: ExtensionRecord, method: str) -> tuple[Weights, Weights]:
+def weights_of(record: ExtensionRecord, method: Method) -> tuple[Weights, Weights]:
     """Rows of the input and of the output matrix, by id as extension.json has them.
 
     Examples
@@ -108,8 +107,6 @@ def weights_of(record: ExtensionRecord, method: str) -> tuple[Weights, Weights]:
     >>> [rows.weight.tolist() for rows in weights_of(record, "weighted")], weights_of(record, "eeve")[1].rows.tolist()
     ([[0.5, 0.5], [0.25, 0.75]], [5])
     """
-    if method not in METHODS:
-        raise UsageError(f"`--init {method}` is not known", hint=f"--init {' | '.join(METHODS)}")
     bases = [piece.base for piece in record.pieces]
     mean = _weights(bases, [[1.0] * len(ids) for ids in bases])
     if method == "mean":
@@ -126,7 +123,7 @@ def _weights(ids: Sequence[Sequence[int]], weights: Sequence[Sequence[float]]) -
     return Weights(start, np.array([i for row in ids for i in row], np.int64), flat)
 
 
-def npz(record: ExtensionRecord, method: str) -> bytes:
+def npz(record: ExtensionRecord, method: Method) -> bytes:
     """init.npz: `ids`, and of input and output `start`, `rows` and `weight`, for those who write rows themselves."""
     rows = dict(zip(("input", "output"), weights_of(record, method), strict=True))
     arrays = {f"{side}_{name}": array for side, found in rows.items() for name, array in found._asdict().items()}
@@ -211,14 +208,13 @@ def apply_extension(
     model: str | Path,
     out: str | Path,
     *,
-    method: str = "mean",
+    method: Method = "mean",
     pad_to: int = 1,
     force: bool = True,
     on_progress: OnProgress = lambda _stage, _done, _total: None,
 ) -> list[str]:
     """Write a model that has rows for the new ids; returns what was done, in sentences."""
-    if pad_to < 1:
-        raise UsageError(f"--pad-to-multiple {pad_to} came; 1 or more was wanted", hint="--pad-to-multiple 64")
+    ExtendOptions(init=method, pad_to=pad_to)  # refuses others
     source, place = Path(model), Path(extension)
     table = read_pruned(extension)[1] if is_pruned(extension) else None
     check_folder(out, MODEL)
@@ -370,7 +366,7 @@ def _gathered(table: NDArray[np.int64], shards: Sequence[_Shard], pad_to: int, m
 
 
 def _plan(
-    record: ExtensionRecord, shards: Sequence[_Shard], config: dict[str, Any], method: str, pad_to: int, model: Path
+    record: ExtensionRecord, shards: Sequence[_Shard], config: dict[str, Any], method: Method, pad_to: int, model: Path
 ) -> _Plan:
     inputs, outputs = weights_of(record, method)
     base_size, size = record.base.size, record.size

@@ -13,9 +13,10 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from koktok.blocklist import Blocklist
 from koktok.errors import UsageError, VocabSizeError
@@ -23,7 +24,14 @@ from koktok.extension.base_text import BaseText
 from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul
 from koktok.extension.merges import MergeState, TokenRows, hash_of
 from koktok.progress import OnProgress, silent
+from koktok.recipe import Options
 from koktok.training.bpe import Queue
+
+ADD: Final = 8192
+"""New pieces by default."""
+
+Method = Literal["mean", "eeve", "weighted"]
+"""Initialization of new rows, see `koktok.extension.embeddings`."""
 
 NU: Final = 1.0
 """The penalty by default: a join counts where it swallows no border of morphemes, and not where it does."""
@@ -38,25 +46,42 @@ MOST_CHARS: Final = 16
 _CUT = re.compile(rb"(?:[\xEB\xEC][\x80-\xBF]?|\xEA[\xB0-\xBF]?|\xED[\x80-\x9E]?)?\Z")
 
 
-@dataclass(frozen=True)
-class LearnOptions:
-    """What is wanted of a list."""
+class ExtendOptions(Options):
+    """Settings of an extension."""
 
-    add: int
-    penalty: float = NU
-    keep: float | None = None
-    sizes: tuple[int, ...] = ()
-    min_count: int = 2
-    blocked: Blocklist | None = None
+    add: Annotated[int, Field(ge=1)] | None = None
+    """Number of new pieces. By default 8,192, or the largest of the sizes."""
+    sizes: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Sizes to report from one run; the largest is written unless `add` is given."""
+    keep: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the morpheme boundaries that are token boundaries; `nu` is adjusted to reach it."""
+    nu: Annotated[float, Field(ge=0, le=MOST_NU)] | None = None
+    """Cost of a morpheme boundary inside a piece, as a share of what the piece saves; by default 1."""
+    fill: str | None = None
+    """Slots that the base reserves, in place of ids after all others: `reserved`, `unused`, or a file of tokens."""
+    min_count: Annotated[int, Field(ge=1)] | None = None
+    """Minimum number of tokens that a piece saves, and minimum count of a word; by default 2, and all words."""
+    init: Method = "mean"
+    """Initialization of new embedding rows."""
+    pad_to: Annotated[int, Field(ge=1)] = 1
+    """Where the model's matrices grow, round their rows up to a multiple of this."""
+    pattern: str | None = None
+    """For tiktoken ranks: the name of a pattern, or a regular expression."""
+    specials: dict[str, int] | None = None
+    """For tiktoken ranks: special tokens with their ids."""
 
-    def __post_init__(self) -> None:
-        if self.add < 1 or any(not 1 <= size <= self.add for size in self.sizes):
-            came = sorted(self.sizes) or self.add
-            raise UsageError(f"sizes from 1 to {self.add:,} were wanted, and {came} came", hint="--add 8192")
-        if not 0 <= self.penalty <= MOST_NU:
-            raise UsageError(f"nu is {self.penalty}; wanted a number from 0 to {MOST_NU:g}", hint=f"--nu {NU:g}")
-        if self.keep is not None and not 0 < self.keep <= 1:
-            raise UsageError(f"--keep {self.keep} came; a share over 0 and up to 1 was wanted", hint="--keep 0.9")
+    @model_validator(mode="after")
+    def _fits(self) -> ExtendOptions:
+        if any(size > self.size for size in self.sizes):
+            raise UsageError(f"expected sizes from 1 to {self.size:,}, got {max(self.sizes):,}", hint="--add 8192")
+        if self.keep is not None and self.nu is not None:
+            raise UsageError("--keep finds --nu; expected one of them, got both", hint="--keep 0.8")
+        return self
+
+    @property
+    def size(self) -> int:
+        """Number of new pieces."""
+        return self.add or max(self.sizes, default=ADD)
 
 
 @dataclass(frozen=True)
@@ -98,11 +123,17 @@ class PieceList:
     penalty: float
 
 
-def learn(base: Base, text: BaseText, options: LearnOptions, on_progress: OnProgress = silent) -> PieceList:
+def learn(
+    base: Base,
+    text: BaseText,
+    options: ExtendOptions,
+    blocklist: Blocklist | None = None,
+    on_progress: OnProgress = silent,
+) -> PieceList:
     """New pieces in order."""
-    learner = _Learner(base, text, options, on_progress)
+    learner = _Learner(base, text, options, blocklist, on_progress)
     if options.keep is None:
-        return learner.run(options.penalty)
+        return learner.run(NU if options.nu is None else options.nu)
     low, high = 0.0, MOST_NU / 2
     best: tuple[float, PieceList] | None = None
     for first in (NU, *[None] * 7):
@@ -124,8 +155,11 @@ def learn(base: Base, text: BaseText, options: LearnOptions, on_progress: OnProg
 class _Learner:
     """Runs over one text."""
 
-    def __init__(self, base: Base, text: BaseText, options: LearnOptions, on_progress: OnProgress) -> None:
+    def __init__(
+        self, base: Base, text: BaseText, options: ExtendOptions, blocklist: Blocklist | None, on_progress: OnProgress
+    ) -> None:
         self.base, self.text, self.options, self.on_progress = base, text, options, on_progress
+        self.blocklist, self.least = blocklist, options.min_count or 2
         self.strings = base.with_byte_fallback.strings
         self.hashes, self.powers = hash_of(self.strings)
         self.ranks, self.lists = base.order
@@ -147,7 +181,7 @@ class _Learner:
             self.ranks,
             self.lists,
             pieces=self.own,
-            more=options.add,
+            more=options.size,
             penalty=penalty,
         )
         spelled: dict[int, bytes] = {}
@@ -169,12 +203,12 @@ class _Learner:
             spelled[c] = piece
             return True
 
-        queue = Queue(state, lambda c: spelled[c], fits, options.min_count * MergeState.SCALE)  # type: ignore[arg-type]
+        queue = Queue(state, lambda c: spelled[c], fits, self.least * MergeState.SCALE)  # type: ignore[arg-type]
         state.risen()
         pieces: list[Piece] = []
         points = [_point(self.text, state, 0)]
-        wanted = {options.add, *options.sizes}
-        while len(pieces) < options.add and (c := queue.pop()) is not None:
+        wanted = {options.size, *options.sizes}
+        while len(pieces) < options.size and (c := queue.pop()) is not None:
             piece = spelled[c]
             if self.refuses(piece, have):
                 refused.add(c)
@@ -193,11 +227,10 @@ class _Learner:
             if len(pieces) in wanted:
                 points.append(_point(self.text, state, len(pieces)))
             if len(pieces) % 256 == 0:
-                self.on_progress("learn", len(pieces), options.add)
-        if len(pieces) < options.add:
+                self.on_progress("learn", len(pieces), options.size)
+        if len(pieces) < options.size:
             raise VocabSizeError(
-                f"{options.add:,} new pieces were wanted, and the text gives only {len(pieces):,} that save {options.min_count} "
-                "tokens or more",
+                f"expected {options.size:,} new pieces, got {len(pieces):,} that save {self.least} tokens or more in this text",
                 hint=f"--add {len(pieces)}, or more text",
             )
         return PieceList(tuple(pieces), tuple(points), penalty)
@@ -207,9 +240,7 @@ class _Learner:
         shown = piece.decode(errors="replace").replace("▁", " ")
         if self.base.encode_piece(piece) in self.taken:
             return True
-        if self.options.blocked is not None and self.options.blocked.refuses(shown):
-            return True
-        return _overlaps(piece, have)
+        return (self.blocklist is not None and bool(self.blocklist.refuses(shown))) or _overlaps(piece, have)
 
 
 def splits(piece: bytes, have: Mapping[bytes, int]) -> list[tuple[bytes, bytes]]:

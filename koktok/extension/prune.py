@@ -12,15 +12,15 @@ import copy
 import heapq
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
-from pydantic import BaseModel, NonNegativeInt, PositiveInt
+from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt
 
 from koktok.agree import Ids, agree
 from koktok.corpora.paths import as_text
@@ -32,6 +32,7 @@ from koktok.files import Product, check_folder, checked, write_folder
 from koktok.formats.probe import PROBE, probe_json
 from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.progress import OnProgress, silent
+from koktok.recipe import Options
 from koktok.sentencepiece_model import ModelProto
 from koktok.text.sources import read
 from koktok.vocab import BYTE_PIECES
@@ -70,6 +71,19 @@ class PrunedRecord(Record):
     removed: list[RemovedRecord]
 
 
+class PruneOptions(Options):
+    """Settings of pruning."""
+
+    drop: Annotated[int, Field(ge=1)]
+    """Add nothing, and remove this many pieces that the text never uses; ids change."""
+    keep_scripts: tuple[str, ...] = ()
+    """Keep pieces with a letter of one of these Unicode scripts (Latin,Han,Hangul)."""
+    pattern: str | None = None
+    """For tiktoken ranks: the name of a pattern, or a regular expression."""
+    specials: dict[str, int] | None = None
+    """For tiktoken ranks: special tokens with their ids."""
+
+
 @dataclass(frozen=True)
 class Pruned:
     """What `prune` wrote."""
@@ -86,46 +100,16 @@ def prune(
     text: Any,
     out: str | Path,
     *,
-    drop: int,
-    keep_scripts: Sequence[str] = (),
-    pattern: str | None = None,
-    specials: Mapping[str, int] | None = None,
     force: bool = True,
     on_progress: OnProgress = silent,
+    **options: Any,
 ) -> Pruned:
-    """Take pieces that the text never uses out of a vocabulary, prove that the text keeps its pieces, and write its folder.
-
-    Parameters
-    ----------
-    reference : str, Path or Base
-        What `open_base` opens.
-    text : Path, Source, a sequence of these, or iterable of str or of mappings with a field `text`
-        Read twice: all that the model will have to do with, every language and all code among it.
-    out : str or Path
-    drop : int
-        Add nothing, and remove this many pieces that the text never uses; ids change.
-    keep_scripts : sequence of str
-        Keep pieces with a letter of one of these Unicode scripts (Latin,Han,Hangul).
-    pattern, specials
-        For tiktoken ranks.
-    force : bool
-        Whether another tokenizer that koktok wrote at `out` may be replaced.
-    on_progress : callable
-        Progress.
-
-    Raises
-    ------
-    UsageError
-        When fewer pieces could go, or a script is none.
-    InputError
-        When there is no text.
-    ArtifactError
-        When a line would get other pieces; nothing is written then.
-    """
+    """Remove pieces that the text never uses from a vocabulary, prove that the text keeps its pieces, and write the folder."""
+    settings = PruneOptions(**options)
     check_folder(out, FOLDER)
-    if drop < 1:
-        raise UsageError(f"--prune {drop} came; 1 or more was wanted", hint="--prune 10000")
-    base = reference if isinstance(reference, Base) else open_base(str(reference), pattern=pattern, specials=specials)
+    if not isinstance(reference, Base):
+        reference = open_base(str(reference), pattern=settings.pattern, specials=settings.specials)
+    base = reference
     given = as_text(text)
     if isinstance(given, Iterator):
         given = list(given)
@@ -139,7 +123,7 @@ def prune(
         raise InputError(
             "there is no text that shows which pieces are used", hint="koktok extend BASE TEXT --prune 10000"
         )
-    removed = leaves(base, uses > 0, drop, keep_scripts)
+    removed = leaves(base, uses > 0, settings.drop, settings.keep_scripts)
     kept = np.ones(base.size, bool)
     kept[removed] = False
     table = np.where(kept, np.cumsum(kept) - 1, -1)

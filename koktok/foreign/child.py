@@ -1,8 +1,7 @@
 """The other end of `koktok.foreign.sandbox`: a library loads an unknown definition, in a process that may crash.
 
-Nothing of koktok is imported here, so that the process is there in no time: it is this file, run as a script, the standard
-library and the one library that it tries. In comes one marshalled value (both ends are the same Python), out goes a line
-of JSON: how far it came, and what was raised.
+It is run as a script and imports nothing of koktok, so that it starts at once. In comes one marshalled value (both ends are the
+same Python), out goes a line of JSON: how far it came, and what was raised.
 """
 
 from __future__ import annotations
@@ -15,61 +14,45 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-Ask = Callable[[str], None]
-"""Everything that is ever done with one text."""
+
+def opened(library: str, definition: tuple[Any, ...]) -> Callable[[str], object]:
+    """Load a definition, and return everything that koktok ever does with one text."""
+    module = import_module(library)
+    if library == "tokenizers":
+        loaded = module.Tokenizer.from_str(*definition)
+        loaded.no_padding()
+        loaded.no_truncation()
+        loaded.get_vocab(with_added_tokens=True)
+
+        def ask(line: str) -> object:
+            for as_text in (False, True):
+                loaded.encode_special_tokens = as_text
+                encoding = loaded.encode(line, add_special_tokens=not as_text)
+            loaded.decode(encoding.ids, skip_special_tokens=False)
+            return loaded.normalizer and loaded.normalizer.normalize_str(line)
+
+        return ask
+    if library == "sentencepiece":
+        module.set_min_log_level(2)
+        model = module.SentencePieceProcessor(model_proto=definition[0])
+
+        def ask_model(line: str) -> object:
+            model.decode(list(model.encode(line, return_type="offset_mapping")["ids"]))
+            return model.normalize(line)
+
+        return ask_model
+    pattern, ranks, specials = definition
+    encoding = module.Encoding("tried", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
+
+    def ask_ranks(line: str) -> object:
+        encoding.encode(line, allowed_special="all")
+        return encoding.decode(encoding.encode_ordinary(line))
+
+    return ask_ranks
 
 
-def _tokenizers(text: str) -> Ask:
-    loaded = import_module("tokenizers").Tokenizer.from_str(text)
-    loaded.no_padding()
-    loaded.no_truncation()
-    loaded.get_vocab(with_added_tokens=True)
-
-    def ask(line: str) -> None:
-        for as_text in (False, True):
-            loaded.encode_special_tokens = as_text
-            found = loaded.encode(line, add_special_tokens=not as_text)
-        loaded.decode(found.ids, skip_special_tokens=False)
-        if loaded.normalizer:
-            loaded.normalizer.normalize_str(line)
-
-    return ask
-
-
-def _sentencepiece(model: bytes) -> Ask:
-    library = import_module("sentencepiece")
-    library.set_min_log_level(2)
-    loaded = library.SentencePieceProcessor(model_proto=model)
-
-    def ask(line: str) -> None:
-        found = loaded.encode(line, return_type="offset_mapping")
-        loaded.decode(list(found["ids"]))
-        loaded.normalize(line)
-
-    return ask
-
-
-def _tiktoken(pattern: str, ranks: dict[bytes, int], specials: dict[str, int]) -> Ask:
-    loaded = import_module("tiktoken").Encoding(
-        "tried", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials
-    )
-
-    def ask(line: str) -> None:
-        loaded.encode(line, allowed_special="all")
-        loaded.decode(loaded.encode_ordinary(line))
-
-    return ask
-
-
-LIBRARIES: dict[str, Callable[..., Ask]] = {
-    "tokenizers": _tokenizers,
-    "sentencepiece": _sentencepiece,
-    "tiktoken": _tiktoken,
-}
-
-
-def _bound(memory: int, seconds: int) -> None:
-    """Bounds on what this process may take, where the system has them."""
+def bound(memory: int, seconds: int) -> None:
+    """Bound what this process may take, where the system has bounds."""
     try:
         import resource
     except ImportError:  # Windows: there is the clock of the parent
@@ -78,8 +61,7 @@ def _bound(memory: int, seconds: int) -> None:
         which = getattr(resource, kind, None)
         if which is not None:
             _, hard = resource.getrlimit(which)
-            bound = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-            resource.setrlimit(which, (bound, hard))
+            resource.setrlimit(which, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
 
 
 def main() -> None:
@@ -87,23 +69,23 @@ def main() -> None:
     library, definition, lines, memory, seconds = marshal.load(sys.stdin.buffer)
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the library prints is no answer
-    _bound(memory, seconds)
-    told: dict[str, Any] = {"loaded": False, "grave": False, "error": "", "failed": 0}
+    bound(memory, seconds)
+    result: dict[str, Any] = {"loaded": False, "grave": False, "error": "", "failed": 0}
     try:
-        ask = LIBRARIES[library](*definition)
-        told["loaded"] = True
+        ask = opened(library, definition)
+        result["loaded"] = True
         for line in lines:
             try:
                 ask(line)
             except MemoryError:
                 raise
-            except Exception as error:  # a library may refuse a text; that it says so is all that is wanted
-                told["failed"] += 1
-                told["error"] = told["error"] or f"{type(error).__name__}: {error}"
+            except Exception as error:  # a library may refuse a text
+                result["failed"] += 1
+                result["error"] = result["error"] or f"{type(error).__name__}: {error}"
     except BaseException as error:  # panics of Rust are no `Exception`
-        told["grave"] = isinstance(error, MemoryError) or not isinstance(error, Exception)
-        told["error"] = f"{type(error).__name__}: {error}"
-    answer.write(json.dumps(told))
+        result["grave"] = isinstance(error, MemoryError) or not isinstance(error, Exception)
+        result["error"] = f"{type(error).__name__}: {error}"
+    answer.write(json.dumps(result))
     answer.flush()
     os._exit(0)  # what a library does at the end of a process is no part of the check
 

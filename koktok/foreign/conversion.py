@@ -26,30 +26,41 @@ from koktok.text.patterns import LLAMA_CPP
 from koktok.vocab import splits
 
 
+def hf_definition(adapter: LibraryTokenizer) -> dict[str, Any]:
+    """The tokenizer.json of an imported tokenizer, as values."""
+    if isinstance(adapter, HuggingFace):
+        return dict(adapter.content)
+    if isinstance(adapter, SentencePiece):
+        return _from_sentencepiece(adapter)
+    if isinstance(adapter, Tiktoken):
+        return _from_ranks(adapter)
+    raise ArtifactError(f"koktok has no tokenizer.json for what {adapter.library} runs")
+
+
+def hf_config(adapter: LibraryTokenizer) -> str:
+    """The tokenizer_config.json of an imported tokenizer that came without one."""
+    config = {
+        **_roles(adapter),
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": NO_LIMIT,
+        "tokenizer_class": "PreTrainedTokenizerFast",
+    }
+    return json.dumps(config, ensure_ascii=False, indent=2) + "\n"
+
+
+def _roles(adapter: LibraryTokenizer) -> dict[str, str]:
+    """Its special tokens by role."""
+    named = ((role, next((name for name in names if name in adapter.specials), "")) for role, names in ROLES.items())
+    return {role: name for role, name in named if name}
+
+
 def hf_files(adapter: LibraryTokenizer) -> dict[str, str | bytes]:
     """A folder for transformers: tokenizer.json, and a config where none came with it."""
     if isinstance(adapter, HuggingFace):
         files = adapter.files()
     else:
-        if isinstance(adapter, SentencePiece):
-            content = _from_sentencepiece(adapter)
-        elif isinstance(adapter, Tiktoken):
-            content = _from_ranks(adapter)
-        else:
-            raise ArtifactError(f"koktok has no tokenizer.json for what {adapter.library} runs")
-        files = {"tokenizer.json": json.dumps(content, ensure_ascii=False, indent=2) + "\n"}
-    if "tokenizer_config.json" not in files:
-        found = {
-            role: next((name for name in names if name in adapter.specials), None) for role, names in ROLES.items()
-        }
-        config = {
-            **{role: name for role, name in found.items() if name},
-            "clean_up_tokenization_spaces": False,
-            "model_max_length": NO_LIMIT,
-            "tokenizer_class": "PreTrainedTokenizerFast",
-        }
-        files["tokenizer_config.json"] = json.dumps(config, ensure_ascii=False, indent=2) + "\n"
-    return files
+        files = {"tokenizer.json": json.dumps(hf_definition(adapter), ensure_ascii=False, indent=2) + "\n"}
+    return {**files, "tokenizer_config.json": files.get("tokenizer_config.json", hf_config(adapter))}
 
 
 def agreement(adapter: LibraryTokenizer, files: Mapping[str, str | bytes]) -> list[str]:
@@ -240,11 +251,7 @@ def _gguf_of_json(adapter: HuggingFace) -> gguf.GgufVocab:
         )
     added = {token["id"]: bool(token["special"]) for token in adapter.content.get("added_tokens", ())}
     kind_of = {True: gguf.CONTROL, False: gguf.USER_DEFINED}
-    roles = {
-        role.removesuffix("_token"): adapter.specials[name]
-        for role, names in ROLES.items()
-        if (name := next((name for name in names if name in adapter.specials), None)) is not None
-    }
+    roles = {role.removesuffix("_token"): adapter.specials[name] for role, name in _roles(adapter).items()}
     # A text of one character tells what stands around every text: llama.cpp knows one token before it and one behind it.
     bare, whole = (adapter.encode("a", add_special_tokens=on).ids for on in (False, True))
     at = next((i for i in range(len(whole)) if whole[i : i + len(bare)] == bare), 0)

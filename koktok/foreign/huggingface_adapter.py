@@ -54,9 +54,9 @@ class HuggingFace(LibraryTokenizer):
         if not proven:
             check(self.library, text, where=spec, content=form)
         self._spec, self.content = spec, form
-        self._strict = self._load()
-        self._strict.encode_special_tokens = True
-        ids: dict[str, int] = self._strict.get_vocab(with_added_tokens=True)
+        self.strict = self._load()
+        self.strict.encode_special_tokens = True
+        ids: dict[str, int] = self.strict.get_vocab(with_added_tokens=True)
         check_sparse(ids.values(), spec)
         pieces = [""] * (max(ids.values(), default=-1) + 1)
         for piece, i in ids.items():
@@ -69,7 +69,7 @@ class HuggingFace(LibraryTokenizer):
         byte_ids = {i for i, piece in enumerate(pieces) if BYTE.fullmatch(piece)} if self._falls_back else set()
         unknown_ids -= byte_ids  # a byte piece may stand where the format asks for an unknown one
         self._special = {
-            token.content: i for i, token in sorted(self._strict.get_added_tokens_decoder().items()) if token.special
+            token.content: i for i, token in sorted(self.strict.get_added_tokens_decoder().items()) if token.special
         }
         super().__init__(
             spec,
@@ -141,7 +141,7 @@ class HuggingFace(LibraryTokenizer):
 
     def encode_lines(self, lines: Sequence[str]) -> Tokens:
         with asking(self.library):
-            found = self._strict.encode_batch(list(lines), add_special_tokens=False)
+            found = self.strict.encode_batch(list(lines), add_special_tokens=False)
 
         def offsets(which: list[int]) -> list[Spans]:
             return [found[k].offsets for k in which]
@@ -150,7 +150,7 @@ class HuggingFace(LibraryTokenizer):
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
         with asking(self.library):
-            return [row.ids for row in self._strict.encode_batch_fast(list(lines), add_special_tokens=False)]
+            return [row.ids for row in self.strict.encode_batch_fast(list(lines), add_special_tokens=False)]
 
     def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:
         return self.ids_by_default(lines)
@@ -163,11 +163,11 @@ class HuggingFace(LibraryTokenizer):
     def offsets(self, lines: Sequence[str]) -> list[Spans]:
         """The offsets that the library itself gives."""
         with asking(self.library):
-            return [row.offsets for row in self._strict.encode_batch(list(lines), add_special_tokens=False)]
+            return [row.offsets for row in self.strict.encode_batch(list(lines), add_special_tokens=False)]
 
     def read(self, text: str) -> IdsAndSpans:
         with asking(self.library):
-            found = self._strict.encode(text, add_special_tokens=False)
+            found = self.strict.encode(text, add_special_tokens=False)
         return list(found.ids), list(found.offsets)
 
     def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:
@@ -177,15 +177,15 @@ class HuggingFace(LibraryTokenizer):
 
     def text_of(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str | None:
         with asking(self.library):
-            return str(self._strict.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
+            return str(self.strict.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
 
     def texts_of(self, rows: Sequence[Sequence[int]]) -> list[str] | None:
         with asking(self.library):
-            return list(self._strict.decode_batch([list(row) for row in rows], skip_special_tokens=False))
+            return list(self.strict.decode_batch([list(row) for row in rows], skip_special_tokens=False))
 
     def normalize(self, text: str) -> str:
         with asking(self.library):
-            return str(self._strict.normalizer.normalize_str(text)) if self._strict.normalizer else text
+            return str(self.strict.normalizer.normalize_str(text)) if self.strict.normalizer else text
 
     def token_bytes(self, i: int) -> bytes | None:
         return None if i in self.special_ids or i in self.unknown_ids else self._bytes.written[i]
@@ -195,7 +195,7 @@ class HuggingFace(LibraryTokenizer):
 
     def id_of(self, token: str) -> int | None:
         """The id that the library gives to a piece or an added token."""
-        found = self._strict.token_to_id(token)
+        found = self.strict.token_to_id(token)
         return int(found) if found is not None else None
 
     @cached_property

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_whole
@@ -78,10 +79,10 @@ def load(
     """
     path_of(reference, "a tokenizer")
     text = str(reference)
-    kind, rest = parse_spec(text)
     named = is_reference(text)
     if named and (pattern or specials or lowercase is not None):
         raise UsageError(f"`{text}` says itself what it is; options are for paths")
+    kind, rest = parse_spec(text)
     if kind == "koktok":
         return load_folder(text)
     if kind == "analyser":
@@ -94,20 +95,19 @@ def load(
         opened = open_package(text, rest, _open)
     else:
         place, _, option = rest.partition("#") if named and kind == "tiktoken" else (rest, "", "")
-        if not Path(place).exists():
+        path = Path(place)
+        if not path.exists():
             raise InputError(f"`{text}`: there is no file or folder `{place}`")
-        found = detect(Path(place), kind) if not named or Path(place).is_dir() else Detected(kind, Path(place))  # type: ignore[arg-type]
+        found = Detected(kind, path) if named and path.is_file() else detect(path, kind)  # type: ignore[arg-type]
         ranks = found.kind == "tiktoken" and found.path.is_file() and not named
         if (pattern or specials) and not ranks:
             raise UsageError(f"`{found.path}` is {found}; a pattern and special tokens are for tiktoken ranks")
         if lowercase is not None and found.kind != "wordpiece":
             raise UsageError(f"`{found.path}` is {found}; lowercase is for vocab.txt")
+        options: dict[str, Any] = {"lowercase": lowercase} if found.kind == "wordpiece" else {}
         if ranks:
-            from koktok.foreign.tiktoken_adapter import open_ranks
-
-            opened = open_ranks(text, found.path, pattern, specials)
-        else:
-            opened = _open(found, text, option, lowercase=lowercase)
+            found, options = Detected("ranks", found.path), {"pattern": pattern, "specials": specials}  # type: ignore[arg-type]
+        opened = _open(found, text, option, **options)
         text = text if named else found.path.name
     opened.signature = {"source": text}
     return opened
@@ -150,45 +150,32 @@ def is_reference(text: str) -> bool:
     return (named or text in ANALYSERS or text in TRIVIAL) and not Path(text).exists()
 
 
-def _open(found: Detected, spec: str, option: str = "", *, lowercase: bool | None = None) -> LibraryTokenizer:
-    """The tokenizer of a file, as the library runs it that it was written for."""
+_OPENERS: Final[dict[str, tuple[str, str]]] = {
+    "hf": ("huggingface_adapter", "open_hf"),
+    "gpt2": ("huggingface_adapter", "open_gpt2"),
+    "wordpiece": ("huggingface_adapter", "open_wordpiece"),
+    "sp": ("sentencepiece_adapter", "open_sp"),
+    "tekken": ("tiktoken_adapter", "open_tekken"),
+    "tiktoken": ("tiktoken_adapter", "open_tiktoken"),
+    "ranks": ("tiktoken_adapter", "open_ranks"),
+}
+"""Module and function that open each kind of file."""
+
+
+def _open(found: Detected, spec: str, option: str = "", **options: Any) -> LibraryTokenizer:
+    """The tokenizer of a file, run by the library that it was written for."""
+    if found.kind not in _OPENERS:
+        raise ArtifactError(f"`{found.path}` is no file that one library runs")
+    module, name = _OPENERS[found.kind]
+    if option:
+        options["pattern"] = option
     try:
-        return _opened(found, spec, option, lowercase=lowercase)
+        opened: LibraryTokenizer = getattr(import_module(f"koktok.foreign.{module}"), name)(spec, found.path, **options)
     except KoktokError:
         raise
     except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"`{spec}` cannot be read: {type(error).__name__}: {error}") from error
-
-
-def _opened(found: Detected, spec: str, option: str, *, lowercase: bool | None) -> LibraryTokenizer:
-    path = found.path
-    match found.kind:
-        case "hf":
-            from koktok.foreign.huggingface_adapter import open_hf
-
-            return open_hf(spec, path)
-        case "gpt2":
-            from koktok.foreign.huggingface_adapter import open_gpt2
-
-            return open_gpt2(spec, path)
-        case "wordpiece":
-            from koktok.foreign.huggingface_adapter import open_wordpiece
-
-            return open_wordpiece(spec, path, lowercase=lowercase)
-        case "sp":
-            from koktok.foreign.sentencepiece_adapter import open_sp
-
-            return open_sp(spec, path)
-        case "tekken":
-            from koktok.foreign.tiktoken_adapter import open_tekken
-
-            return open_tekken(spec, path)
-        case "tiktoken":
-            from koktok.foreign.tiktoken_adapter import open_tiktoken
-
-            return open_tiktoken(spec, path, option)
-        case "koktok":
-            raise ArtifactError(f"`{path}` is no file that one library runs")
+    return opened
 
 
 # --- Folders that koktok wrote ----------------------------------------------------------------------------------------

@@ -63,33 +63,44 @@ _STRINGS: Final = 200
 
 def check(library: str, *definition: Any, where: str, content: Mapping[str, Any] | None = None) -> None:
     """Check that a library loads a definition and encodes texts with it, or refuses it with an ordinary error."""
-    lines = (*PROBES, *_LONG, *_own_strings(content or {}))
     data = marshal.dumps((library, definition), 2)  # version 2, whose bytes depend on nothing but the values
-    note = cache_dir() / "proven" / _key(library, data)
+    try:
+        installed = version(library)
+    except PackageNotFoundError:
+        installed = ""
+    key = hashlib.sha256(f"{_VERSION}\0{installed}\0".encode() + data).hexdigest()
+    note = cache_dir() / "proven" / key
     if note.is_file():
         return
+    lines = (*PROBES, *_LONG, *_own_strings(content or {}))
     seconds = SECONDS + len(data) // PER_SECOND
-    memory = MEMORY + PER_BYTE * len(data)
-    question = marshal.dumps((library, definition, lines, memory, seconds), 2)
-    answer = _run_child(question, seconds, where, library)
-    if answer["grave"] or (answer["loaded"] and answer["failed"] == len(lines)):
-        raise _refused(library, where, f"{'fails' if answer['loaded'] else 'cannot load it'}: {answer['error']}")
-    if answer["loaded"]:  # else the library says what is wrong where it is asked next
+    question = marshal.dumps((library, definition, lines, MEMORY + PER_BYTE * len(data), seconds), 2)
+    try:
+        done = _run_child(question, CLOCK_FACTOR * seconds)
+        why = "" if done.stdout else _how(done, seconds)
+    except subprocess.TimeoutExpired:
+        why = f"came to no end with it in {CLOCK_FACTOR * seconds} s"
+    except OSError as error:
+        raise ArtifactError(f"`{where}` could not be tried in a process of its own: {error}") from error
+    loaded = False
+    if not why:
+        answer = json.loads(done.stdout)
+        loaded = answer["loaded"]
+        if answer["grave"] or (loaded and answer["failed"] == len(lines)):
+            why = f"{'fails' if loaded else 'cannot load it'}: {answer['error']}"
+    if why:
+        pattern = "another pattern, which matches every character of every text, or " if library == "tiktoken" else ""
+        raise ArtifactError(
+            f"`{where}` is no tokenizer that can be run: {library} {why}",
+            hint=f"{pattern}fetch it from a source that you trust",
+        )
+    if loaded:  # else the library says what is wrong where it is asked next
         with suppress(OSError):
             note.parent.mkdir(parents=True, exist_ok=True)
             note.touch()
 
 
-def _key(library: str, data: bytes) -> str:
-    try:
-        installed = version(library)
-    except PackageNotFoundError:
-        installed = ""
-    return hashlib.sha256(f"{_VERSION}\0{installed}\0".encode() + data).hexdigest()
-
-
-def _run_child(question: bytes, seconds: int, where: str, library: str) -> dict[str, Any]:
-    """Return the answer of the child; an error where there is none."""
+def _run_child(question: bytes, timeout: int) -> subprocess.CompletedProcess[bytes]:
     bounded = environment() | {
         "MALLOC_ARENA_MAX": "1",  # each thread's would count as memory
         "RAYON_NUM_THREADS": "1",
@@ -97,57 +108,31 @@ def _run_child(question: bytes, seconds: int, where: str, library: str) -> dict[
         "TOKENIZERS_PARALLELISM": "false",
     }
     command = [sys.executable, "-P", str(Path(__file__).with_name("child.py"))]
-    try:
-        done = subprocess.run(
-            command, input=question, capture_output=True, timeout=CLOCK_FACTOR * seconds, env=bounded, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise _refused(library, where, f"came to no end with it in {CLOCK_FACTOR * seconds} s") from None
-    except OSError as error:
-        raise ArtifactError(f"`{where}` could not be tried in a process of its own: {error}") from error
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError:
-        raise _refused(library, where, _how(done.returncode, seconds) + _stderr_tail(done.stderr)) from None
-    return dict(answer)
+    return subprocess.run(command, input=question, capture_output=True, timeout=timeout, env=bounded, check=False)
 
 
-def _how(code: int, seconds: int) -> str:
-    """How a process ended that did not answer."""
+def _how(done: subprocess.CompletedProcess[bytes], seconds: int) -> str:
+    """How a process ended that did not answer, with the last line that it printed."""
+    code, how = done.returncode, ""
     if code == -getattr(signal, "SIGXCPU", 0):
-        return f"came to no end with it in {seconds} s"
-    if code < 0:
+        how = f"came to no end with it in {seconds} s"
+    elif code < 0:
         with suppress(ValueError):
-            return f"ends the whole process ({signal.Signals(-code).name})"
-    return f"ends the whole process (exit code {code})"
-
-
-def _stderr_tail(stderr: bytes) -> str:
-    lines = (line.strip() for line in stderr.decode("utf-8", "replace").splitlines())
-    answer = [
-        line for line in lines if line and not line.startswith(("note:", "thread ", "stack backtrace", "skipping "))
-    ]
-    return f": {answer[-1][:200]}" if answer else ""
-
-
-def _refused(library: str, where: str, why: str) -> ArtifactError:
-    pattern = "another pattern, which matches every character of every text, or " if library == "tiktoken" else ""
-    return ArtifactError(
-        f"`{where}` is no tokenizer that can be run: {library} {why}",
-        hint=f"{pattern}fetch it from a source that you trust",
-    )
+            how = f"ends the whole process ({signal.Signals(-code).name})"
+    noise = ("note:", "thread ", "stack backtrace", "skipping ")
+    lines = [line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines()]
+    last = [line for line in lines if line and not line.startswith(noise)][-1:]
+    return "".join([how or f"ends the whole process (exit code {code})", *(f": {line[:200]}" for line in last)])
 
 
 def _own_strings(content: Mapping[str, Any]) -> list[str]:
     """What the rules of a tokenizer.json look for and put in place of it."""
-    found: dict[str, None] = {}
+    strings: dict[str, None] = {}
     waiting: list[Any] = [content.get(name) for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder")]
-    while waiting and len(found) < _STRINGS:
+    while waiting and len(strings) < _STRINGS:
         node = waiting.pop()
         if isinstance(node, str) and len(node) <= _STRINGS:
-            found[node] = None
-        elif isinstance(node, Mapping):
-            waiting += node.values()
-        elif isinstance(node, list):
-            waiting += node
-    return [*found]
+            strings[node] = None
+        elif isinstance(node, Mapping | list):
+            waiting += node.values() if isinstance(node, Mapping) else node
+    return [*strings]

@@ -20,6 +20,7 @@ from koktok.errors import InputError, UsageError
 from koktok.foreign.open import load
 from koktok.instances.masking import IGNORED, Masking
 from koktok.instances.packing import Packed
+from koktok.instances.plan import Plan
 from koktok.instances.token_facts import TokenFacts
 from koktok.instances.write import manifest_of
 from koktok.tokenizer import Tokenizer
@@ -36,7 +37,7 @@ class KoktokCollator:
     >>> from koktok import Recipe, Tokenizer
     >>> from koktok.vocab import Vocab
     >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("가나 ", [" 가"], specials=["<pad>", "<mask>"]))
-    >>> collator = KoktokCollator(tokenizer, Masking("eojeol", rate=0.3), seed=1)
+    >>> collator = KoktokCollator(tokenizer, Masking(rate=0.3), seed=1)
     >>> collator.mask_id, collator.pad_id
     (261, 260)
     >>> batch = collator([{"input_ids": tokenizer.encode("가나 가").ids}])  # doctest: +SKIP
@@ -55,9 +56,7 @@ class KoktokCollator:
         self._facts, manifest = _facts_of(source)
         plan = manifest.get("plan", {})
         if masking is None and plan:
-            from koktok.instances.plan import Plan
-
-            masking = Plan.of(plan).masking
+            masking = Plan(**plan).masking
         self.masking = masking or Masking()
         self.masking.check_cuts(manifest.get("cuts", ""))
         self.seed = plan.get("seed", 0) if seed is None else seed
@@ -137,7 +136,7 @@ class KoktokCollator:
         if self.masking.unit not in ("token", "eojeol"):
             raise UsageError(
                 f"--mask {self.masking.unit} requires rows with `marks`",
-                hint="koktok instances TOKENIZER TEXT --kind mlm --dynamic --out FOLDER; or Masking('eojeol')",
+                hint="koktok instances TOKENIZER TEXT --kind mlm --dynamic --out FOLDER; or Masking(unit='eojeol')",
             )
         if not self._facts.written:
             raise UsageError("rows without `marks` require the tokenizer", hint="KoktokCollator(TOKENIZER)")

@@ -20,21 +20,23 @@ span       a run of 1 to 10 morphemes, geometric with p = .2 (SpanBERT's whole w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 from numba import njit
+from pydantic import Field, model_validator
 
 from koktok.errors import UsageError
 from koktok.instances.philox import STATE, chance, digest_of, randint, set_stream
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL
+from koktok.recipe import Options
 from koktok.segment import Whitespace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+Rate = Annotated[float, Field(gt=0, lt=1)]
 Unit = Literal["token", "eojeol", "morpheme", "stem", "span"]
 
 IGNORED = -100
@@ -49,24 +51,8 @@ LONGEST_SPAN, SPAN_STOPS = 10, 0.2
 _TOKEN, _EOJEOL, _MORPHEME, _STEM, _SPAN = range(5)
 
 
-@dataclass(frozen=True)
-class Masking:
+class Masking(Options):
     """How instances are masked.
-
-    Parameters
-    ----------
-    unit : {"token", "eojeol", "morpheme", "stem", "span"}
-        Unit of masking.
-    rate : float or (float, float)
-        Share of the tokens that are chosen, special tokens apart; or that of the first epoch and of the last.
-    epochs : int
-        Number of epochs, for a rate that changes.
-    mask_prob : float
-        Share of the chosen units that are replaced by the mask token.
-    random_prob : float
-        Share of the chosen units that are replaced by random ordinary pieces; the others stay.
-    max_predictions_per_seq : int, optional
-        Maximum number of chosen tokens per instance.
 
     Examples
     --------
@@ -75,35 +61,31 @@ class Masking:
     >>> Masking(unit="syllable")
     Traceback (most recent call last):
         ...
-    koktok.errors.UsageError: the unit `syllable` is not known
-    hint: --mask token | eojeol | morpheme | stem | span
+    koktok.errors.UsageError: `unit`: expected 'token', 'eojeol', 'morpheme', 'stem' or 'span', got 'syllable'
+    hint: koktok VERB --help
     """
 
     unit: Unit = "eojeol"
-    rate: float | tuple[float, float] = 0.15
-    epochs: int = 1
-    mask_prob: float = 0.8
-    random_prob: float = 0.1
-    max_predictions_per_seq: int | None = None
+    """Unit of masking."""
+    rate: Rate | tuple[Rate, Rate] = 0.15
+    """Share of the tokens that are chosen, special tokens apart; or that of the first epoch and of the last."""
+    epochs: Annotated[int, Field(ge=1)] = 1
+    """Number of epochs, for a rate that changes."""
+    mask_prob: Annotated[float, Field(ge=0)] = 0.8
+    """Share of the chosen units that are replaced by the mask token."""
+    random_prob: Annotated[float, Field(ge=0)] = 0.1
+    """Share of the chosen units that are replaced by random ordinary pieces; the others stay."""
+    max_predictions_per_seq: Annotated[int, Field(ge=1)] | None = None
+    """Maximum number of chosen tokens per instance."""
 
-    def __post_init__(self) -> None:
-        if self.unit not in get_args(Unit):
-            raise UsageError(f"the unit `{self.unit}` is not known", hint=f"--mask {' | '.join(get_args(Unit))}")
-        rates = self.rate if isinstance(self.rate, tuple) else (self.rate,)
-        if not all(0 < rate < 1 for rate in rates) or len(rates) > 2:
-            raise UsageError(
-                f"expected a rate between 0 and 1, got {self.rate}", hint="--rate 0.15, or --rate 0.3:0.15"
-            )
-        if not (self.mask_prob >= 0 and self.random_prob >= 0 and self.mask_prob + self.random_prob <= 1):
+    @model_validator(mode="after")
+    def _shares(self) -> Masking:
+        if self.mask_prob + self.random_prob > 1:
             raise UsageError(
                 f"expected shares of at most 1 together, got {self.mask_prob} and {self.random_prob}",
                 hint="--mask-prob 0.8 --random-prob 0.1",
             )
-        if self.max_predictions_per_seq is not None and self.max_predictions_per_seq < 1:
-            raise UsageError(
-                f"expected at least 1 prediction, got {self.max_predictions_per_seq}",
-                hint="--max-predictions-per-seq 20",
-            )
+        return self
 
     def check_cuts(self, cuts: str) -> None:
         """Raise an error if the unit requires morphemes and the text was packed without an analyser."""

@@ -18,19 +18,21 @@ from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from koktok.bulk.arrays import id_type
 from koktok.bulk.shards import behind
-from koktok.errors import ArtifactError, InputError, MissingExtraError, UsageError
+from koktok.errors import ArtifactError, InputError, MissingExtraError
 from koktok.files import Checkpoint, read_manifest, resumable
 from koktok.instances.borders import MarkedTexts
 from koktok.instances.reading import By, Sentences, read
 from koktok.instances.token_facts import TokenFacts
 from koktok.instances.word_cuts import WordCuts
 from koktok.progress import OnProgress
+from koktok.recipe import Options
 from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source
@@ -120,53 +122,37 @@ class Packed:
         return np.flatnonzero(TokenFacts.of_manifest(self.manifest).ordinary)
 
 
+class PackOptions(Options):
+    """Settings of a packed folder."""
+
+    documents: By = "auto"
+    """Unit of a document; `auto` is a field of JSON and tables, in text what empty lines separate, else a line."""
+    sentences: Sentences = "newline"
+    """Sentence splitter."""
+    shard_tokens: Annotated[int, Field(ge=1)] = SHARD_TOKENS
+    """Tokens per packed file. It ends with the document that brings it to so many. A document that is longer than two shards
+    is cut between sentences, and its parts count as documents."""
+
+
 def write_packed(
     tokenizer: Tokenizer | LibraryTokenizer,
     sources: Source | Sequence[Source],
     out: str | Path,
     *,
     lexicon: WordCuts | None = None,
-    documents: By = "auto",
-    sentences: Sentences = "newline",
-    shard_tokens: int = SHARD_TOKENS,
     threads: int | None = None,
     report: ReadReport | None = None,
     on_progress: OnProgress | None = None,
     force: bool = False,
+    **options: Any,
 ) -> Packed:
     """Encode the documents of sources into a folder; a stopped run resumes.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        Trained or imported.
-    sources : Source or sequence of Source
-        The text.
-    out : str or Path
-        A new or empty folder.
-    lexicon : WordCuts, optional
-        The borders of morphemes; the default is Kiwi with its cache.
-    documents : {"auto", "lines", "blank", "field", "file"}
-        Unit of a document; `auto` is a field of JSON and tables, in text what empty lines separate, else a line.
-    sentences : {"newline", "kiwi"}
-        Sentence splitter.
-    shard_tokens : int
-        Tokens per packed file. It ends with the document that brings it to so many. A document that is longer than two shards
-        is cut between sentences, and its parts count as documents.
-    threads : int, optional
-        The default is one for each core; the files are the same for any number.
-    report : ReadReport, optional
-        Filled in while reading.
-    on_progress : callable, optional
-        Called with ("pack", bytes read, all bytes or None).
-    force : bool
-        Whether another packed folder may be replaced.
+    `options` are those of `PackOptions`. The borders of morphemes are Kiwi's by default; the files are the same for any number
+    of threads.
     """
     arrow()
-    if shard_tokens < 1:
-        raise UsageError(
-            f"expected at least 1 token a shard, got {shard_tokens}", hint=f"--shard-tokens {SHARD_TOKENS}"
-        )
+    settings = PackOptions(**options)
     sources = [sources] if isinstance(sources, Source) else list(sources)
     cuts = lexicon or WordCuts.of_kiwi()
     dtype = id_type(tokenizer.vocab.size)
@@ -175,9 +161,7 @@ def write_packed(
         **_tokenizer_values(tokenizer),
         "dtype": dtype.name,
         "cuts": cuts.signature(),
-        "documents": documents,
-        "sentences": sentences,
-        "shard_tokens": shard_tokens,
+        **settings.model_dump(),
         "sources": [{"name": source.name, "bytes": _bytes(source)} for source in sources],
         "koktok": version("koktok"),
     }
@@ -192,13 +176,18 @@ def write_packed(
         between = "" if isinstance(tokenizer, Tokenizer) and tokenizer.prefix else " "
         longest = [0]
         found = read(
-            sources, by=documents, sentences=sentences, between=between, report=report, on_progress=report_read
+            sources,
+            by=settings.documents,
+            sentences=settings.sentences,
+            between=between,
+            report=report,
+            on_progress=report_read,
         )
         owners = array("H")
         batches = behind(_texts(found, owners, longest), notes, "texts")
         done = sum(shard["documents"] - shard["goes_on"] for shard in notes.parts)
         marked = MarkedTexts(tokenizer, cuts)(batches, threads=threads)
-        _write_shards(marked, notes, dtype, shard_tokens, owners, done)
+        _write_shards(marked, notes, dtype, settings.shard_tokens, owners, done)
         if not notes.parts:
             raise InputError("the text holds no document", hint="wc FILES")
         tokens = json.dumps(list(tokenizer.vocab.tokens), ensure_ascii=False)

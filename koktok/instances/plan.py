@@ -8,10 +8,11 @@ call makes instances for a disk and while reading.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from koktok.errors import UsageError
 from koktok.instances.bert import check_pairs, pairs_layout
@@ -20,6 +21,7 @@ from koktok.instances.lm import best_fit_layout, chunks_layout
 from koktok.instances.masking import IGNORED, Masking
 from koktok.instances.philox import permute
 from koktok.instances.t5 import corrupt
+from koktok.recipe import Options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["mlm", "bert", "lm", "t5"]
-Pairs = Literal["next", "order"]
-Pack = Literal["chunks", "best-fit"]
-_USE = np.uint64(4)
 STYLE = "koktok export TOKENIZER --to hf --style {} -o FOLDER, and FOLDER in its place"
 
 
@@ -43,70 +42,30 @@ REQUIRED: dict[Kind, list[str]] = {
 """The special tokens that each kind requires."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Settings of training instances.
-
-    Parameters
-    ----------
-    kind : {"mlm", "bert", "lm", "t5"}
-        Kind of the instances.
-    length : int
-        Maximum number of tokens in an instance, special tokens included.
-    seed : int
-        Seed of all random numbers.
-    masking : Masking
-        For `mlm`, `bert` and `t5`.
-    across : bool
-        mlm: continue with the next document, after a separator.
-    pairs : {"next", "order"}
-        bert: in half of the cases the second text is from another document, or the two are exchanged.
-    short_seq_prob : float
-        bert: share of the pairs that are shorter.
-    pack : {"chunks", "best-fit"}
-        lm: cut the stream of documents at every length, or pack documents with the least padding.
-    """
+class Plan(Options):
+    """Settings of training instances."""
 
     kind: Kind = "mlm"
-    length: int = 512
-    seed: int = 0
-    masking: Masking = field(default_factory=Masking)
+    """Kind of the instances."""
+    length: Annotated[int, Field(ge=8, le=1 << 20)] = 512
+    """Maximum number of tokens in an instance, special tokens included."""
+    seed: Annotated[int, Field(ge=0, lt=1 << 64)] = 0
+    """Seed of all random numbers."""
+    masking: Masking = Masking()
+    """For `mlm`, `bert` and `t5`."""
     across: bool = False
-    pairs: Pairs = "next"
-    short_seq_prob: float = 0.1
-    pack: Pack = "chunks"
-
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise UsageError(f"the kind `{self.kind}` is not known", hint=f"--kind {' | '.join(get_args(Kind))}")
-        for value, known, option in ((self.pairs, Pairs, "pairs"), (self.pack, Pack, "pack")):
-            if value not in get_args(known):
-                raise UsageError(
-                    f"`{value}` is not known for {option}", hint=f"--{option} {' | '.join(get_args(known))}"
-                )
-        if not 0 <= self.short_seq_prob <= 1:
-            raise UsageError(f"expected a share of 0 to 1, got {self.short_seq_prob}", hint="--short-seq-prob 0.1")
-        if not 8 <= self.length <= 1 << 20:
-            raise UsageError(f"expected a length of 8 to {1 << 20:,}, got {self.length}", hint="--length 512")
-        if not 0 <= self.seed < 1 << 64:
-            raise UsageError(f"expected a seed of 0 to 2**64 - 1, got {self.seed}", hint="--seed 0")
+    """mlm: continue with the next document, after a separator."""
+    pairs: Literal["next", "order"] = "next"
+    """bert: in half of the cases the second text is from another document, or the two are exchanged."""
+    short_seq_prob: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """bert: share of the pairs that are shorter."""
+    pack: Literal["chunks", "best-fit"] = "chunks"
+    """lm: cut the stream of documents at every length, or pack documents with the least padding."""
 
     @property
     def needs_morphemes(self) -> bool:
         """Whether masks follow the borders of morphemes."""
         return self.kind != "lm" and self.masking.of_morphemes
-
-    def values(self) -> dict[str, Any]:
-        """Return the plan as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def of(cls, values: dict[str, Any]) -> Plan:
-        """Return the plan of plain values."""
-        masking = dict(values["masking"])
-        if isinstance(masking["rate"], list):
-            masking["rate"] = tuple(masking["rate"])
-        return cls(**{**values, "masking": Masking(**masking)})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,12 +152,13 @@ class Instances(Sequence[dict[str, Any]]):
         shards = np.searchsorted(self._ends, rows, side="right")
         firsts = np.concatenate([np.zeros(1, np.int64), self._ends])
         parts: list[Gathered] = []
-        values: list[dict[str, NDArray[Any]]] = []
+        labels: list[NDArray[np.int8]] = []
         order = np.argsort(shards, kind="stable")
         for shard in np.unique(shards):
             mine = rows[shards == shard] - firsts[shard]
             parts.append(gather(self._shard(int(shard)), self._layouts[shard], mine, self.frame))
-            values.append(self._values(self._layouts[shard], mine))
+            if (column := self._layouts[shard].labels) is not None:
+                labels.append(column[mine])
         found = _in_order(parts, order)
         lists: dict[str, NDArray[Any]] = {}
         others: dict[str, tuple[NDArray[Any], NDArray[np.int64]]] = {}
@@ -208,9 +168,10 @@ class Instances(Sequence[dict[str, Any]]):
             others["labels"] = (target[0], target[1])
         else:
             lists = self._lists(found)
-        single = {name: np.concatenate([part[name] for part in values]) for name in values[0]}
-        back = np.argsort(order, kind="stable")
-        return InstanceBatch(offsets, lists, {name: column[back] for name, column in single.items()}, others)
+        values: dict[str, NDArray[Any]] = {}
+        if labels:
+            values["next_sentence_label"] = np.concatenate(labels)[np.argsort(order, kind="stable")].astype(np.int64)
+        return InstanceBatch(offsets, lists, values, others)
 
     def _shard(self, i: int) -> PackedShard:
         if i not in self._shards:
@@ -233,9 +194,6 @@ class Instances(Sequence[dict[str, Any]]):
             )
         room = plan.length - self.frame.size(1)
         return sentences_layout(shard, room, across=self.plan.across, between=len(self.frame.between))
-
-    def _values(self, layout: Layout, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        return {} if layout.labels is None else {"next_sentence_label": layout.labels[which].astype(np.int64)}
 
     def _corrupted(self, found: Gathered) -> tuple[NDArray[Any], ...]:
         chosen = self.plan.masking.choose(found.ids, found.marks, found.offsets, seed=self.plan.seed, epoch=self.epoch)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
-from koktok.errors import UsageError
 from koktok.progress import Done
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source
@@ -53,9 +52,6 @@ def read(
     >>> list(read([Source.of(path)]))
     [(0, ['하나.', ' 둘.', '', '셋.', ''])]
     """
-    for value, kind, option in ((by, By, "documents"), (sentences, Sentences, "sentences")):
-        if value not in get_args(kind):
-            raise UsageError(f"`{value}` is not known for {option}", hint=f"--{option} {' | '.join(get_args(kind))}")
     split = _splitter(sentences)
     for number, source, path, batches in _files(sources, report or ReadReport(), on_progress):
         way, records = _way(by, source, path.name, batches)

@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from koktok.bulk.encoder import workers_of
 from koktok.errors import ArtifactError, InputError, UsageError
@@ -22,6 +23,7 @@ from koktok.files import Checkpoint, checked, read_manifest, resumable
 from koktok.instances.packing import Packed, arrow
 from koktok.instances.plan import InstanceBatch, Instances, Plan
 from koktok.progress import OnProgress
+from koktok.recipe import Options
 
 LAYOUT = 2
 """Version of the folder."""
@@ -45,53 +47,40 @@ configs:
 """
 
 
+class WriteOptions(Options):
+    """Settings of a folder of instances."""
+
+    epochs: Annotated[int, Field(ge=1)] = 1
+    """Number of epochs; each is shuffled, paired and masked differently."""
+    shard_instances: Annotated[int, Field(ge=1)] = SHARD_INSTANCES
+    """Instances per file."""
+
+
 def write_instances(
     packed: Packed,
     plan: Plan,
     out: str | Path,
     *,
-    epochs: int = 1,
     masked: bool = True,
-    shard_instances: int = SHARD_INSTANCES,
     workers: int | None = None,
     on_progress: OnProgress | None = None,
     force: bool = False,
+    **options: Any,
 ) -> dict[str, Any]:
-    """Write the instances of all epochs into a folder; a stopped run resumes.
+    """Write the instances of all epochs into a folder, or without `masked` one epoch with `marks` for `KoktokCollator`.
 
-    Parameters
-    ----------
-    packed : Packed
-        The text.
-    plan : Plan
-        The kind of the instances.
-    out : str or Path
-        A new or empty folder.
-    epochs : int
-        Number of epochs; each is shuffled, paired and masked differently.
-    masked : bool
-        False for one epoch with `marks` in place of masks, for `KoktokCollator`.
-    shard_instances : int
-        Instances per file.
-    workers : int, optional
-        The default is one for each core; the files are the same for any number.
-    on_progress : callable, optional
-        Called with ("instances", done, all).
-    force : bool
-        Whether another folder of instances may be replaced.
+    A stopped run resumes. `options` are those of `WriteOptions`; the files are the same for any number of workers.
     """
     arrow()
-    if epochs < 1 or shard_instances < 1:
-        raise UsageError(
-            f"expected at least 1 epoch and 1 instance a file, got {epochs} and {shard_instances}", hint="--epochs 10"
-        )
+    settings = WriteOptions(**options)
+    epochs, shard_instances = settings.epochs, settings.shard_instances
     if not masked and epochs > 1:
         raise UsageError(
             "--dynamic writes one epoch, because only masks differ between epochs", hint="leave out --epochs"
         )
     run = {
         "instances": LAYOUT,
-        "plan": json.loads(json.dumps(plan.values())),
+        "plan": plan.model_dump(mode="json"),
         "epochs": epochs,
         "masked": masked,
         "shard_instances": shard_instances,

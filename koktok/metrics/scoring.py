@@ -14,6 +14,7 @@ from koktok.corpora.paths import as_text
 from koktok.errors import UsageError
 from koktok.foreign import load
 from koktok.gold import KINDS, GoldCorpus, check_names, read_gold
+from koktok.gold.spans import SpanCorpus
 from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_table, trivial_rows
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import (
@@ -30,6 +31,7 @@ from koktok.metrics.language_model import ngram_table, segmentation_entropy
 from koktok.metrics.page import Page, PageTokens, Parallel, Text
 from koktok.metrics.registry import Formula, Metric, metrics
 from koktok.metrics.robustness import contexts, noise
+from koktok.metrics.spans import SpanPage, span_table
 from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Value, around, jackknife, paired
 from koktok.metrics.vocabulary import vocabulary_counts
 from koktok.progress import OnProgress
@@ -73,6 +75,7 @@ def score(
     *,
     gold: Sequence[GoldCorpus | GoldPage] = (),
     reference: AnyTokenizer | None = None,
+    spans: Sequence[SpanCorpus | SpanPage] = (),
     parallel: Parallel | None = None,
     english: Text | None = None,
     code: Text | None = None,
@@ -90,8 +93,8 @@ def score(
     >>> scores.values["fertility"].value
     2.25
     """
-    if text is None and not gold:
-        raise UsageError("neither text nor gold came, so there is nothing to measure")
+    if text is None and not gold and not spans:
+        raise UsageError("expected text, gold or spans to measure on, got none")
     pages = [page if isinstance(page, GoldPage) else GoldPage(page) for page in gold]
     check_names(page.gold for page in pages)
     found, details = Statistics({}), dict[str, Any]()
@@ -108,6 +111,8 @@ def score(
     if pages:
         judges = [page for page in pages if page.gold.human] or pages
         tables["golds"] = golds_table([tables[f"gold@{page.gold.name}"] for page in judges])
+    marked = [one if isinstance(one, SpanPage) else SpanPage(one) for one in spans]
+    tables |= {f"spans@{one.corpus.name}": span_table(tokenizer, one) for one in marked}
     if parallel is not None:
         tables["parallel"] = parallel_table(tokenizer, parallel)
     tables |= {name: plain_table(tokenizer, t) for name, t in (("english", english), ("code", code)) if t}
@@ -127,6 +132,7 @@ def score(
         recalls = _within(tables[f"gold@{page.gold.name}"].measure(RECALLS, resamples, seed))
         parts |= {f"{name}@{page.gold.name}": value for name, value in recalls.items()}
     units = {page.gold.name: repr(page.units) for page in pages}
+    units |= {one.corpus.name: repr(one.units) for one in marked}
     libraries = {**tokenizer.libraries, "koktok": version("koktok"), "numpy": version("numpy")}
     signature = {
         "format": FORMAT,
@@ -137,6 +143,7 @@ def score(
         "resamples": resamples,
         "sample": sample if extended else None,
         "seed": seed,
+        "spans": {one.corpus.name: one.corpus.digest for one in marked},
         "text": None if text is None else text.digest,
         "units": units if text is None else {"text": repr(text.units)} | units,
         "tokenizer": tokenizer.digest(),

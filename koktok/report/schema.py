@@ -76,6 +76,17 @@ class GoldInfo(_Frozen):
     kinds: dict[str, int] = {}
 
 
+class SpanInfo(_Frozen):
+    """A file of marked spans; `skipped` texts are not NFC."""
+
+    name: str
+    texts: int
+    spans: int
+    skipped: int
+    digest: str
+    resampled: str = ""
+
+
 class ReportRow(_Frozen):
     """A tokenizer. One that could not run has `why` and no figures; `failed` where that came while it was measured.
 
@@ -135,6 +146,7 @@ class Report(_Frozen):
     measures: list[Definition]
     texts: list[TextInfo]
     golds: list[GoldInfo]
+    spans: list[SpanInfo] = []
     beside: list[TextInfo] = []
     rows: list[ReportRow]
     reference: str = ""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.gold import KINDS
 from koktok.metrics.boundaries import trivial_rows
-from koktok.report.schema import GoldInfo, ReportRow, TextInfo
+from koktok.report.schema import GoldInfo, ReportRow, SpanInfo, TextInfo
 
 if TYPE_CHECKING:
     from koktok.metrics import GoldPage, Scores, Text
+    from koktok.metrics.spans import SpanPage
     from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
@@ -78,6 +79,19 @@ def gold_info(page: GoldPage) -> GoldInfo:
         reachable_recall=_finite(trivial["reachable_recall"]),
         resampled=repr(page.units),
         kinds={kind: held[kind] for kind in KINDS if held[kind]},
+    )
+
+
+def span_info(page: SpanPage) -> SpanInfo:
+    """Size and digest of a file of spans."""
+    corpus = page.corpus
+    return SpanInfo(
+        name=corpus.name,
+        texts=len(corpus.texts),
+        spans=corpus.n_spans,
+        skipped=corpus.skipped,
+        digest=corpus.digest,
+        resampled=repr(page.units),
     )
 
 

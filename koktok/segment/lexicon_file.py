@@ -127,14 +127,7 @@ def write_lexicon(file: Path, parts: Iterable[pl.DataFrame], signature: str, qua
 
 
 def analyses(words: Iterable[str], segmenter: Segmenter) -> Iterator[pl.DataFrame]:
-    """The table of a lexicon, in parts: what `write_lexicon` wants of one machine.
-
-    Examples
-    --------
-    >>> from koktok.segment import Whitespace
-    >>> [part.rows() for part in analyses(["집", "집에"], Whitespace())]
-    [[('집', ''), ('집에', '')]]
-    """
+    """The table of a lexicon, in parts: what `write_lexicon` wants of one machine."""
     import polars as pl
 
     stream = iter(words)

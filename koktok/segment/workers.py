@@ -142,16 +142,7 @@ def serve(pipe: int) -> None:
 
 
 class Workers:
-    """A segmenter that asks another one, somewhere safe.
-
-    Examples
-    --------
-    >>> from koktok.segment import Whitespace
-    >>> workers = Workers(Whitespace(), "koktok.segment:Whitespace", {}, processes=1)
-    >>> list(workers.analyse(["집에", "집"])), workers.quarantined
-    ([(), ()], {})
-    >>> workers.close()
-    """
+    """A segmenter that asks another one, somewhere safe."""
 
     def __init__(
         self,

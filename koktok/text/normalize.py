@@ -84,34 +84,6 @@ _LONE = {
 class Folds:
     """Folds before NFC, which always runs: the table `[recipe.normalize]`, and options of `koktok normalize`.
 
-    Parameters
-    ----------
-    zero_width : bool
-        Drop soft hyphens, zero-width spaces, byte order marks and direction marks (ZWJ and ZWNJ stay).
-    fullwidth : bool
-        Full-width ASCII to ASCII, ！ to ～.
-    spaces : bool
-        No-break, ideographic and other Unicode spaces to a plain space.
-    quotes : bool
-        Curly quotes and primes to " and '.
-    dashes : bool
-        Hyphens, dashes and the minus sign to '-'.
-    halfwidth_jamo : bool
-        Half-width jamo (ﾡ) to compatibility jamo (ㄱ).
-    repeats : int
-        A run of one character (compatibility jamo, ! . ? ~ ^ … ♡ ♥ and full-width forms) keeps this many; 0 keeps all. In
-        SentencePiece and llama.cpp a run of more than `repeats` + 30 keeps more.
-    compatibility : bool
-        ㈜ to (주), ① to 1, ½ to 1/2, ㎏ to kg. Off because 2½ becomes 21/2.
-    lone_jamo : bool
-        Modern conjoining jamo that form no syllable, as an NFKC leaves them (ᄏᄏᄏ), to compatibility jamo (ㅋㅋㅋ).
-        SentencePiece and llama.cpp cannot say it, and leave such jamo alone. Normalize before.
-
-    Raises
-    ------
-    InputError
-        For a number of repeats that is none.
-
     Examples
     --------
     >>> Folds(repeats=3)
@@ -119,16 +91,30 @@ class Folds:
     """
 
     zero_width: bool = True
+    """Drop soft hyphens, zero-width spaces, byte order marks and direction marks (ZWJ and ZWNJ stay)."""
     fullwidth: bool = False
+    """Full-width ASCII to ASCII, ！ to ～."""
     spaces: bool = False
+    """No-break, ideographic and other Unicode spaces to a plain space."""
     quotes: bool = False
+    """Curly quotes and primes to " and '."""
     dashes: bool = False
+    """Hyphens, dashes and the minus sign to '-'."""
     halfwidth_jamo: bool = False
+    """Half-width jamo (ﾡ) to compatibility jamo (ㄱ)."""
     repeats: int = 0
+    """A run of one character (compatibility jamo, ! . ? ~ ^ … ♡ ♥ and full-width forms) keeps this many; 0 keeps all.
+    In SentencePiece and llama.cpp a run of more than `repeats` + 30 keeps more."""
     compatibility: bool = False
+    """㈜ to (주), ① to 1, ½ to 1/2, ㎏ to kg. Off because 2½ becomes 21/2."""
     lone_jamo: bool = False
+    """Modern conjoining jamo that form no syllable, as an NFKC leaves them (ᄏᄏᄏ), to compatibility jamo (ㅋㅋㅋ).
+    SentencePiece and llama.cpp cannot say it, and leave such jamo alone. Normalize before."""
 
-    __pydantic_config__: ClassVar = {"extra": "forbid"}  # a section of the Recipe, too
+    __pydantic_config__: ClassVar = {
+        "extra": "forbid",
+        "use_attribute_docstrings": True,
+    }  # a section of the Recipe, too
 
     def __post_init__(self) -> None:
         if isinstance(self.repeats, bool) or not isinstance(self.repeats, int) or not 0 <= self.repeats <= 1000:

@@ -360,14 +360,6 @@ class AnyTokenizer(ABC):
         ------
         InputError
             When an id is outside the vocabulary.
-
-        Examples
-        --------
-        >>> from koktok import Recipe, Tokenizer
-        >>> from koktok.vocab import Vocab
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0}))
-        >>> tokenizer.decode_batch([[256], [257, 256], []])
-        ['국', '한국', '']
         """
         given: Any = rows
         if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:

@@ -28,15 +28,7 @@ from koktok.vocab import MARK, Vocab
 
 
 def checked_id(given: Any, size: int) -> int:
-    """`given`, if it is an id of a vocabulary of that size; numpy integers are ids too.
-
-    Examples
-    --------
-    >>> checked_id(300, 256)
-    Traceback (most recent call last):
-        ...
-    koktok.errors.InputError: the id 300 is outside the vocabulary (0 to 255)
-    """
+    """`given`, if it is an id of a vocabulary of that size; numpy integers are ids too."""
     try:
         i = index(given)
     except TypeError:
@@ -50,16 +42,7 @@ def checked_id(given: Any, size: int) -> int:
 
 
 def checked_ids(given: Any, size: int) -> list[int]:
-    """All of `given`, if they are ids; text and bytes are no ids, though one can iterate over them.
-
-    Examples
-    --------
-    >>> checked_ids(b"ab", 256)
-    Traceback (most recent call last):
-        ...
-    koktok.errors.InputError: `decode` got bytes where ids (integers) were wanted
-    hint: tokenizer.decode(tokenizer.encode(text).ids)
-    """
+    """All of `given`, if they are ids; text and bytes are no ids, though one can iterate over them."""
     try:
         if isinstance(given, str | bytes | bytearray):
             raise TypeError
@@ -155,13 +138,7 @@ class _WordPiece(PieceDecoder):
 
 
 def decoder_for(vocab: Vocab) -> PieceDecoder:
-    r"""The decoder of a kind of vocabulary.
-
-    Examples
-    --------
-    >>> decoder_for(Vocab.bpe("가", [])).decode([256, 0xEA, 0xB0, 0x81, 256, 0xFF])
-    '가각가�'
-    """
+    r"""The decoder of a kind of vocabulary."""
     return (_ByteLevel if vocab.bytewise else _WordPiece if vocab.marked else PieceDecoder)(vocab)
 
 

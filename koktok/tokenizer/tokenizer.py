@@ -120,14 +120,6 @@ class Tokenizer(AnyTokenizer):
         """First 16 hex digits of the SHA-256 over all that decides what a text becomes, and ids become.
 
         Vocabulary, folds, pattern, jamo and style; not what the vocabulary was trained on.
-
-        Examples
-        --------
-        >>> vocab = Vocab.bpe("가나", ["가나"])
-        >>> Tokenizer(Recipe(), vocab) == Tokenizer(Recipe(holdout=0.1), vocab)
-        True
-        >>> Tokenizer(Recipe(), vocab) == Tokenizer(Recipe().changed(normalize={"quotes": True}), vocab)
-        False
         """
         return self._digest
 

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from koktok.agree import Ids, agree
 from koktok.errors import ArtifactError, KoktokError
@@ -43,7 +43,7 @@ def verify_extension(
         record = read_extension(folder)
         files = {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix in (".json", ".model")}
         new = base_of(str(folder), files)
-        base = base_of(record.base.name, {**files, "tokenizer.json": _json(restored(new.definition, record))})
+        base = base_of(record.base.name, files, restored(new.definition, record))
     except (KoktokError, OSError, KeyError, ValueError) as error:
         why = error.message if isinstance(error, KoktokError) else f"{type(error).__name__}: {error}"
         return Verification(
@@ -112,12 +112,6 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
     findings.append(probe(folder, new.encode).finding())
     shown = f"{record.base.name} without {len(record.removed):,} pieces"
     return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
-
-
-def _json(definition: dict[str, Any]) -> bytes:
-    import json
-
-    return json.dumps(definition, ensure_ascii=False).encode()
 
 
 def _see(tallies: dict[str, Tally], said: Iterable[laws.Claim]) -> None:

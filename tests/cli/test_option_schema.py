@@ -11,10 +11,11 @@ import pytest
 from conftest import ROOT, koktok
 
 from koktok.cli import VERBS_WITH_OPTIONS
-from koktok.cli.option_schema import HOMES, TYPED, OptionField, _parameter, values_of
+from koktok.cli.option_schema import HOMES, TYPED, OptionField, values_of
 from koktok.cli.text import FOLDS
 from koktok.cli.train import OPTIONS as TRAIN
-from koktok.extension.embeddings import METHODS, Method
+from koktok.extension.embeddings import METHODS
+from koktok.extension.learn import Method
 from koktok.recipe import SECTION_OF, Recipe
 
 TOML_ONLY = {
@@ -45,28 +46,15 @@ def test_an_option_says_what_the_field_says(name: str) -> None:
         assert bool in field.types or choice in field.help
 
 
-def test_parameters_of_the_library_are_options() -> None:
+def test_fields_of_other_models_are_options() -> None:
     field = OptionField("Masking.rate")
     assert (field.option, field.default, field.value) == ("--rate", "0.15", 0.15)
     assert field.description.startswith(
         "Share of the tokens that are chosen, special tokens apart; or that of the first epoch"
     )
-    assert OptionField("extend.init").choices == [*METHODS] == [*get_args(Method)]
-    assert OptionField("write_packed.shard_tokens").default == "16777216"
+    assert OptionField("ExtendOptions.init").choices == [*METHODS] == [*get_args(Method)]
+    assert OptionField("PackOptions.shard_tokens").default == "16777216"
     assert {name.partition(".")[0] for name in NAMES if "." in name} == {*HOMES}
-    with pytest.raises(LookupError, match="does not describe"):
-        _parameter(undescribed, "a")
-
-
-def undescribed(a: int = 1) -> int:
-    """A function whose parameter nobody describes.
-
-    Parameters
-    ----------
-    b : int
-        Another one.
-    """
-    return a
 
 
 def test_help_names_types_choices_defaults_and_groups() -> None:

@@ -136,6 +136,20 @@ def test_bounds(tmp_path: Path, repository: Path) -> None:
         fetch(recipe(tmp_path, commit, "max_mb = 1"), mirror=str(tmp_path / "mirror"))
 
 
+def test_a_host_that_sends_too_much_is_cut_off(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository / "docs" / "b.md").write_bytes(os.urandom(3_000_000))
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "large")
+    name = recipe(tmp_path, git(repository, "rev-parse", "HEAD"), "max_mb = 1")
+    monkeypatch.setattr(koktok.corpora.git, "_LEAST_MB", 2)
+    monkeypatch.setattr(koktok.corpora.git, "_FACTOR", 2)
+    with pytest.raises(CorpusError, match="expected at most 2,000,000 bytes, got"):
+        fetch(name, mirror=str(tmp_path / "mirror"))
+    assert not [path for path in (tmp_path / "cache" / "corpora").iterdir() if path.name.startswith("test")]
+
+
 @pytest.mark.parametrize(
     "line", ['commit = "main"', 'repository = "ext::sh -c id"', 'repository = "http://example.org/a/b"', "include = []"]
 )

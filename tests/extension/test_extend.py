@@ -18,6 +18,7 @@ from tokenizers import Regex, models, pre_tokenizers
 
 import koktok
 from koktok import Recipe, Tokenizer
+from koktok.blocklist import Blocklist
 from koktok.cli import app
 from koktok.count.counting import read
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
@@ -31,9 +32,11 @@ from koktok.sentencepiece_model import ModelProto
 from koktok.vocab import Vocab
 
 
-def learnt(base: Base, add: int, segmenter: Any = None, **options: Any) -> tuple[learn.PieceList, BaseText]:
-    text = prepare(base, read(LINES, holdout=0.1), segmenter or Suffixes())
-    return learn.learn(base, text, learn.LearnOptions(add, **options)), text
+def learnt(
+    base: Base, add: int, blocklist: Blocklist | None = None, **options: Any
+) -> tuple[learn.PieceList, BaseText]:
+    text = prepare(base, read(LINES, holdout=0.1), Suffixes())
+    return learn.learn(base, text, learn.ExtendOptions(add=add, **options), blocklist), text
 
 
 def made_of(
@@ -124,12 +127,12 @@ def _tiny() -> Any:
 
 def test_borders_of_morphemes_decide_what_comes_first() -> None:
     base = ranked()
-    points = {nu: learnt(base, 120, penalty=nu)[0].points[-1] for nu in (0.0, 1.0, 4.0)}
+    points = {nu: learnt(base, 120, nu=nu)[0].points[-1] for nu in (0.0, 1.0, 4.0)}
     assert points[0.0].recall < points[1.0].recall <= points[4.0].recall
     assert points[0.0].tokens < points[1.0].tokens <= points[4.0].tokens
     text = learnt(base, 1)[1]
     wish = (points[0.0].recall + points[1.0].recall) / 2
-    kept = learn.learn(base, text, learn.LearnOptions(120, keep=wish))
+    kept = learn.learn(base, text, learn.ExtendOptions(add=120, keep=wish))
     assert abs(kept.points[-1].recall - wish) <= 0.01
 
 
@@ -200,17 +203,13 @@ def test_the_proof_refutes(tiny: tuple[write.Extension, Base, dict[str, bytes]])
 
 
 def test_no_piece_is_refused_by_the_laws_or_the_user() -> None:
-    from koktok.blocklist import Blocklist
-
     base = ranked()
     free = learnt(base, 150)[0].pieces
     word = max((piece.string.decode(errors="ignore").strip() for piece in free), key=len)
-    pieces = learnt(base, 150, blocked=Blocklist([word]))[0].pieces
+    pieces = learnt(base, 150, blocklist=Blocklist([word]))[0].pieces
     assert not any(word.encode() in piece.string for piece in pieces)
     assert any(word.encode() in piece.string for piece in free)
-    with pytest.raises(
-        VocabSizeError, match=r"50,000 new pieces were wanted, and the text gives only [\d,]+ that save"
-    ):
+    with pytest.raises(VocabSizeError, match=r"expected 50,000 new pieces, got [\d,]+ that save"):
         learnt(base, 50_000)
 
 
@@ -337,7 +336,7 @@ def test_no_hangul_no_sizes_no_slots(tmp_path: Path) -> None:
     base = ranked()
     with pytest.raises(InputError, match="no Hangul in the text"):
         prepare(base, read(["only English here"], holdout=0), Whitespace())
-    with pytest.raises(UsageError, match="sizes from 1 to 5"):
+    with pytest.raises(UsageError, match="sizes from 1 to 5, got 9"):
         learnt(base, 5, sizes=(9,))
     with pytest.raises(UsageError, match="keeps no ids free"):
         write.slots_of(base, "reserved")

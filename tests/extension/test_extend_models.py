@@ -17,7 +17,7 @@ import koktok
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension import embeddings
 from koktok.extension.base_tokenizer import open_base
-from koktok.extension.embeddings import apply_extension, npz, weights_of
+from koktok.extension.embeddings import apply_extension, npz
 from koktok.extension.extension_files import EXTENSION, read_extension
 
 NUMPY = {"F32": "<f4", "F16": "<f2"}
@@ -197,8 +197,8 @@ def test_weights_for_those_who_write_rows_themselves(tmp_path: Path) -> None:
     old = matrix(12, 5)
     assert np.allclose(dense @ old, reference(old, "weighted", "output"), atol=1e-6)
     assert npz(record, "weighted") == npz(record, "weighted")
-    with pytest.raises(UsageError, match="`--init best` is not known"):
-        weights_of(record, "best")
+    with pytest.raises(UsageError, match="`init`: expected 'mean', 'eeve' or 'weighted', got 'best'"):
+        apply_extension(tmp_path, tmp_path, tmp_path, method="best")
 
 
 def test_models_that_cannot_be_extended(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_too_many_and_too_few(tmp_path: Path) -> None:
     base = ranked(900)
     with pytest.raises(UsageError, match=r"5,000 pieces were to go, and only \d+ stand nowhere"):
         prune(base, TEXT, tmp_path / "out", drop=5000)
-    with pytest.raises(UsageError, match="--prune 0 came"):
+    with pytest.raises(UsageError, match="`drop`: expected greater than or equal to 1, got 0"):
         prune(base, TEXT, tmp_path / "out", drop=0)
     assert not (tmp_path / "out").exists()
 

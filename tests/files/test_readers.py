@@ -248,8 +248,7 @@ READING = {
     "import": ("import", "{tok}/tokenizer.json", "-o", "{out}"),
     "import a folder": ("import", "{tok}", "-o", "{out}"),
     "train --recipe": ("train", NEWS, "--recipe", "{tok}", "--model", "ngram", "--vocab-size", 2000, "--no-compare", "--dry-run"),
-    "instances show": ("instances", "show", "{instances}"),
-    "instances stats": ("instances", "stats", "{instances}"),
+    "instances": ("instances", "{instances}"),
 }  # fmt: skip
 
 

@@ -143,7 +143,9 @@ def berts_rows(packed: Packed) -> list[dict[str, Any]]:
 
 
 def koktoks_rows(packed: Packed) -> list[dict[str, Any]]:
-    made = Instances(packed, Plan("bert", LENGTH, 12345, Masking("eojeol", RATE, max_predictions_per_seq=MOST)))
+    made = Instances(
+        packed, Plan(kind="bert", length=LENGTH, seed=12345, masking=Masking(rate=RATE, max_predictions_per_seq=MOST))
+    )
     found = []
     for epoch in range(TIMES):
         made.set_epoch(epoch)
@@ -255,7 +257,7 @@ def test_tokens_one_by_one_are_masked_as_transformers_does(packed: Packed) -> No
             found.append((labels != IGNORED).sum(1) / plain.sum(1))
         return np.concatenate(found)
 
-    ours = KoktokCollator(styled("wordpiece-bytes"), Masking("token", RATE))
+    ours = KoktokCollator(styled("wordpiece-bytes"), Masking(unit="token", rate=RATE))
 
     def collated(some: list[dict[str, Any]], epoch: int) -> Any:
         ours.epoch = epoch

@@ -34,7 +34,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Packed:
 @pytest.fixture(scope="module")
 def pairs(packed: Packed, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("pairs") / "pairs"
-    plan = Plan("bert", 64, 3, Masking("eojeol", max_predictions_per_seq=10))
+    plan = Plan(kind="bert", length=64, seed=3, masking=Masking(max_predictions_per_seq=10))
     write_instances(packed, plan, out, epochs=2, shard_instances=300)
     return out
 
@@ -105,10 +105,10 @@ def test_megatron_wants_an_end_for_documents(packed: Packed, tmp_path: Path) -> 
 
 def test_statistics(pairs: Path, packed: Packed) -> None:
     found, rows = statistics_of(pairs), rows_of(pairs)
-    assert sum(epoch.instances for epoch in found.epochs) == len(rows)
-    assert sum(epoch.tokens for epoch in found.epochs) == sum(len(row["input_ids"]) for row in rows)
+    assert found.total("instances") == len(rows)
+    assert found.total("tokens") == sum(len(row["input_ids"]) for row in rows)
     masked = sum(label != IGNORED for row in rows for label in row["labels"])
-    assert sum(epoch.masked for epoch in found.epochs) == masked
+    assert found.total("masked") == masked
     assert found.padding == pytest.approx(1 - sum(len(row["input_ids"]) for row in rows) / (64 * len(rows)))
     assert int(found.lengths.sum()) == len(rows)
     specials = set(packed.manifest["specials"])
@@ -120,19 +120,21 @@ def test_statistics(pairs: Path, packed: Packed) -> None:
     assert {i: n for i, n in enumerate(found.uses.tolist()) if n} == {
         i: n for i, n in text.items() if i not in specials
     }
-    assert sum(epoch.unlike for epoch in found.epochs) == sum(row["next_sentence_label"] for row in rows)
+    assert found.total("unlike") == sum(row["next_sentence_label"] for row in rows)
     for _, columns, table in tables_of(found):
         assert all(len(row) == len(columns) for row in table)
 
 
-def test_the_verbs(pairs: Path, packed: Packed, tmp_path: Path) -> None:
-    told = runner.invoke(app, ["instances", "stats", str(pairs)], env={"COLUMNS": "80"})
-    assert told.exit_code == 0, told.output
-    assert "Instances" in told.stdout
-    assert max(map(len, told.stdout.split("\n"))) <= 80
-    for to, source in (("megatron", packed.folder),):
-        done = runner.invoke(app, ["instances", "export", str(source), "--to", to, "-o", str(tmp_path / to)])
-        assert done.exit_code == 0, done.output
-        assert f" in {tmp_path / to}" in done.stderr
-    assert runner.invoke(app, ["instances", "export", str(pairs), "-o", str(tmp_path / "x")]).exit_code
-    assert runner.invoke(app, ["instances", "stats", str(tmp_path)]).exit_code
+def test_the_verb_prints_a_folder_and_writes_for_megatron(pairs: Path, packed: Packed, tmp_path: Path) -> None:
+    shown = runner.invoke(app, ["instances", str(pairs)], env={"COLUMNS": "80"})
+    assert shown.exit_code == 0, shown.output
+    assert all(title in shown.stdout for title in ("Instances", "Lengths", "Epochs"))
+    assert max(map(len, shown.stdout.split("\n"))) <= 80
+    tokenizer = str(styled("unigram").save(tmp_path / "bert"))
+    words = ["instances", tokenizer, str(packed.folder), "--to", "megatron", "-o", str(tmp_path / "out")]
+    done = runner.invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert f" in {tmp_path / 'out'}" in done.stderr
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".bin", ".idx", ".json"}
+    assert runner.invoke(app, ["instances", str(tmp_path)]).exit_code
+    assert runner.invoke(app, ["instances", tokenizer, str(packed.folder)]).exit_code

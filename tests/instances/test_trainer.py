@@ -12,7 +12,7 @@ from samples import lexicon, styled
 from koktok.instances import Instances, KoktokCollator, Masking, Packed, Plan, write_instances, write_packed
 from koktok.text.sources import Source
 
-PLAN = Plan("mlm", length=64, seed=3, across=True, masking=Masking("morpheme"))
+PLAN = Plan(kind="mlm", length=64, seed=3, across=True, masking=Masking(unit="morpheme"))
 STEPS = 40
 
 

@@ -21,7 +21,7 @@ def sound(made: Packed, text: Path) -> None:
     specials = set(made.manifest["specials"])
     assert text.exists()
     for unit in ("token", "eojeol", "morpheme", "stem", "span"):
-        plan = Plan(length=64, seed=2, masking=Masking(unit, mask_prob=1, random_prob=0), across=True)
+        plan = Plan(length=64, seed=2, masking=Masking(unit=unit, mask_prob=1, random_prob=0), across=True)
         whole = Instances(made, plan)
         some = range(min(len(whole), 400))
         raw, read = Instances(made, plan, masked=False).batch(some), whole.batch(some)
@@ -61,6 +61,6 @@ def test_wordpiece_vocabularies_of_others(name: str, shared_text: Path, tmp_path
     }
     assert {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"} <= spare
     shard = made.shard(0)
-    rows = Instances(made, Plan("bert", 64, masking=Masking("morpheme"))).batch(range(20))
+    rows = Instances(made, Plan(kind="bert", length=64, masking=Masking(unit="morpheme"))).batch(range(20))
     assert all(row["input_ids"][0] == made.manifest["roles"]["cls_token"] for row in rows)
     assert (shard.marks[shard.documents[:-1]] & EOJEOL).all()

@@ -406,7 +406,7 @@ def test_the_digest_of_a_text_knows_lines_and_domains() -> None:
 
 
 def test_nothing_to_measure_is_told() -> None:
-    with pytest.raises(UsageError, match="neither text nor gold"):
+    with pytest.raises(UsageError, match="expected text, gold or spans"):
         score(load("bytes"))
     with pytest.raises(UsageError, match="as many lines"):
         Parallel(["가"], [])

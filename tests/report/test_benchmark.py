@@ -27,7 +27,9 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in benchmark.GOLDS[:2]:
         (tmp_path / name).write_text(CONLLU, encoding="utf-8")
     (tmp_path / "a.py").write_text("def f():\n\n    return 1\n", encoding="utf-8")
+    (tmp_path / benchmark.SPANS[0]).write_text("집\tB-LC\n에\tO\n", encoding="utf-8")
     monkeypatch.setattr(benchmark, "GOLDS", benchmark.GOLDS[:2])
+    monkeypatch.setattr(benchmark, "SPANS", benchmark.SPANS[:1])
     monkeypatch.setattr(benchmark, "texts", lambda _: sorted(tmp_path.glob("*.held-out.txt")))
     monkeypatch.setattr(benchmark, "fetch", lambda _: tmp_path)
     return tmp_path

@@ -400,7 +400,7 @@ def test_finished_rows_are_kept_and_give_the_same_report(tmp_path: Path, monkeyp
 def test_what_cannot_be_asked() -> None:
     with pytest.raises(UsageError, match="at least one tokenizer"):
         measure([], material())
-    with pytest.raises(UsageError, match="text or gold"):
+    with pytest.raises(UsageError, match="expected text, gold"):
         measure([Entry("syllables")], Material())
     with pytest.raises(UsageError, match="reference `package:nothing` cannot run"):
         measure([Entry("syllables")], material(), reference="package:nothing")

@@ -17,8 +17,8 @@ from koktok.training import scores as crf
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.lattice import CostWeights, addition_gain, decode, node_costs, removal_loss
 from koktok.training.prune import Choice
+from koktok.training.scripts import by_script, script_of
 from koktok.training.superwords import SuperwordPolicy, crosses_space
-from koktok.training.unigram import by_script, script_of
 from koktok.training.unigram_point import PRESETS, Point
 
 STEMS = ("학교", "사람", "친구", "하늘", "바다", "나무", "이야기", "노래", "먹", "마시", "달리")
@@ -301,6 +301,12 @@ def test_reserve_goes_with_several_sizes_and_superwords():
         assert vocab.size == size
         assert by_script(vocab.pieces)["latin"] >= int(0.6 * (size - 256))
         assert sum(crosses_space(piece) for piece in vocab.pieces) <= int(0.1 * (size - 256))
+
+
+def test_reserve_refuses_more_places_than_there_are():
+    for reserve in ({"latin": 0.6, "hangul": 0.6}, {"latin": 1.0}):
+        with pytest.raises(UsageError, match="and the required characters"):
+            train_unigram(bilingual(), vocab_size=340, min_count=2, reserve=reserve)
 
 
 def test_pieces_without_a_syllable_may_be_longer():
