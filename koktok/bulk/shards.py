@@ -209,8 +209,8 @@ def _write_shards(
         tokens = Tokens.joined(held or [Tokens(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
         name = f"shard-{len(notes.parts):05d}"
         files = [file.name for file in write_shard(notes.folder / name, tokens, format)]
-        told = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
-        notes.add(told, files)
+        note = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
+        notes.add(note, files)
         held, size, digest = [], 0, hashlib.sha256()
 
     for batch, tokens in stream:

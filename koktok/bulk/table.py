@@ -86,8 +86,8 @@ class WordTable:
             done, _ = _look_up(
                 words_at, begins, hashes, done, self._entries, self._longs, self._state, heads, jobs, places
             )
-        found = self._state[3]
-        return heads, jobs[:found], places[:found]
+        n_jobs = self._state[3]
+        return heads, jobs[:n_jobs], places[:n_jobs]
 
     def keep(
         self,
@@ -186,13 +186,13 @@ def _look_up(  # type: ignore[no-untyped-def]
             size = tag & _SIZE
             at = ((hashes[k] >> _SHIFT) * _FOUR) & mask
             begin = np.uint64(begins[k])
-            found, place = False, np.int64(-1)
+            hit, place = False, np.int64(-1)
             if tag != 0 and size <= _PAIR:
                 low, high = words_at[begin] & _LOW[size], words_at[begin + _FOUR] & _HIGH[size]
                 for _ in range(_PROBES):
                     other = entries[at + _TAG]
                     if other == tag and entries[at] == low and entries[at + _ONE] == high:
-                        found = True
+                        hit = True
                         break
                     if other == 0:
                         place = np.int64(at)
@@ -211,7 +211,7 @@ def _look_up(  # type: ignore[no-untyped-def]
                             from_ += _FOUR
                             i += _ONE
                         if differs | ((words_at[from_] & rest) ^ longs[i]) == 0:
-                            found = True
+                            hit = True
                             break
                     if other == 0:
                         place = np.int64(at)
@@ -225,7 +225,7 @@ def _look_up(  # type: ignore[no-untyped-def]
                         state[1] += whole + 1
                         break
                     at = (at + _FOUR) & mask
-            if found:
+            if hit:
                 heads[k] = entries[at + _HEAD]
                 continue
             heads[k] = -1 - n_jobs

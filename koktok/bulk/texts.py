@@ -148,8 +148,8 @@ class Texts:
                 texts.append("" if special else document[start:end])
                 specials.append(special_ids[special] if special else -1)
             closes.append(len(texts))
-        found = cls.of(texts)
-        return cls(found.data, found.begins, found.ends, np.array(specials, np.int32), np.array(closes, np.int64))
+        joined = cls.of(texts)
+        return cls(joined.data, joined.begins, joined.ends, np.array(specials, np.int32), np.array(closes, np.int64))
 
     @classmethod
     def batches(

@@ -193,6 +193,6 @@ def summed(frames: Sequence[pl.DataFrame | pl.LazyFrame]) -> pl.DataFrame:
     """Sum tables of counts, in any number and order."""
     import polars as pl
 
-    found = pl.concat([frame.lazy() for frame in frames]).group_by("word").sum()
+    rows = pl.concat([frame.lazy() for frame in frames]).group_by("word").sum()
     # A second key changes no order, as words are distinct, and polars sorts rows of two columns three times as fast.
-    return found.sort("word", "n").collect()
+    return rows.sort("word", "n").collect()

@@ -51,9 +51,9 @@ def sampled(counts: Counts, most: int) -> Counts:
     table = pl.DataFrame([counts.column, pl.Series("n", weight)])
     if documents is not None:
         table = table.with_columns(documents=documents)
-    found = Counts.from_frame(table.filter(kept))
-    found.seen = counts.n[kept]
-    return found
+    sample = Counts.from_frame(table.filter(kept))
+    sample.seen = counts.n[kept]
+    return sample
 
 
 def weights(n: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
@@ -66,9 +66,9 @@ def weights(n: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
     drawn = _drawn(times[rare] / least)
     # Each of them stands for so many occurrences; rounded along the order, so that their sum is right.
     stands = np.rint(np.cumsum(drawn) * (times[rare].sum() / drawn.sum()))
-    found = n.copy()
-    found[rare] = np.diff(stands, prepend=0.0).astype(np.uint64)
-    return found
+    stands_for = n.copy()
+    stands_for[rare] = np.diff(stands, prepend=0.0).astype(np.uint64)
+    return stands_for
 
 
 def _threshold(n: NDArray[np.float64], most: int) -> float:

@@ -219,21 +219,21 @@ class Normalizer:
 
     def changes(self, text: str) -> Counter[tuple[str, str, str]]:
         """Count what would change, as (rule, before, after); the rule "nfc" is NFC's own work."""
-        found: Counter[tuple[str, str, str]] = Counter()
+        changes: Counter[tuple[str, str, str]] = Counter()
         if self._is_normal(text):
-            return found
+            return changes
         rules = _rules(self.folds)
-        found.update((rules[ord(c)], c, self._table[ord(c)]) for c in text if ord(c) in self._table)
+        changes.update((rules[ord(c)], c, self._table[ord(c)]) for c in text if ord(c) in self._table)
         text = text.translate(self._table)
-        found.update(("nfc", text[i:j], new) for i, j, new in _segments(text) if text[i:j] != new)
+        changes.update(("nfc", text[i:j], new) for i, j, new in _segments(text) if text[i:j] != new)
         text = nfc(text)
         if self.folds.lone_jamo:
-            found.update(("lone_jamo", m[0], COMPATIBILITY[m[0]]) for m in _LONE_JAMO.finditer(text))
+            changes.update(("lone_jamo", m[0], COMPATIBILITY[m[0]]) for m in _LONE_JAMO.finditer(text))
             text = _LONE_JAMO.sub(_compat, text)
         if n := self.folds.repeats:
             runs = re.finditer(rf"([{_REPEATED}])\1{{{n},}}", text)
-            found.update(("repeats", m[0], m[1] * n) for m in runs)
-        return found
+            changes.update(("repeats", m[0], m[1] * n) for m in runs)
+        return changes
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -113,20 +113,20 @@ def _no_markup(path: Path) -> Path:
 
 
 def _folder(folder: Path, skipped: list[str]) -> list[Path]:
-    found = []
+    files = []
     refused: list[OSError] = []
     for root, folders, names in os.walk(folder, onerror=refused.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
         known = [name for name in names if not name.startswith(".") and name.lower().endswith(EXTENSIONS)]
-        found += [path for name in known if _is_there(path := Path(root, name), skipped)]
+        files += [path for name in known if _is_there(path := Path(root, name), skipped)]
     skipped += [f"`{error.filename}`: {error.strerror}" for error in refused]
-    if not found:
+    if not files:
         why = f"; not read: {skipped[0]}" if skipped else ""
         raise InputError(
             f"the folder `{folder}` holds no file that koktok reads ({' '.join(EXTENSIONS)}){why}",
             hint=f"ls {shlex.quote(str(folder))}",
         )
-    return sorted(found, key=lambda file: file.relative_to(folder).parts)
+    return sorted(files, key=lambda file: file.relative_to(folder).parts)
 
 
 def _is_there(path: Path, skipped: list[str]) -> bool:
