@@ -242,7 +242,7 @@ def solve_bpe_by_joins(  # type: ignore[no-untyped-def]
 def chain_of(
     trie: Trie, first_id: int, all_joins: NDArray[np.int64], *, bytewise: bool, letters: bool
 ) -> tuple[Any, ...] | None:
-    """What the chain wants to know of a vocabulary; None where a piece is made of one with a higher rank."""
+    """Return what a chain needs of a vocabulary; None if a piece is made of one with a higher rank."""
     n_symbols = np.diff(trie.offsets)
     single = trie.ids[1 : int(trie.symbols.max(initial=0)) + 1]
     if n_symbols.max(initial=0) > _LONGEST or (single < 0).any():  # or a symbol is no piece

@@ -1,6 +1,6 @@
-"""`Encoder`: texts to ids by the gigabyte: units, a table of those that were solved, and solvers for those that were not.
+"""`Encoder`: texts to ids in bulk: units, a table of those that were solved, and solvers for those that were not.
 
-The road of a block of text. Its units are cut, looked up, the new ones solved (plain ones as
+The units of a block are cut, looked up, the new ones solved (plain ones as
 they stand, the others after the normalizer and the pattern themselves), and their ids written out in order. Compiled
 code does all of it without the lock of the interpreter, on as many threads as there are tables; a document's ids depend
 on nothing but the document, so neither the number of threads nor what the tables hold can change them.

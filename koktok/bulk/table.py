@@ -71,7 +71,7 @@ class WordTable:
     def look_up(
         self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """What is known of each unit, and which want to be solved."""
+        """Return what is known of each unit, and which units are to be solved."""
         n = len(begins)
         if len(self) and not self._has_room(n):
             self._begin()
@@ -170,7 +170,7 @@ def hash_units(words_at, begins, ends, hashes):  # type: ignore[no-untyped-def] 
 def _look_up(  # type: ignore[no-untyped-def]
     words_at, begins, hashes, first, entries, longs, state, heads, jobs, places
 ):  # pragma: no cover - compiled
-    """Go on from unit `first` until all are looked up or the table wants room; returns where it stopped."""
+    """Continue from unit `first` until all are looked up or the table is full; returns where it stopped."""
     n, n_jobs = len(begins), state[3]
     mask = np.uint64(len(entries) - 1)
     full = len(entries) // 4 * 5 // 8 - _AHEAD
@@ -295,7 +295,7 @@ def expand(  # type: ignore[no-untyped-def]
 ):  # pragma: no cover - compiled
     """Write the ids of units, and where the documents from `document` to `last` end among them.
 
-    `out` wants room for three ids more than there are: three are always written, and what is too many is written over.
+    `out` has room for three ids more than there are: three are always written, and what is too many is written over.
     """
     for k in range(len(heads)):
         while document < last and closes[document] == k:

@@ -31,7 +31,7 @@ except ImportError:
 
 
 class KoktokCounter(PipelineStep):  # type: ignore[misc]
-    """Count the words of documents, which go on to the next step; `koktok count merge FOLDER/*.parquet` adds the ranks up."""
+    """Count the words of documents, and pass them to the next step; `koktok count merge FOLDER/*.parquet` adds the ranks up."""
 
     name = "Count words"
     type = "koktok"

@@ -137,7 +137,7 @@ def _add_count_files(source: Source, files: Sequence[CountFile | None], counts: 
     wide = [runs_file(file.path) for file in words] if runs else []
     if missing := [str(file) for file in wide if not file.is_file()]:
         raise InputError(
-            f"superwords want the runs of the text, and there is no `{missing[0]}`", hint="koktok count ... --runs"
+            f"superwords need the runs of the text, and there is no `{missing[0]}`", hint="koktok count ... --runs"
         )
     for counted in sum((file.about for file in words), About("words", ())).sources:
         if counted.name in report.digests:

@@ -182,7 +182,7 @@ class Counts:
 def count_words(lines: Iterable[str]) -> Counts:
     """Count the words of lines that are in memory."""
     if isinstance(lines, str):
-        raise InputError("one `str` came where lines were wanted", hint="count_words([text])")
+        raise InputError("expected lines, got one `str`", hint="count_words([text])")
     counter: Counter[str] = Counter()
     for line in lines:
         counter.update(words_of(line))

@@ -5,7 +5,7 @@ max(f, t) of them (sampling with chances proportional to size, Horvitz & Thompso
 is then right on average, and frequent words are exact. Nothing happens at a threshold: t grows from 1 with the text. Leaving
 rare words out instead shifts every such sum, and with it what an option means: without the words that came once 20 MB of
 text gave `balanced` F1 .598, and .722 with them. The drawing is systematic (Madow 1949), at even distances along
-the code-point order, so that the words of every stem are thinned alike; an independent one wants a third more words.
+the code-point order, so that the words of every stem are thinned alike; an independent one needs a third more words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ might keep one form. Where a phase ends a word may be drawn twice, so that a sam
 
 
 def enough(words: int) -> int:
-    """How many of so many distinct words are trained on where nobody says: the geometric mean of them and `WHOLE`.
+    """Return how many of so many distinct words are trained on by default: the geometric mean of them and `WHOLE`.
 
     Time and memory follow what is trained on (1.6 KB a word). Of 20 MB half of the words give the tokens of all of them
     within .3 %, and of 77 MB a third.
@@ -81,7 +81,7 @@ def _threshold(n: NDArray[np.float64], most: int) -> float:
 
 
 def _drawn(chances: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How often each is drawn: lying one behind the other they fill a line, drawn from at places with a distance of 1."""
+    """Return how often each is drawn: their chances fill a line, which is drawn from at places with a distance of 1."""
     ends = np.cumsum(chances)
     n = round(float(ends[-1]))
     phases = np.repeat(np.random.default_rng(0).random(n // PHASE + 1), PHASE)[:n]

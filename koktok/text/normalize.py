@@ -118,7 +118,9 @@ class Folds:
 
     def __post_init__(self) -> None:
         if isinstance(self.repeats, bool) or not isinstance(self.repeats, int) or not 0 <= self.repeats <= 1000:
-            raise InputError(f"`repeats` is {self.repeats!r}; wanted: a whole number, 0 to 1000", hint="repeats = 3")
+            raise InputError(
+                f"`repeats`: expected a whole number of 0 to 1000, got {self.repeats!r}", hint="repeats = 3"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,14 +285,14 @@ class Normalizer:
     def _is_normal(self, text: Any) -> bool:
         if not isinstance(text, str):
             hint = 'text.decode("utf-8")' if isinstance(text, bytes) else "str(text)"
-            raise InputError(f"a {type(text).__name__} came where text (str) was wanted", hint=hint)
+            raise InputError(f"expected text (str), got a {type(text).__name__}", hint=hint)
         hit = self._touched.search(text)
         if hit is None:
             return _is_nfc(text)
         # Only when something was hit is it worth a second look for what cannot be text at all.
         if bad := _SURROGATES.search(text):
             raise InputError(
-                f"a lone surrogate U+{ord(bad[0]):04X} came at character {bad.start()}; wanted: text that UTF-8 can hold",
+                f"expected text that UTF-8 can hold, got a lone surrogate U+{ord(bad[0]):04X} at character {bad.start()}",
                 hint='text.encode("utf-8", "replace").decode("utf-8")',
             )
         return False
