@@ -63,7 +63,7 @@ def test_every_default_is_spelled_out_and_the_signature_is_ignored() -> None:
         (f"[recipe.train]\nmin_count = {10**30}", r"`train.min_count`"),
         (f"[recipe.train]\nngram = {10**9}", r"`train.ngram`"),
         ("[recipe.train]\nmax_piece_length = 65", r"`train.max_piece_length`"),
-        ("[recipe.normalize]\nrepeats = 1001", r"`repeats` is 1001; wanted: a whole number, 0 to 1000"),
+        ("[recipe.normalize]\nrepeats = 1001", "`repeats`: expected a whole number of 0 to 1000, got 1001"),
         (f"[recipe.special]\nmodel_max_length = {10**40}", r"`special.model_max_length`"),
         ("[recipe.special]\npad_to_multiple = 4097", r"`special.pad_to_multiple`"),
         ('[[recipe.sources]]\nname = "a"\nweight = inf', r"`sources.0.weight` is inf"),

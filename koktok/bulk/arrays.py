@@ -26,48 +26,27 @@ def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:
     return found
 
 
-def checked_flat(ids: Any, offsets: Any, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Flat ids and the places of documents, if they fit each other and a vocabulary of that size."""
+def checked_flat(ids: Any, indptr: Any, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return flat ids and where each document begins, if they fit each other and a vocabulary of that size."""
+    hint = "decode_ids(tokens.ids, tokens.indptr)"
     try:
-        flat = np.ascontiguousarray(ids)
-    except (ValueError, OverflowError) as error:
-        raise InputError(
-            f"rows came where flat ids were wanted: {error}", hint="tokenizer.decode_batch(rows)"
-        ) from None
-    places = _places_of(offsets)
-    if flat.dtype.kind not in "iu" and len(flat):
-        raise InputError(f"an array of {flat.dtype} came where ids (integers) were wanted")
-    if flat.dtype.kind not in "iu":
-        flat = flat.astype(np.uint16)
+        flat, places = np.ascontiguousarray(ids), np.asarray(indptr)
+    except (TypeError, ValueError, OverflowError) as error:  # rows of several lengths
+        raise InputError(f"expected flat ids and an indptr, got rows: {error}", hint=hint) from None
+    for name, array in (("ids", flat), ("indptr", places)):
+        if array.size and array.dtype.kind not in "iu":
+            raise InputError(f"expected integers as {name}, got an array of {array.dtype}", hint=hint)
+    places = np.ascontiguousarray(places, np.int64)
     if (
         flat.ndim != 1
         or places.ndim != 1
         or not len(places)
-        or places[0] < 0
-        or places[-1] > len(flat)
+        or not 0 <= places[0] <= places[-1] <= len(flat)
+        or (np.diff(places) < 0).any()
         or (len(places) == 1 and places[0] > 0)
     ):
-        raise InputError(
-            "flat ids and a rising indptr that lie inside them were wanted",
-            hint="decode_ids(tokens.ids, tokens.indptr)",
-        )
-    if (np.diff(places) < 0).any():
-        raise InputError("the offsets of documents go back", hint="decode_ids(tokens.ids, tokens.indptr)")
+        raise InputError("expected flat ids, and an indptr that rises and lies inside them", hint=hint)
     if len(flat) and not 0 <= (low := int(flat.min())) <= (high := int(flat.max())) < size:
         bad = low if low < 0 else high
         raise InputError(f"the id {bad} is outside the vocabulary (0 to {size - 1})")
-    return flat, places
-
-
-def _places_of(offsets: Any) -> NDArray[np.int64]:
-    """Offsets as they came, if they are integers."""
-    try:
-        given = np.asarray(offsets)
-    except (TypeError, ValueError):  # rows of several lengths
-        given = np.asarray("")
-    if given.dtype.kind not in "iu" and given.size:
-        raise InputError(
-            f"offsets must be an array of integers, and {type(offsets).__name__} came",
-            hint="decode_ids(tokens.ids, tokens.indptr)",
-        )
-    return np.ascontiguousarray(given, np.int64)
+    return flat if len(flat) else flat.astype(np.uint16), places

@@ -37,7 +37,7 @@ _SHORT = 40  # parts: so many are looked over before every join, which beats a h
 _NONE = 1 << 62
 _ID_BITS = 21
 _ID = (1 << _ID_BITS) - 1
-_TOLD = 1 << 14
+_SEEN_PAIRS = 1 << 14
 _LONGEST = 1 << 10  # symbols: to split a longer piece would take longer than a chain saves
 _APART = -2  # of a character behind a space: both begin as pieces of their own
 _DOUBT = 1 << 30  # a bit of a piece of a character: some neighbours take bytes of it
@@ -242,17 +242,17 @@ def solve_bpe_by_joins(  # type: ignore[no-untyped-def]
 def chain_of(
     trie: Trie, first_id: int, all_joins: NDArray[np.int64], *, bytewise: bool, letters: bool
 ) -> tuple[Any, ...] | None:
-    """What the chain wants to know of a vocabulary; None where a piece is made of one with a higher rank."""
+    """Return what a chain needs of a vocabulary; None if a piece is made of one with a higher rank."""
     n_symbols = np.diff(trie.offsets)
     single = trie.ids[1 : int(trie.symbols.max(initial=0)) + 1]
     if n_symbols.max(initial=0) > _LONGEST or (single < 0).any():  # or a symbol is no piece
         return None
     n = first_id + len(n_symbols)
     lefts, rights = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-    made = np.zeros(n, np.bool_)
-    if not _split(trie.texts, trie.offsets, trie.ids, first_id, all_joins, lefts, rights, made):
+    joinable = np.zeros(n, np.bool_)
+    if not _split(trie.texts, trie.offsets, trie.ids, first_id, all_joins, lefts, rights, joinable):
         return None
-    ids = np.where((trie.ids >= 0) & made[trie.ids], trie.ids, -1)
+    ids = np.where((trie.ids >= 0) & joinable[trie.ids], trie.ids, -1)
     sizes = np.concatenate([np.ones(first_id, np.int64), n_symbols]).astype(np.int32)
     shorter = np.full(n, -1, np.int32)
     _shorten(trie.texts, trie.offsets, trie.cells, ids, first_id, shorter)
@@ -273,21 +273,21 @@ def chain_of(
 
 @njit(nogil=True, cache=True)
 def _split(  # type: ignore[no-untyped-def]
-    texts, offsets, piece_ids, first_id, joins, lefts, rights, made
+    texts, offsets, piece_ids, first_id, joins, lefts, rights, joinable
 ):  # pragma: no cover - compiled
     """Find the last join of every piece; False where it joins a piece with a higher rank."""
     parts, ranks = np.empty(_LONGEST, np.int32), np.empty(_LONGEST, np.int64)
     for p in range(len(offsets) - 1):
         begin, size = offsets[p], offsets[p + 1] - offsets[p]
         if size == 1:
-            made[first_id + p] = True
+            joinable[first_id + p] = True
             continue
         for i in range(size):
             parts[i] = piece_ids[texts[begin + i]]
         if _by_scan(parts, size, 2, ranks, joins) > 2 or _join(parts[0], parts[1], joins) != first_id + p:
             continue
         lefts[first_id + p], rights[first_id + p] = parts[0], parts[1]
-        made[first_id + p] = True
+        joinable[first_id + p] = True
     for i in range(first_id, len(lefts)):  # a single symbol is there from the beginning, whatever its rank
         if lefts[i] >= 0 and ((lefts[i] > i and lefts[lefts[i]] >= 0) or (rights[i] > i and lefts[rights[i]] >= 0)):
             return False
@@ -461,11 +461,11 @@ def _longest(text, at, stop, walk):  # type: ignore[no-untyped-def]  # pragma: n
 
 @njit(nogil=True, cache=True)
 def _by_chain(  # type: ignore[no-untyped-def]
-    text, at, stop, job, walk, shorter, sizes, lefts, rights, joins, left_at, told, ids, used
+    text, at, stop, job, walk, shorter, sizes, lefts, rights, joins, left_at, pairs, ids, used
 ):  # pragma: no cover - compiled
     """Write the pieces of symbols that are all known; returns where the next id goes.
 
-    `left_at` says in which pretoken a place was left for good; `told` keeps neighbours seen lately, and in the lowest bit
+    `left_at` says in which pretoken a place was left for good; `pairs` keeps neighbours seen lately, and in the lowest bit
     whether they are left alone.
     """
     first = used
@@ -478,10 +478,10 @@ def _by_chain(  # type: ignore[no-untyped-def]
                 if used == first:
                     break
                 key = (np.int64(ids[used - 1]) << _ID_BITS) | piece
-                place = np.uint64(_place(key, _TOLD - 1))
-                if told[place] >> 1 != key:
-                    told[place] = (key << 1) | _left_alone(ids[used - 1], piece, joins, lefts, rights)
-                if told[place] & 1:
+                place = np.uint64(_place(key, _SEEN_PAIRS - 1))
+                if pairs[place] >> 1 != key:
+                    pairs[place] = (key << 1) | _left_alone(ids[used - 1], piece, joins, lefts, rights)
+                if pairs[place] & 1:
                     break
             piece = np.int64(shorter[piece])
         if piece < 0:
@@ -533,7 +533,7 @@ def solve_bpe(  # type: ignore[no-untyped-def]
 ):  # fmt: skip  # pragma: no cover - compiled
     """Fill `ids` and `offsets` for all pretokens; returns the number of ids."""
     text, parts, ranks = np.empty(longest, np.int32), np.empty(_SHORT, np.int32), np.empty(_SHORT, np.int64)
-    left_at, told = np.full(longest + 1, -1, np.int64), np.full(_TOLD, -1, np.int64)
+    left_at, pairs = np.full(longest + 1, -1, np.int64), np.full(_SEEN_PAIRS, -1, np.int64)
     used = 0
     for job in range(len(begins)):
         begin, end = begins[job], ends[job]
@@ -554,7 +554,7 @@ def solve_bpe(  # type: ignore[no-untyped-def]
             stop = at + 1
             while stop < size and text[stop] >= 0:
                 stop += 1
-            used = _by_chain(text, at, stop, job, walk, shorter, sizes, lefts, rights, joins, left_at, told, ids, used)
+            used = _by_chain(text, at, stop, job, walk, shorter, sizes, lefts, rights, joins, left_at, pairs, ids, used)
             at = stop
         offsets[job + 1] = used
     return used

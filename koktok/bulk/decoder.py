@@ -1,6 +1,6 @@
-"""`Decoder`: ids back to texts, by the gigabyte: what each token spells is copied as UTF-16, and Python reads it as it lies.
+"""`Decoder`: ids back to texts, in bulk: the text of each token is copied as UTF-16, from which Python makes strings.
 
-The way back in one pass. What a token spells depends on nothing but the token and whether it is the first
+What a token spells depends on nothing but the token and whether it is the first
 of its text (WordPiece puts a space before the others). A token of at most seven units, with their number in the eighth,
 is a record of one size: found without a look-up of its place and written without a loop; what it writes too much, the
 next one writes over. Longer tokens, first tokens and byte pieces take a slower road through the same pass. Korean text is
@@ -70,7 +70,7 @@ class Decoder:
     def _lay_out(self, spelled: Sequence[bytes], firsts: Sequence[bytes] | None, raw: NDArray[np.int64]) -> None:
         """Arrays for compiled code: records of tokens by id; units of all tokens, and of tokens that begin a document; bytes.
 
-        Tokens of `raw` are bytes, the others UTF-8. Where each begins in the flat arrays stands in those of ends.
+        Tokens of `raw` are bytes, the others UTF-8. The arrays of ends say where each begins in the flat ones.
         """
         bare = set(raw.tolist())
         units = [b"" if i in bare else text.decode().encode(CODEC) for i, text in enumerate(spelled)]

@@ -1,6 +1,6 @@
-"""`Encoder`: texts to ids by the gigabyte: units, a table of those that were solved, and solvers for those that were not.
+"""`Encoder`: texts to ids in bulk: units, a table of those that were solved, and solvers for those that were not.
 
-The road of a block of text. Its units are cut, looked up, the new ones solved (plain ones as
+The units of a block are cut, looked up, the new ones solved (plain ones as
 they stand, the others after the normalizer and the pattern themselves), and their ids written out in order. Compiled
 code does all of it without the lock of the interpreter, on as many threads as there are tables; a document's ids depend
 on nothing but the document, so neither the number of threads nor what the tables hold can change them.
@@ -99,10 +99,10 @@ class Encoder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process solves for itself.
-        made = partial(
+        make = partial(
             Encoder, lstrip=self.lstrip, prefix=self.prefix, table_bytes=self.table_bytes, marking=self.marking
         )
-        return made, (self.vocab, self.normalizer, self.pattern)
+        return make, (self.vocab, self.normalizer, self.pattern)
 
     def __call__(
         self,
@@ -115,10 +115,10 @@ class Encoder:
         after: Sequence[int] = (),
     ) -> Tokens:
         """Ids of many documents; see `Tokenizer.encode_ids`."""
-        found = self.stream(
+        parts = self.stream(
             texts, threads=threads, dtype=dtype, allowed_special=allowed_special, before=before, after=after
         )
-        return Tokens.joined([tokens for _, tokens in found], id_type(self.vocab.size, dtype))
+        return Tokens.joined([tokens for _, tokens in parts], id_type(self.vocab.size, dtype))
 
     def stream(
         self,
@@ -157,9 +157,9 @@ class Encoder:
             table = WordTable(self.table_bytes)
         if self.prefix:
             texts = texts.prefixed(self._marks == NOT_PLAIN, self.normalizer, self.prefix)
-        found = self._with(table, texts, dtype, before, after)
+        tokens = self._with(table, texts, dtype, before, after)
         self._idle.append(table)  # not one that was left in the midst of a block: its heads wait for their ids
-        return found
+        return tokens
 
     def _with(
         self, table: WordTable, texts: Texts, dtype: np.dtype[Any], before: NDArray[np.int32], after: NDArray[np.int32]
@@ -173,11 +173,11 @@ class Encoder:
         out, used = np.empty(texts.size // 2 + 16, dtype), 0
         while state[0] < n:
             first = int(state[0])
-            found = cut_units(
+            n_units = cut_units(
                 data, texts.begins, texts.ends, state, self._marks, self._cuts,
                 begins, ends, plain, closes,
             )  # fmt: skip
-            heads, jobs, places = table.look_up(data, begins[:found], ends[:found])
+            heads, jobs, places = table.look_up(data, begins[:n_units], ends[:n_units])
             solved = self._solve(data, begins, ends, plain, jobs)
             table.keep(places, *solved)
             wanted = used + int(count_ids(heads, solved[2]))

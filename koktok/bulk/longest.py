@@ -36,17 +36,17 @@ def _match(  # type: ignore[no-untyped-def]
     text, start, size, node, end, cells, piece_ids
 ):  # pragma: no cover - compiled
     """The longest piece of a walk that stands at `node` behind symbol `end`: its id (-1: none) and its end."""
-    found, reach = np.int64(-1), start
+    piece, reach = np.int64(-1), start
     if end > start and piece_ids[node] >= 0:
-        found, reach = np.int64(piece_ids[node]), end
+        piece, reach = np.int64(piece_ids[node]), end
     while end < size and text[end] > 0:
         node = step(cells, node, text[end])
         if node == 0:
             break
         end += 1
         if piece_ids[node] >= 0:
-            found, reach = np.int64(piece_ids[node]), end
-    return found, reach
+            piece, reach = np.int64(piece_ids[node]), end
+    return piece, reach
 
 
 @njit(nogil=True, cache=True)
@@ -65,8 +65,8 @@ def solve_longest(  # type: ignore[no-untyped-def]
                 used = put_bytes(ids, used, text[start])
                 start += 1
                 continue
-            found, start = _match(text, start, size, np.int64(text[start]), start + 1, cells, piece_ids)
-            ids[used] = found
+            piece, start = _match(text, start, size, np.int64(text[start]), start + 1, cells, piece_ids)
+            ids[used] = piece
             used += 1
         offsets[job + 1] = used
     return used
@@ -111,17 +111,17 @@ def solve_wordpiece(  # type: ignore[no-untyped-def]
         while start < size:
             if size > limit or text[start] <= 0:
                 start = size
-                found = np.int64(-1)
+                piece = np.int64(-1)
             elif start == 0:
-                found, start = _match(text, 0, size, np.int64(text[0]), 1, cells, piece_ids)
+                piece, start = _match(text, 0, size, np.int64(text[0]), 1, cells, piece_ids)
             else:
-                found, start = _match(text, start, size, inside, start, cells, piece_ids)
-            if found < 0:
+                piece, start = _match(text, start, size, inside, start, cells, piece_ids)
+            if piece < 0:
                 used = first
                 ids[used] = unknown
                 used += 1
                 break
-            ids[used] = found
+            ids[used] = piece
             used += 1
         offsets[job + 1] = used
     return used

@@ -1,6 +1,6 @@
 """Token files for pre-training: flat ids that are mapped into memory, with the borders of documents, in shards.
 
-A run that was killed goes on behind its last finished shard (see `koktok.files.resume`), if the
+A run that was killed continues after its last finished shard (see `koktok.files.resume`), if the
 text is still the same.
 
 A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read` gives them, or a
@@ -117,7 +117,7 @@ def write_token_files(
     on_progress: OnProgress | None = None,
     force: bool = False,
 ) -> TokenFiles:
-    """Encode sources into a folder; goes on where a run that was stopped has left off."""
+    """Encode sources into a folder, or continue a run that was stopped."""
     if format not in get_args(Format):
         raise UsageError(f"`{format}` is no format of token files", hint=f"--format {' or '.join(get_args(Format))}")
     if shard_tokens < 1:
@@ -209,8 +209,8 @@ def _write_shards(
         tokens = Tokens.joined(held or [Tokens(np.empty(0, dtype), np.zeros(1, np.int64))], dtype)
         name = f"shard-{len(notes.parts):05d}"
         files = [file.name for file in write_shard(notes.folder / name, tokens, format)]
-        told = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
-        notes.add(told, files)
+        note = {"name": name, "tokens": size, "documents": len(tokens), "text_sha256": digest.hexdigest()}
+        notes.add(note, files)
         held, size, digest = [], 0, hashlib.sha256()
 
     for batch, tokens in stream:

@@ -71,7 +71,7 @@ class WordTable:
     def look_up(
         self, data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """What is known of each unit, and which want to be solved."""
+        """Return what is known of each unit, and which units are to be solved."""
         n = len(begins)
         if len(self) and not self._has_room(n):
             self._begin()
@@ -86,8 +86,8 @@ class WordTable:
             done, _ = _look_up(
                 words_at, begins, hashes, done, self._entries, self._longs, self._state, heads, jobs, places
             )
-        found = self._state[3]
-        return heads, jobs[:found], places[:found]
+        n_jobs = self._state[3]
+        return heads, jobs[:n_jobs], places[:n_jobs]
 
     def keep(
         self,
@@ -170,7 +170,7 @@ def hash_units(words_at, begins, ends, hashes):  # type: ignore[no-untyped-def] 
 def _look_up(  # type: ignore[no-untyped-def]
     words_at, begins, hashes, first, entries, longs, state, heads, jobs, places
 ):  # pragma: no cover - compiled
-    """Go on from unit `first` until all are looked up or the table wants room; returns where it stopped."""
+    """Continue from unit `first` until all are looked up or the table is full; returns where it stopped."""
     n, n_jobs = len(begins), state[3]
     mask = np.uint64(len(entries) - 1)
     full = len(entries) // 4 * 5 // 8 - _AHEAD
@@ -186,13 +186,13 @@ def _look_up(  # type: ignore[no-untyped-def]
             size = tag & _SIZE
             at = ((hashes[k] >> _SHIFT) * _FOUR) & mask
             begin = np.uint64(begins[k])
-            found, place = False, np.int64(-1)
+            hit, place = False, np.int64(-1)
             if tag != 0 and size <= _PAIR:
                 low, high = words_at[begin] & _LOW[size], words_at[begin + _FOUR] & _HIGH[size]
                 for _ in range(_PROBES):
                     other = entries[at + _TAG]
                     if other == tag and entries[at] == low and entries[at + _ONE] == high:
-                        found = True
+                        hit = True
                         break
                     if other == 0:
                         place = np.int64(at)
@@ -211,7 +211,7 @@ def _look_up(  # type: ignore[no-untyped-def]
                             from_ += _FOUR
                             i += _ONE
                         if differs | ((words_at[from_] & rest) ^ longs[i]) == 0:
-                            found = True
+                            hit = True
                             break
                     if other == 0:
                         place = np.int64(at)
@@ -225,7 +225,7 @@ def _look_up(  # type: ignore[no-untyped-def]
                         state[1] += whole + 1
                         break
                     at = (at + _FOUR) & mask
-            if found:
+            if hit:
                 heads[k] = entries[at + _HEAD]
                 continue
             heads[k] = -1 - n_jobs
@@ -295,7 +295,7 @@ def expand(  # type: ignore[no-untyped-def]
 ):  # pragma: no cover - compiled
     """Write the ids of units, and where the documents from `document` to `last` end among them.
 
-    `out` wants room for three ids more than there are: three are always written, and what is too many is written over.
+    `out` has room for three ids more than there are: three are always written, and what is too many is written over.
     """
     for k in range(len(heads)):
         while document < last and closes[document] == k:

@@ -116,7 +116,7 @@ class Texts:
         except (TypeError, UnicodeEncodeError, AttributeError) as error:
             for text in texts:
                 if not isinstance(text, str):
-                    raise InputError(f"a `{type(text).__name__}` came where a text (str) was wanted") from error
+                    raise InputError(f"expected a text (str), got a `{type(text).__name__}`") from error
                 Normalizer()(text)  # says what is wrong with it
             raise
         ends = np.cumsum(np.fromiter(map(len, each), np.int64, n)) // 2
@@ -148,8 +148,8 @@ class Texts:
                 texts.append("" if special else document[start:end])
                 specials.append(special_ids[special] if special else -1)
             closes.append(len(texts))
-        found = cls.of(texts)
-        return cls(found.data, found.begins, found.ends, np.array(specials, np.int32), np.array(closes, np.int64))
+        joined = cls.of(texts)
+        return cls(joined.data, joined.begins, joined.ends, np.array(specials, np.int32), np.array(closes, np.int64))
 
     @classmethod
     def batches(
@@ -162,20 +162,16 @@ class Texts:
     ) -> Iterator[Callable[[], Texts]]:
         """Documents in runs of about `size` characters and at most so many documents, each made when it is called."""
         if isinstance(texts, str | bytes):
-            raise InputError(
-                f"one `{type(texts).__name__}` came where texts were wanted", hint="tokenizer.encode_ids([text])"
-            )
+            raise InputError(f"expected texts, got one `{type(texts).__name__}`", hint="tokenizer.encode_ids([text])")
         if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
-            raise InputError(f"a `{type(texts).__name__}` came where texts were wanted")
+            raise InputError(f"expected texts, got a `{type(texts).__name__}`")
         each: Any = texts
         if type(texts).__module__.partition(".")[0] == "pyarrow":
             each = _blocks_of_arrow(texts, documents) if parts_of is None else each.to_pylist()
         strings = iter(each)
-        first = next(strings, None)
-        if first is None:
-            return
-        strings = chain([first], strings)
-        if isinstance(first, Block):
+        first = list(islice(strings, 1))
+        strings = chain(first, strings)
+        if first and isinstance(first[0], Block):
             for block in strings:
                 yield from (partial(cls.of_block, part) for part in block.split(3 * size))
             return
@@ -207,11 +203,9 @@ def _blocks_of_arrow(array: Any, documents: int) -> Iterator[Block]:
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if str(array.type) not in ("string", "large_string", "string_view"):
-        raise InputError(
-            f"an Arrow array of {array.type} came where strings were wanted", hint="array.cast(pyarrow.string())"
-        )
+        raise InputError(f"expected an Arrow array of strings, got {array.type}", hint="array.cast(pyarrow.string())")
     if array.null_count:
-        raise InputError(f"{array.null_count} nulls came among the texts", hint='array.fill_null("")')
+        raise InputError(f"expected texts, got {array.null_count} nulls among them", hint='array.fill_null("")')
     for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
         for at in range(0, len(chunk), documents):
             some = chunk.slice(at, documents).cast(pa.large_string())
@@ -221,7 +215,7 @@ def _blocks_of_arrow(array: Any, documents: int) -> Iterator[Block]:
 
 
 def block_of_utf8(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Block:
-    """A block of documents that stand one behind the other without anything between them."""
+    """Make a block of documents that are stored without separators."""
     data, ends = data[offsets[0] : offsets[-1]], offsets[1:] - offsets[0]
     lines = np.insert(data, ends, np.uint8(10))
     closes = np.zeros(np.count_nonzero(lines == 10), np.bool_)
@@ -231,7 +225,7 @@ def block_of_utf8(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Block:
 
 @njit(nogil=True, cache=True)
 def _look(data, begins, ends, fragile, doubtful):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Mark the texts of which the normalizer may leave nothing; of surrogates nobody knows."""
+    """Mark the texts of which the normalizer may leave nothing; of surrogates it is not known."""
     for i in range(len(begins)):
         at = begins[i]
         while at < ends[i] and (fragile[data[at]] or data[at] & 0xF800 == 0xD800):

@@ -72,8 +72,8 @@ def marks_of(normalizer: Normalizer) -> NDArray[np.uint8]:
     inert = "".join(chr(c) for first, last in _INERT for c in range(first, last + 1))
     for i, name in enumerate(_NAMES):
         among = f"[^{''.join(CLASSES.values())}]" if name == REST else f"[{CLASSES[name]}]"
-        found = "".join(re.findall(f"{among}+", inert))
-        marks[np.frombuffer(found.encode("utf-32-le"), np.uint32)] = i
+        members = "".join(re.findall(f"{among}+", inert))
+        marks[np.frombuffer(members.encode("utf-32-le"), np.uint32)] = i
     untouched: set[int] = set()
     for first, last in _LARGE:
         block = "".join(map(chr, range(first, last + 1)))

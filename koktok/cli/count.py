@@ -119,18 +119,18 @@ def _count(
         workplace(place.with_name(f"{place.name}.parts"), wait=1) as kept,
         counting(
             sources, holdout=holdout, by=by, runs=runs, threads=threads, folder=kept, on_progress=progress
-        ) as found,
+        ) as counts,
     ):
-        report = found.report
+        report = counts.report
         _note_bad_lines(report, progress)
-        if resumed := found.shards.resumed:
-            progress.note(f"there already: {resumed} of {counted(resumed + found.shards.counted, 'shard')}")
+        if resumed := counts.shards.resumed:
+            progress.note(f"there already: {resumed} of {counted(resumed + counts.shards.counted, 'shard')}")
         covered = tuple(
-            sorted((Counted(n, d, found.lines[n], holdout) for n, d in report.digests.items()), key=lambda c: c.name)
+            sorted((Counted(n, d, counts.lines[n], holdout) for n, d in report.digests.items()), key=lambda c: c.name)
         )
-        tables: list[tuple[Path, list[Shard], About]] = [(out, found.shards.words, About("words", covered))]
+        tables: list[tuple[Path, list[Shard], About]] = [(out, counts.shards.words, About("words", covered))]
         if runs:
-            tables.append((runs_file(out), found.shards.runs, About("runs", covered)))
+            tables.append((runs_file(out), counts.shards.runs, About("runs", covered)))
         _write(tables, min_count, progress, force=force)
         forget(kept)
 

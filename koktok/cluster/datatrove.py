@@ -31,7 +31,7 @@ except ImportError:
 
 
 class KoktokCounter(PipelineStep):  # type: ignore[misc]
-    """Count the words of documents, which go on to the next step; `koktok count merge FOLDER/*.parquet` adds the ranks up."""
+    """Count the words of documents, and pass them to the next step; `koktok count merge FOLDER/*.parquet` adds the ranks up."""
 
     name = "Count words"
     type = "koktok"
@@ -59,8 +59,8 @@ class KoktokCounter(PipelineStep):  # type: ignore[misc]
                 write_counts(file, parts(shards.words), About("words", covered))
                 if self.runs:
                     write_counts(runs_file(file), parts(shards.runs), About("runs", covered))
-                for made in sorted(folder.glob("*.parquet")):
-                    with made.open("rb") as source, self.output_folder.open(made.name, "wb") as target:
+                for file in sorted(folder.glob("*.parquet")):
+                    with file.open("rb") as source, self.output_folder.open(file.name, "wb") as target:
                         shutil.copyfileobj(source, target)
 
 
@@ -95,11 +95,11 @@ class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
             output_folder, str(Path(tokenizer) / "tokenizer.json"), eos_token=eos_token, seed=seed, **options
         )
         self.folder = Path(tokenizer)
-        made = Tokenizer.load(tokenizer)
-        if eos_token is not None and eos_token not in made.vocab.special_ids:
-            known = ", ".join(made.vocab.special_ids)
+        opened = Tokenizer.load(tokenizer)
+        if eos_token is not None and eos_token not in opened.vocab.special_ids:
+            known = ", ".join(opened.vocab.special_ids)
             raise UsageError(f"`{eos_token}` is no special token of the tokenizer; it has: {known}")
-        self.digest = made.digest()
+        self.digest = opened.digest()
 
     def write_unshuffled(self, data: Iterable[Any], filename: str) -> Any:
         """The ids of a rank's documents in their order, as a TokenizedFile."""

@@ -138,7 +138,7 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
             hint="spark.read.csv(...).write.parquet(...)",
         )
     named = [kind for kind, suffixes in _SUFFIXES.items() if suffix and suffix[1] in suffixes]
-    uri, found = uri_of(path), 0
+    uri, n_tables = uri_of(path), 0
     for kind in named or _SUFFIXES:
         reader = spark.read if named else _reader(spark, kind)
         try:
@@ -156,9 +156,9 @@ def _tables(spark: SparkSession, path: str, field: str | None) -> Iterator[tuple
             if not named and kind == "column" and "PATH_NOT_FOUND" not in str(error):  # a folder without Parquet
                 continue
             raise InputError(f"`{path}` cannot be read: {str(error).splitlines()[0]}", hint=f"ls {path}") from error
-        found += 1
+        n_tables += 1
         yield kind, table.select(column.cast("binary").alias(TEXT))
-    if not found:
+    if not n_tables:
         raise InputError(f"no file at `{path}` that koktok reads on Spark: .txt .md .jsonl .ndjson .parquet")
 
 
@@ -207,20 +207,6 @@ def count_words(
     """Count the words of documents: a table with the columns `word`, `n` and `held`."""
     counted = _counted(_documents(df, column, source), weights, holdout=holdout, field=field, runs=False)
     return counted.filter(f"kind = {WORDS}").select("word", "n", "held")
-
-
-def count_runs(
-    df: DataFrame,
-    column: str = TEXT,
-    *,
-    source: str | None = None,
-    weights: Mapping[str, float] | None = None,
-    holdout: float = 0.0,
-    field: str | None = None,
-) -> DataFrame:
-    """Count runs of words, for superwords: a table with the columns `word`, `n`, `documents` and `held`."""
-    counted = _counted(_documents(df, column, source), weights, holdout=holdout, field=field, runs=True)
-    return counted.filter(f"kind = {RUNS}").select("word", *NUMBERS)
 
 
 def count_to_files(

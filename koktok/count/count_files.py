@@ -2,7 +2,7 @@
 
 Columns `word` (string, by code point), `n` and `held` (64 bits, unsigned); `held` are the
 occurrences in lines that were held out, so that a training from a count file measures itself as a training from the text
-does. Runs for superwords stand in a second file beside it, NAME.runs.parquet, with a column `documents` more.
+does. Runs for superwords are in a second file beside it, NAME.runs.parquet, with one more column, `documents`.
 """
 
 from __future__ import annotations

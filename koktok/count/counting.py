@@ -63,18 +63,18 @@ def read(
     on_progress: OnProgress = silent,
 ) -> CountResult:
     """Count the words of all sources in one pass, those of a share of the lines apart."""
-    with counting(text, holdout=holdout, runs=runs, threads=threads, on_progress=on_progress) as found:
-        words, wide = joined(found.shards.words), joined(found.shards.runs)
+    with counting(text, holdout=holdout, runs=runs, threads=threads, on_progress=on_progress) as counts:
+        words, wide = joined(counts.shards.words), joined(counts.shards.runs)
     train = occurring(words, "n")
-    if not train.total and (empty := found.report.empty_files) and not found.report.lines:
+    if not train.total and (empty := counts.report.empty_files) and not counts.report.lines:
         raise InputError(f"`{empty[0]}` is empty; text was wanted", hint=f"ls -l {shlex.quote(empty[0])}")
     if not train.total:
         raise InputError("there is no word to train on in the text", hint="koktok train FILE ... --holdout 0")
     # Superwords see more than a word, so a tokenizer with them is measured on sentences.
     held = occurring(wide if runs else words, "held")
-    share = found.shares[0] if len(set(found.shares)) == 1 else None
+    share = counts.shares[0] if len(set(counts.shares)) == 1 else None
     spans = occurring(wide, "n") if runs else None
-    return CountResult(train, held, found.shards.samples, found.report, spans, found.weights, share, train.total)
+    return CountResult(train, held, counts.shards.samples, counts.report, spans, counts.weights, share, train.total)
 
 
 @contextlib.contextmanager
@@ -93,11 +93,11 @@ def counting(
     `folder` keeps finished shards for a count that is killed.
     """
     with Shards(holdout=holdout, by=by, runs=runs, threads=threads, folder=folder) as shards:
-        found = SourceCounts(shards)
-        report = found.report
+        counts = SourceCounts(shards)
+        report = counts.report
         if not (isinstance(text, list | tuple) and all(isinstance(source, Source) for source in text)):
             shards.count(sources.read(text, report=report), name="lines")
-            found.add("lines", report.lines, 1.0, holdout)
+            counts.add("lines", report.lines, 1.0, holdout)
             text = []
         sizes = [sum(file.stat().st_size for file in source.paths if file.is_file()) for source in text]
         total = None if any(str(file) == "-" for source in text for file in source.paths) else sum(sizes)
@@ -109,7 +109,7 @@ def counting(
 
             files = [CountFile.at(file) for file in source.paths]
             if any(files):
-                _add_count_files(source, files, found, runs=runs)
+                _add_count_files(source, files, counts, runs=runs)
                 report_read(sizes[i], None)
                 continue
             # The caller knows whether all sources together may be empty.
@@ -120,15 +120,15 @@ def counting(
                 shards.count(blocks, name=source.name, weight=source.weight)
             if by == "documents":
                 report.digests[source.name] = shards.digest()
-            found.add(source.name, report.lines - lines, source.weight, holdout)
+            counts.add(source.name, report.lines - lines, source.weight, holdout)
         if shards.resumed:
             log.info("%d of %d shards were counted before", shards.resumed, shards.counted + shards.resumed)
-        yield found
+        yield counts
 
 
-def _add_count_files(source: Source, files: Sequence[CountFile | None], found: SourceCounts, *, runs: bool) -> None:
+def _add_count_files(source: Source, files: Sequence[CountFile | None], counts: SourceCounts, *, runs: bool) -> None:
     """Add a source of count files."""
-    report = found.report
+    report = counts.report
     if foreign := [path for path, file in zip(source.paths, files, strict=True) if file is None]:
         raise InputError(f"the source `{source.name}` mixes count files with `{foreign[0]}`; give them apart")
     words = [file for file in files if file is not None and file.about.kind == "words"]
@@ -137,16 +137,16 @@ def _add_count_files(source: Source, files: Sequence[CountFile | None], found: S
     wide = [runs_file(file.path) for file in words] if runs else []
     if missing := [str(file) for file in wide if not file.is_file()]:
         raise InputError(
-            f"superwords want the runs of the text, and there is no `{missing[0]}`", hint="koktok count ... --runs"
+            f"superwords need the runs of the text, and there is no `{missing[0]}`", hint="koktok count ... --runs"
         )
     for counted in sum((file.about for file in words), About("words", ())).sources:
         if counted.name in report.digests:
             raise InputError(f"two sources are named `{counted.name}`; every digest needs its own name")
         report.digests[counted.name] = counted.digest
         report.lines += counted.lines
-        found.add(counted.name, counted.lines, source.weight, counted.holdout)
+        counts.add(counted.name, counted.lines, source.weight, counted.holdout)
     report.files += len(words)
-    found.shards.add(
+    counts.shards.add(
         [Shard.of_count(file) for file in words],
         [Shard.of_count(CountFile.open(file)) for file in wide],
         source.weight,

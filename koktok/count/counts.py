@@ -182,7 +182,7 @@ class Counts:
 def count_words(lines: Iterable[str]) -> Counts:
     """Count the words of lines that are in memory."""
     if isinstance(lines, str):
-        raise InputError("one `str` came where lines were wanted", hint="count_words([text])")
+        raise InputError("expected lines, got one `str`", hint="count_words([text])")
     counter: Counter[str] = Counter()
     for line in lines:
         counter.update(words_of(line))
@@ -193,6 +193,6 @@ def summed(frames: Sequence[pl.DataFrame | pl.LazyFrame]) -> pl.DataFrame:
     """Sum tables of counts, in any number and order."""
     import polars as pl
 
-    found = pl.concat([frame.lazy() for frame in frames]).group_by("word").sum()
+    rows = pl.concat([frame.lazy() for frame in frames]).group_by("word").sum()
     # A second key changes no order, as words are distinct, and polars sorts rows of two columns three times as fast.
-    return found.sort("word", "n").collect()
+    return rows.sort("word", "n").collect()

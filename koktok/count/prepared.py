@@ -85,13 +85,13 @@ def _numbered(words: tuple[str, ...]) -> pl.DataFrame:
 def words_in(runs: Counts, words: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Where each run's words begin in what follows; their places in `words`, -1 where there is none; code points before each."""
     known = _numbered(words)
-    many, found = [], [pl.DataFrame(schema={"number": pl.UInt32, "size": pl.UInt32})]
+    many, tables = [], [pl.DataFrame(schema={"number": pl.UInt32, "size": pl.UInt32})]
     for some in runs.column.to_frame().iter_slices(_CHUNK):
         lists = some.select(col.word.str.extract_all(WORD))
         many.append(lists["word"].list.len())
         each = lists.explode("word").join(known, on="word", how="left", maintain_order="left")
-        found.append(each.select("number", size=col.word.str.len_chars()))
-    table = pl.concat(found)
+        tables.append(each.select("number", size=col.word.str.len_chars()))
+    table = pl.concat(tables)
     starts = np.concatenate([[0], *many]).cumsum(dtype=np.int64)
     behind = table["size"].to_numpy().cumsum(dtype=np.int64)
     before = np.concatenate([[0], behind])[:-1]

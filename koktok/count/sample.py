@@ -5,7 +5,7 @@ max(f, t) of them (sampling with chances proportional to size, Horvitz & Thompso
 is then right on average, and frequent words are exact. Nothing happens at a threshold: t grows from 1 with the text. Leaving
 rare words out instead shifts every such sum, and with it what an option means: without the words that came once 20 MB of
 text gave `balanced` F1 .598, and .722 with them. The drawing is systematic (Madow 1949), at even distances along
-the code-point order, so that the words of every stem are thinned alike; an independent one wants a third more words.
+the code-point order, so that the words of every stem are thinned alike; an independent one needs a third more words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ might keep one form. Where a phase ends a word may be drawn twice, so that a sam
 
 
 def enough(words: int) -> int:
-    """How many of so many distinct words are trained on where nobody says: the geometric mean of them and `WHOLE`.
+    """Return how many of so many distinct words are trained on by default: the geometric mean of them and `WHOLE`.
 
     Time and memory follow what is trained on (1.6 KB a word). Of 20 MB half of the words give the tokens of all of them
     within .3 %, and of 77 MB a third.
@@ -51,9 +51,9 @@ def sampled(counts: Counts, most: int) -> Counts:
     table = pl.DataFrame([counts.column, pl.Series("n", weight)])
     if documents is not None:
         table = table.with_columns(documents=documents)
-    found = Counts.from_frame(table.filter(kept))
-    found.seen = counts.n[kept]
-    return found
+    sample = Counts.from_frame(table.filter(kept))
+    sample.seen = counts.n[kept]
+    return sample
 
 
 def weights(n: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
@@ -66,9 +66,9 @@ def weights(n: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
     drawn = _drawn(times[rare] / least)
     # Each of them stands for so many occurrences; rounded along the order, so that their sum is right.
     stands = np.rint(np.cumsum(drawn) * (times[rare].sum() / drawn.sum()))
-    found = n.copy()
-    found[rare] = np.diff(stands, prepend=0.0).astype(np.uint64)
-    return found
+    stands_for = n.copy()
+    stands_for[rare] = np.diff(stands, prepend=0.0).astype(np.uint64)
+    return stands_for
 
 
 def _threshold(n: NDArray[np.float64], most: int) -> float:
@@ -81,7 +81,7 @@ def _threshold(n: NDArray[np.float64], most: int) -> float:
 
 
 def _drawn(chances: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How often each is drawn: lying one behind the other they fill a line, drawn from at places with a distance of 1."""
+    """Return how often each is drawn: their chances fill a line, which is drawn from at places with a distance of 1."""
     ends = np.cumsum(chances)
     n = round(float(ends[-1]))
     phases = np.repeat(np.random.default_rng(0).random(n // PHASE + 1), PHASE)[:n]

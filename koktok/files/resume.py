@@ -119,12 +119,14 @@ def read_manifest(folder: str | Path, key: str, layout: int, *, wrong: str, hint
     """Read the manifest of a folder of shards, whose `key` is its layout; `wrong` and `hint` are for the ArtifactError."""
     try:
         manifest = _load(Path(folder))
-        found = manifest[key]
+        written = manifest[key]
     except (ArtifactError, ValueError, KeyError, TypeError, RecursionError) as error:
         what = f"there is no {error} in {MANIFEST}" if isinstance(error, KeyError) else str(error).partition("\n")[0]
         raise ArtifactError(f"`{folder}` {wrong}: {what}", hint=hint) from error
-    if found != layout:
-        raise ArtifactError(f"`{folder}` has layout {found}; this koktok reads {layout}", hint="pip install -U koktok")
+    if written != layout:
+        raise ArtifactError(
+            f"`{folder}` has layout {written}; this koktok reads {layout}", hint="pip install -U koktok"
+        )
     return manifest
 
 

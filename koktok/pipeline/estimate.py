@@ -51,8 +51,8 @@ class Estimate:
 def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None = None) -> Estimate:
     """Look at the text and say what a training takes."""
     if any(CountFile.at(file) for source in sources for file in source.paths):
-        with counting(sources, holdout=recipe.holdout, threads=threads) as found:
-            raw, half, times = occurring(joined(found.shards.words), "n"), None, 1.0
+        with counting(sources, holdout=recipe.holdout, threads=threads) as counted:
+            raw, half, times = occurring(joined(counted.shards.words), "n"), None, 1.0
     else:
         raw, half, times = _looked(sources, recipe.holdout, threads)
     raw = after_a_space(raw) if recipe.pretokenize.prefix_space else raw

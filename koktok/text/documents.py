@@ -42,19 +42,14 @@ def held_lines(first: int, n: int, share: float, key: str) -> NDArray[np.bool_]:
 
 
 def held_by_document(block: Block, digests: NDArray[np.uint32], share: float) -> NDArray[np.bool_]:
-    """Whether each line of a block is held out with its document."""
-    return np.repeat(held_documents(digests, share), np.diff(np.flatnonzero(block.ends), prepend=-1))
+    """Whether each line of a block is held out with its document: by its text, so that copies go to the same side."""
+    return np.repeat(digests[:, 0] < share * 2.0**32, np.diff(np.flatnonzero(block.ends), prepend=-1))
 
 
 def document_hashes(documents: Iterable[bytes]) -> NDArray[np.uint32]:
     """Return the SHA-256 of each document."""
     digests = b"".join([hashlib.sha256(document).digest() for document in documents])
     return np.frombuffer(digests, "<u4").reshape(-1, LIMBS)
-
-
-def held_documents(digests: NDArray[np.uint32], share: float) -> NDArray[np.bool_]:
-    """Whether each document is held out of training: by its text alone, so that its copies go to the same side."""
-    return digests[:, 0] < share * 2.0**32
 
 
 def hash_sum(digests: NDArray[np.uint32]) -> NDArray[np.uint64]:

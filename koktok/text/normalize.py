@@ -118,7 +118,9 @@ class Folds:
 
     def __post_init__(self) -> None:
         if isinstance(self.repeats, bool) or not isinstance(self.repeats, int) or not 0 <= self.repeats <= 1000:
-            raise InputError(f"`repeats` is {self.repeats!r}; wanted: a whole number, 0 to 1000", hint="repeats = 3")
+            raise InputError(
+                f"`repeats`: expected a whole number of 0 to 1000, got {self.repeats!r}", hint="repeats = 3"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,21 +221,21 @@ class Normalizer:
 
     def changes(self, text: str) -> Counter[tuple[str, str, str]]:
         """Count what would change, as (rule, before, after); the rule "nfc" is NFC's own work."""
-        found: Counter[tuple[str, str, str]] = Counter()
+        changes: Counter[tuple[str, str, str]] = Counter()
         if self._is_normal(text):
-            return found
+            return changes
         rules = _rules(self.folds)
-        found.update((rules[ord(c)], c, self._table[ord(c)]) for c in text if ord(c) in self._table)
+        changes.update((rules[ord(c)], c, self._table[ord(c)]) for c in text if ord(c) in self._table)
         text = text.translate(self._table)
-        found.update(("nfc", text[i:j], new) for i, j, new in _segments(text) if text[i:j] != new)
+        changes.update(("nfc", text[i:j], new) for i, j, new in _segments(text) if text[i:j] != new)
         text = nfc(text)
         if self.folds.lone_jamo:
-            found.update(("lone_jamo", m[0], COMPATIBILITY[m[0]]) for m in _LONE_JAMO.finditer(text))
+            changes.update(("lone_jamo", m[0], COMPATIBILITY[m[0]]) for m in _LONE_JAMO.finditer(text))
             text = _LONE_JAMO.sub(_compat, text)
         if n := self.folds.repeats:
             runs = re.finditer(rf"([{_REPEATED}])\1{{{n},}}", text)
-            found.update(("repeats", m[0], m[1] * n) for m in runs)
-        return found
+            changes.update(("repeats", m[0], m[1] * n) for m in runs)
+        return changes
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -283,14 +285,14 @@ class Normalizer:
     def _is_normal(self, text: Any) -> bool:
         if not isinstance(text, str):
             hint = 'text.decode("utf-8")' if isinstance(text, bytes) else "str(text)"
-            raise InputError(f"a {type(text).__name__} came where text (str) was wanted", hint=hint)
+            raise InputError(f"expected text (str), got a {type(text).__name__}", hint=hint)
         hit = self._touched.search(text)
         if hit is None:
             return _is_nfc(text)
         # Only when something was hit is it worth a second look for what cannot be text at all.
         if bad := _SURROGATES.search(text):
             raise InputError(
-                f"a lone surrogate U+{ord(bad[0]):04X} came at character {bad.start()}; wanted: text that UTF-8 can hold",
+                f"expected text that UTF-8 can hold, got a lone surrogate U+{ord(bad[0]):04X} at character {bad.start()}",
                 hint='text.encode("utf-8", "replace").decode("utf-8")',
             )
         return False

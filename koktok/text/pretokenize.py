@@ -115,8 +115,8 @@ class Pattern:
 
     def cuts(self, text: str) -> list[int]:
         """Offsets inside `text` where a pretoken ends and the next begins."""
-        found = _compile(self.split, self.digits, self.superwords).finditer(text)
-        return [m.start() for m in found if m.start()]
+        matches = _compile(self.split, self.digits, self.superwords).finditer(text)
+        return [m.start() for m in matches if m.start()]
 
     def crosses(self, piece: str) -> bool:
         """True where no pretoken can hold `piece`, so that it must not be in a vocabulary."""
@@ -183,8 +183,8 @@ def _script(name: str) -> str:
 def _ranges_of_classes() -> list[list[int]]:
     """First and last code points of the ranges of each class, in the order of `CLASSES`."""
     everything = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
-    runs = (re.findall(f"[{ranges}]+", everything) for ranges in CLASSES.values())
-    return [[ord(char) for run in found for char in (run[0], run[-1])] for found in runs]
+    classes = (re.findall(f"[{ranges}]+", everything) for ranges in CLASSES.values())
+    return [[ord(char) for run in runs for char in (run[0], run[-1])] for runs in classes]
 
 
 def _class(names: set[str]) -> str:

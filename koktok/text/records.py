@@ -221,9 +221,9 @@ def _json_block(file: _File, lines: Block, field: str | None) -> Block:
             # Without a backslash there is nothing to unescape, trim or suspect; all else goes the long way.
             record, end = decode(line) if sound and "\\" not in line else nothing
             if end == len(line):
-                found = record[wanted] if len(path) == 1 or wanted in record else reduce(getitem, path, record)
-                if type(found) is str:
-                    texts.append(found)
+                value = record[wanted] if len(path) == 1 or wanted in record else reduce(getitem, path, record)
+                if type(value) is str:
+                    texts.append(value)
                     continue
         except (ValueError, TypeError, KeyError, RecursionError):
             pass

@@ -61,11 +61,16 @@ class Source:
         weight: float = 1.0,
         field: str | None = None,
     ) -> Source:
-        """Return the source that these paths name, expanded; InputError where one cannot be read."""
+        """Return the source of the files that these paths name, each once, in a fixed order.
+
+        A file stands for itself (plain text if its extension is unknown), a folder for every file below it with a known
+        extension, sorted, without hidden ones; a glob for its matches; ``-`` for standard input.
+        """
         wrong = [path for path in paths if not isinstance(path, str | os.PathLike) or not str(path)]
         if wrong:
-            raise InputError(f"{wrong[0]!r} came where a path was wanted", hint="Source.of('text.txt', 'more.jsonl')")
-        files, skipped = _expanded(paths)
+            raise InputError(f"expected a path, got {wrong[0]!r}", hint="Source.of('text.txt', 'more.jsonl')")
+        skipped: list[str] = []
+        files = dict.fromkeys(file for path in paths for file in _files_at(os.fspath(path), skipped))
         return cls(name or name_of(map(str, paths)), tuple(files), weight, field, tuple(skipped))
 
 
@@ -74,42 +79,27 @@ def name_of(paths: Iterable[str]) -> str:
     return "+".join(dict.fromkeys("stdin" if path == "-" else Path(path).name.split(".")[0] for path in paths))
 
 
-def expand(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """Return the files that a user's paths name, each once, in a fixed order.
-
-    A file stands for itself (plain text if its extension is unknown), a folder for every file below it with a known
-    extension, sorted, without hidden ones; a glob for its matches; ``-`` for standard input.
-    """
-    return _expanded([paths] if isinstance(paths, str | os.PathLike) else paths)[0]
-
-
-def _expanded(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], list[str]]:
-    skipped: list[str] = []
-    files = dict.fromkeys(file for path in paths for file in _expand_one(os.fspath(path), skipped))
-    return list(files), skipped
-
-
-def _expand_one(given: str, skipped: list[str]) -> list[Path]:
-    if given == "-":
+def _files_at(asked: str, skipped: list[str]) -> list[Path]:
+    if asked == "-":
         return [STDIN]
-    if given.startswith("corpus:"):
+    if asked.startswith("corpus:"):
         raise InputError(
-            f"expected a file or a folder, got the corpus `{given}`", hint="koktok.corpora.paths.as_source(...)"
+            f"expected a file or a folder, got the corpus `{asked}`", hint="koktok.corpora.paths.as_source(...)"
         )
-    path = Path(given).expanduser()
+    path = Path(asked).expanduser()
     if path.is_dir():
         return _folder(path, skipped)
     if path.exists():
         return [_no_markup(path)]
-    if glob.has_magic(given):
+    if glob.has_magic(asked):
         # `Path.glob` takes no absolute pattern. An empty file is no error here: Spark leaves many.
         matches = sorted(map(Path, glob.glob(str(path), recursive=True)), key=lambda match: match.parts)  # noqa: PTH207
-        if not (found := [_no_markup(match) for match in matches if _is_there(match, skipped) and match.is_file()]):
-            raise InputError(f"no file matches `{given}`", hint=f"ls {shlex.quote(str(path.parent))}")
-        return found
+        if not (files := [_no_markup(match) for match in matches if _is_there(match, skipped) and match.is_file()]):
+            raise InputError(f"no file matches `{asked}`", hint=f"ls {shlex.quote(str(path.parent))}")
+        return files
     siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     raise InputError(
-        f"there is no file or folder `{given}`",
+        f"there is no file or folder `{asked}`",
         hint=did_you_mean(path.name, siblings, str(path.parent / "{}")) or f"ls {shlex.quote(str(path.parent))}",
     )
 
@@ -123,20 +113,20 @@ def _no_markup(path: Path) -> Path:
 
 
 def _folder(folder: Path, skipped: list[str]) -> list[Path]:
-    found = []
+    files = []
     refused: list[OSError] = []
     for root, folders, names in os.walk(folder, onerror=refused.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
         known = [name for name in names if not name.startswith(".") and name.lower().endswith(EXTENSIONS)]
-        found += [path for name in known if _is_there(path := Path(root, name), skipped)]
+        files += [path for name in known if _is_there(path := Path(root, name), skipped)]
     skipped += [f"`{error.filename}`: {error.strerror}" for error in refused]
-    if not found:
+    if not files:
         why = f"; not read: {skipped[0]}" if skipped else ""
         raise InputError(
             f"the folder `{folder}` holds no file that koktok reads ({' '.join(EXTENSIONS)}){why}",
             hint=f"ls {shlex.quote(str(folder))}",
         )
-    return sorted(found, key=lambda file: file.relative_to(folder).parts)
+    return sorted(files, key=lambda file: file.relative_to(folder).parts)
 
 
 def _is_there(path: Path, skipped: list[str]) -> bool:

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from koktok import Tokenizer
 from koktok.cli import app
 from koktok.cluster.segment import analyse, segment_to_file, words_to_analyse
-from koktok.cluster.spark import JAVA, count_runs, count_to_files, count_words, encode, read_text, session
+from koktok.cluster.spark import JAVA, count_to_files, count_words, encode, read_text, session
 from koktok.count.count_files import CountFile, runs_file
 from koktok.errors import AnalyserError, InputError, UsageError
 from koktok.pipeline import train
@@ -148,13 +148,6 @@ def test_own_tables_sources_and_weights(spark: Any, tmp_path: Path) -> None:
         ("너는", 3, 0),
         ("집에", 6, 0),
     ]  # 1.5 → 2
-    runs = count_runs(table, "body", source="where", weights={"a": 0.25}).collect()
-    assert sorted(map(tuple, runs)) == [
-        ("너는", 1, 1, 0),
-        ("집에", 1, 1, 0),
-        ("집에 간다", 0, 0, 0),
-        ("집에 온다", 1, 1, 0),
-    ]
     told = count_to_files(table.dropna("any", subset="body"), out, "body", source="where", weights=weights, holdout=0)
     assert (told.lines, told.lines_by_source) == (5, {"": 1, "a": 2, "b": 2})  # lines have no weight
     assert pl.read_parquet(out).rows() == [tuple(row) for row in found]

@@ -57,5 +57,5 @@ def test_weights_multiply_and_round(tmp_path: Path) -> None:
 
 
 def test_a_bare_string_is_refused() -> None:
-    with pytest.raises(InputError, match=r"one `str` came where lines were wanted"):
+    with pytest.raises(InputError, match="expected lines, got one `str`"):
         count_words("나는 집에")

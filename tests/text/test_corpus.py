@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from koktok.errors import InputError
 from koktok.text import records, sources, unpack
 from koktok.text.documents import HELD_TOGETHER, held_lines
-from koktok.text.sources import ReadReport, Source, expand
+from koktok.text.sources import ReadReport, Source
 
 PACK = {
     "": bytes,
@@ -162,7 +162,7 @@ def test_folder_is_sorted_and_skips_hidden_and_unknown(tmp_path: Path) -> None:
     for name in ("b.txt", "a/z.md", "a.jsonl.gz", ".git/c.txt", ".d.txt", "e.pdf", "A.TXT"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write(tmp_path / name, "x")
-    assert [str(path.relative_to(tmp_path)) for path in expand([tmp_path])] == [
+    assert [str(path.relative_to(tmp_path)) for path in Source.of(tmp_path).paths] == [
         "A.TXT",
         "a/z.md",
         "a.jsonl.gz",
@@ -174,9 +174,9 @@ def test_glob_matches_in_order_and_a_file_is_read_once(tmp_path: Path) -> None:
     for name in ("2.txt", "1.txt", "x[1].txt", "sub/3.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write(tmp_path / name, "x")
-    names = [path.name for path in expand([f"{tmp_path}/?.txt", tmp_path / "1.txt", f"{tmp_path}/**/3.txt"])]
+    names = [path.name for path in Source.of(f"{tmp_path}/?.txt", tmp_path / "1.txt", f"{tmp_path}/**/3.txt").paths]
     assert names == ["1.txt", "2.txt", "3.txt"]
-    assert [path.name for path in expand([f"{tmp_path}/x[1].txt"])] == ["x[1].txt"]
+    assert [path.name for path in Source.of(f"{tmp_path}/x[1].txt").paths] == ["x[1].txt"]
 
 
 def test_source_is_named_after_its_paths(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_paths_that_name_no_text(tmp_path: Path, files: dict[str, str], given: s
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write(tmp_path / name, text)
     with pytest.raises(InputError, match=message) as caught:
-        expand([f"{tmp_path}/{given}"])
+        Source.of(f"{tmp_path}/{given}")
     assert caught.value.hint
 
 
