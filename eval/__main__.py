@@ -110,6 +110,7 @@ def run(suite: Suite, entries: Sequence[Entry], work: Path, *, quiet: bool = Fal
     material = Material(
         text=Text.of(suite.held),
         golds=suite.golds,
+        spans=suite.spans,
         english=suite.english,
         code=suite.code,
         shown=suite.shown,

@@ -1,6 +1,6 @@
 """Text and tokenizers for `eval.bulk`, made from a folder of text, so that anybody can repeat its figures.
 
-Blocks of 50 lines go to one of two sides by the hash of their place (`koktok.text.sources.held_block`): what is measured on was
+Blocks of 50 lines go to one of two sides by the hash of their place (`koktok.text.documents.is_held`): what is measured on was
 not trained on. Where there is too little text for both, half of it is measured on, and then the rest too, which is told.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 from koktok.files import write_file
 from koktok.pipeline import train
 from koktok.recipe import Recipe
-from koktok.text.sources import BLOCK, Source, held_block, read_lines
+from koktok.text.documents import HELD_TOGETHER, is_held
+from koktok.text.sources import Source, read
 
 TRAINED = 25.0
 """Megabytes to train on: so much reaches a vocabulary of 32,000, and more only takes longer."""
@@ -31,14 +32,14 @@ KINDS: dict[str, dict[str, Any]] = {
 def made_from(folder: Path, cache: Path, size: int, megabytes: float) -> tuple[list[str], str, str]:
     """Folders of a tokenizer of each of `KINDS`, the file of the text to measure on, and a sentence about it."""
     sources = [Source.of(path) for path in Source.of(folder).paths]
-    total = sum(n_bytes(read_lines(source)) for source in sources) / 1e6
+    total = sum(n_bytes(lines_of(source)) for source in sources) / 1e6
     share = min(megabytes / total, 0.5) if total else 0.5
     held = list(side(sources, share, held=True))
     rest = list(side(sources, share, held=False))
     of_rest = n_bytes(rest) / 1e6
     # Spread over all files, as the text to measure on is.
     share = min(TRAINED / of_rest, 1.0)
-    train = [line for i, line in enumerate(rest) if held_block(i // BLOCK, share, "train")]
+    train = [line for i, line in enumerate(rest) if is_held(i // HELD_TOGETHER, share, "train")]
     missing = megabytes * 1e6 - n_bytes(held)
     more = list(first(rest, missing))
     text = "".join(f"{line}\n" for line in [*held, *more]).encode()
@@ -57,9 +58,13 @@ def made_from(folder: Path, cache: Path, size: int, megabytes: float) -> tuple[l
 
 def side(sources: Iterable[Source], share: float, *, held: bool) -> Iterator[str]:
     for source in sources:
-        for i, line in enumerate(read_lines(source)):
-            if held_block(i // BLOCK, share, source.name) == held:
+        for i, line in enumerate(lines_of(source)):
+            if is_held(i // HELD_TOGETHER, share, source.name) == held:
                 yield line
+
+
+def lines_of(source: Source) -> Iterator[str]:
+    return (line for block in read(source) for line in block.lines())
 
 
 def n_bytes(lines: Iterable[str]) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from koktok.cli.playground import name_of, page_of
 from koktok.corpora.paths import as_source
-from koktok.text.sources import read_lines
+from koktok.text.sources import read
 from koktok.tokenizer import Tokenizer
 from koktok.vocabularies.ready import folder_of
 
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--text", default="corpus:mini", help="what tokens are counted in")
     given = parser.parse_args()
     tokenizers = {name_of(spec): Tokenizer.load(folder_of(Path(spec))) for spec in given.vocabularies}
-    lines = list(read_lines(as_source(given.text)))
+    lines = [line for block in read(as_source(given.text)) for line in block.lines()]
     page = page_of(tokenizers, lines, title="koktok: gallery")
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "playground.html").write_text(page, encoding="utf-8")

@@ -12,6 +12,7 @@ fewest tokens first; ★ is on the front of its size: no other has both fewer to
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -35,6 +36,8 @@ COLUMNS: Final = (
     ("recall_noun_particle", "josa"),
     ("recall_verb_ending", "eomi"),
     ("recall_copula", "copula"),
+    ("span_borders@klue-ner", "entities"),
+    ("span_borders@korquad", "answers"),
     ("round_trip_nfc", "lines back"),
     ("unknown_eojeols", "unknown"),
     ("english_fertility", "English"),
@@ -108,7 +111,8 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
             continue
         heads = ["tokenizer", *(f"{plain(kind)} ({n:,})" for kind, n in gold.kinds.items())]
         cells = (
-            [plain(row.name), *(cell(row.kinds[gold.name].get(kind)) for kind in gold.kinds)] for row in by_tokens(rows)
+            [plain(row.name), *(cell(row.scores.get(f"recall:{kind}@{gold.name}")) for kind in gold.kinds)]
+            for row in by_tokens(rows)
         )
         parts += [
             f"## Recall by kind of border, {gold.name} ({gold.standing})",
@@ -138,10 +142,10 @@ def by_figure(rows: list[ReportRow], speeds: Mapping[str, Mapping[str, float]], 
 
 
 def by_text(rows: list[ReportRow]) -> str:
-    names = list(dict.fromkeys(name for row in rows for name in row.domains))
+    parts = (key.partition("@") for row in rows for key in row.scores)
+    names = list(dict.fromkeys(name for metric, _, name in parts if metric == "fertility" and name))
     lines = (
-        [plain(row.name), *(cell(row.domains.get(name, {}).get("fertility")) for name in names)]
-        for row in by_tokens(rows)
+        [plain(row.name), *(cell(row.scores.get(f"fertility@{name}")) for name in names)] for row in by_tokens(rows)
     )
     return table(["tokenizer", *names], "l" + "r" * len(names), lines)
 
@@ -164,7 +168,7 @@ def speed_of(timed: Sequence[SpeedReport]) -> str:
 def by_gold(report: Report) -> str:
     heads = ["tokenizer", *(f"{gold.name} ({gold.standing})" for gold in report.golds)]
     lines = (
-        [plain(row.name), *(cell(row.golds.get(gold.name, {}).get("boundary_f1")) for gold in report.golds)]
+        [plain(row.name), *(cell(row.scores.get(f"boundary_f1@{gold.name}")) for gold in report.golds)]
         for row in by_tokens(report.rows)
     )
     return table(heads, "l" + "r" * len(report.golds), lines)
@@ -178,7 +182,14 @@ def value_of(row: ReportRow, name: str) -> Value | None:
     metric, _, gold = name.partition("@")
     if not gold:
         return row.scores.get(metric)
-    return next((scores.get(metric) for key, scores in row.golds.items() if gold.lower() in key), None)
+    return next(
+        (
+            value
+            for key, value in row.scores.items()
+            if re.fullmatch(rf"{metric}@.*{gold.lower()}.*", key, re.IGNORECASE)
+        ),
+        None,
+    )
 
 
 def figure(row: ReportRow) -> float:

@@ -34,8 +34,8 @@ from koktok.formats.limits import unsupported_reason
 from koktok.pipeline import train
 from koktok.progress import counted
 from koktok.recipe import Recipe
+from koktok.text import sources
 from koktok.text.prefix import with_prefix
-from koktok.text.sources import read_lines
 from koktok.tokenizer import Tokenizer
 from koktok.verification.probes import tricky_lines
 
@@ -421,7 +421,8 @@ def main() -> None:
     parser.add_argument("--runtimes", help="only these, with commas between")
     parser.add_argument("--out", type=Path, help="where the table goes; standard output without it")
     given = parser.parse_args()
-    lines = [*islice(read_lines(as_source(given.text)), given.count), *tricky_lines()]
+    text = sources.read(as_source(given.text))
+    lines = [*islice((line for block in text for line in block.lines()), given.count), *tricky_lines()]
     wanted = set((given.runtimes or "").split(",")) - {""}
     kept, text = given.environments / "results.json", f"{given.count} lines of {given.text}"
     kept.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from koktok.corpora.fetch import fetch, texts
 from koktok.files import cache_dir
-from koktok.report.benchmark import LEFT_OUT, head
+from koktok.gold.spans import read_spans
+from koktok.report.benchmark import LEFT_OUT, SPANS, head
 
 CAP, BLOCK, HELD = 110_000, 50, 10
 """Eojeols that are read of each file, so that no domain drowns the others; lines of a block; one block of ten is held out."""
@@ -62,15 +63,16 @@ def split(folder: Path, cap: int = CAP, draw: int = 0) -> tuple[list[str], dict[
 def parts(folder: Path, cap: int = CAP, draw: int = 0) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Training lines and held-out lines by file: at most `cap` eojeols a file.
 
-    Held out is what the corpus's recipe holds out (a tenth of the cap), or else blocks of lines by hash. Draw 0 trains on the
-    beginning of each file; every other one on blocks of 50 lines in an order of its own, up to the cap. A file that is
-    smaller than the cap is in all draws.
+    Texts with marked spans (`marked_texts`) are left out. Held out is what the corpus's recipe holds out (a tenth of the cap),
+    or else blocks of lines by hash. Draw 0 trains on the beginning of each file; every other one on blocks of 50 lines in an
+    order of its own, up to the cap. A file that is smaller than the cap is in all draws.
     """
     paths = sorted(path for path in folder.glob("*.txt*") if path.name.split(".")[0].replace("_", "-") not in LEFT_OUT)
     if not paths:
         sys.exit(f"eval: `{folder}` holds no text; give the folder that holds text/ and gold/")
     train: dict[str, list[str]] = {}
     held: dict[str, list[str]] = {}
+    marked = marked_texts(folder.parent / "gold")
     apart = {path.name.split(".")[0] for path in paths if ".held-out." in path.name}
     for path in paths:
         name, seen = path.name.split(".")[0], 0
@@ -83,12 +85,25 @@ def parts(folder: Path, cap: int = CAP, draw: int = 0) -> tuple[dict[str, list[s
                 seen += len(line.split())
                 if seen > cap:
                     break
-                if line.strip() and name in apart:
+                if not line.strip() or bare(line) in marked:
+                    continue
+                if name in apart:
                     train.setdefault(name, []).append(line)
-                elif line.strip():
+                else:
                     digest = hashlib.sha256(f"{name}:{i // BLOCK}".encode()).hexdigest()
                     (held if int(digest, 16) % HELD == 0 else train).setdefault(name, []).append(line)
     return train, held
+
+
+def marked_texts(gold: Path) -> set[str]:
+    """The texts with marked spans in DATA/gold, without their spaces: no row may have been trained on one of them."""
+    corpora = [read_spans(gold / name) for name in SPANS if (gold / name).exists()]
+    return {bare(text) for corpus in corpora for text in corpus.texts}
+
+
+def bare(line: str) -> str:
+    """A line without white space; sources differ in it."""
+    return "".join(line.split())
 
 
 def drawn(lines: Iterable[str], name: str, draw: int) -> Iterable[tuple[int, str]]:

@@ -124,12 +124,12 @@ def tokenizer_of(kind: str) -> Tokenizer:
 
 def encode(kind: str, file: Path) -> Callable[[], str]:
     """Every line, in bulk."""
-    from koktok.text.sources import Source, read_documents
+    from koktok.text.sources import Source, read
 
     encoder = tokenizer_of(kind).bulk_encoder
 
     def go() -> str:
-        tokens = sum(len(tokens.ids) for _, tokens in encoder.stream(read_documents(Source.of(file)), threads=1))
+        tokens = sum(len(tokens.ids) for _, tokens in encoder.stream(read(Source.of(file)), threads=1))
         return f"{tokens:,} tokens"
 
     return go

@@ -99,13 +99,7 @@ Cut = int | tuple[int, Literal["coda"]]
 
 
 def is_syllable(char: str) -> bool:
-    """True for a modern syllable.
-
-    Examples
-    --------
-    >>> [is_syllable(char) for char in "가ㅋ\u1100漢"]
-    [True, False, False, False]
-    """
+    """True for a modern syllable."""
     return "가" <= char <= "힣"
 
 
@@ -115,13 +109,7 @@ def is_conjoining(char: str) -> bool:
 
 
 def has_syllable(text: str) -> bool:
-    """True where a text holds a modern syllable.
-
-    Examples
-    --------
-    >>> has_syllable("V1 API를"), has_syllable("ㅋㅋ")
-    (True, False)
-    """
+    """True where a text holds a modern syllable."""
     return _SYLLABLE.search(text) is not None
 
 
@@ -154,13 +142,7 @@ def compose(lead: int, vowel: int, tail: int = 0) -> str:
 
 
 def may_grow(char: str) -> bool:
-    """True where what comes next may join a character: a lead, or a syllable without a tail.
-
-    Examples
-    --------
-    >>> [may_grow(char) for char in "\u1100가갔ㄱ"]
-    [True, True, False, False]
-    """
+    """True where what comes next may join a character: a lead, or a syllable without a tail."""
     return char in _OPEN
 
 
@@ -178,24 +160,12 @@ def split(text: str) -> str:
 
 
 def join(text: str) -> str:
-    """Compose conjoining jamo to modern syllables, and touch nothing else.
-
-    Examples
-    --------
-    >>> join(split("갔다")), join("가\u11bb다")
-    ('갔다', '갔다')
-    """
+    """Compose conjoining jamo to modern syllables, and touch nothing else."""
     return _JOINABLE.sub(_compose, text)
 
 
 def offsets(text: str) -> list[int]:
-    """Where each offset of `text`, from 0 to its length, falls in `split(text)`.
-
-    Examples
-    --------
-    >>> offsets("갔다")
-    [0, 3, 5]
-    """
+    """Where each offset of `text`, from 0 to its length, falls in `split(text)`."""
     return [0, *accumulate(len(SPLIT.get(ord(c), c)) for c in text)]
 
 
@@ -226,13 +196,7 @@ def split_cuts(text: str, cuts: Iterable[Cut]) -> list[int]:
 
 
 def tail_rules() -> list[tuple[str, str]]:
-    """Each open syllable and tail, and the syllable that they join to: 10,773 of them, in the order of syllables.
-
-    Examples
-    --------
-    >>> tail_rules()[0] == ("가\u11a8", "각")
-    True
-    """
+    """Each open syllable and tail, and the syllable that they join to: 10,773 of them, in the order of syllables."""
     return [(join(jamo[:2]) + jamo[2], chr(c)) for c, jamo in SPLIT.items() if len(jamo) == 3]
 
 

@@ -56,13 +56,7 @@ PALETTE = ("black on #f6c177", "black on #9ccfd8", "black on #ebbcba", "black on
 
 
 def counted(n: int, noun: str) -> str:
-    """A number with its noun, which is plural for any number but one.
-
-    Examples
-    --------
-    >>> counted(1, "line"), counted(2000, "line"), counted(0, "line")
-    ('1 line', '2,000 lines', '0 lines')
-    """
+    """A number with its noun, which is plural for any number but one."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
@@ -209,72 +203,42 @@ class ConsoleProgress:
         self._stage = ""
 
 
-NARROWEST = 16
-"""Columns of a terminal below which a column of words is not folded."""
-
-
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A small table on stdout; the first column and words to the left, figures to the right.
 
-    A terminal that is too narrow gets headings on several lines, then folded words, then the columns in several tables that
-    begin with the first column; nothing is cut off. Into a file or pipe a table is as wide as it wants to be.
+    A narrow terminal gets headings of several lines and folded words, and a line for each cell where these do not fit; a
+    file or pipe gets the whole width.
     """
-    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    terminal = sys.stdout.isatty()
-    console = stdout()
+    terminal, console = sys.stdout.isatty(), stdout()
     shown = [[visible(cell) if terminal else cell for cell in row] for row in rows]
-    body = [max([0, *(cell_len(row[i]) for row in shown)]) for i in range(len(columns))]
-    heads = [*map(visible, columns)]
-    room = console.width if terminal else max(console.width, sum(map(cell_len, heads)) + sum(body) + 2 * len(body))
-    if sum(max(cell_len(head), width) + 2 for head, width in zip(heads, body, strict=True)) - 2 > room:
-        heads = [_broken(head, width) for head, width in zip(heads, body, strict=True)]
-    console.width = room
-    widths = [max([width, *map(cell_len, head.split("\n"))]) for head, width in zip(heads, body, strict=True)]
     words = [any(any(map(str.isalpha, row[i])) for row in shown) for i in range(len(columns))]
-    over = sum(widths) + 2 * (len(widths) - 1) - room
-    while over > 0:  # the widest column of words gives way first
-        i = max((i for i, text in enumerate(words) if text), key=widths.__getitem__, default=0)
-        if not words[i] or widths[i] <= NARROWEST:
-            break
-        less = min(over, widths[i] - NARROWEST, max(1, widths[i] // 8))
-        widths[i], over = widths[i] - less, over - less
-    for k, block in enumerate(_blocks(widths, room)):
-        if k:
-            console.print()
-        made = Table(title=Text(visible(title)) if not k else None, title_justify="left", box=None, pad_edge=False)
-        for i in block:  # cells as they are: a string would be read as markup, and `[/b]` in a text be an error
+
+    def made(heads: Sequence[str]) -> Table:
+        lined = Table(title=Text(visible(title)), title_justify="left", box=None, pad_edge=False)
+        for i, head in enumerate(heads):  # cells as they are: a string would be read as markup
             left = i == 0 or all(any(map(str.isalpha, row[i])) for row in shown)
-            made.add_column(Text(heads[i]), justify="left" if left else "right", overflow="fold", width=widths[i])
+            lined.add_column(Text(head), justify="left" if left else "right", overflow="fold", no_wrap=not words[i])
         for row in shown:
-            made.add_row(*(Text(row[i]) for i in block))
-        console.print(made)
+            lined.add_row(*map(Text, row))
+        return lined
 
-
-def _broken(head: str, width: int) -> str:
-    """A heading on several lines, none wider than the column below or the longest word."""
-    import textwrap
-
-    words = head.replace("/", "/ ").split(" ")
-    wide = max(width, *map(len, words))
-    return "\n".join(line.replace("/ ", "/") for line in textwrap.wrap(" ".join(words), wide))
-
-
-def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns that fit side by side; each block begins with the first column.
-
-    Examples
-    --------
-    >>> _blocks([10, 20, 20, 20], 80), _blocks([10, 20, 20, 20], 60)
-    ([[0, 1, 2, 3]], [[0, 1, 2], [0, 3]])
-    """
-    found, used = [[0]], widths[0]
-    for i, width in enumerate(widths[1:], start=1):
-        if used + 2 + width > room and len(found[-1]) > 1:
-            found.append([0])
-            used = widths[0]
-        found[-1].append(i)
-        used += 2 + width
-    return found
+    heads = [*map(visible, columns)]
+    width = console.measure(made(heads), options=console.options.update(max_width=10_000))
+    if not terminal:
+        console.width = max(console.width, width.maximum)
+    elif width.maximum > console.width:
+        lines = [head.replace("/", "/\n").replace(" ", "\n") for head in heads]
+        heads = [head if left else line for head, line, left in zip(heads, lines, words, strict=True)]
+        width = console.measure(made(heads), options=console.options.update(max_width=10_000))
+    if width.minimum <= console.width:
+        console.print(made(heads))
+        return
+    console.print(Text(visible(title)))
+    for row in shown:
+        cells = Table(box=None, pad_edge=False, show_header=False)
+        for head, cell in zip(columns, row, strict=True):
+            cells.add_row(Text(visible(head)), Text(cell, overflow="fold"))
+        console.print(cells)

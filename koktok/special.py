@@ -245,16 +245,7 @@ def cut_at(
 
 
 def special_tokens(given: Any, known: Collection[str], option: str) -> list[str]:
-    """`given` as a list of special tokens.
-
-    Examples
-    --------
-    >>> special_tokens("</s>", ["</s>"], "after")
-    Traceback (most recent call last):
-        ...
-    koktok.errors.InputError: `after` got '</s>'; wanted: special tokens
-    hint: after=["</s>"]
-    """
+    """`given` as a list of special tokens."""
     try:
         if isinstance(given, str | bytes):
             raise TypeError
@@ -269,18 +260,7 @@ def special_tokens(given: Any, known: Collection[str], option: str) -> list[str]
 
 
 def chat_template(name: str) -> str:
-    """Jinja source of a preset, or the text itself where it is a template.
-
-    Examples
-    --------
-    >>> chat_template("chatml")[:13]
-    '{%- if tools '
-    >>> chat_template("chatlm")
-    Traceback (most recent call last):
-        ...
-    koktok.errors.RecipeError: the chat template 'chatlm' is neither a preset nor a Jinja template
-    hint: --chat-template chatml | llama-3 | FILE
-    """
+    """Jinja source of a preset, or the text itself where it is a template."""
     if not name or "{" in name:
         return name
     if name not in CHAT_TEMPLATES:
@@ -292,15 +272,7 @@ def chat_template(name: str) -> str:
 
 
 def tokens_of(style: StyleName, model: str = "unigram", chat: str = "") -> tuple[str, ...]:
-    """The special tokens that a style and a chat template bring, without the tail.
-
-    Examples
-    --------
-    >>> tokens_of("gpt", "bpe-bytes", "chatml")
-    ('<|endoftext|>', '<|padding|>', '<|im_start|>', '<|im_end|>')
-    >>> tokens_of("gpt", "unigram")[-1], tokens_of("plain", "wordpiece")[0]
-    ('<unk>', '[PAD]')
-    """
+    """The special tokens that a style and a chat template bring, without the tail."""
     own = (
         WORDPIECE_SPECIALS if style == "plain" and model in ("wordpiece", "wordpiece-bytes") else STYLES[style].specials
     )
@@ -314,11 +286,6 @@ def joined(given: Iterable[str], style: StyleName, model: str, chat: str) -> tup
     """The special tokens of a style and a chat template, with those that a user gave.
 
     The style's come first; of `plain`, which has no opinion, the user's.
-
-    Examples
-    --------
-    >>> joined(["<tool>"], "bert", "bpe", "")[-2:], joined(["<unk>", "<x>"], "plain", "bpe", "chatml")
-    (('[MASK]', '<tool>'), ('<unk>', '<x>', '<|im_start|>', '<|im_end|>'))
     """
     usual = (DEFAULT_SPECIALS, WORDPIECE_SPECIALS)
     own, mine = tokens_of(style, model, chat), tuple(given)
@@ -332,13 +299,7 @@ def joined(given: Iterable[str], style: StyleName, model: str, chat: str) -> tup
 def changed(
     specials: tuple[str, ...], before: tuple[StyleName, str, str], after: tuple[StyleName, str, str]
 ) -> tuple[str, ...]:
-    """The special tokens when style, model and chat template have changed: the old ones go, a user's own stay.
-
-    Examples
-    --------
-    >>> changed(("</s>", "<tool>"), ("plain", "bpe", ""), ("t5", "bpe", ""))
-    ('<pad>', '</s>', '<unk>', '<tool>')
-    """
+    """The special tokens when style, model and chat template have changed: the old ones go, a user's own stay."""
     if before == after or not all(isinstance(part, str) for part in after) or after[0] not in STYLES:
         return specials
     old = tokens_of(*before)
@@ -395,13 +356,7 @@ def style_for(
 
 
 def reserved_slots(n: int, taken: Iterable[str] = (), *, first: int = 0) -> tuple[str, ...]:
-    """Names of `n` slots that are kept free, counted from `first`; a name that is taken is passed over.
-
-    Examples
-    --------
-    >>> reserved_slots(2, first=1)
-    ('<|reserved_1|>', '<|reserved_2|>')
-    """
+    """Names of `n` slots that are kept free, counted from `first`; a name that is taken is passed over."""
     names: list[str] = []
     i, used = first, set(taken)
     while len(names) < n:
@@ -413,14 +368,7 @@ def reserved_slots(n: int, taken: Iterable[str] = (), *, first: int = 0) -> tupl
 
 
 def fill(vocab: Vocab, multiple: int, tail: Sequence[str] = ()) -> Vocab:
-    """The vocabulary with reserved slots up to the next multiple of a size: matrix products like rows in 64s.
-
-    Examples
-    --------
-    >>> filled = fill(Vocab.bpe("가나", [], specials=("</s>", "<x>")), 64, tail=("<x>",))
-    >>> filled.size, filled.specials[:2], filled.specials[-1]
-    (320, ('</s>', '<|reserved_0|>'), '<x>')
-    """
+    """The vocabulary with reserved slots up to the next multiple of a size: matrix products like rows in 64s."""
     missing = -vocab.size % multiple
     if not missing:
         return vocab

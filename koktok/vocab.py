@@ -103,17 +103,17 @@ def _row(family: str, **columns: Any) -> KindRow:
     return KindRow(
         trainer=f"koktok.training.{trainer}",
         model=f"koktok.tokenizer.models:{model}",
-        solver=f"koktok.bulk.solvers:{solver}",
+        solver=f"koktok.bulk.{solver}",
         **columns,
     )
 
 
 _FAMILIES = {
-    "unigram": ("unigram:train_unigram", "UnigramModel", "unigram"),
-    "bpe": ("bpe:train_bpe", "BpeModel", "bpe"),
-    "wordpiece": ("wordpiece:train_wordpiece", "WordPieceModel", "wordpiece"),
-    "word": ("baselines:train_simple", "WordModel", "word"),
-    "longest": ("baselines:train_simple", "LongestMatchModel", "longest"),
+    "unigram": ("unigram:train_unigram", "UnigramModel", "unigram:unigram"),
+    "bpe": ("bpe:train_bpe", "BpeModel", "bpe:bpe"),
+    "wordpiece": ("wordpiece:train_wordpiece", "WordPieceModel", "longest:wordpiece"),
+    "word": ("baselines:train_simple", "WordModel", "longest:word"),
+    "longest": ("baselines:train_simple", "LongestMatchModel", "longest:longest"),
 }
 
 KINDS: Mapping[str, KindRow] = {
@@ -176,16 +176,7 @@ SPARE_IDS = 100_000
 
 
 def check_sparse(ids: Collection[int], where: str) -> None:
-    """Refuse ids that go far beyond their number: whatever is listed by id would fill the memory.
-
-    Examples
-    --------
-    >>> check_sparse([0, 1, 300_000_000], "the ranks file")
-    Traceback (most recent call last):
-        ...
-    koktok.errors.ArtifactError: `the ranks file` gives the id 300000000 in a vocabulary of 3 pieces
-    hint: ids are numbered on from 0
-    """
+    """Refuse ids that go far beyond their number: whatever is listed by id would fill the memory."""
     if max(ids, default=0) > 4 * len(ids) + SPARE_IDS:
         raise ArtifactError(
             f"`{where}` gives the id {max(ids)} in a vocabulary of {len(ids)} pieces", hint="ids are numbered on from 0"
@@ -217,13 +208,7 @@ def spell(text: str) -> str:
 
 
 def unspell(spelled: str) -> str:
-    """Back from `spell` to text; a part of a character becomes U+FFFD.
-
-    Examples
-    --------
-    >>> unspell(spell(" 가")), unspell(spell("가")[:1])
-    (' 가', '\ufffd')
-    """
+    """Back from `spell` to text; a part of a character becomes U+FFFD."""
     return spelled.translate(_LATIN).encode("latin-1").decode(errors="replace")
 
 
@@ -261,13 +246,7 @@ def readable(piece: str, kind: str) -> str:
 
 
 def readable_bytes(raw: bytes) -> str:
-    """Bytes as people read them: text where they make characters, and what byte fallback calls the others.
-
-    Examples
-    --------
-    >>> readable_bytes("가나".encode()[:4])
-    '가<0xEB>'
-    """
+    """Bytes as people read them: text where they make characters, and what byte fallback calls the others."""
     found = ""
     while raw:
         try:
@@ -380,13 +359,7 @@ class Vocab:
 
     @classmethod
     def plain(cls, kind: ModelKind, pieces: Iterable[str], *, specials: Iterable[str] = ()) -> Vocab:
-        """A vocabulary whose order is the caller's; with byte fallback unless its model reads whole words.
-
-        Examples
-        --------
-        >>> Vocab.plain("syllable", "가나").size, Vocab.plain("word", [" 집"], specials=["[UNK]"]).size
-        (258, 2)
-        """
+        """A vocabulary whose order is the caller's; with byte fallback unless its model reads whole words."""
         return cls(kind, tuple(pieces), (), tuple(specials), byte_fallback=kind not in WITH_UNKNOWN)
 
     @property
@@ -484,11 +457,6 @@ class Vocab:
         Hugging Face's WordPiece and WordLevel want the unknown token in the model's own table, and with it every special
         token before it, so that text which spells one would become it. Cut behind its first character, the text stays
         text there and here.
-
-        Examples
-        --------
-        >>> Vocab.plain("word", [" 집"], specials=["[PAD]", "[UNK]", "[CLS]"]).guard
-        '\\[(?=PAD\\])|\\[(?=UNK\\])'
         """
         return "|".join(
             f"{re.escape(token[0])}(?={re.escape(token[1:])})" for token in self.listed_specials if token[1:]
@@ -511,13 +479,7 @@ class Vocab:
 
     @cached_property
     def fragment_ids(self) -> frozenset[int]:
-        """Ids of single bytes that are a part of a character: what byte fallback gives, or what BPE over bytes left.
-
-        Examples
-        --------
-        >>> len(Vocab.bpe("가", []).fragment_ids), len(Vocab.bpe_bytes([]).fragment_ids)
-        (256, 128)
-        """
+        """Ids of single bytes that are a part of a character: what byte fallback gives, or what BPE over bytes left."""
         parts = {mark + char for char in BYTE_CHARS[0x80:] for mark in ("", MARK)}
         spelled = parts.intersection(self.ids) if self.bytewise else ()
         return frozenset((*range(self.n_bytes), *(self.ids[piece] for piece in spelled)))

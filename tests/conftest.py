@@ -20,7 +20,7 @@ from koktok.files import workplace
 from koktok.pipeline import train
 from koktok.recipe import Recipe
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.text.sources import Source, read_lines
+from koktok.text.sources import Source, read
 from koktok.vocab import KINDS
 
 MODELS: dict[str, dict[str, Any]] = {
@@ -125,10 +125,20 @@ def kiwi() -> KiwiSegmenter:
     return KiwiSegmenter()
 
 
+def read_lines(text: Any, **how: Any) -> list[str]:
+    """All lines of what koktok reads."""
+    return [line for block in read(text, **how) for line in block.lines()]
+
+
+def read_documents(text: Any, **how: Any) -> list[str]:
+    """All documents of what koktok reads."""
+    return [document for block in read(text, **how) for document in block.documents()]
+
+
 @pytest.fixture(scope="session")
 def mini() -> list[str]:
     """All lines of corpora/mini."""
-    return list(read_lines(Source.of(*sorted(MINI.glob("*.txt")), name="mini")))
+    return read_lines(Source.of(*sorted(MINI.glob("*.txt")), name="mini"))
 
 
 @pytest.fixture(scope="session")

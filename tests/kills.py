@@ -28,7 +28,8 @@ import koktok
 from koktok import Tokenizer
 from koktok.bulk.shards import TokenFiles
 from koktok.cli import app
-from koktok.count import counting
+from koktok.count import shards
+from koktok.count.count_files import CountFile
 from koktok.formats import gguf
 from koktok.formats.tiktoken import load as load_ranks
 
@@ -160,7 +161,7 @@ def check(base: Path, chosen: list[str]) -> None:
             assert tokenizer.decode(tokenizer.encode("나는 집에").ids) == "나는 집에", name
     looks: dict[str, Callable[[], bool]] = {
         "export tiktoken": lambda: len(load_ranks(base / "tiktoken").ranks) > 1000,
-        "count": lambda: all(counting.shard_of(base / name).rows for name in ("c.parquet", "c.runs.parquet")),
+        "count": lambda: all(len(CountFile.open(base / name).words) for name in ("c.parquet", "c.runs.parquet")),
         "extend": lambda: bool(koktok.load(base / "extended" / "tokenizer.json").encode("나는 집에").ids),
         "extend --apply": lambda: len(load_file(base / "model" / "model.safetensors")["lm_head.weight"]) > 2000,
         "playground": lambda: (base / "page.html").read_text(encoding="utf-8").rstrip().endswith("</html>"),
@@ -179,7 +180,7 @@ def main() -> None:
     parser.add_argument("--verbs", help=f"some of {', '.join(verbs(Path(), 0))}; all without it")
     given = parser.parse_args()
     chosen = given.verbs.split(",") if given.verbs else [*verbs(Path(), 0)]
-    counting.SHARD = 20_000  # a count of many parts, of little text
+    shards.SHARD = 20_000  # a count of many parts, of little text
     chance = random.Random(given.seed)
     with tempfile.TemporaryDirectory(prefix="koktok-kills-") as folder:
         base = Path(folder)

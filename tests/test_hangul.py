@@ -1,10 +1,14 @@
-"""Laws of hangul.py: an exact inverse, cuts that move along, and the same in every library."""
+"""Laws of hangul.py: an exact inverse, cuts that move along, and the same in every library, for all syllables or rare ones."""
 
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import jamo
 import numpy as np
@@ -13,10 +17,13 @@ import strategies as ks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import hangul
-from koktok.errors import InputError
+from koktok import Recipe, Tokenizer, hangul
+from koktok.errors import InputError, RecipeError
 from koktok.formats.hf import jamo_decoders
-from koktok.text.normalize import Folds, JamoNormalizer, nfc
+from koktok.formats.sentencepiece import _joins, charsmap
+from koktok.sentencepiece_model import ModelProto
+from koktok.text.normalize import Folds, JamoNormalizer, Normalizer, nfc
+from koktok.vocab import Vocab
 
 SYLLABLES = [chr(c) for c in range(0xAC00, 0xD7A4)]
 # What may stand beside a syllable and mislead: jamo of each kind, fillers, marks of two and three bytes, joiners.
@@ -24,61 +31,73 @@ BESIDE = ["", *ks.LEADS, *ks.VOWELS, *ks.FINALS, *ks.OLD_LEADS, *ks.OLD_VOWELS, 
           "ㅋ", "ㅏ", "\ud7c7", "\u11a7", "a", " ", "\u0301", "\u0323", "\u034f", "\u034f\u0301", "\u034f\u034f", "·", "\u20e3",
           "\u200d", "\ufe0f", "\u0600", "😀"]  # fmt: skip
 
+NORMALIZERS = {
+    "all": JamoNormalizer(Folds(zero_width=False)),
+    "rare": JamoNormalizer(Folds(zero_width=False), [*SYLLABLES[::5], "한글"]),  # of syllables without a piece
+}
+
+
+@pytest.fixture(scope="module", params=NORMALIZERS)
+def normalizer(request: pytest.FixtureRequest) -> JamoNormalizer:
+    return NORMALIZERS[request.param]
+
 
 @pytest.fixture(scope="module")
-def hf():
+def hf(normalizer: JamoNormalizer) -> Any:
     """The whole way of a tokenizer.json: normalize, and decode one piece."""
     from tokenizers import Tokenizer
     from tokenizers.models import BPE
 
     blank = json.loads(Tokenizer(BPE()).to_str())
-    blank["normalizer"] = JamoNormalizer(Folds(zero_width=False)).to_hf()
+    blank["normalizer"] = normalizer.to_hf()
     blank["decoder"] = {"type": "Sequence", "decoders": [{"type": "Fuse"}, *jamo_decoders()]}
     return Tokenizer.from_str(json.dumps(blank))
 
 
 @pytest.fixture(scope="module")
-def spm():
-    """SentencePiece's normalizers made of the rules of both ways."""
-    from sentencepiece import SentencePieceNormalizer
+def spm(normalizer: JamoNormalizer) -> Any:
+    """The whole way of a tokenizer.model."""
+    from sentencepiece import SentencePieceProcessor
 
-    plain = {"add_dummy_prefix": False, "escape_whitespaces": False, "remove_extra_whitespaces": False}
-    apart = [(chr(c), jamo) for c, jamo in hangul.SPLIT.items()]
-    return tuple(
-        SentencePieceNormalizer(norm_map=rules, **plain).Normalize for rules in (apart, [(b, a) for a, b in apart])
-    )
+    def load(table: bytes) -> Any:
+        model = ModelProto()
+        for piece, kind in (("<unk>", 2), ("가", 1)):
+            model.add(piece, 0.0, kind)
+        rules = model.normalizer_spec
+        rules.precompiled_charsmap = table
+        rules.add_dummy_prefix = rules.escape_whitespaces = rules.remove_extra_whitespaces = False
+        return SentencePieceProcessor(model_proto=model.serialized()).Normalize
+
+    return load(charsmap(normalizer)), load(_joins())
 
 
 # --- laws ---------------------------------------------------------------------------------------------------------
 
 
-@given(ks.korean_text().map(nfc))
-def test_join_is_the_inverse_of_split(text):
-    assert hangul.join(hangul.split(text)) == text
+@given(ks.korean_text())
+def test_split_and_join(text: str) -> None:
+    """An exact inverse on NFC, idempotent, canonically equal, and what the package jamo does."""
+    parts = hangul.split(text)
+    assert hangul.split(parts) == parts == jamo.h2j(text)
+    assert unicodedata.normalize("NFD", parts) == unicodedata.normalize("NFD", text)
+    assert hangul.join(hangul.split(nfc(text))) == nfc(text)
 
 
-def test_join_is_the_inverse_of_split_for_every_syllable_beside_every_jamo():
-    for other in BESIDE:
-        text = nfc("\n".join(f"{other}{s}{other}" for s in SYLLABLES))
-        parts = hangul.split(text)
-        assert hangul.join(parts) == text
-        assert not set(parts) & set(SYLLABLES)
+@given(text=ks.korean_text())
+def test_normalization_and_alignment(normalizer: JamoNormalizer, text: str) -> None:
+    once = normalizer(text)
+    assert normalizer(once) == once
+    assert hangul.join(once) == nfc(text)
+    assert unicodedata.normalize("NFD", once) == unicodedata.normalize("NFD", nfc(text))
+    aligned = normalizer.align(text)
+    assert aligned.normal == once
+    assert len(aligned.starts) == len(aligned.ends) == len(once)
+    assert all(0 <= a < b <= len(text) for a, b in zip(aligned.starts, aligned.ends, strict=True))
+    assert list(aligned.starts) == sorted(aligned.starts)
 
 
 @given(ks.korean_text())
-def test_split_is_idempotent_and_canonically_equal(text):
-    once = hangul.split(text)
-    assert hangul.split(once) == once
-    assert unicodedata.normalize("NFD", once) == unicodedata.normalize("NFD", text)
-
-
-@given(ks.korean_text())
-def test_split_is_what_the_jamo_package_does(text):
-    assert hangul.split(text) == jamo.h2j(text)
-
-
-@given(ks.korean_text())
-def test_letters_are_those_of_the_jamo_package(text):
+def test_letters_are_those_of_the_jamo_package(text: str) -> None:
     for char in {*text, *"가힣각"}:
         assert hangul.is_syllable(char) == jamo.is_hangul_char(char) == (ord(char) in hangul.SYLLABLES)
         if hangul.is_syllable(char):
@@ -91,109 +110,84 @@ def test_letters_are_those_of_the_jamo_package(text):
             assert hangul.may_grow(char) == (not tail)
 
 
-def test_the_letters_are_those_of_unicode():
+def test_the_letters_are_those_of_unicode() -> None:
     assert (len(hangul.LEADS), len(hangul.VOWELS), len(hangul.TAILS), len(hangul.MODERN_JAMO)) == (19, 21, 28, 67)
     for c, parts in hangul.SPLIT.items():
         assert parts == unicodedata.normalize("NFD", chr(c))
     for char, letter in hangul.COMPATIBILITY.items():
         assert unicodedata.name(letter).split()[-1] == unicodedata.name(char).split()[-1]
-        assert re.fullmatch(f"[{hangul.LEAD}{hangul.VOWEL}{hangul.TAIL}]", char)
         assert hangul.may_grow(char) == bool(re.match(f"[{hangul.LEAD}]", char))
 
 
-def test_syllables_are_told_alike_one_by_one_and_in_arrays():
+def test_syllables_are_told_alike_one_by_one_and_in_arrays() -> None:
     text = "".join(BESIDE) + "가힣\uabff\ud7a4漢A"
-    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     told = [hangul.is_syllable(char) for char in text]
-    assert hangul.syllable_mask(codes).tolist() == told
+    assert hangul.syllable_mask(np.frombuffer(text.encode("utf-32-le"), np.uint32)).tolist() == told
     assert hangul.count_syllables(text) == sum(told)
     assert [hangul.has_syllable(char) for char in text] == told
 
 
-@given(ks.korean_text().map(nfc))
-def test_alignment(text):
-    aligned = JamoNormalizer(Folds(zero_width=False)).align(text)
-    parts, back = hangul.split(text), list(aligned.starts)
-    assert aligned.normal == parts
-    assert [i + 1 for i in back] == list(aligned.ends)
-    assert len(back) == len(parts)
-    at = hangul.offsets(text)
-    assert [back.index(i) for i in range(len(text))] == at[:-1]
-    assert at[-1] == len(parts)
-    assert all(hangul.split(text[:i]) == parts[: at[i]] for i in range(0, len(text) + 1, 1 + len(text) // 20))
-
-
 @given(st.data())
-def test_cuts_move_along(data):
+def test_offsets_and_cuts_move_along(data: st.DataObject) -> None:
     text = data.draw(ks.korean_text())
+    at, parts = hangul.offsets(text), hangul.split(text)
+    assert all(hangul.split(text[:i]) == parts[: at[i]] for i in range(0, len(text) + 1, 1 + len(text) // 20))
     cuts = data.draw(st.sets(st.integers(0, len(text)), max_size=5))
     codas = {i for i in sorted(cuts) if i < len(text) and len(hangul.split(text[i])) == 3}
     moved = hangul.split_cuts(text, [*cuts, *((i, "coda") for i in codas)])
-    parts = hangul.split(text)
-    assert moved == sorted(moved)
-    assert len(moved) == len(cuts) + len(codas)
-    for i in cuts:
-        assert hangul.join(parts[: hangul.offsets(text)[i]]) == hangul.join(hangul.split(text[:i]))
-    for i in codas:
-        assert hangul.offsets(text)[i] + 2 in moved
-        assert "\u11a8" <= parts[hangul.offsets(text)[i] + 2] <= "\u11c2"
+    assert moved == sorted({at[i] for i in cuts} | {at[i] + 2 for i in codas})
+    assert all("\u11a8" <= parts[at[i] + 2] <= "\u11c2" for i in codas)
+
+
+@pytest.mark.parametrize("cut", [-1, 4, (1, "coda"), (3, "coda"), (0, "onset"), (9, "coda")])
+def test_impossible_cuts_are_refused(cut: Any) -> None:
+    with pytest.raises(InputError, match="the cut"):
+        hangul.split_cuts("갔다a", [cut])
+
+
+def test_no_quadratic_time() -> None:
+    for unit in ("가", "각", "\u1100", "\u1161", "\u11a8", "ㅋ"):
+        text = unit * 1_000_000
+        assert hangul.join(hangul.split(text)) == nfc(text)
 
 
 # --- other libraries ----------------------------------------------------------------------------------------------
 
 
-def test_same_in_tokenizers_for_every_syllable_beside_every_jamo(hf):
+def test_every_syllable_beside_what_misleads(hf: Any, normalizer: JamoNormalizer) -> None:
     for other in BESIDE:
         text = nfc("\n".join(f"{other}{s}{other}" for s in SYLLABLES))
-        assert hf.normalizer.normalize_str(text) == hangul.split(text)
+        assert hf.normalizer.normalize_str(text) == normalizer(text), repr(other)
+        assert hangul.join(hangul.split(text)) == text
 
 
-def test_same_in_tokenizers_for_all_triples_of_what_misleads(hf):
-    for first in BESIDE:
-        text = nfc("\n".join(first + second + third for second in BESIDE for third in BESIDE))
-        assert hf.normalizer.normalize_str(text) == hangul.split(text)
-
-
-def test_same_in_tokenizers_beside_every_code_point(hf):
+@pytest.mark.parametrize("normalizer", ["all"], indirect=True)
+def test_all_triples_of_what_misleads_and_every_code_point(hf: Any, normalizer: JamoNormalizer) -> None:
     chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-    for i in range(0, len(chars), 9999):
-        text = nfc("".join(f"{c}가{c}각{c}" for c in chars[i : i + 9999]))
-        assert hf.normalizer.normalize_str(text) == hangul.split(text)
+    texts = ["\n".join(first + second + third for second in BESIDE for third in BESIDE) for first in BESIDE]
+    texts += ["".join(f"{c}가{c}각{c}" for c in chars[i : i + 9999]) for i in range(0, len(chars), 9999)]
+    for text in map(nfc, texts):
+        assert hf.normalizer.normalize_str(text) == normalizer(text)
 
 
 @given(text=ks.korean_text())
-def test_same_in_tokenizers(hf, text):
-    assert hf.normalizer.normalize_str(text) == hangul.split(nfc(text))
-
-
-@given(text=st.one_of(ks.old_hangul(), ks.conjoining_jamo(), ks.eojeols(), ks.nasty()).map(nfc))
-def test_decoder_joins(hf, text):
-    assert hf.decoder.decode([hangul.split(text)]) == text
-
-
-def test_decoder_joins_every_syllable(hf):
-    text = "".join(SYLLABLES)
-    assert hf.decoder.decode(list(hangul.split(text))) == text
-
-
-@given(text=ks.korean_text().map(nfc))
-def test_same_in_sentencepiece(spm, text):
+def test_the_same_in_tokenizers_and_sentencepiece(hf: Any, spm: Any, normalizer: JamoNormalizer, text: str) -> None:
+    normal = normalizer(text)
+    assert hf.normalizer.normalize_str(text) == normal
+    assert hf.decoder.decode([normal]) == hangul.join(normal)
     forward, back = spm
-    # SentencePiece's own texts end at a NUL.
-    text = text.replace("\0", "")
-    assert forward(text) == hangul.split(text)
-    assert back(hangul.split(text)) == text
+    normal = normal.replace("\0", "")  # SentencePiece's own texts end at a NUL
+    assert forward(hangul.join(normal)) == forward(normal) == normal
+    assert back(normal) == hangul.join(normal)
 
 
-def test_sentencepiece_knows_every_syllable(spm):
+def test_every_syllable_in_sentencepiece_and_in_the_decoder(hf: Any, spm: Any, normalizer: JamoNormalizer) -> None:
     forward, back = spm
     for i in range(0, len(SYLLABLES), 500):
         text = "".join(SYLLABLES[i : i + 500])
-        assert forward(text) == hangul.split(text)
-        assert back(hangul.split(text)) == text
-
-
-# --- golden -------------------------------------------------------------------------------------------------------
+        assert forward(text) == normalizer(text)
+        assert back(normalizer(text)) == text
+        assert hf.decoder.decode(list(hangul.split(text))) == text
 
 
 @pytest.mark.parametrize(
@@ -207,24 +201,46 @@ def test_sentencepiece_knows_every_syllable(spm):
         ("", ""),
     ],
 )
-def test_golden(hf, text, wanted):
+def test_golden(text: str, wanted: str) -> None:
     assert hangul.split(text) == wanted
-    assert hf.normalizer.normalize_str(text) == wanted
-    assert hf.decoder.decode([wanted]) == hangul.join(wanted) == text
-
-
-def test_join_takes_half_joined_text():
+    assert hangul.join(wanted) == text
     assert hangul.join("가\u11bb다 \u1112\u1161\u11ab \u11bb \u1161 \u1112") == "갔다 한 \u11bb \u1161 \u1112"
-    assert hangul.join("a\u0301 \uf90a") == "a\u0301 \uf90a"
 
 
-@pytest.mark.parametrize("cut", [-1, 4, (1, "coda"), (3, "coda"), (0, "onset"), (9, "coda")])
-def test_impossible_cuts_are_refused(cut):
-    with pytest.raises(InputError, match="the cut"):
-        hangul.split_cuts("갔다a", [cut])
+# --- jamo for rare syllables alone --------------------------------------------------------------------------------
 
 
-def test_no_quadratic_time():
-    for unit in ("가", "각", "\u1100", "\u1161", "\u11a8", "ㅋ"):
-        text = unit * 1_000_000
-        assert hangul.join(hangul.split(text)) == nfc(text)
+def test_a_rare_syllable_keeps_what_it_can() -> None:
+    rare = NORMALIZERS["rare"]
+    assert "각" not in SYLLABLES[::5]
+    assert rare("각") == "가\u11a8"
+    assert rare(SYLLABLES[28]) == hangul.split(SYLLABLES[28])
+    assert JamoNormalizer(Folds(), SYLLABLES).to_hf() == Normalizer().to_hf()
+    # What is compiled for one is kept, and must not be given to another.
+    assert rare != Normalizer() != rare
+    assert rare != JamoNormalizer(Folds(zero_width=False), ["가"])
+    assert pickle.loads(pickle.dumps(rare)) == rare
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe", "wordpiece", "syllable"])
+def ours(request: pytest.FixtureRequest, trained: Callable[..., Path]) -> Tokenizer:
+    size = {"wordpiece": 4000, "syllable": 1800}.get(request.param, 2300)
+    return Tokenizer.load(trained(jamo="fallback", train={"model": request.param, "vocab_size": size}))
+
+
+@given(data=st.data())
+def test_any_syllable_has_pieces(ours: Tokenizer, data: st.DataObject) -> None:
+    text = data.draw(st.text(st.sampled_from([*SYLLABLES, " "]), min_size=1, max_size=9).map(str.lstrip).filter(bool))
+    ids = ours.encode(text).ids
+    assert not {ours.vocab.special_ids.get("[UNK]"), *range(ours.vocab.n_bytes)} & {*ids}
+
+
+def test_what_has_bytes_anyway_is_refused() -> None:
+    for model in ("bpe-bytes", "wordpiece-bytes", "word", "ngram", "morpheme"):
+        with pytest.raises(RecipeError, match="jamo for rare syllables alone is for unigram"):
+            Recipe().changed(jamo="fallback", train={"model": model})
+    with pytest.raises(RecipeError, match="`jamo` is 'sometimes': wanted true, false"):
+        Recipe().changed(jamo="sometimes")
+    assert Recipe.from_toml("[recipe]\njamo = true").spelled
+    assert not Recipe.from_toml('[recipe]\njamo = "fallback"').spelled
+    assert Vocab.plain("wordpiece", ["가", "##가", "나"], specials=["[UNK]"]).whole_characters == {"가"}

@@ -43,7 +43,7 @@ def test_a_child_sees_no_entry_that_is_the_working_directory(
     set_traps(tmp_path / "folder")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(entry.format(here=tmp_path, name=tmp_path.name))
-    code = "import typing, queue, struct, koktok.segment.analyser_process, sys; print(sys.path)"
+    code = "import typing, queue, struct, koktok.segment.workers, sys; print(sys.path)"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     assert str(tmp_path) not in done.stdout
     assert not sprung.exists()

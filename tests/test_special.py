@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from conftest import MODELS, koktok
 from hypothesis import given
-from hypothesis import strategies as st
 from strategies import korean_text
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import ArtifactError, RecipeError, UsageError
 from koktok.formats.folder import files_of
 from koktok.formats.styles import chat_template_of, restyle
-from koktok.special import CHAT_TEMPLATES, NO_LIMIT, ROLES, STYLES, TEMPLATES, fill, style_for, tokens_of
+from koktok.special import CHAT_TEMPLATES, NO_LIMIT, ROLES, STYLES, TEMPLATES, style_for, tokens_of
 from koktok.vocab import UNKNOWN, ModelKind, Vocab
 
 KINDS = ("unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word")
@@ -58,12 +56,6 @@ def test_every_style_has_what_its_template_and_its_model_want(style: Any, model:
         assert "eos_token" in found.roles or "sep_token" in found.roles
         if model in ("wordpiece", "wordpiece-bytes", "word", "unigram", "bpe"):
             assert set(tokens) & set(UNKNOWN)
-
-
-def test_sentencepiece_finds_the_roles_by_their_spelling() -> None:
-    for style in STYLES.values():
-        for role in ("pad_token", "eos_token"):
-            assert role not in style.roles or style.roles[role] in ROLES[role]
 
 
 @pytest.mark.parametrize(
@@ -121,12 +113,6 @@ def test_a_recipe_of_a_newer_format_is_refused() -> None:
     ) as caught:
         Recipe.from_toml("[recipe]\nformat = 3")
     assert caught.value.hint == "pip install --upgrade koktok"
-
-
-def test_an_old_recipe_reads_as_before() -> None:
-    old = Recipe.from_toml('[recipe]\nformat = 1\n[recipe.train]\nspecials = ["<unk>", "</s>"]\nreserved = 1')
-    assert old.special_tokens == ("<unk>", "</s>", "<|reserved_0|>")
-    assert old.special.style == "plain"
 
 
 @pytest.mark.parametrize(
@@ -202,20 +188,6 @@ def test_restyle_refuses_what_cannot_be() -> None:
         restyle(spelled, "bert")
 
 
-@given(st.integers(0, 80), st.integers(1, 130), st.sampled_from(["plain", "t5"]))
-def test_filling_up(pieces: int, multiple: int, style: Any) -> None:
-    recipe = Recipe().changed(special={"style": style}, train={"reserved": 3})
-    vocab = Vocab.bpe(map(chr, range(0xAC00, 0xAC00 + pieces)), [], specials=recipe.special_tokens)
-    tail = STYLES[style].tail
-    filled = fill(vocab, multiple, tail)
-    assert filled.size % multiple == 0
-    assert 0 <= filled.size - vocab.size < multiple
-    assert len(set(filled.specials)) == len(filled.specials)
-    assert filled.specials[len(filled.specials) - len(tail) :] == tail
-    assert fill(filled, multiple, tail) == filled
-    assert filled.tokens[: vocab.size - len(tail)] == vocab.tokens[: vocab.size - len(tail)]
-
-
 # --- transformers -------------------------------------------------------------------------------------------------
 
 
@@ -263,21 +235,6 @@ class TestTransformers:
         assert batch["input_ids"][1][where] == auto.pad_token_id
         assert batch["attention_mask"][1][where] == 0
 
-    def test_windows_words_and_characters(self, auto: Any) -> None:
-        text = "나는 어제 학교에 갔다가 늦게 왔다 그런데 아무도 없다"
-        options = {"max_length": 7, "truncation": True, "stride": 2}
-        got = auto(text, **options, return_overflowing_tokens=True, return_offsets_mapping=True)
-        assert len(got["input_ids"]) > 1
-        assert all(len(ids) <= 7 for ids in got["input_ids"])
-        # Without a pre-tokenizer a text is one word to the library; words that are given apart keep their numbers.
-        cuts = auto.backend_tokenizer.pre_tokenizer
-        words = 1 if cuts is None or "Metaspace" in repr(cuts) else 9
-        assert {i for part in range(len(got["input_ids"])) for i in got.word_ids(part) if i is not None} == {
-            *range(words)
-        }
-        token = got.char_to_token(0, 0)
-        assert got["offset_mapping"][0][token][0] == 0
-
     def test_saved_again_it_is_the_same_file(self, styled: Any, auto: Any, tmp_path: Path) -> None:
         # Loaded anew: truncation and padding of the last call are part of what the library saves.
         auto = type(auto).from_pretrained(str(styled[1]))
@@ -315,20 +272,6 @@ class TestTransformers:
         assert generation["pad_token_id"] == auto.pad_token_id
         config = json.loads((styled[1] / "tokenizer_config.json").read_text(encoding="utf-8"))
         assert config["chat_template"] == (styled[1] / "chat_template.jinja").read_text(encoding="utf-8")
-
-    def test_collators_take_it(self, auto: Any) -> None:
-        from transformers import DataCollatorForLanguageModeling, DataCollatorWithPadding
-
-        rows = [auto(text) for text in ("가 나 다", "가")]
-        padded = auto.pad(rows, return_tensors="np")
-        assert padded["input_ids"].shape == padded["attention_mask"].shape
-        assert DataCollatorWithPadding(auto, return_tensors="np")(rows)["input_ids"].shape == padded["input_ids"].shape
-        if auto.mask_token is None:
-            made = DataCollatorForLanguageModeling(auto, mlm=False, return_tensors="np")(rows)
-            assert (made["labels"] == -100).sum() == (made["attention_mask"] == 0).sum()
-        else:
-            made = DataCollatorForLanguageModeling(auto, mlm=True, seed=0, return_tensors="np")(rows)
-            assert made["labels"].shape == made["input_ids"].shape
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -373,13 +316,6 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     done = koktok("export", tmp_path / "gpt", "--to", "spm", "--style", "bert", "--out", tmp_path / "a.model")
     assert done.returncode == 2
     assert "`--style` does nothing with `--to spm`" in done.stderr
-
-
-def test_a_vocabulary_without_the_tokens_of_its_recipe_says_so() -> None:
-    bare = Tokenizer(Recipe().changed(special={"style": "bert"}), Vocab.bpe("가", []))
-    with pytest.raises(ArtifactError, match="wants a cls_token"):
-        bare.encode("가", add_special_tokens=True)
-    assert replace(bare.vocab).specials == ()
 
 
 @pytest.mark.parametrize("name", list(CHAT_TEMPLATES))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from koktok.gold import GoldCorpus
+from koktok.gold.spans import SpanCorpus
 from koktok.metrics import Text
 from koktok.report.measure import Entry
 from koktok.report.schema import Sentence
@@ -24,6 +25,7 @@ class Suite:
     golds: Sequence[GoldCorpus]
     published: Sequence[Entry]  # what is measured as it is, behind the trained rows
     shown: Sequence[Sentence]  # sentences of corpora/mini, for the page
+    spans: Sequence[SpanCorpus] = ()
     remarks: Sequence[str] = ()
     extended: bool = True
     sample: int = 500

@@ -16,8 +16,9 @@ from eval.suites.quick import MINI
 from eval.texts import CAP, split
 from koktok.foreign import package_names
 from koktok.gold import GoldCorpus, read_gold
+from koktok.gold.spans import read_spans
 from koktok.report.benchmark import GOLDS as BENCHMARK_GOLDS
-from koktok.report.benchmark import code_of, english_of
+from koktok.report.benchmark import SPANS, code_of, english_of
 from koktok.report.measure import Entry, showcase
 
 __all__ = ["GOLDS", "suite"]
@@ -48,6 +49,7 @@ def suite(data: Path, *, size: int, limit: int | None, sample: int, draw: int = 
         size=size,
         held=held,
         golds=golds,
+        spans=[read_spans(data / "gold" / name) for name in SPANS if (data / "gold" / name).exists()],
         published=[*_published(data / "tokenizers"), *(Entry(f"package:{name}") for name in package_names()), HANBERT],
         shown=showcase([], 8, 0, [ours]),
         remarks=(

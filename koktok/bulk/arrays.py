@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 
 def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:
-    """The numpy type for the ids of a vocabulary: uint16 where they fit, else uint32, or the one that was asked for.
-
-    Examples
-    --------
-    >>> id_type(32_000), id_type(100_000), id_type(32_000, "int64")
-    (dtype('uint16'), dtype('uint32'), dtype('int64'))
-    """
+    """The numpy type for the ids of a vocabulary: uint16 where they fit, else uint32, or the one that was asked for."""
     if wanted is None:
         return np.dtype(np.uint16 if size <= 1 << 16 else np.uint32)
     try:
@@ -33,13 +27,7 @@ def id_type(size: int, wanted: Any = None) -> np.dtype[Any]:
 
 
 def checked_flat(ids: Any, offsets: Any, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Flat ids and the places of documents, if they fit each other and a vocabulary of that size.
-
-    Examples
-    --------
-    >>> checked_flat([5, 6], [0, 1, 2], 7)
-    (array([5, 6]), array([0, 1, 2]))
-    """
+    """Flat ids and the places of documents, if they fit each other and a vocabulary of that size."""
     try:
         flat = np.ascontiguousarray(ids)
     except (ValueError, OverflowError) as error:

@@ -63,14 +63,7 @@ def _asked() -> NDArray[np.uint8]:
 
 
 def classes_of(marks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """What a character is to these patterns, and the marks with what they leave to the engine as `NOT_PLAIN`.
-
-    Examples
-    --------
-    >>> classes, marks = classes_of(np.zeros(0x110000, np.uint8))
-    >>> [int(classes[ord(char)]) for char in "가Aa1 ."], int(marks[0x301])
-    ([1, 2, 3, 4, 5, 0], 15)
-    """
+    """What a character is to these patterns, and the marks with what they leave to the engine as `NOT_PLAIN`."""
     classes = _asked()
     return classes, np.where(classes == NOT_PLAIN, NOT_PLAIN, marks).astype(np.uint8)
 
@@ -78,17 +71,7 @@ def classes_of(marks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.
 def cut_published(
     data: NDArray[np.uint16], begins: NDArray[np.int64], ends: NDArray[np.int64], classes: NDArray[np.uint8], name: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Pretokens of units: where each begins and ends, and how many stand before each unit and after the last.
-
-    Examples
-    --------
-    >>> from koktok.bulk.texts import Texts
-    >>> texts = Texts.of(["API를  1234번, (가)"])
-    >>> classes, _ = classes_of(np.zeros(0x110000, np.uint8))
-    >>> begins, ends, upto = cut_published(texts.data, texts.begins, texts.ends, classes, "llama3")
-    >>> [texts.data[a:b].tobytes().decode("utf-16-le") for a, b in zip(begins, ends)], upto.tolist()
-    (['API를', ' ', ' ', '123', '4', '번', ',', ' (', '가', ')'], [0, 10])
-    """
+    """Pretokens of units: where each begins and ends, and how many stand before each unit and after the last."""
     room = int((ends - begins).sum())
     out = np.empty((2, room), np.int64)
     upto = np.zeros(len(begins) + 1, np.int64)

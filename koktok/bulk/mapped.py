@@ -1,8 +1,7 @@
-r"""Files to blocks of lines for bulk encoding: plain text as it lies on the disk, mapped and not read, without strings.
+r"""Files to blocks for bulk encoding: plain text is mapped and not read, and its bytes are checked while they are encoded.
 
-The shortest way from a file to ids. Only what the reader of `koktok.text.sources` would give byte for byte
-goes this way: plain text, Unix line ends, no mark at its beginning. Bytes that are no UTF-8 are found on the way, and then
-everything is read again by that reader, which says what is wrong, or leaves bad lines out.
+Only what `koktok.text.sources.read` would give byte for byte goes this way: plain text, Unix line ends, no mark at its beginning.
+If some bytes are not UTF-8, everything is read again by that reader, which leaves bad lines out or refuses the file.
 """
 
 from __future__ import annotations
@@ -13,44 +12,36 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from koktok.errors import InputError
+from koktok.text.blocks import Block
 from koktok.text.records import is_plain
-from koktok.text.sources import Source, read_blocks
+from koktok.text.sources import Source, read
 
 _BLOCK = 1 << 20  # bytes handed to a thread at once
 _LONGEST = 1 << 26  # a longer line is the reader's to refuse
 
 
-def mapped_blocks(source: Source) -> Iterator[list[str] | bytes | memoryview]:
-    r"""Batches of documents as `read_blocks` gives them: strings, or lines of UTF-8, each ended by a newline.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp(), "a.txt")
-    >>> _ = path.write_text("a\nb", encoding="utf-8")
-    >>> list(map(bytes, mapped_blocks(Source.of(path))))
-    [b'a\n', b'b\n']
-    """
+def mapped_blocks(source: Source) -> Iterator[Block]:
+    """Yield the documents of a source in blocks, which may hold bytes that are not UTF-8."""
     for path in source.paths:
         view = _mapped(path) if is_plain(path) else None
         if view is None:
-            yield from read_blocks(Source(source.name, (path,), field=source.field), may_be_empty=True)
+            yield from read(Source(source.name, (path,), field=source.field), may_be_empty=True)
             continue
         at, end = 0, len(view)
         while at < end:
             stop = view.rfind(b"\n", at, at + _BLOCK) + 1 or view.find(b"\n", at + _BLOCK, at + _LONGEST) + 1
             if not stop:
                 break  # the last line, without an end, or one that is too long
-            yield memoryview(view)[at:stop]
+            yield Block(view[at:stop])
             at = stop
         if end - at > _LONGEST:
             raise InputError(f"`{path}` has a line of more than {_LONGEST:,} bytes")
         if at < end:
-            yield view[at:] + b"\n"
+            yield Block(view[at:] + b"\n")
 
 
 def _mapped(path: Path) -> mmap.mmap | None:
-    """A file in memory, if its bytes are those of its lines."""
+    """Map a file into memory, if its bytes are those of its lines."""
     if not path.is_file() or not path.stat().st_size:
         return None
     with path.open("rb") as file:

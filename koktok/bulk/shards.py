@@ -1,10 +1,10 @@
 """Token files for pre-training: flat ids that are mapped into memory, with the borders of documents, in shards.
 
-A run that was killed goes on behind its last finished shard (see `koktok.files.run`), if the
+A run that was killed goes on behind its last finished shard (see `koktok.files.resume`), if the
 text is still the same.
 
-A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read_documents` gives
-them, or a whole file. No document lies in two shards: a shard ends with the document that brings it to `shard_tokens`.
+A *document* is a line of a text file or a record of JSON lines or of a table, as `koktok.text.sources.read` gives them, or a
+whole file. No document lies in two shards: a shard ends with the document that brings it to `shard_tokens`.
 
 ========= ==========================================================================================================
 format    what a shard is
@@ -30,18 +30,18 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from koktok.bulk.arrays import id_type
-from koktok.bulk.texts import Blocks
 from koktok.errors import InputError, MissingExtraError, UsageError
 from koktok.files import Checkpoint, read_manifest, resumable, typed
 from koktok.progress import OnProgress
 from koktok.special import special_tokens
+from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
-from koktok.text.sources import Source, read_blocks, read_documents
+from koktok.text.sources import Source, read
 from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
 Format = Literal["npy", "arrow", "bin"]
 Documents = Literal["records", "files"]
-Batch = list[str] | bytes
-AnyBatch = TypeVar("AnyBatch", list[str], list[str] | bytes)
 
 LAYOUT = 1
 """Version of the folder."""
@@ -135,9 +133,9 @@ def write_token_files(
     report = report or ReadReport()
 
     def make(notes: Checkpoint) -> dict[str, Any]:
-        batches = behind(_batches(sources, documents, report, on_progress), notes, "documents")
+        blocks = behind(_blocks(sources, documents, report, on_progress), notes, "documents")
         stream = tokenizer.bulk_encoder.stream(
-            Blocks(batches),
+            blocks,
             threads=threads,
             dtype=dtype,
             before=[ids[t] for t in before],
@@ -151,7 +149,7 @@ def write_token_files(
         }
 
     def same(there: dict[str, Any]) -> bool:
-        for _ in _batches(sources, documents, report, on_progress):
+        for _ in _blocks(sources, documents, report, on_progress):
             pass
         return bool(report.digests == there.get("text_sha256"))
 
@@ -233,46 +231,46 @@ def _write_shards(
         close()
 
 
-def behind(batches: Iterator[AnyBatch], notes: Checkpoint, counted: str) -> Iterator[AnyBatch | list[str]]:
-    """What follows the texts of finished shards, once it is seen that they are those that were encoded."""
+def behind(blocks: Iterator[Block], notes: Checkpoint, counted: str) -> Iterator[Block]:
+    """Skip the texts of finished shards, and check that they are those that were encoded."""
     for shard in notes.parts:
         digest, left = hashlib.sha256(), shard[counted]
-        while left and (batch := next(batches, None)) is not None:
-            texts = batch.decode()[:-1].split("\n") if isinstance(batch, bytes) else batch
+        while left and (block := next(blocks, None)) is not None:
+            texts = block.documents()
             digest.update("".join(f"{text}\0" for text in texts[:left]).encode())
-            batches = chain([texts[left:]], batches) if left < len(texts) else batches
+            blocks = chain([Block.of(texts[left:])], blocks) if left < len(texts) else blocks
             left -= min(left, len(texts))
         if left or digest.hexdigest() != shard["text_sha256"]:
             work = notes.notes.parent
             raise InputError(
                 f"the text is not the one that {shard['name']} in `{work}` was made from", hint=f"rm -r {typed(work)}"
             )
-    return batches
+    return blocks
 
 
-def _batches(
+def _blocks(
     sources: list[Source], documents: Documents, report: ReadReport, on_progress: OnProgress | None
-) -> Iterator[Batch]:
+) -> Iterator[Block]:
     def report_read(done: int, total: int | None) -> None:
         if on_progress:
             on_progress("encode", done, total)
 
     if documents == "records":
-        yield from read_blocks(sources, report=report, on_progress=report_read, may_be_empty=True)
+        yield from read(sources, report=report, on_progress=report_read, may_be_empty=True)
         return
     for source in sources:
         digest = hashlib.sha256()
         for path in source.paths:
             one = ReadReport()
-            lines = read_documents(Source(source.name, (path,), field=source.field), report=one, may_be_empty=True)
-            text = "\n".join(lines)
-            digest.update(f"{text}\n".encode())
+            blocks = read(Source(source.name, (path,), field=source.field), report=one, may_be_empty=True)
+            block = Block.of(["\n".join(line for some in blocks for line in some.lines())])
+            digest.update(block.data)
             report.files += 1
             report.bytes += one.bytes
             report.lines += one.lines
             report.bad_lines += one.bad_lines
             report.bad_places += one.bad_places
-            yield [text]
+            yield block
         report.digests[source.name] = digest.hexdigest()
 
 

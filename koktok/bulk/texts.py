@@ -1,8 +1,8 @@
-r"""`Texts`: documents as one run of UTF-16 with their places, from strings or Arrow arrays.
+r"""`Texts`: documents as one run of UTF-16 with their places, from strings or from blocks of UTF-8.
 
-One conversion for thousands of strings. They are joined by a null character and encoded at once, and
-the nulls show where each begins; only where a text holds a null itself is every string encoded by itself. UTF-8, as
-Arrow keeps it, is read by compiled code, which makes no strings of it.
+One conversion for thousands of strings: they are joined by a null character and encoded at once, and the nulls show where each
+begins; only if a text holds a null itself, every string is encoded by itself. Blocks, and Arrow arrays as blocks, are read by
+compiled code, which makes no strings of them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numba import njit
 
 from koktok.errors import InputError
+from koktok.text.blocks import Block
 from koktok.text.normalize import Normalizer
 from koktok.text.prefix import Prefix
 
@@ -33,12 +34,8 @@ Parts = list[tuple[int, int, str]]
 """Of a text: (start, end, special token or nothing)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Blocks:
-    """Documents as `koktok.text.sources.read_blocks` gives them: strings, or bytes where each is a line of UTF-8."""
-
-    batches: Iterator[list[str] | bytes | memoryview]
-
+_ALL: Final = np.zeros(0, np.bool_)
+"""Stands for lines that all end a document."""
 
 MARK_UNIT: Final = 0xDC00
 """Stands for `SPACE_MARK` before normalization, which would change that: half a surrogate pair, which no text has."""
@@ -69,30 +66,14 @@ class Texts:
         return str(self.data[self.begins[i] : self.ends[i]].data, CODEC)
 
     def content(self, first: int, last: int) -> bytes:
-        r"""The documents from `first` up to `last` in UTF-8, each followed by a null character.
-
-        Examples
-        --------
-        >>> Texts.of(["가", "a", "b"]).content(1, 3)
-        b'a\x00b\x00'
-        """
+        """The documents from `first` up to `last` in UTF-8, each followed by a null character."""
         if last > first + 1 and (self.begins[first + 1 : last] == self.ends[first : last - 1] + 1).all():
             whole = self.data[self.begins[first] : self.ends[last - 1]].data  # they lie so already
             return f"{str(whole, CODEC)}\0".encode()
         return "".join(f"{self.text(i)}\0" for i in range(first, last)).encode()
 
     def prefixed(self, fragile: NDArray[np.bool_], normalizer: Normalizer, prefix: Prefix) -> Texts:
-        r"""The same with what `with_prefix` puts before each text of which the normalizer leaves something.
-
-        Examples
-        --------
-        >>> texts = Texts.of(["가", "", "\u200b", " 가"])
-        >>> texts = texts.prefixed(np.arange(0x110000) == 0x200B, Normalizer(), "first")
-        >>> [texts.text(i) for i in range(3)]
-        [' 가', '', '\u200b']
-        >>> texts.data[texts.begins[3] : texts.ends[3]].tolist() == [0x20, MARK_UNIT, 0x20, ord("가")]
-        True
-        """
+        """The same with what `with_prefix` puts before each text of which the normalizer leaves something."""
         full = self.begins < self.ends
         spaced, marked, doubtful = full.copy(), np.zeros(len(self), np.bool_), np.zeros(len(self), np.bool_)
         _look(self.data, self.begins, self.ends, fragile, doubtful)
@@ -146,39 +127,14 @@ class Texts:
         )
 
     @classmethod
-    def of_utf8(cls, data: NDArray[np.uint8], offsets: NDArray[np.int64], name: str) -> Texts:
-        """Documents from UTF-8 and the places where they begin and end.
-
-        Examples
-        --------
-        >>> Texts.of_utf8(np.frombuffer("가나😀".encode(), np.uint8), np.array([0, 3, 10]), "a file").ends.tolist()
-        [1, 5]
-        """
-        out = np.empty(int(offsets[-1] - offsets[0]) + len(offsets) + len(_PADDING), np.uint16)
-        places = np.zeros(len(offsets), np.int64)
-        wrong = _to_utf16(data, offsets, out, places)
-        if wrong >= 0:
-            raise InputError(f"{name} holds bytes that are not UTF-8, the first at {wrong}: 0x{data[wrong]:02x}")
-        return cls(out, places[:-1], places[1:] - 1)
-
-    @classmethod
-    def of_lines(cls, block: bytes | memoryview) -> Texts:
-        r"""Documents from lines of UTF-8, each ended by a newline.
-
-        Examples
-        --------
-        >>> texts = Texts.of_lines("가\n\n나\n".encode())
-        >>> [texts.text(i) for i in range(len(texts))]
-        ['가', '', '나']
-        """
-        data = np.frombuffer(block, np.uint8)
+    def of_block(cls, block: Block) -> Texts:
+        """Documents from a block; InputError if it is not UTF-8."""
+        data = np.frombuffer(block.data, np.uint8)
         out = np.empty(len(data) + len(_PADDING), np.uint16)
-        ends = np.empty(_count(data, 10), np.int64)
-        wrong = _lines_to_utf16(data, out, ends)
+        ends = np.empty(len(block), np.int64)
+        wrong = _to_utf16(data, _ALL if block.closes is None else block.closes, out, ends)
         if wrong >= 0:
-            raise InputError(
-                f"a block of lines holds bytes that are not UTF-8, the first at {wrong}: 0x{data[wrong]:02x}"
-            )
+            raise InputError(f"a text holds bytes that are not UTF-8, the first at {wrong}: 0x{data[wrong]:02x}")
         return cls(out, np.concatenate([np.zeros(1, np.int64), ends[:-1] + 1])[: len(ends)], ends)
 
     @classmethod
@@ -205,25 +161,24 @@ class Texts:
         special_ids: Mapping[str, int] | None = None,
     ) -> Iterator[Callable[[], Texts]]:
         """Documents in runs of about `size` characters and at most so many documents, each made when it is called."""
-        if isinstance(texts, Blocks) and parts_of is None:
-            for block in texts.batches:
-                if isinstance(block, list):
-                    yield from map(partial(partial, cls.of), _halves(block, size))
-                else:
-                    yield partial(cls.of_lines, block)
-            return
         if isinstance(texts, str | bytes):
             raise InputError(
                 f"one `{type(texts).__name__}` came where texts were wanted", hint="tokenizer.encode_ids([text])"
             )
         if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
             raise InputError(f"a `{type(texts).__name__}` came where texts were wanted")
-        given: Any = texts
-        arrow = type(texts).__module__.partition(".")[0] == "pyarrow"
-        if arrow and parts_of is None:
-            yield from _of_arrow(texts, size, documents)
+        each: Any = texts
+        if type(texts).__module__.partition(".")[0] == "pyarrow":
+            each = _blocks_of_arrow(texts, documents) if parts_of is None else each.to_pylist()
+        strings = iter(each)
+        first = next(strings, None)
+        if first is None:
             return
-        strings = iter(given.to_pylist() if arrow else texts)
+        strings = chain([first], strings)
+        if isinstance(first, Block):
+            for block in strings:
+                yield from (partial(cls.of_block, part) for part in block.split(3 * size))
+            return
         while batch := list(islice(strings, documents)):
             for some in _halves(batch, size):
                 yield (
@@ -246,35 +201,32 @@ def _halves(texts: list[str], size: int) -> Iterator[list[str]]:
         yield texts
 
 
-def _of_arrow(array: Any, size: int, documents: int) -> Iterator[Callable[[], Texts]]:
+def _blocks_of_arrow(array: Any, documents: int) -> Iterator[Block]:
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-        kind = str(array.type)
-        if kind != "string_view":
-            raise InputError(
-                f"an Arrow array of {kind} came where strings were wanted", hint="array.cast(pyarrow.string())"
-            )
-        array = array.cast(pa.large_string())
+    if str(array.type) not in ("string", "large_string", "string_view"):
+        raise InputError(
+            f"an Arrow array of {array.type} came where strings were wanted", hint="array.cast(pyarrow.string())"
+        )
+    if array.null_count:
+        raise InputError(f"{array.null_count} nulls came among the texts", hint='array.fill_null("")')
     for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
-        if chunk.null_count:
-            raise InputError(f"{chunk.null_count} nulls came among the texts", hint='array.fill_null("")')
-        if not len(chunk):
-            continue
-        _, places, content = chunk.buffers()
-        wide = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
-        offsets = np.frombuffer(places, wide)[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.int64)
-        data = np.frombuffer(content or b"", np.uint8)
-        at = 0
-        while at < len(chunk):
-            last = int(np.searchsorted(offsets, offsets[at] + 3 * size, side="right"))
-            last = min(max(last, at + 2), at + documents + 1, len(offsets))
-            yield partial(
-                Texts.of_utf8, data, offsets[at:last], "an Arrow array"
-            )  # which promises UTF-8 and does not check it
-            at = last - 1
+        for at in range(0, len(chunk), documents):
+            some = chunk.slice(at, documents).cast(pa.large_string())
+            _, places, content = some.buffers()
+            offsets = np.frombuffer(places, np.int64)[some.offset : some.offset + len(some) + 1]
+            yield block_of_utf8(np.frombuffer(content or b"", np.uint8), offsets)
+
+
+def block_of_utf8(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Block:
+    """A block of documents that stand one behind the other without anything between them."""
+    data, ends = data[offsets[0] : offsets[-1]], offsets[1:] - offsets[0]
+    lines = np.insert(data, ends, np.uint8(10))
+    closes = np.zeros(np.count_nonzero(lines == 10), np.bool_)
+    closes[np.searchsorted(np.flatnonzero(lines == 10), ends + np.arange(len(ends)))] = True
+    return Block(lines.tobytes(), None if closes.all() else closes)
 
 
 @njit(nogil=True, cache=True)
@@ -307,17 +259,13 @@ def _put_before(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _count(data, byte):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    n = 0
-    for i in range(len(data)):
-        n += data[i] == byte
-    return n
+def _to_utf16(data, closes, out, ends):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """UTF-8 of lines to UTF-16, with a null behind each document; returns the place of the first byte that is none, or -1.
 
-
-@njit(nogil=True, cache=True)
-def _lines_to_utf16(data, out, ends):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """As `_to_utf16`, of lines, whose ends it finds on the way; a character that is cut off runs into the end of its line."""
-    used, n = np.uint64(0), 0
+    `closes` says of each line whether it ends its document; an empty one, that all do. A character that is cut off runs into the
+    end of its line.
+    """
+    used, n, line = np.uint64(0), 0, 0
     at, one, two, three = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
     while at < len(data):
         first = np.uint32(data[at])
@@ -331,9 +279,11 @@ def _lines_to_utf16(data, out, ends):  # type: ignore[no-untyped-def]  # pragma:
         elif first < 0x80:
             out[used] = first
             if first == 10:
-                out[used] = 0
-                ends[n] = used
-                n += 1
+                if len(closes) == 0 or closes[line]:
+                    out[used] = 0
+                    ends[n] = used
+                    n += 1
+                line += 1
             used += one
             at += one
         else:
@@ -359,49 +309,4 @@ def _lines_to_utf16(data, out, ends):  # type: ignore[no-untyped-def]  # pragma:
             out[used] = char
             used += one
             at += size
-    return np.int64(-1)
-
-
-@njit(nogil=True, cache=True)
-def _to_utf16(data, offsets, out, places):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """UTF-8 of documents to UTF-16, with a null behind each; returns the place of the first byte that is none, or -1."""
-    used = np.uint64(0)
-    one, two = np.uint64(1), np.uint64(2)
-    for document in range(len(offsets) - 1):
-        at, end = np.uint64(offsets[document]), np.uint64(offsets[document + 1])
-        while at < end:
-            first = np.int64(data[at])
-            if first < 0x80:
-                out[used] = first
-                used += one
-                at += one
-                continue
-            size = np.uint64(2 if first < 0xE0 else 3 if first < 0xF0 else 4)
-            if first < 0xC2 or first > 0xF4 or at + size > end:
-                return np.int64(at)
-            second = np.int64(data[at + one])
-            sound = second & 0xC0 == 0x80
-            char = ((first & 0x1F) << 6) | (second & 0x3F)
-            if first >= 0xE0:
-                third = np.int64(data[at + two])
-                sound &= third & 0xC0 == 0x80
-                char = ((char & 0x3FF) << 6) | (third & 0x3F)
-                if first < 0xF0:
-                    sound &= char >= 0x800 and char & 0xF800 != 0xD800  # no longer than needed, and no surrogate
-                else:
-                    fourth = np.int64(data[at + two + one])
-                    char = ((char & 0x7FFF) << 6) | (fourth & 0x3F)
-                    sound &= fourth & 0xC0 == 0x80 and 0x10000 <= char < 0x110000
-            if not sound:
-                return np.int64(at)
-            if char >= 0x10000:
-                out[used] = 0xD7C0 + (char >> 10)
-                used += one
-                char = 0xDC00 + (char & 0x3FF)
-            out[used] = char
-            used += one
-            at += size
-        places[document + 1] = used + one
-        out[used] = 0
-        used += one
     return np.int64(-1)

@@ -49,15 +49,7 @@ class Trie:
 
     @classmethod
     def of(cls, vocab: Vocab) -> Trie:
-        """The trie of a vocabulary.
-
-        Examples
-        --------
-        >>> trie = Trie.of(Vocab.unigram({"가": -1.0, "나": -2.0, "가나": -1.5}))
-        >>> first = int(trie.symbols[ord("가")])
-        >>> int(trie.ids[step(trie.cells, first, int(trie.symbols[ord("나")]))])
-        257
-        """
+        """The trie of a vocabulary."""
         sizes = np.fromiter(map(len, vocab.pieces), np.int64, len(vocab.pieces))
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         chars = np.frombuffer("".join(vocab.pieces).encode("utf-32-le"), np.uint32)

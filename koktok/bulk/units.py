@@ -67,15 +67,7 @@ _LARGE = ((0x3400, 0x4DB5), (0x4E00, 0x9FD5), (0xAC00, 0xD7A3))
 
 @lru_cache(maxsize=8)  # a megabyte each, and a twentieth of a second
 def marks_of(normalizer: Normalizer) -> NDArray[np.uint8]:
-    """For every code point its class (its place among the classes of the pattern), or `NOT_PLAIN`.
-
-    Examples
-    --------
-    >>> from koktok.text.normalize import Normalizer
-    >>> marks = marks_of(Normalizer())
-    >>> [_NAMES[marks[ord(char)]] for char in "가A1."], bool(marks[0x200B] == NOT_PLAIN)
-    (['hangul', 'latin', 'digit', 'terminator'], True)
-    """
+    """For every code point its class (its place among the classes of the pattern), or `NOT_PLAIN`."""
     marks = np.full(0x110000, NOT_PLAIN, np.uint8)
     inert = "".join(chr(c) for first, last in _INERT for c in range(first, last + 1))
     for i, name in enumerate(_NAMES):
@@ -101,13 +93,7 @@ def marks_of(normalizer: Normalizer) -> NDArray[np.uint8]:
 
 @lru_cache(maxsize=16)
 def cuts_of(pattern: Pattern) -> NDArray[np.bool_]:
-    """Whether a cut falls between two marks: entry 16 · before + after; never beside `NOT_PLAIN`.
-
-    Examples
-    --------
-    >>> int(cuts_of(Pattern()).sum()) > 0
-    True
-    """
+    """Whether a cut falls between two marks: entry 16 · before + after; never beside `NOT_PLAIN`."""
     one_of = {
         name: next(filter(re.compile(f"[{ranges}]").match, map(chr, range(0x110000))))
         for name, ranges in CLASSES.items()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from koktok.cli.options import MOST_THREADS, Field, Force, Quiet, sources_of
-from koktok.errors import InputError, UsageError
+from koktok.errors import UsageError
 from koktok.files import typed
 
 if TYPE_CHECKING:
     from koktok.count.count_files import About
-    from koktok.count.counting import Shard
+    from koktok.count.shards import Shard
     from koktok.text.records import ReadReport
 
 
@@ -101,8 +101,9 @@ def _count(
     *,
     force: bool,
 ) -> None:
-    from koktok.count.count_files import About, Counted, about, is_count_file, runs_file
-    from koktok.count.counting import counting, forget
+    from koktok.count.count_files import About, Counted, CountFile, is_count_file, runs_file
+    from koktok.count.counting import counting
+    from koktok.count.shards import forget
     from koktok.files import check_file, refuse_another, workplace
     from koktok.progress import counted
 
@@ -110,9 +111,9 @@ def _count(
     if runs:
         check_file(runs_file(out), is_count_file)
     place.parent.mkdir(parents=True, exist_ok=True)
-    if not force and (there := about(place)) is not None:
-        counted_there = {(one.name, one.holdout) for one in there.sources}
-        if counted_there != {(source.name, holdout) for source in sources} or there.min_count != min_count:
+    if not force and (there := CountFile.at(place)) is not None:
+        counted_there = {(one.name, one.holdout) for one in there.about.sources}
+        if counted_there != {(source.name, holdout) for source in sources} or there.about.min_count != min_count:
             raise refuse_another(place, "count")  # else found at the end
     with (
         workplace(place.with_name(f"{place.name}.parts"), wait=1) as kept,
@@ -122,15 +123,14 @@ def _count(
     ):
         report = found.report
         _note_bad_lines(report, progress)
-        if found.stats.resumed:
-            all_of_them = counted(found.stats.resumed + found.stats.counted, "shard")
-            progress.note(f"there already: {found.stats.resumed} of {all_of_them}")
+        if resumed := found.shards.resumed:
+            progress.note(f"there already: {resumed} of {counted(resumed + found.shards.counted, 'shard')}")
         covered = tuple(
             sorted((Counted(n, d, found.lines[n], holdout) for n, d in report.digests.items()), key=lambda c: c.name)
         )
-        tables: list[tuple[Path, list[Shard], About]] = [(out, found.words, About("words", covered))]
+        tables: list[tuple[Path, list[Shard], About]] = [(out, found.shards.words, About("words", covered))]
         if runs:
-            tables.append((runs_file(out), found.runs, About("runs", covered)))
+            tables.append((runs_file(out), found.shards.runs, About("runs", covered)))
         _write(tables, min_count, progress, force=force)
         forget(kept)
 
@@ -143,35 +143,28 @@ def _note_bad_lines(report: ReadReport, progress: Any) -> None:
 
 
 def _merge(files: list[str], out: Path, *, min_count: int, force: bool, progress: Any) -> None:
-    from koktok.count.count_files import about, runs_file
-    from koktok.count.counting import shard_of
+    from koktok.count.count_files import CountFile, runs_file
+    from koktok.count.shards import Shard
 
     if len(files) < 2:
         raise UsageError(
             "a merge wants two count files or more", hint="koktok count merge A.parquet B.parquet -o C.parquet"
         )
     progress("merge", 0, None)
-    given = [Path(file) for file in files]
-    wide = [runs_file(file) for file in given]
+    words = [Path(file) for file in files]
+    wide = [runs_file(file) for file in words]
     tables = []
-    for target, parts in ((out, given), (runs_file(out), wide if all(file.is_file() for file in wide) else [])):
-        heads = [(file, about(file)) for file in parts]
-        if strange := [file for file, head in heads if head is None]:
-            raise InputError(f"`{strange[0]}` is no count file", hint="koktok count TEXT ... -o counts.parquet")
-        if heads:
-            whole = heads[0][1]
-            for _, head in heads[1:]:
-                assert whole is not None
-                assert head is not None
-                whole = whole + head
-            assert whole is not None
-            tables.append((target, [shard_of(file) for file in parts], whole))
+    for target, paths in ((out, words), (runs_file(out), wide if all(file.is_file() for file in wide) else [])):
+        if paths:
+            first, *others = [CountFile.open(path) for path in paths]
+            about = sum((file.about for file in others), first.about)
+            tables.append((target, [Shard.of_count(file) for file in (first, *others)], about))
     _write(tables, min_count, progress, force=force)
 
 
 def _write(tables: Any, min_count: int, progress: Any, *, force: bool) -> None:
     from koktok.count.count_files import write_counts
-    from koktok.count.counting import parts
+    from koktok.count.shards import parts
 
     for file, shards, head in tables:
         progress("sum", 0, None)

@@ -30,6 +30,10 @@ Texts = Annotated[list[str] | None, typer.Option("--text", help="File, folder, g
 Gold = Annotated[
     list[Path] | None, typer.Option(help="File of gold morphemes: CoNLL-U, KLUE-DP, Sejong or Kiwi; may be repeated.")
 ]
+Spans = Annotated[
+    list[Path] | None,
+    typer.Option(help="File of marked spans, entities or answers: KLUE-NER or SQuAD's JSON; may be repeated."),
+]
 HumanGold = Annotated[
     list[Path] | None,
     typer.Option(help="As --gold, for a file annotated by people; UD Kaist and KSL are recognized by checksum."),
@@ -228,16 +232,19 @@ def _show_report(found: Report) -> None:
     ran = [row for row in found.rows if row.ran]
     measures = [m for key in SUMMARY if (m := found.measure(key)) and any(key in row.scores for row in ran)]
     front = {row.number for row in pareto_front(found.rows)}
+    spans = [one.name for one in found.spans]
     rows = [
         [
             row.name + " ★" * (row.number in front),
             f"{row.vocab_size:,}" if row.vocab_size else "–",
             *(shown(row.scores.get(measure.name), measure) or "–" for measure in measures),
+            *(f"{value.value:.3f}" if (value := row.scores.get(f"span_borders@{name}")) else "–" for name in spans),
         ]
         for row in ran
     ]
     if rows:
-        table(found.title, ["tokenizer", "ids", *(SUMMARY[measure.name] for measure in measures)], rows)
+        columns = [*(SUMMARY[measure.name] for measure in measures), *(f"spans of {name}" for name in spans)]
+        table(found.title, ["tokenizer", "ids", *columns], rows)
         if front:
             print_line("★ no other vocabulary has both fewer tokens and a higher F1")
 
@@ -280,6 +287,7 @@ def report(
     text: Texts = None,
     gold: Gold = None,
     human_gold: HumanGold = None,
+    spans: Spans = None,
     reference: Annotated[str | None, typer.Option(help="Tokenizer to compare with. [the first that runs]")] = None,
     english: Annotated[list[str] | None, typer.Option(help="English text, measured separately.")] = None,
     code: Annotated[list[str] | None, typer.Option(help="Source code, measured separately.")] = None,
@@ -314,6 +322,7 @@ def report(
     """
     from koktok.files import check_folder, write_folder
     from koktok.gold.silver import silver_gold
+    from koktok.gold.spans import read_spans
     from koktok.metrics import Parallel, Text
     from koktok.progress import ConsoleProgress
     from koktok.report import to_html, to_markdown
@@ -321,7 +330,7 @@ def report(
     from koktok.report.schema import FOLDER
 
     if submit:
-        if out or text or gold or human_gold or english or code or parallel or field:
+        if out or text or gold or human_gold or spans or english or code or parallel or field:
             raise UsageError(
                 "--submit measures on the benchmark's own text and gold, and writes one file",
                 hint="koktok report TOKENIZER --submit FILE.json",
@@ -341,6 +350,7 @@ def report(
     material = Material(
         text=korean,
         golds=corpora,
+        spans=[read_spans(path) for path in spans or ()],
         parallel=both,
         english=Text.of(_domains(english, field)) if english else None,
         code=Text.of(_domains(code, field)) if code else None,

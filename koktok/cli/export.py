@@ -117,6 +117,7 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
         write_folder(out, files, TOKENIZER, force=force)
         same = f"{len(PROBES) - len(different)} of {len(PROBES)} hard texts get the same ids as from the source"
         return [same, *(f"other ids for {probe!r}" for probe in different[:5])]
+    before = tokenizer.digest()
     if looks:
         from koktok.formats.styles import restyle
 
@@ -125,8 +126,10 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
     if reason:
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     tokenizer.save(out, force=force)
+    seal = checksum_of((out / "tokenizer.json").read_bytes())
     return [
-        f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {checksum_of((out / 'tokenizer.json').read_bytes())}"
+        f"the digest was {before} and is {tokenizer.digest()}",
+        f"the vocabulary's digest is {tokenizer.vocab.digest()}, the seal {seal}",
     ]
 
 

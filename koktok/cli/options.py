@@ -193,14 +193,15 @@ def lines_of_paths(
     """
     from koktok.corpora.paths import as_source
     from koktok.text.records import ReadReport
-    from koktok.text.sources import read_lines
+    from koktok.text.sources import read
 
     report = ReadReport()
     source = as_source(*(paths or ["-"]), field=field, name="text")
     if not quiet:
         tell_skipped(source)
     errors: Errors = "empty" if aligned else "skip"
-    yield from read_lines(source, errors=errors, report=report, may_be_empty=aligned or may_be_empty)
+    for block in read(source, errors=errors, report=report, may_be_empty=aligned or may_be_empty):
+        yield from block.lines()
     if report.bad_lines and not quiet:
         tell_bad_lines(report, "read as empty, so that line numbers stay" if aligned else "left out")
 

@@ -102,8 +102,9 @@ def page_of(
 def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:
     """The user's text, and that which travels with koktok."""
     from koktok.corpora.paths import as_source
-    from koktok.text.sources import read_lines
+    from koktok.text.sources import read
 
     if paths:
         yield from lines_of_paths(paths, field)
-    yield from read_lines(as_source("corpus:mini"))
+    for block in read(as_source("corpus:mini")):
+        yield from block.lines()

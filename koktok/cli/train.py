@@ -140,12 +140,12 @@ def train(
 
 def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool:
     """Whether a folder came of this recipe and this text, as far as that can be told before the training."""
-    from koktok.count.count_files import about
+    from koktok.count.count_files import CountFile
     from koktok.errors import ArtifactError
     from koktok.formats.folder import MARK, read_folder
     from koktok.recipe import Recipe
     from koktok.text.records import STDIN, ReadReport
-    from koktok.text.sources import read_blocks
+    from koktok.text.sources import read
 
     if (folder / "frontier.json").is_file():
         return Recipe.load(folder / MARK) == recipe
@@ -153,11 +153,11 @@ def _trained_so(folder: Path, recipe: Recipe, sources: Sequence[Source]) -> bool
         there = read_folder(folder)[0]
     except ArtifactError:
         return False
-    if there.sources and any(path == STDIN or about(path) for source in sources for path in source.paths):
+    if there.sources and any(path == STDIN or CountFile.at(path) for source in sources for path in source.paths):
         digests = {source.name: source.digest for source in there.sources}  # compared at the end
     else:
         report = ReadReport()
-        for _ in read_blocks(sources, report=report):
+        for _ in read(sources, report=report):
             pass
         digests = report.digests
     ours = [(source.name, source.weight, digests.get(source.name)) for source in sources]

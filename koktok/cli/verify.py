@@ -61,10 +61,11 @@ def verify(
 def _lines(paths: list[str] | None, field: str | None) -> Iterator[str]:
     """Lines of files, standard input where that is asked for, or of corpora/mini."""
     from koktok.cli.options import sources_of
-    from koktok.text.sources import read_lines
+    from koktok.text.sources import read
 
     if not paths or any(path.startswith("corpus:") for path in paths):
-        return read_lines(sources_of(paths or ["corpus:mini"], field, [], quiet=True))
+        blocks = read(sources_of(paths or ["corpus:mini"], field, [], quiet=True))
+        return (line for block in blocks for line in block.lines())
     return lines_of_paths(paths, field)
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from koktok.count.count_files import About, Counted, runs_file, write_counts
-from koktok.count.counting import SHARD, Shard, Shards, parts
+from koktok.count.shards import SHARD, Shards, parts
 from koktok.errors import MissingExtraError, UsageError
 from koktok.files import scratch
 from koktok.text.records import ReadReport
-from koktok.text.sources import item_batches
+from koktok.text.sources import read
 from koktok.tokenizer import Tokenizer
 
 try:
@@ -46,23 +46,19 @@ class KoktokCounter(PipelineStep):  # type: ignore[misc]
     def run(self, data: Iterable[Any], rank: int = 0, world_size: int = 1) -> Iterator[Any]:  # noqa: ARG002 - datatrove's
         """Count the documents of a rank on their way."""
         name, report = f"{self.source}-{rank:05d}", ReadReport()
-        words: list[Shard] = []
-        wide: list[Shard] = []
         with Shards(holdout=self.holdout, by="documents", runs=self.runs, threads=1) as shards:
             for documents in _portions(data):
                 with self.track_time(unit="batch"):
-                    found = shards.count(item_batches([d.text for d in documents], report=report), name=name)
-                    words += found[0]
-                    wide += found[1]
+                    shards.count(read([document.text for document in documents], report=report), name=name)
                 for document in documents:
                     self.stat_update("documents")
                     yield document
             covered = (Counted(name, shards.digest(), report.lines, self.holdout),)
             with scratch("koktok-datatrove") as folder:
                 file = folder / f"{rank:05d}.parquet"
-                write_counts(file, parts(words), About("words", covered))
+                write_counts(file, parts(shards.words), About("words", covered))
                 if self.runs:
-                    write_counts(runs_file(file), parts(wide), About("runs", covered))
+                    write_counts(runs_file(file), parts(shards.runs), About("runs", covered))
                 for made in sorted(folder.glob("*.parquet")):
                     with made.open("rb") as source, self.output_folder.open(made.name, "wb") as target:
                         shutil.copyfileobj(source, target)

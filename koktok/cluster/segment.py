@@ -35,13 +35,7 @@ _KEPT: dict[tuple[str, str], Segmenter] = {}
 
 
 def words_to_analyse(text: Sequence[Source] | Iterable[Any], recipe: Recipe | None = None) -> list[str]:
-    """Return the distinct words that a training analyses, without leading spaces, in code-point order.
-
-    Examples
-    --------
-    >>> words_to_analyse(["나는 집에", "2개"], Recipe().changed(holdout=0.0))
-    ['개', '나는', '집에']
-    """
+    """Return the distinct words that a training analyses, without leading spaces, in code-point order."""
     recipe = recipe or Recipe()
     counts, _, _ = trained_on(read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0), recipe, [])
     return sorted({text_to_analyse(word) for word in counts.words} - {""})
@@ -73,11 +67,7 @@ def segment_to_file(
     known = pl.LazyFrame(schema={"word": pl.String, "row": pl.String})
     if lexicon is not None:
         stored = Lexicon.open(lexicon)
-        if stored.signature != signature:
-            raise AnalyserError(
-                f"the lexicon `{lexicon}` was made by {stored.signature}, and here is {signature}",
-                hint="leave the lexicon out, or install that version",
-            )
+        stored.check(signature)
         known = stored.frame.filter(~pl.col("word").is_in(list(stored.quarantined)))
     words = pl.LazyFrame({"word": words_to_analyse(text, recipe)}, schema={"word": pl.String})
     unknown = words.join(known.select("word"), on="word", how="anti", maintain_order="left").collect()

@@ -170,13 +170,7 @@ def _reader(spark: SparkSession, kind: Kind) -> DataFrameReader:
 
 
 def uri_of(path: str | Path) -> str:
-    """Return a path as Spark expects it: a local one with its scheme, a URI unchanged.
-
-    Examples
-    --------
-    >>> uri_of("s3a://bucket/crawl/"), uri_of("/글/a b*.txt")
-    ('s3a://bucket/crawl/', 'file:///글/a b*.txt')
-    """
+    """Return a path as Spark expects it: a local one with its scheme, a URI unchanged."""
     return str(path) if re.match(r"[a-z][a-z0-9+.-]+:", str(path)) else f"file://{Path(path).absolute()}"
 
 

@@ -1,7 +1,7 @@
 """The tasks of a count on Spark: documents in, rows of the table of words out.
 
-They run in Spark's Python workers and count as one machine does (`koktok.count.counting.tables_of`), with as much text in
-memory at a time.
+They run in Spark's Python workers and count as one machine does (`koktok.count.shards.tables_of`), with as much text in memory
+at a time.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import io
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
 
-from koktok.count.counting import SHARD, documents_in, flat, tables_of
+from koktok.count.shards import SHARD, tables_of
 from koktok.errors import InputError
-from koktok.text.documents import LIMBS, document_hashes, hash_sum, held_documents
-from koktok.text.records import ReadReport, given_records
+from koktok.text.blocks import Block
+from koktok.text.documents import LIMBS, document_hashes, hash_sum, held_by_document
+from koktok.text.records import ReadReport, block_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,14 +74,13 @@ def _tables(
                 yield kind, source, table
         waiting.clear()
 
-    for source, documents in documents_of(batches, field, reports):
-        data, ends = flat(documents)
-        digests = document_hashes(documents_in(data, ends))
+    for source, block in documents_of(batches, field, reports):
+        digests = document_hashes(block.raw_documents())
         limbs[source] = limbs.get(source, np.zeros(LIMBS, np.uint64)) + hash_sum(digests)
-        held = np.repeat(held_documents(digests, holdout), np.diff(np.flatnonzero(ends), prepend=-1))
-        reports[source].lines += len(ends)
-        waiting.setdefault(source if by_source else "", []).append((data, held, ends))
-        size += len(data)
+        held = held_by_document(block, digests, holdout)
+        reports[source].lines += block.n_lines
+        waiting.setdefault(source if by_source else "", []).append((block.data, held, block.ends))
+        size += len(block.data)
         if size >= SHARD:
             yield from counted()
             size = 0
@@ -99,7 +99,7 @@ def _tables(
 
 def documents_of(
     batches: Iterable[pa.RecordBatch], field: str | None, reports: dict[str, ReadReport]
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[str, Block]]:
     """Parse rows of `read_text` into documents by source; undecodable ones are counted in `reports`."""
     for batch in batches:
         texts = batch.column(TEXT).to_pylist()
@@ -108,13 +108,13 @@ def documents_of(
             end = begin + rows
             report = reports.setdefault(source, ReadReport())
             try:
-                documents = given_records(texts[begin:end], kind, field, report, source)
+                block = block_of(texts[begin:end], kind, field, report, source)
             except InputError:
                 _raise_with_record(texts[begin:end], kind, field, source)
                 raise
             begin = end
-            if documents:
-                yield source, documents
+            if block.data:
+                yield source, block
 
 
 def _runs_of(sources: pa.Array, kinds: pa.Array) -> Iterator[tuple[tuple[str, Kind], int]]:
@@ -130,7 +130,7 @@ def _raise_with_record(texts: Sequence[bytes | None], kind: Kind, field: str | N
     """Raise the error of the first bad record with its text, because lines have no numbers on Spark."""
     for text in texts:
         try:
-            given_records([text], kind, field, ReadReport(), source)
+            block_of([text], kind, field, ReadReport(), source)
         except InputError as error:
             shown = (text or b"")[:120].decode("utf-8", "replace")
             why = str(error).partition("\nhint: ")[0].replace(", line 1", "")
@@ -152,13 +152,7 @@ def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def packed(table: pl.DataFrame) -> bytes:
-    """Return a table as one value.
-
-    Examples
-    --------
-    >>> unpacked(packed(pl.DataFrame({"word": ["집"], "n": [2]}))).rows()
-    [('집', 2)]
-    """
+    """Return a table as one value."""
     out = io.BytesIO()
     table.write_ipc_stream(out, compression="lz4")
     return out.getvalue()

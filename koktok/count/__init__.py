@@ -1,4 +1,4 @@
-"""Text to counted words; reading order: counts, counting, count_files, prepared.
+"""Text to counted words; reading order: counts, counting, shards, count_files, prepared.
 
 In: sources of text, or lines. Out: `Counts`, distinct words with how often they occur, which is all that later stages see.
 """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -52,7 +53,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class About:
-    """What a count file says of itself."""
+    """The metadata of a count file."""
 
     kind: Literal["words", "runs"]
     sources: tuple[Counted, ...]
@@ -60,7 +61,7 @@ class About:
     dropped: Dropped = _NOTHING
 
     def __add__(self, other: About) -> About:
-        """What the merged file says."""
+        """Return the metadata of the merged file."""
         if self.kind != other.kind:
             raise InputError(f"one file counts {self.kind} and one {other.kind}; they cannot be merged")
         twice = {(s.name, s.digest) for s in self.sources} & {(s.name, s.digest) for s in other.sources}
@@ -79,24 +80,18 @@ class About:
 
 
 def runs_file(file: Path) -> Path:
-    """Where the runs of a count file lie.
-
-    Examples
-    --------
-    >>> runs_file(Path("counts.parquet")).name
-    'counts.runs.parquet'
-    """
+    """Return the path of the runs beside a count file."""
     return file.with_name(f"{file.stem}.runs{file.suffix}")
 
 
 def write_counts(
-    file: Path, parts: Iterable[pl.DataFrame], said: About, *, min_count: int = 1, force: bool = True
+    file: Path, parts: Iterable[pl.DataFrame], about: About, *, min_count: int = 1, force: bool = True
 ) -> Dropped:
-    """Write tables that come in order, part by part; words below `min_count` are left out, and the file says how many."""
+    """Write tables that come in order, part by part, without words below `min_count`; returns how many those are."""
     import polars as pl
     from polars.io.plugins import register_io_source
 
-    columns = _columns(said.kind)
+    columns = _columns(about.kind)
     words = gone = of = 0
 
     def kept(*_pushed_down: object) -> Iterator[pl.DataFrame]:
@@ -113,9 +108,9 @@ def write_counts(
             yield part.select("word", *numbers, "held").filter((pl.col("n") > 0) | (pl.col("held") > 0))
 
     def metadata(_context: object) -> dict[str, str]:  # asked for when all parts are written
-        found = said.dropped
-        dropped = Dropped(found.words + words, found.n + gone, max(found.of, of + found.n))
-        shown = replace(said, min_count=max(min_count, said.min_count), dropped=dropped)
+        before = about.dropped
+        dropped = Dropped(before.words + words, before.n + gone, max(before.of, of + before.n))
+        shown = replace(about, min_count=max(min_count, about.min_count), dropped=dropped)
         return {_KEY: json.dumps({"format": FORMAT, "koktok": version("koktok"), **asdict(shown)}, ensure_ascii=False)}
 
     schema = dict.fromkeys(columns, pl.UInt64) | {"word": pl.String}
@@ -128,58 +123,85 @@ def write_counts(
     return Dropped(words, gone, of)
 
 
-def is_count_file(file: Path) -> bool:
-    """Whether a file is one that `write_counts` wrote."""
-    import polars as pl
-
-    try:
-        return _KEY in pl.read_parquet_metadata(file)
-    except (OSError, pl.exceptions.PolarsError):  # no Parquet
-        return False
-
-
 def _columns(kind: Literal["words", "runs"]) -> list[str]:
     return ["word", "n", *(["documents"] if kind == "runs" else []), "held"]
 
 
-def about(file: Path) -> About | None:
-    """What a count file says of itself; None where it is some other file."""
-    if file.suffix != ".parquet" or not file.is_file():
-        return None
+def is_count_file(file: Path) -> bool:
+    """Whether `write_counts` wrote a file."""
+    return _metadata(file) is not None
+
+
+def _metadata(file: Path) -> str | None:
     import polars as pl
 
     try:
-        found = pl.read_parquet_metadata(file).get(_KEY)
-    except (OSError, pl.exceptions.PolarsError):  # no Parquet: whoever reads it as text will say so
+        return pl.read_parquet_metadata(file).get(_KEY)
+    except (OSError, pl.exceptions.PolarsError):  # no Parquet
         return None
-    if found is None:
-        return None
-    what = f"the count file `{file}`"
-    written = checked(_Written, found, what, hint=_AGAIN).format
-    if written > FORMAT:
-        raise InputError(f"{what} has format {written}; this koktok reads up to {FORMAT}", hint="pip install -U koktok")
-    return checked(About, found, what, hint=_AGAIN)
 
 
-def read_counts(file: Path) -> pl.LazyFrame:
-    """The table of a count file: `word`, `n`, `held`, and `documents` where it holds runs."""
-    import polars as pl
+@dataclass(frozen=True)
+class CountFile:
+    """A count file: what it says of itself, and its table."""
 
-    said = about(file)
-    if said is None:
-        raise InputError(f"`{file}` is no count file, or damaged", hint=_AGAIN)
-    table, columns = pl.scan_parquet(file, glob=False), _columns(said.kind)
-    try:
-        types = table.collect_schema()
-        wanted = {name: pl.String if name == "word" else pl.UInt64 for name in columns}
-        if wrong := [name for name in columns if types.get(name) != wanted[name]]:
-            got = types.get(wrong[0], "no such column")
+    path: Path
+    about: About
+
+    @classmethod
+    def at(cls, path: Path) -> CountFile | None:
+        """Open a count file; None for any other file, and InputError for one that is damaged or newer."""
+        if path.suffix != ".parquet" or not path.is_file() or (metadata := _metadata(path)) is None:
+            return None
+        what = f"the count file `{path}`"
+        written = checked(_Written, metadata, what, hint=_AGAIN).format
+        if written > FORMAT:
             raise InputError(
-                f"the column `{wrong[0]}` of the count file `{file}`: expected {wanted[wrong[0]]}, got {got}",
+                f"{what} has format {written}; this koktok reads up to {FORMAT}", hint="pip install -U koktok"
+            )
+        return cls(path, checked(About, metadata, what, hint=_AGAIN))
+
+    @classmethod
+    def open(cls, path: Path) -> CountFile:
+        """Open a count file, or raise InputError."""
+        if (file := cls.at(path)) is None:
+            raise InputError(f"`{path}` is no count file, or damaged", hint=_AGAIN)
+        return file
+
+    @cached_property
+    def frame(self) -> pl.LazyFrame:
+        """The table: `word`, `n`, `held`, and `documents` if it holds runs."""
+        import polars as pl
+
+        table, columns = pl.scan_parquet(self.path, glob=False), _columns(self.about.kind)
+        try:
+            types = table.collect_schema()
+            expected = {name: pl.String if name == "word" else pl.UInt64 for name in columns}
+            if wrong := [name for name in columns if types.get(name) != expected[name]]:
+                got = types.get(wrong[0], "no such column")
+                raise InputError(
+                    f"the column `{wrong[0]}` of the count file `{self.path}`: expected {expected[wrong[0]]}, got {got}",
+                    hint=_AGAIN,
+                )
+            sums = table.select(pl.max_horizontal(pl.col(columns[1:]).cast(pl.Float64).sum())).collect()
+        except pl.exceptions.PolarsError as error:
+            raise InputError(f"the count file `{self.path}` is damaged: {error}", hint=_AGAIN) from error
+        if int(sums.item()) > _MOST:
+            raise InputError(f"the count file `{self.path}` counts more than {_MOST:,} words", hint=_AGAIN)
+        return table.select(columns)
+
+    @cached_property
+    def words(self) -> pl.Series:
+        """The words, each once, in code-point order."""
+        import polars as pl
+
+        try:
+            words = self.frame.select("word").collect()["word"]
+        except pl.exceptions.PolarsError as error:
+            raise InputError(f"the count file `{self.path}` is damaged: {error}", hint=_AGAIN) from error
+        if words.null_count() or not (words[1:] > words[:-1]).all():
+            raise InputError(
+                f"the words of the count file `{self.path}` stand twice, or in no order; expected each once, by code point",
                 hint=_AGAIN,
             )
-        if int(table.select(pl.max_horizontal(pl.col(columns[1:]).cast(pl.Float64).sum())).collect().item()) > _MOST:
-            raise InputError(f"the count file `{file}` counts more than {_MOST:,} words; expected less", hint=_AGAIN)
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"the count file `{file}` is damaged: {error}", hint=_AGAIN) from error
-    return table.select(columns)
+        return words

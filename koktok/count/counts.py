@@ -180,13 +180,7 @@ class Counts:
 
 
 def count_words(lines: Iterable[str]) -> Counts:
-    """Count the words of lines that are in memory.
-
-    Examples
-    --------
-    >>> count_words(["나는 집에", "집에 나는"])
-    Counts(words=4, total=4)
-    """
+    """Count the words of lines that are in memory."""
     if isinstance(lines, str):
         raise InputError("one `str` came where lines were wanted", hint="count_words([text])")
     counter: Counter[str] = Counter()
@@ -196,13 +190,7 @@ def count_words(lines: Iterable[str]) -> Counts:
 
 
 def summed(frames: Sequence[pl.DataFrame | pl.LazyFrame]) -> pl.DataFrame:
-    """Sum tables of counts, in any number and order.
-
-    Examples
-    --------
-    >>> summed([Counts.from_mapping({"집": 2}).frame, Counts.from_mapping({"집": 1, "가": 1}).frame]).rows()
-    [('가', 1), ('집', 3)]
-    """
+    """Sum tables of counts, in any number and order."""
     import polars as pl
 
     found = pl.concat([frame.lazy() for frame in frames]).group_by("word").sum()

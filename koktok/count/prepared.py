@@ -31,25 +31,13 @@ _CHUNK = 1 << 19  # runs whose words are looked up at once
 
 
 def after_a_space(counts: Counts) -> Counts:
-    """Words, or runs of them, as they stand where every text begins with a space: those that began a line are like the others.
-
-    Examples
-    --------
-    >>> after_a_space(Counts.from_mapping({"집": 1, " 집": 2, "  집": 1})).as_dict()
-    {'  집': 1, ' 집': 3}
-    """
+    """Words, or runs of them, as they stand where every text begins with a space: those that began a line are like the others."""
     word = pl.when(col.word.str.contains(r"^\s")).then(col.word).otherwise(pl.lit(" ") + col.word)
     return Counts.from_frame(summed([counts.frame.with_columns(word=word)]))
 
 
 def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:
-    """Counts of the pre-tokens of counted words.
-
-    Examples
-    --------
-    >>> prepare(Counts.from_mapping({"3개": 2, " 집": 1}), Normalizer(), Pattern(digits="single")).as_dict()
-    {' 집': 1, '3': 2, '개': 2}
-    """
+    """Counts of the pre-tokens of counted words."""
     same = _untouched(counts.column, normalizer, pattern)
     frame = counts.frame.select("word", "n")
     n: dict[str, int] = {}
@@ -63,12 +51,6 @@ def prepare_runs(runs: Counts, normalizer: Normalizer, pattern: Pattern, words: 
     """Counts of the parts of runs that lie between cuts of the pattern and words that are not known.
 
     Rare words are left out of training, and so are their gaps.
-
-    Examples
-    --------
-    >>> runs = Counts.from_mapping({"갈 수 쿠쿠 있다.": 2})
-    >>> prepare_runs(runs, Normalizer(), Pattern(superwords=True), (" 수", " 있다.", "갈")).as_dict()
-    {' 있다.': 2, '갈 수': 2}
     """
     frame = runs.frame
     same = _untouched(frame["word"], normalizer, pattern) & ~frame["word"].str.contains("[.?!] ")
@@ -101,13 +83,7 @@ def _numbered(words: tuple[str, ...]) -> pl.DataFrame:
 
 
 def words_in(runs: Counts, words: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Where each run's words begin in what follows; their places in `words`, -1 where there is none; code points before each.
-
-    Examples
-    --------
-    >>> [array.tolist() for array in words_in(Counts.from_mapping({"갈 수 쿠쿠 있다.": 2}), (" 수", " 있다.", "갈"))]
-    [[0, 4], [2, 0, -1, 1], [0, 1, 3, 6]]
-    """
+    """Where each run's words begin in what follows; their places in `words`, -1 where there is none; code points before each."""
     known = _numbered(words)
     many, found = [], [pl.DataFrame(schema={"number": pl.UInt32, "size": pl.UInt32})]
     for some in runs.column.to_frame().iter_slices(_CHUNK):

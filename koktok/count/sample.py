@@ -36,25 +36,12 @@ def enough(words: int) -> int:
 
     Time and memory follow what is trained on (1.6 KB a word). Of 20 MB half of the words give the tokens of all of them
     within .3 %, and of 77 MB a third.
-
-    Examples
-    --------
-    >>> enough(100_000), enough(500_000), enough(8_000_000)
-    (100000, 250000, 1000000)
     """
     return words if words <= WHOLE else math.isqrt(words * WHOLE)
 
 
 def sampled(counts: Counts, most: int) -> Counts:
-    """At most so many of the words, which stand for all: `n` says for how many occurrences, `seen` how many are its own.
-
-    Examples
-    --------
-    >>> counts = Counts.from_mapping({"가": 90, **{f"나{i}": 1 for i in range(10)}})
-    >>> some = sampled(counts, 6)
-    >>> some.as_dict()["가"], sorted(some.n.tolist()), some.seen.tolist()
-    (90, [2, 2, 2, 2, 2, 90], [90, 1, 1, 1, 1, 1])
-    """
+    """At most so many of the words, which stand for all: `n` says for how many occurrences, `seen` how many are its own."""
     weight = weights(counts.n, most)
     if bool((weight == counts.n).all()):
         return counts
@@ -70,13 +57,7 @@ def sampled(counts: Counts, most: int) -> Counts:
 
 
 def weights(n: NDArray[np.uint64], most: int) -> NDArray[np.uint64]:
-    """For how many occurrences each word stands: 0 where it is left out, `n` itself where they are not too many.
-
-    Examples
-    --------
-    >>> weights(np.array([1, 1, 1, 1, 50], np.uint64), 3).tolist()
-    [0, 2, 0, 2, 50]
-    """
+    """For how many occurrences each word stands: 0 where it is left out, `n` itself where they are not too many."""
     if len(n) <= most:
         return n
     times = n.astype(np.float64)

@@ -1,14 +1,13 @@
-"""`Dpe`: what was learnt. It cuts words, draws cuts from their posterior, and is a folder of two files.
+"""`Dpe`: a learnt segmentation. It cuts words, and is a folder of two files.
 
-The best one, or one drawn with its probability, is walked from the end of a word back to its beginning,
-for all words of a tree at once. All sums are in double precision, so that a path does not depend on which words are asked together.
+All sums are in double precision, so that a path does not depend on which words are asked together.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from koktok.dpe.tree import Prefixes, TaggedWord, arcs_of, best, marginal, prefixes_of
+from koktok.dpe.tree import Prefixes, TaggedWord, arcs_of, best, prefixes_of
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import Product, write_folder
 
@@ -82,19 +81,21 @@ class Dpe:
 
     def cuts(self, words: Iterable[TaggedWord]) -> dict[TaggedWord, tuple[int, ...]]:
         """The best segmentation of each distinct word, as offsets inside it."""
-        return self._paths(words, best, None)
+        asked = sorted(dict.fromkeys(words), key=lambda word: (word.tags, word.text))
+        found: dict[TaggedWord, tuple[int, ...]] = {}
+        with one_thread():
+            import torch
 
-    def sample(self, words: Iterable[TaggedWord], seed: int) -> dict[TaggedWord, tuple[int, ...]]:
-        """A segmentation of each distinct word, drawn from all of them with its probability."""
-        return self._paths(words, marginal, np.random.default_rng(seed))
-
-    def log_probability(self, words: Iterable[TaggedWord]) -> dict[TaggedWord, float]:
-        """Natural logarithm of the probability of each distinct word, its end included, over all its segmentations."""
-        return {
-            word: float(total[at])
-            for some, tree, _, total in self._sums(words, marginal)
-            for word, at in zip(some, tree.word.tolist(), strict=True)
-        }
+            weights = {name: weight.double() for name, weight in self.weights.items()}
+            symbols = {symbol: i for i, symbol in enumerate(self.symbols)}
+            pieces = {piece: i for i, piece in enumerate(self.pieces)}
+            for first in range(0, len(asked), ASKED):
+                some = asked[first : first + ASKED]
+                tree = prefixes_of(some, symbols, pieces, self.longest)
+                with torch.no_grad():
+                    arcs = arcs_of(weights, tree)
+                    found |= zip(some, _walked_back(some, tree, arcs.numpy(), best(arcs, tree).numpy()), strict=True)
+        return found
 
     def save(self, folder: str | Path, *, force: bool = True) -> Path:
         """Write the folder: `dpe.safetensors`, `dpe.json`, and a list with their digests."""
@@ -124,47 +125,23 @@ class Dpe:
             raise ArtifactError(f"tables and weights of `{folder}` do not fit", hint=hint)
         return made
 
-    def _sums(
-        self, words: Iterable[TaggedWord], over: Callable[[Tensor, Prefixes], Tensor]
-    ) -> Iterator[tuple[list[TaggedWord], Prefixes, NDArray[np.float64], NDArray[np.float64]]]:
-        """Distinct words by parts, in their order: their tree, its arcs, and the sums of its nodes."""
-        asked = sorted(dict.fromkeys(words), key=lambda word: (word.tags, word.text))
-        with one_thread():
-            import torch
 
-            weights = {name: weight.double() for name, weight in self.weights.items()}
-            symbols = {symbol: i for i, symbol in enumerate(self.symbols)}
-            pieces = {piece: i for i, piece in enumerate(self.pieces)}
-            for first in range(0, len(asked), ASKED):
-                some = asked[first : first + ASKED]
-                tree = prefixes_of(some, symbols, pieces, self.longest)
-                with torch.no_grad():
-                    arcs = arcs_of(weights, tree)
-                    total = over(arcs, tree)
-                yield some, tree, arcs.numpy(), total.numpy()
-
-    def _paths(
-        self,
-        words: Iterable[TaggedWord],
-        over: Callable[[Tensor, Prefixes], Tensor],
-        dice: np.random.Generator | None,
-    ) -> dict[TaggedWord, tuple[int, ...]]:
-        found: dict[TaggedWord, tuple[int, ...]] = {}
-        for some, tree, arcs, total in self._sums(words, over):
-            ways = total[tree.above] + arcs
-            at = tree.word
-            left = np.array([len(word.text) + 1 for word in some])
-            cuts: list[list[int]] = [[] for _ in some]
-            while left.max() > 0:
-                here = ways[at] if dice is None else ways[at] + dice.gumbel(size=ways[at].shape)
-                step = here.argmax(1)
-                left = left - step - 1
-                at = np.where(left >= 0, tree.above[at, step], 0)  # a word that is done waits at the root
-                for i in np.flatnonzero(left > 0).tolist():
-                    cuts[i].append(int(left[i]))
-            for word, offsets in zip(some, cuts, strict=True):
-                found[word] = tuple(sorted(set(offsets) - {len(word.text)}))
-        return found
+def _walked_back(
+    words: Sequence[TaggedWord], tree: Prefixes, arcs: NDArray[np.float64], total: NDArray[np.float64]
+) -> Iterator[tuple[int, ...]]:
+    """The offsets of each word on its best path, from the end of all words at once back to their beginnings."""
+    ways = total[tree.above] + arcs
+    at = tree.word
+    left = np.array([len(word.text) + 1 for word in words])
+    cuts: list[list[int]] = [[] for _ in words]
+    while left.max() > 0:
+        step = ways[at].argmax(1)
+        left = left - step - 1
+        at = np.where(left >= 0, tree.above[at, step], 0)  # a word that is done waits at the root
+        for i in np.flatnonzero(left > 0).tolist():
+            cuts[i].append(int(left[i]))
+    for word, offsets in zip(words, cuts, strict=True):
+        yield tuple(sorted(set(offsets) - {len(word.text)}))
 
 
 def _listed(made: Dpe) -> bytes:

@@ -14,7 +14,7 @@ from typing import Final
 
 from koktok.dpe.learnt import Dpe
 from koktok.dpe.tree import TaggedWord
-from koktok.errors import AnalyserError, UsageError
+from koktok.errors import AnalyserError
 from koktok.segment.policy import Morpheme, Segmenter
 
 _RUN: Final = re.compile(r"[가-힣]+|[A-Za-z]+|[0-9]+|[^가-힣A-Za-z0-9]+")
@@ -39,26 +39,22 @@ def runs_of(word: str, morphemes: Sequence[Morpheme]) -> Iterator[tuple[int, Tag
 class DpeSegmenter:
     """Words cut as they most probably are, by what was learnt."""
 
-    def __init__(self, learnt: Dpe, opened: Callable[[str], Segmenter], *, user_dictionary: str | None = None) -> None:
+    def __init__(self, learnt: Dpe, opened: Callable[[str], Segmenter]) -> None:
         name, _, signature = str(learnt.about.get("analyser", "")).partition(" ")
         self._learnt = learnt
-        self._analyser = opened(name) if name else None
-        if self._analyser is None:
-            if user_dictionary is not None:
-                raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
-        elif self._analyser.signature() != signature:
+        analyser = opened(name or "whitespace")  # which refuses a user dictionary that nothing here reads
+        self._analyser = analyser if name else None
+        if name and analyser.signature() != signature:
             raise AnalyserError(
-                f"the segmentation was learnt with {signature}, and here is {self._analyser.signature()}",
+                f"the segmentation was learnt with {signature}, and here is {analyser.signature()}",
                 hint="learn it anew, or install that version",
             )
         self._signature = f"dpe:{learnt.digest}" + (f"|{signature}" if signature else "")
 
     @classmethod
-    def load(
-        cls, folder: str | Path, opened: Callable[[str], Segmenter], *, user_dictionary: str | None = None
-    ) -> DpeSegmenter:
+    def load(cls, folder: str | Path, opened: Callable[[str], Segmenter]) -> DpeSegmenter:
         """Of a folder that `koktok segment --learn` wrote; errors as `Dpe.load`."""
-        return cls(Dpe.load(folder), opened, user_dictionary=user_dictionary)
+        return cls(Dpe.load(folder), opened)
 
     def signature(self) -> str:
         """The digest of what was learnt, and the analyser's signature where it was learnt with one."""

@@ -34,7 +34,7 @@ from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Options
 from koktok.sentencepiece_model import ModelProto
-from koktok.text.sources import Source, lines_of, read_lines
+from koktok.text.sources import read
 from koktok.vocab import BYTE_PIECES
 
 if TYPE_CHECKING:
@@ -143,8 +143,7 @@ def prune(
 
 
 def _batches(given: Any) -> Iterator[list[str]]:
-    sources = isinstance(given, Source) or (isinstance(given, list) and given and isinstance(given[0], Source))
-    lines = iter(read_lines(given) if sources else lines_of(given))
+    lines = (line for block in read(given) for line in block.lines())
     while batch := list(islice(lines, _BATCH)):
         yield batch
 

@@ -51,17 +51,7 @@ class Detected:
 
 
 def detect(path: Path, kind: str = "") -> Detected:
-    r"""What lies at a path.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "vocab.txt").write_text("[UNK]\n학교\n##에\n")
-    ...     found = detect(Path(folder))
-    >>> found.kind, found.path.name
-    ('wordpiece', 'vocab.txt')
-    """
+    r"""What lies at a path."""
     if not path.is_dir():
         return Detected(_kind(path), path.parent if path.name == SPEC else path)
     if (path / MARK).is_file() and kind in ("", "koktok"):

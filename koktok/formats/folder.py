@@ -56,13 +56,7 @@ TOKENIZER = Product("koktok.sha256", "tokenizer", frozenset({MARK, *_READ}), ear
 
 
 def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict[str, str | bytes]:
-    """The files of a saved tokenizer by name; the same bytes for the same tokenizer.
-
-    Examples
-    --------
-    >>> sorted(files_of(Recipe(), Vocab.bpe("가", [], specials=Recipe().special_tokens), {}))
-    ['koktok.toml', 'special_tokens_map.json', 'tokenizer.json', 'tokenizer.model', 'tokenizer_config.json']
-    """
+    """The files of a saved tokenizer by name; the same bytes for the same tokenizer."""
     normalizer, pattern = recipe.normalizer_for(vocab), recipe.pattern
     prefix = recipe.prefix_for(vocab)
     signature = {**signature, "kind": vocab.kind, "vocab": vocab.digest()}
@@ -81,14 +75,7 @@ def files_of(recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any]) -> dict
 
 
 def vocab_json(vocab: Vocab) -> str:
-    """vocab.json: a vocabulary of a kind that no other library runs; a tokenizer.json read differently is worse than none.
-
-    Examples
-    --------
-    >>> vocab = Vocab.plain("morpheme", ["학", "교", "학교"], specials=["</s>"])
-    >>> _read_vocab_json(vocab_json(vocab)) == vocab
-    True
-    """
+    """vocab.json: a vocabulary of a kind that no other library runs; a tokenizer.json read differently is worse than none."""
     content = {
         "kind": vocab.kind,
         "byte_fallback": vocab.byte_fallback,
@@ -109,15 +96,7 @@ def _read_vocab_json(text: str) -> Vocab:
 
 
 def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes] | None) -> dict[str, str | bytes]:
-    """The files of a folder, and more that a caller wants in it.
-
-    Examples
-    --------
-    >>> with_extra({"tokenizer.json": "{}"}, {"tokenizer.json": "mine"})
-    Traceback (most recent call last):
-        ...
-    koktok.errors.UsageError: `tokenizer.json` is a file of the tokenizer itself
-    """
+    """The files of a folder, and more that a caller wants in it."""
     hint = 'tokenizer.save(FOLDER, extra={"NOTICE": "text"})'
     if not isinstance(extra, Mapping | None):
         raise UsageError(f"`extra` is {extra!r}; wanted: contents by name of a file", hint=hint)

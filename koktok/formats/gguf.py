@@ -134,14 +134,7 @@ def table_of(
 
 
 def notes(table: GgufVocab, normalizer: Normalizer | None = None) -> list[str]:
-    """What llama.cpp does with this file that koktok does not; for the reader, a sentence each.
-
-    Examples
-    --------
-    >>> table = GgufVocab("gpt2", "gpt-2", ("a",), (), (1,), {})
-    >>> notes(table)[0]
-    'no normalizer: give llama.cpp text that is normalized already (koktok normalize)'
-    """
+    """What llama.cpp does with this file that koktok does not; for the reader, a sentence each."""
     raw = differences(normalizer) if table.charsmap and normalizer is not None else ()
     before = (("unknown", table.model == "t5"), ("no-normalizer", not table.charsmap))
     behind = (

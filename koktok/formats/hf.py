@@ -249,14 +249,7 @@ def _check_ids(tokens: Sequence[str], ids: Iterable[Any], first: int) -> None:
 
 
 def config_files(vocab: Vocab, style: Style) -> dict[str, str]:
-    """All files beside tokenizer.json, by name; the same bytes for the same vocabulary and style.
-
-    Examples
-    --------
-    >>> vocab = Vocab.bpe("가", [], specials=("<s>", "</s>"))
-    >>> sorted(config_files(vocab, style_for("plain", vocab.specials, chat="chatml")))
-    ['chat_template.jinja', 'generation_config.json', 'special_tokens_map.json', 'tokenizer_config.json']
-    """
+    """All files beside tokenizer.json, by name; the same bytes for the same vocabulary and style."""
     files = {
         "tokenizer_config.json": config_json(vocab, style),
         "special_tokens_map.json": special_tokens_json(vocab, style),
@@ -285,15 +278,7 @@ def config_json(vocab: Vocab, style: Style | None = None) -> str:
 
 
 def generation_json(vocab: Vocab, style: Style) -> str:
-    """generation_config.json of a chat folder: `generate` stops at the end of a turn, and at the end of a text.
-
-    Examples
-    --------
-    >>> specials = ("<|endoftext|>", "<|padding|>", "<|im_start|>", "<|im_end|>")
-    >>> vocab = Vocab.bpe("가", [], specials=specials)
-    >>> json.loads(generation_json(vocab, style_for("gpt", specials, chat="chatml")))["eos_token_id"]
-    [260, 257]
-    """
+    """generation_config.json of a chat folder: `generate` stops at the end of a turn, and at the end of a text."""
     ids = vocab.special_ids
     # The end of a turn, and what the same tokens would have as their end without a chat.
     ends = [style.roles.get("eos_token"), next((token for token in ROLES["eos_token"] if token in ids), None)]

@@ -38,13 +38,7 @@ def unsupported_reason(
     *,
     jamo: bool = False,
 ) -> str:
-    """The reason why a format cannot hold a tokenizer, or '' if it can.
-
-    Examples
-    --------
-    >>> unsupported_reason("tiktoken", Vocab.unigram({"가": -1.0}))
-    'tiktoken runs byte-level BPE only, and this is unigram'
-    """
+    """The reason why a format cannot hold a tokenizer, or '' if it can."""
     for name, found in _obstacles(what, vocab, pattern, jamo=jamo):
         if found:
             return _sentences()["unsupported"][name].format(kind=vocab.kind, found=found)
@@ -98,15 +92,7 @@ def limitations(
     trim: bool = False,
     separated: bool = False,
 ) -> list[str]:
-    """What other libraries and tasks do not do with a vocabulary of this kind, and the way round; a sentence each.
-
-    Examples
-    --------
-    >>> limitations("bpe-bytes", superwords=False, jamo=False)[0][:47]
-    'transformers: whole-word masking sees a sentenc'
-    >>> len(limitations("unigram", superwords=True, jamo=True))
-    5
-    """
+    """What other libraries and tasks do not do with a vocabulary of this kind, and the way round; a sentence each."""
     spaced = kind != "wordpiece"  # whose pieces hold no space
     cases = (
         ("superwords", superwords),

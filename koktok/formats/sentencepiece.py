@@ -45,14 +45,7 @@ def differences(normalizer: Normalizer) -> list[str]:
 
 
 def rules(normalizer: Normalizer) -> dict[str, str]:
-    """Strings and what becomes of them: every character that changes, and every spelling of a composed character.
-
-    Examples
-    --------
-    >>> found = rules(Normalizer())
-    >>> found["\u1112\u1161\u11ab"], found["\ud558\u11ab"], found["\u200b"], len(found) > 24_000
-    ('한', '한', '', True)
-    """
+    """Strings and what becomes of them: every character that changes, and every spelling of a composed character."""
     if not isinstance(normalizer, JamoNormalizer) or normalizer.splits_all:
         return dict(_rules(normalizer.folds, isinstance(normalizer, JamoNormalizer)))
     found = _rules(normalizer.folds, False)
@@ -107,13 +100,7 @@ def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
 
 
 def charsmap(normalizer: Normalizer) -> bytes:
-    """`rules` as SentencePiece compiles them (llama.cpp reads the same bytes).
-
-    Examples
-    --------
-    >>> len(charsmap(Normalizer())) > 100_000
-    True
-    """
+    """`rules` as SentencePiece compiles them (llama.cpp reads the same bytes)."""
     return precompiled(tuple(rules(normalizer).items()))
 
 

@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 
 def chat_template_of(given: str | None) -> str | None:
-    """What `--chat-template` says: the name of a preset as it is, or the text of the file that it names.
-
-    Examples
-    --------
-    >>> chat_template_of("chatml"), chat_template_of(None)
-    ('chatml', None)
-    """
+    """What `--chat-template` says: the name of a preset as it is, or the text of the file that it names."""
     if not given or given in CHAT_TEMPLATES:
         return given
     try:

@@ -172,13 +172,7 @@ def load(folder: str | Path) -> Ranks:
 
 
 def ranks_from_text(text: str, where: str = "the ranks file") -> dict[bytes, int]:
-    r"""Read a ranks file: lines of base64, a space, a rank.
-
-    Examples
-    --------
-    >>> ranks_from_text("IQ== 0\nIg== 1\n")
-    {b'!': 0, b'"': 1}
-    """
+    r"""Read a ranks file: lines of base64, a space, a rank."""
     found: dict[bytes, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line:
@@ -268,11 +262,5 @@ VOCABULARIES: Final[Mapping[str, RanksPattern]] = {
 
 
 def published(name: str) -> RanksPattern | None:
-    """What belongs to the ranks of that name, with or without tiktoken's "_base"; None where there is none.
-
-    Examples
-    --------
-    >>> published("cl100k") is published("cl100k_base"), published("nothing")
-    (True, None)
-    """
+    """What belongs to the ranks of that name, with or without tiktoken's "_base"; None where there is none."""
     return VOCABULARIES.get(name) or VOCABULARIES.get(f"{name}_base")

@@ -34,13 +34,7 @@ def tokenizers_library() -> Any:
 
 
 def reads_jamo(pieces: Iterable[str]) -> bool:
-    r"""True where more pieces are spelled in conjoining jamo than in syllables, so that text must be decomposed first.
-
-    Examples
-    --------
-    >>> reads_jamo(["\u1112\u1161", "##\u11ab"]), reads_jamo(["한", "##다"])
-    (True, False)
-    """
+    r"""True where more pieces are spelled in conjoining jamo than in syllables, so that text must be decomposed first."""
     return sum(any(map(is_conjoining, piece)) - has_syllable(piece) for piece in pieces) > 0
 
 

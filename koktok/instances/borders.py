@@ -20,9 +20,10 @@ from numba import njit
 from koktok import hangul
 from koktok.bulk.encoder import BATCH, DOCUMENTS, Encoder, workers_of
 from koktok.bulk.table import TABLE_BYTES
-from koktok.bulk.texts import Blocks, Texts
+from koktok.bulk.texts import Texts
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, TokenFacts
 from koktok.instances.word_cuts import WordCuts, strings_of
+from koktok.text.blocks import Block
 from koktok.text.normalize import nfc
 from koktok.tokenizer import Tokenizer
 from koktok.tokenizer.tokens import Tokens
@@ -47,7 +48,7 @@ class MarkedTexts:
     >>> from koktok.vocab import Vocab
     >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("가나 .", [" 가"]))
     >>> marked = MarkedTexts(tokenizer, WordCuts(Whitespace(), Policy.parse("morphemes")))
-    >>> for _, tokens, marks in marked(iter([["가나 가.", "나"]])):
+    >>> for _, tokens, marks in marked(iter([Block.of(["가나 가.", "나"])])):
     ...     print([tokenizer.vocab.tokens[i] for i in tokens.ids], marks.tolist())
     [' 가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
     """
@@ -56,17 +57,15 @@ class MarkedTexts:
         self.tokenizer, self.lexicon, self.facts = tokenizer, lexicon, TokenFacts.of(tokenizer)
 
     def __call__(
-        self, batches: Iterator[list[str]], *, threads: int | None = None
+        self, blocks: Iterator[Block], *, threads: int | None = None
     ) -> Iterator[tuple[Texts, Tokens, NDArray[np.uint8]]]:
         """Yield texts with their ids and marks, a part at a time, in order."""
         stream = self._bulk if isinstance(self.tokenizer, Tokenizer) else self._by_offsets
-        for texts, tokens, marks in stream(batches, threads):
+        for texts, tokens, marks in stream(blocks, threads):
             self.facts.mark_eojeols(tokens.ids, tokens.indptr, marks)
             yield texts, tokens, marks
 
-    def _bulk(
-        self, batches: Iterator[list[str]], threads: int | None
-    ) -> Iterator[tuple[Texts, Tokens, NDArray[np.uint8]]]:
+    def _bulk(self, blocks: Iterator[Block], threads: int | None) -> Iterator[tuple[Texts, Tokens, NDArray[np.uint8]]]:
         tokenizer = self.tokenizer
         assert isinstance(tokenizer, Tokenizer)  # `__call__` has checked it
         shift = max(_NARROW, (tokenizer.vocab.size - 1).bit_length())
@@ -79,14 +78,14 @@ class MarkedTexts:
             table_bytes=TABLE_BYTES // workers_of(threads),  # memory does not grow with the cores
             marking=lambda solver: _Marking(solver, tokenizer, self.facts, self.lexicon, shift),
         )
-        for texts, tokens in encoder.stream(Blocks(batches), threads=threads, dtype="uint32"):
+        for texts, tokens in encoder.stream(blocks, threads=threads, dtype="uint32"):
             marks = (tokens.ids >> shift).astype(np.uint8)
             yield texts, Tokens(tokens.ids & np.uint32((1 << shift) - 1), tokens.indptr), marks
 
     def _by_offsets(
-        self, batches: Iterator[list[str]], _threads: int | None
+        self, blocks: Iterator[Block], _threads: int | None
     ) -> Iterator[tuple[Texts, Tokens, NDArray[np.uint8]]]:
-        for make in Texts.batches((text for batch in batches for text in batch), BATCH, DOCUMENTS):
+        for make in Texts.batches(blocks, BATCH, DOCUMENTS):
             texts = make()
             lines = [texts.text(i) for i in range(len(texts))]
             encodings = [self.tokenizer.encode(line) for line in lines]

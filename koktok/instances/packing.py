@@ -33,6 +33,7 @@ from koktok.instances.token_facts import TokenFacts
 from koktok.instances.word_cuts import WordCuts
 from koktok.progress import OnProgress
 from koktok.recipe import Options
+from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source
 from koktok.tokenizer import Tokenizer
@@ -232,7 +233,7 @@ def _frame(tokenizer: Tokenizer | LibraryTokenizer, roles: dict[str, int], *, pa
     return [[cls, 0], ["A", 0], *([*between, ["B", kind], [sep, kind]] if pair else [[sep, 0]])]
 
 
-def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: list[int]) -> Iterator[list[str]]:
+def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: list[int]) -> Iterator[Block]:
     """Yield the texts alone, and record the source of each document and the bytes of the longest one."""
     begun = False  # in the batch before
     size = 0
@@ -243,7 +244,7 @@ def _texts(found: Iterator[tuple[int, list[str]]], owners: array[int], longest: 
         for text in texts:
             size = size + len(text.encode("utf-8", "surrogatepass")) if text else 0
             longest[0] = max(longest[0], size)
-        yield texts
+        yield Block.of(texts)
 
 
 def _write_shards(

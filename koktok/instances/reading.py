@@ -12,7 +12,8 @@ from typing import Literal
 
 from koktok.progress import Done
 from koktok.text.records import ReadReport
-from koktok.text.sources import Source, read_batches
+from koktok.text.sources import Source
+from koktok.text.sources import read as read_blocks
 
 By = Literal["auto", "lines", "blank", "field", "file"]
 """What a document is: a line, the lines between two empty lines, the text field of a record (of JSON, of a table), a file. `auto` is
@@ -94,7 +95,8 @@ def _files(
                     on_progress(base + read, None if total is None else base + total)
 
             alone = Source(source.name, (path,), field=source.field)
-            yield number, source, path, read_batches(alone, report=one, may_be_empty=True, on_progress=report_read)
+            blocks = read_blocks(alone, report=one, may_be_empty=True, on_progress=report_read)
+            yield number, source, path, (block.documents() for block in blocks)
             done += one.bytes
             report.files += 1
             report.bytes += one.bytes

@@ -55,13 +55,15 @@ class Text:
     def read(cls, paths: Sequence[str | Path]) -> Text:
         """Lines of files, folders or globs; every file is a domain."""
         from koktok.corpora.paths import as_source
-        from koktok.text.sources import read_lines
+        from koktok.text.sources import read
 
         found: dict[str, list[str]] = {}
         for file in (file for path in paths for file in as_source(str(path)).paths):
             stem = Path(file).name.split(".")[0]
             same = sum(name.split("#")[0] == stem for name in found)
-            found[f"{stem}#{same + 1}" if same else stem] = list(read_lines(as_source(str(file))))
+            found[f"{stem}#{same + 1}" if same else stem] = [
+                line for block in read(as_source(str(file))) for line in block.lines()
+            ]
         return cls.of(found)
 
     def __len__(self) -> int:

@@ -179,6 +179,8 @@ def contexts(tokenizer: AnyTokenizer, text: Text, *, words: int = 2000, seed: in
         starts = page.line_starts
         inside.append([cuts[starts[k] + len(context) + 1 : starts[k + 1]].tobytes() for k in range(len(forms))])
     differ = np.array([len(set(row)) > 1 for row in zip(*inside, strict=True)], dtype=np.int64)
+    alike = np.array([row[0] == row[1] for row in zip(*inside, strict=True)], dtype=np.int64)
     quoted = np.array([len(set(row)) > 1 for row in zip(*inside[1:], strict=True)], dtype=np.int64)
     size = np.arange(len(forms), dtype=np.int64)
-    return Table({"words": np.ones(len(forms), dtype=np.int64), "differ": differ, "differ_inside": quoted}, size)
+    each = np.ones(len(forms), dtype=np.int64)
+    return Table({"words": each, "differ": differ, "differ_inside": quoted, "alike_at_start": alike}, size)

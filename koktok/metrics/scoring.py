@@ -14,6 +14,7 @@ from koktok.corpora.paths import as_text
 from koktok.errors import UsageError
 from koktok.foreign import load
 from koktok.gold import KINDS, GoldCorpus, check_names, read_gold
+from koktok.gold.spans import SpanCorpus
 from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_table, trivial_rows
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import (
@@ -30,29 +31,31 @@ from koktok.metrics.language_model import ngram_table, segmentation_entropy
 from koktok.metrics.page import Page, PageTokens, Parallel, Text
 from koktok.metrics.registry import Formula, Metric, metrics
 from koktok.metrics.robustness import contexts, noise
+from koktok.metrics.spans import SpanPage, span_table
 from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Value, around, jackknife, paired
 from koktok.metrics.vocabulary import vocabulary_counts
 from koktok.progress import OnProgress
-from koktok.text.sources import Source, lines_of
+from koktok.text.sources import Source, read
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
-FORMAT: Final = 2
-RECALLS: Final = {kind: Formula(f"of('hits', {kind!r}) / of('borders', {kind!r})") for kind in KINDS}
-"""For each kind of boundary its recall: a breakdown, as domains are, and no metrics of their own."""
+FORMAT: Final = 3
+RECALLS: Final = {f"recall:{kind}": Formula(f"of('hits', {kind!r}) / of('borders', {kind!r})") for kind in KINDS}
+"""For each kind of boundary its recall."""
+
+BY_DOMAIN: Final = ("fertility", "nsl", "chars_per_token", "unknown_eojeols", "fallback_bytes")
+"""Metrics that every domain of a text has, too."""
 
 
 @dataclass
 class Scores:
     """The figures of one tokenizer.
 
-    `values` by name of the metric, of gold also as NAME@GOLD; `domains` and `kinds` (recall of each kind of boundary) apart;
-    `trivial` what stands beside every boundary score; `details` what is no number.
+    `values` by metric, and METRIC@WHERE of one gold corpus or one domain of the text (`recall:KIND@GOLD` of a kind of boundary);
+    `trivial` are the scores of trivial tokenizers on each gold; `details` are no numbers.
     """
 
     tokenizer: dict[str, Any]
     values: dict[str, Value]
-    domains: dict[str, dict[str, Value]]
-    kinds: dict[str, dict[str, Value]]
     trivial: dict[str, dict[str, float]]
     details: dict[str, Any]
     signature: dict[str, Any]
@@ -60,14 +63,10 @@ class Scores:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: the same inputs give the same bytes when keys are sorted."""
-
-        def plain(rows: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, Any]]:
-            return {key: {name: value.as_dict() for name, value in sorted(row.items())} for key, row in rows.items()}
-
         trivial = {n: {k: Value(v).as_dict()["value"] for k, v in row.items()} for n, row in self.trivial.items()}
         same = {name: getattr(self, name) for name in ("details", "signature", "tokenizer")}
-        tables = {"domains": plain(self.domains), "kinds": plain(self.kinds), "trivial": trivial}
-        return same | tables | {"format": FORMAT, "values": plain({"": self.values})[""]}
+        values = {name: value.as_dict() for name, value in sorted(self.values.items())}
+        return same | {"format": FORMAT, "trivial": trivial, "values": values}
 
 
 def score(
@@ -76,6 +75,7 @@ def score(
     *,
     gold: Sequence[GoldCorpus | GoldPage] = (),
     reference: AnyTokenizer | None = None,
+    spans: Sequence[SpanCorpus | SpanPage] = (),
     parallel: Parallel | None = None,
     english: Text | None = None,
     code: Text | None = None,
@@ -93,8 +93,8 @@ def score(
     >>> scores.values["fertility"].value
     2.25
     """
-    if text is None and not gold:
-        raise UsageError("neither text nor gold came, so there is nothing to measure")
+    if text is None and not gold and not spans:
+        raise UsageError("expected text, gold or spans to measure on, got none")
     pages = [page if isinstance(page, GoldPage) else GoldPage(page) for page in gold]
     check_names(page.gold for page in pages)
     found, details = Statistics({}), dict[str, Any]()
@@ -111,6 +111,8 @@ def score(
     if pages:
         judges = [page for page in pages if page.gold.human] or pages
         tables["golds"] = golds_table([tables[f"gold@{page.gold.name}"] for page in judges])
+    marked = [one if isinstance(one, SpanPage) else SpanPage(one) for one in spans]
+    tables |= {f"spans@{one.corpus.name}": span_table(tokenizer, one) for one in marked}
     if parallel is not None:
         tables["parallel"] = parallel_table(tokenizer, parallel)
     tables |= {name: plain_table(tokenizer, t) for name, t in (("english", english), ("code", code)) if t}
@@ -120,15 +122,17 @@ def score(
         tables["probes"] = Table.row(counts)
         if text is not None and len(text):
             tables |= _sampled(tokenizer, text, sample, seed, on_progress)
-    domains = _domains(tables["text"], text, resamples, seed) if text and len(text.names) > 1 else {}
-    if len(domains) > 1:
-        each, sums = [row["fertility"].value for row in domains.values()], tables["text"].sums()
+    parts = _parts(tables["text"], text, resamples, seed) if text and len(text.names) > 1 else {}
+    each = [value.value for name, value in parts.items() if name.startswith("fertility@")]
+    if len(each) > 1:
+        sums = tables["text"].sums()
         spread = {"fertility_max": max(each), "fertility_min": min(each)}
         tables["domains"] = Table.row(spread | {"fertility": float(sums["tokens"] / sums["eojeols"])})
-    kinds = {
-        page.gold.name: _within(tables[f"gold@{page.gold.name}"].measure(RECALLS, resamples, seed)) for page in pages
-    }
+    for page in pages:
+        recalls = _within(tables[f"gold@{page.gold.name}"].measure(RECALLS, resamples, seed))
+        parts |= {f"{name}@{page.gold.name}": value for name, value in recalls.items()}
     units = {page.gold.name: repr(page.units) for page in pages}
+    units |= {one.corpus.name: repr(one.units) for one in marked}
     libraries = {**tokenizer.libraries, "koktok": version("koktok"), "numpy": version("numpy")}
     signature = {
         "format": FORMAT,
@@ -139,6 +143,7 @@ def score(
         "resamples": resamples,
         "sample": sample if extended else None,
         "seed": seed,
+        "spans": {one.corpus.name: one.corpus.digest for one in marked},
         "text": None if text is None else text.digest,
         "units": units if text is None else {"text": repr(text.units)} | units,
         "tokenizer": tokenizer.digest(),
@@ -147,9 +152,9 @@ def score(
     about["digest"] = tokenizer.digest()
     about |= {"libraries": dict(sorted(tokenizer.libraries.items())), "notes": list(tokenizer.notes)}
     headline = next((page.gold.name for page in pages if page.gold.human), pages[0].gold.name if pages else "")
-    values = _values(found, tokenizer.size, headline, resamples, seed)
+    values = _values(found, tokenizer.size, headline, resamples, seed) | parts
     trivial = {page.gold.name: trivial_rows(page) for page in pages}
-    return Scores(about, values, domains, kinds, trivial, details, signature, found)
+    return Scores(about, values, trivial, details, signature, found)
 
 
 def _of_text(
@@ -203,14 +208,15 @@ def _of_table(name: str, table: Table | None = None) -> dict[str, Callable[[Any]
     return {m.name: m.value for m in metrics().values() if m.table == name and (table is None or m.optional in there)}
 
 
-def _domains(table: Table, text: Text, resamples: int, seed: int) -> dict[str, dict[str, Value]]:
+def _parts(table: Table, text: Text, resamples: int, seed: int) -> dict[str, Value]:
     """The figures of each domain by itself, with blocks of its lines as units."""
-    wanted = _of_table("text", table)
+    wanted = {name: metric for name, metric in _of_table("text", table).items() if name in BY_DOMAIN}
     masks = {name: text.domains == k for k, name in enumerate(text.names)}
     return {
-        name: _within(table.where(mask, text.blocks).measure(wanted, resamples, seed))
+        f"{key}@{name}": value
         for name, mask in masks.items()
         if mask.any()
+        for key, value in _within(table.where(mask, text.blocks).measure(wanted, resamples, seed)).items()
     }
 
 
@@ -360,4 +366,4 @@ def _text(given: Any) -> Text:
     found = as_text(given)
     if isinstance(found, list) and found and isinstance(found[0], Source):
         return Text.read([file for source in found for file in source.paths])
-    return Text.of({"text": list(lines_of(found))})
+    return Text.of({"text": [line for block in read(found) for line in block.lines()]})

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from koktok.count import Counts
-from koktok.count.count_files import about
-from koktok.count.counting import Shards, counting, whole
+from koktok.count.count_files import CountFile
+from koktok.count.counting import counting
 from koktok.count.prepared import after_a_space, prepare
 from koktok.count.sample import enough
+from koktok.count.shards import Shards, joined, occurring
 from koktok.recipe import Recipe
-from koktok.text.sources import Source, read_batches
+from koktok.text.blocks import Block
+from koktok.text.sources import Source, read
 
 LOOK = 48 << 20
 
@@ -48,9 +50,9 @@ class Estimate:
 
 def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None = None) -> Estimate:
     """Look at the text and say what a training takes."""
-    if any(about(file) for source in sources for file in source.paths):
+    if any(CountFile.at(file) for source in sources for file in source.paths):
         with counting(sources, holdout=recipe.holdout, threads=threads) as found:
-            raw, half, times = whole(found.words), None, 1.0
+            raw, half, times = occurring(joined(found.shards.words), "n"), None, 1.0
     else:
         raw, half, times = _looked(sources, recipe.holdout, threads)
     raw = after_a_space(raw) if recipe.pretokenize.prefix_space else raw
@@ -79,28 +81,30 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
 def _looked(sources: Sequence[Source], holdout: float, threads: int | None) -> tuple[Counts, Counts, float]:
     """Counts of the look and of its first half, and how much more text there is."""
     sizes = [sum(file.stat().st_size for file in source.paths if file.is_file()) for source in sources]
-    read = [0] * len(sources)
-    halves: list[list[list[str]]] = [[], []]
+    done = [0] * len(sources)
+    halves: list[list[Block]] = [[], []]
     for i, source in enumerate(sources):
 
-        def on_progress(done: int, _total: int | None, i: int = i) -> None:
-            read[i] = done
+        def on_progress(count: int, _total: int | None, i: int = i) -> None:
+            done[i] = count
 
         share = LOOK * sizes[i] / max(1, sum(sizes))
-        for batch in _some(read_batches(source, on_progress=on_progress, may_be_empty=len(sources) > 1), share):
-            halves[0].append(batch[: (len(batch) + 1) // 2])
-            halves[1].append(batch[(len(batch) + 1) // 2 :])
+        for block in _some(read(source, on_progress=on_progress, may_be_empty=len(sources) > 1), share):
+            documents = block.documents()
+            halves[0].append(Block.of(documents[: (len(documents) + 1) // 2]))
+            halves[1].append(Block.of(documents[(len(documents) + 1) // 2 :]))
     with Shards(holdout=holdout, threads=threads) as shards:
-        first, _ = shards.count(halves[0], name="first")
-        rest, _ = shards.count(filter(None, halves[1]), name="rest")
-        half, look = whole(first), whole([*first, *rest])
-    times = max(1.0, sum(sizes) / max(1, sum(read)))
+        shards.count(halves[0], name="first")
+        half = occurring(joined(shards.words), "n")
+        shards.count((block for block in halves[1] if block.data), name="rest")
+        look = occurring(joined(shards.words), "n")
+    times = max(1.0, sum(sizes) / max(1, sum(done)))
     return look, half, times
 
 
-def _some(batches: Iterator[list[str]], size: float) -> Iterator[list[str]]:
-    for batch in batches:
-        yield batch
-        size -= len("".join(batch).encode())
+def _some(blocks: Iterator[Block], size: float) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        size -= len(block.data) - block.n_lines
         if size <= 0:
             return

@@ -40,7 +40,7 @@ from koktok.progress import OnProgress, silent
 from koktok.recipe import Fields, Recipe, SourceRecord
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
-from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter
+from koktok.segment.lexicon_file import Lexicon
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.segment.workers import Workers, in_subprocess
 from koktok.special import STYLES, fill
@@ -265,10 +265,11 @@ def segment_text(text: Any, recipe: Recipe, options: Options, *, check: bool = T
         recipe.segment.segmenter, user_dictionary=dictionary, processes=options.threads, counts=learnt
     )
     segmenter: Segmenter = workers
-    if options.cache is not False and recipe.segment.segmenter != "whitespace":
-        segmenter = CachedSegmenter(segmenter, options.cache if isinstance(options.cache, Path) else None)
-    if options.lexicon is not None:
-        segmenter = LexiconSegmenter(segmenter, Lexicon.open(options.lexicon))
+    lexicon = None if options.lexicon is None else Lexicon.open(options.lexicon)
+    kept = options.cache is not False and recipe.segment.segmenter != "whitespace"
+    if kept or lexicon is not None:
+        folder = options.cache if isinstance(options.cache, Path) else None
+        segmenter = CachedSegmenter(segmenter, folder, kept=kept, lexicon=lexicon)
     with timed(seconds, "segment"):
         on_progress("segment", 0, len(counts))
         cut = cut_words(counts, recipe, segmenter, on_progress)
@@ -351,13 +352,10 @@ def _made(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
         notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {places}")
     if empty := reading.report.empty_files:
         notes.append(f"{len(empty)} file{'s' * (len(empty) > 1)} without text: {', '.join(empty[:5])}")
-    asked, known = len(segmented), 0
     segmenter = prepared.segmenter
-    if isinstance(segmenter, LexiconSegmenter):
-        known, segmenter = segmenter.known, segmenter.inner
-        asked -= known
+    asked, known = len(segmented), 0
     if isinstance(segmenter, CachedSegmenter):
-        asked, known = segmenter.asked, known + segmenter.known
+        asked, known = segmenter.asked, segmenter.known
     vocab = fill(learnt.vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)
     tokenizer = Tokenizer(signed, vocab, signature)
     return Training(

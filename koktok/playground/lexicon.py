@@ -33,24 +33,12 @@ _ALL = Policy.parse("morphemes")
 
 
 def runs_of(lines: Iterable[str]) -> Counter[str]:
-    """Runs of two syllables or more with their counts: what is left of words without numbers, letters and signs.
-
-    Examples
-    --------
-    >>> runs_of(["학교에서는 3층 집에, 집에"])
-    Counter({'집에': 2, '학교에서는': 1})
-    """
+    """Runs of two syllables or more with their counts: what is left of words without numbers, letters and signs."""
     return Counter(run for line in lines for run in _RUN.findall(line))
 
 
 def words_of(vocab: Vocab) -> list[str]:
-    """Runs of syllables in pieces that begin a word: what a vocabulary holds whole was frequent where it was trained.
-
-    Examples
-    --------
-    >>> words_of(Vocab.plain("word", [" 학교에서", "교에서", " 3시에는"], specials=["<unk>"]))
-    ['학교에서', '시에는']
-    """
+    """Runs of syllables in pieces that begin a word: what a vocabulary holds whole was frequent where it was trained."""
     spelled = vocab.kind in ("bpe-bytes", "wordpiece-bytes")
     pieces = map(unspell, vocab.pieces) if spelled else vocab.pieces
     if vocab.kind == "wordpiece":
@@ -59,14 +47,7 @@ def words_of(vocab: Vocab) -> list[str]:
 
 
 def lexicon(counts: Counter[str], segmenter: Segmenter, most: int = WORDS) -> dict[str, Any]:
-    """The `most` frequent words and their morphemes.
-
-    Examples
-    --------
-    >>> from koktok.segment import Whitespace
-    >>> lexicon(runs_of(["학교에 학교는 집에"]), Whitespace())
-    {'words': '0집에 0학교는 2에', 'of': [0, 0, 0], 'shapes': [('', [], [])]}
-    """
+    """The `most` frequent words and their morphemes."""
     words = sorted(sorted(counts, key=lambda word: (-counts[word], word))[:most])
     shapes: dict[tuple[str, tuple[int, ...], tuple[int, ...]], int] = {}
     of = []

@@ -31,16 +31,7 @@ def tables() -> dict[str, Any]:
 
 
 def payload(tokenizer: Tokenizer | LibraryTokenizer, name: str = "") -> dict[str, Any]:
-    """A tokenizer as JSON can hold it.
-
-    Examples
-    --------
-    >>> from koktok import Recipe, Tokenizer
-    >>> from koktok.vocab import Vocab
-    >>> made = payload(Tokenizer(Recipe(), Vocab.unigram({"가": -1.0, "나": -1.5})))
-    >>> made["kind"], made["bytes"], made["pieces"], made["scores"]
-    ('unigram', 256, ('가', '나'), [256, 128])
-    """
+    """A tokenizer as JSON can hold it."""
     if isinstance(tokenizer, LibraryTokenizer):
         if isinstance(tokenizer, Tiktoken):
             return _of_ranks(tokenizer, name) | {"digest": tokenizer.digest()}
@@ -95,14 +86,7 @@ def _of_ranks(adapter: Tiktoken, name: str) -> dict[str, Any]:
 
 
 def packed(value: Any) -> str:
-    """A value as gzip in base64: what `DecompressionStream` and `JSON.parse` read back.
-
-    Examples
-    --------
-    >>> import gzip
-    >>> gzip.decompress(base64.b64decode(packed(["가"]))).decode()
-    '["가"]'
-    """
+    """A value as gzip in base64: what `DecompressionStream` and `JSON.parse` read back."""
     data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     squeeze = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS, memLevel=9)  # a gzip header without a date
     return base64.b64encode(squeeze.compress(data) + squeeze.flush()).decode("ascii")

@@ -9,6 +9,7 @@ from typing import Final
 from koktok.corpora.fetch import fetch, texts
 from koktok.errors import InputError
 from koktok.gold import read_gold
+from koktok.gold.spans import read_spans
 from koktok.metrics import Text
 from koktok.report.measure import Material
 from koktok.report.schema import Report
@@ -32,6 +33,9 @@ GOLDS: Final = (
 )
 """The human ones first: they make the headline."""
 
+SPANS: Final = ("klue-ner-v1.1_dev.tsv", "KorQuAD_v1.0_dev.json")
+"""Files of gold-ko with marked entities and answers; `eval.texts` keeps their texts out of what rows are trained on."""
+
 
 def material() -> Material:
     """The benchmark's held-out text and gold, fetched where they are not there yet."""
@@ -40,6 +44,7 @@ def material() -> Material:
     return Material(
         text=Text.of({name: lines for name, lines in sorted(held.items()) if lines and name not in LEFT_OUT}),
         golds=[read_gold(gold / name) for name in GOLDS],
+        spans=[read_spans(gold / name) for name in SPANS],
         english=english_of(texts("open-en/held-out")),
         code=code_of(fetch("code").glob("*.py")),
     )

@@ -58,6 +58,13 @@ def to_markdown(report: Report) -> str:
             table(heads, "rl" + "r" * len(report.golds), _by_gold(report)),
         ]
         parts.extend(_by_kind(report))
+    if report.spans:
+        heads = ["#", "tokenizer", *(f"{plain(one.name)} ({one.spans:,})" for one in report.spans)]
+        parts += [
+            "## Spans that tokens can express",
+            "Marked spans (entities, answers) of which both ends are borders of tokens; in brackets 95 % intervals.",
+            table(heads, "rl" + "r" * len(report.spans), _by_spans(report)),
+        ]
     equal = equal_tokens(report)
     if equal:
         parts += [
@@ -118,6 +125,12 @@ def to_markdown(report: Report) -> str:
                 _golds(report),
             )
         )
+    if report.spans:
+        rows_of_spans = (
+            [plain(s.name), f"{s.texts:,}", f"{s.spans:,}", f"{s.skipped:,}", s.resampled, f"`{s.digest}`"]
+            for s in report.spans
+        )
+        parts.append(table(["spans", "texts", "spans", "skipped", "resampled", "SHA-256"], "lrrrll", rows_of_spans))
     parts += ["## Notes and signatures", "\n".join(_signatures(report)) or "none"]
     return "\n\n".join(parts) + "\n"
 
@@ -139,7 +152,7 @@ def _by_kind(report: Report) -> Iterable[str]:
     """A table a gold corpus: recall of every kind of border."""
     for gold, rows in by_kind(report):
         heads = ["#", "tokenizer", *(f"{kind} ({n:,})" for kind, n in gold.kinds.items())]
-        cells = ([row.kinds[gold.name].get(kind) for kind in gold.kinds] for row in rows)
+        cells = ([row.scores.get(f"recall:{kind}@{gold.name}") for kind in gold.kinds] for row in rows)
         body = (
             [str(row.number), plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in mine)]
             for row, mine in zip(rows, cells, strict=True)
@@ -164,20 +177,33 @@ def _rows(report: Report, columns: Sequence[Definition], front: set[int]) -> Ite
 
 def _by_gold(report: Report) -> Iterable[list[str]]:
     for row in report.rows:
-        if row.golds:
+        if row.ran:
             cells = []
             for gold in report.golds:
-                found = row.golds.get(gold.name, {})
-                three = [found.get(f"boundary_{part}") for part in ("f1", "precision", "recall")]
+                three = [row.scores.get(f"boundary_{part}@{gold.name}") for part in ("f1", "precision", "recall")]
                 text = [f"{cell.value:.3f}" if cell else "–" for cell in three]
                 cells.append(f"{text[0]} ({text[1]}, {text[2]})" if three[0] else "–")
             yield [str(row.number), plain(row.name), *cells]
 
 
+def _by_spans(report: Report) -> Iterable[list[str]]:
+    known = {measure.name: measure for measure in report.measures}
+    for row in report.rows:
+        if row.ran:
+            cells = [row.scores.get(f"span_borders@{one.name}") for one in report.spans]
+            texts = [
+                " ".join(
+                    filter(None, (shown(cell, known["span_borders"]), shown_interval(cell, known["span_borders"])))
+                )
+                for cell in cells
+            ]
+            yield [str(row.number), plain(row.name), *(text or "–" for text in texts)]
+
+
 def _by_text(report: Report) -> Iterable[list[str]]:
     for row in report.rows:
-        if row.domains:
-            cells = [row.domains.get(text.name, {}).get("fertility") for text in report.texts]
+        if row.ran:
+            cells = [row.scores.get(f"fertility@{text.name}") for text in report.texts]
             yield [str(row.number), plain(row.name), *(f"{cell.value:.3f}" if cell else "–" for cell in cells)]
 
 

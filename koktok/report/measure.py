@@ -28,10 +28,11 @@ from koktok.metrics import Difference, GoldPage, Parallel, Scores, Text, compare
 from koktok.progress import OnProgress
 from koktok.report.names import distinct
 from koktok.report.schema import Report, ReportRow, Sentence, SpeedReport, SpeedRow
-from koktok.report.scored import gold_info, row_of, texts_of
+from koktok.report.scored import gold_info, row_of, span_info, texts_of
 
 if TYPE_CHECKING:
     from koktok.gold import GoldCorpus
+    from koktok.gold.spans import SpanCorpus
     from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
@@ -59,6 +60,7 @@ class Material:
 
     text: Text | None = None
     golds: Sequence[GoldCorpus] = ()
+    spans: Sequence[SpanCorpus] = ()
     parallel: Parallel | None = None
     english: Text | None = None
     code: Text | None = None
@@ -147,8 +149,10 @@ def measure(
         raise UsageError(
             "a report wants at least one tokenizer", hint="koktok report kiwi my-tokenizer --text FILE --out DIR"
         )
-    if material.text is None and not material.golds:
-        raise UsageError("a report wants text or gold morphemes", hint="--text FILE, or --gold FILE")
+    if material.text is None and not material.golds and not material.spans:
+        raise UsageError(
+            "expected text, gold morphemes or spans, got none", hint="--text FILE, --gold FILE or --spans FILE"
+        )
     check_names(material.golds)
     opened = [_opened(entry, opener) for entry in entries]
     against = (
@@ -189,6 +193,7 @@ def measure(
         texts=texts_of(material.text),
         beside=[*texts_of(material.english), *texts_of(material.code)],
         golds=[gold_info(page) for page in run.pages],
+        spans=[span_info(page) for page in run.spans],
         rows=_adjusted(rows),
         reference=_name_of(against, entries, opened) if any(row.differences for row in rows) else "",
         sentences=[s.model_copy(update={"tokens": t}) for s, t in zip(material.shown, tokens, strict=True)],
@@ -223,9 +228,11 @@ class _Measuring:
         on_progress: OnProgress,
     ) -> None:
         from koktok.metrics import GoldPage
+        from koktok.metrics.spans import SpanPage
 
         self.material, self.against, self.kept, self.on_progress = material, against, kept, on_progress
         self.pages = [GoldPage(gold) for gold in material.golds]
+        self.spans = [SpanPage(corpus) for corpus in material.spans]
         self.options: dict[str, Any] = {"extended": extended, "sample": sample, "resamples": resamples, "seed": seed}
         self._reference: Scores | None = None
 
@@ -265,6 +272,7 @@ class _Measuring:
             tokenizer,
             material.text,
             gold=self.pages,
+            spans=self.spans,
             reference=self.against,
             parallel=material.parallel,
             english=material.english,
@@ -282,7 +290,7 @@ class _Measuring:
             [tokenizer.spec, tokenizer.name, tokenizer.digest(), tokenizer.libraries, tokenizer.notes],
             self.against and [self.against.name, self.against.digest()],
             material.text and material.text.digest,
-            [gold.digest for gold in material.golds],
+            [gold.digest for gold in material.golds] + [spans.digest for spans in material.spans],
             beside,
             [sentence.text for sentence in material.shown],
             self.options,

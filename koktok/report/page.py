@@ -176,7 +176,7 @@ def _domains(report: Report) -> list[tuple[str, str]]:
         for row in report.rows:
             if row.number in far:
                 continue
-            cell = row.domains.get(text.name, {}).get("fertility")
+            cell = row.scores.get(f"fertility@{text.name}")
             if cell:
                 values.append(Bar(row.number, row.name, cell.value, _interval(cell)))
         if values:

@@ -132,7 +132,10 @@ def across(row: ReportRow) -> bool:
 
 def by_kind(report: Report) -> list[tuple[GoldInfo, list[ReportRow]]]:
     """Each gold corpus with kinds of border, and the rows that have their recall."""
-    found = [(gold, [row for row in report.rows if gold.name in row.kinds]) for gold in report.golds if gold.kinds]
+    found = [
+        (gold, [row for row in report.rows if any(f"recall:{kind}@{gold.name}" in row.scores for kind in gold.kinds)])
+        for gold in report.golds
+    ]
     return [(gold, rows) for gold, rows in found if rows]
 
 

@@ -19,7 +19,7 @@ from koktok.metrics import Definition, Difference, Value
 
 FORMAT: Final = "koktok-report"
 SPEED_FORMAT: Final = "koktok-speed"
-VERSION: Final = 4
+VERSION: Final = 5
 
 
 def _without_manifest(folder: Path) -> tuple[str, ...]:
@@ -76,9 +76,21 @@ class GoldInfo(_Frozen):
     kinds: dict[str, int] = {}
 
 
+class SpanInfo(_Frozen):
+    """A file of marked spans; `skipped` texts are not NFC."""
+
+    name: str
+    texts: int
+    spans: int
+    skipped: int
+    digest: str
+    resampled: str = ""
+
+
 class ReportRow(_Frozen):
     """A tokenizer. One that could not run has `why` and no figures; `failed` where that came while it was measured.
 
+    `scores` are by metric, and METRIC@WHERE of one text or one gold corpus (`recall:KIND@GOLD` of a kind of boundary);
     `differences` are the row's figures minus the reference's on the same lines, by metric.
     """
 
@@ -93,9 +105,6 @@ class ReportRow(_Frozen):
     signature: str = ""
     scores: dict[str, Value] = {}
     differences: dict[str, Difference] = {}
-    domains: dict[str, dict[str, Value]] = {}
-    golds: dict[str, dict[str, Value]] = {}
-    kinds: dict[str, dict[str, Value]] = {}
 
     @property
     def ran(self) -> bool:
@@ -137,6 +146,7 @@ class Report(_Frozen):
     measures: list[Definition]
     texts: list[TextInfo]
     golds: list[GoldInfo]
+    spans: list[SpanInfo] = []
     beside: list[TextInfo] = []
     rows: list[ReportRow]
     reference: str = ""

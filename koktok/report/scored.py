@@ -6,34 +6,20 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from koktok.gold import KINDS
-from koktok.metrics import Value
 from koktok.metrics.boundaries import trivial_rows
-from koktok.report.schema import GoldInfo, ReportRow, TextInfo
+from koktok.report.schema import GoldInfo, ReportRow, SpanInfo, TextInfo
 
 if TYPE_CHECKING:
     from koktok.metrics import GoldPage, Scores, Text
+    from koktok.metrics.spans import SpanPage
     from koktok.tokenizer.any_tokenizer import AnyTokenizer
-
-
-BY_DOMAIN: Final = ("fertility", "nsl", "chars_per_token", "unknown_eojeols", "fallback_bytes")
-"""What is told for each text apart; all measures of all texts would be megabytes."""
-
-
-def _defined(values: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: value for name, value in sorted(values.items()) if math.isfinite(value.value)}
 
 
 def row_of(tokenizer: AnyTokenizer, scores: Scores) -> ReportRow:
     """A row of figures, without its number and family."""
-    values = _defined(scores.values)
-    golds: dict[str, dict[str, Value]] = {}
-    for name, value in values.items():
-        key, at, gold = name.partition("@")
-        if at:
-            golds.setdefault(gold, {})[key] = value
     return ReportRow(
         number=0,
         name=tokenizer.name,
@@ -42,13 +28,7 @@ def row_of(tokenizer: AnyTokenizer, scores: Scores) -> ReportRow:
         vocab_size=tokenizer.size,
         notes=list(tokenizer.notes),
         signature=_signature(scores.signature),
-        scores={name: value for name, value in values.items() if "@" not in name},
-        domains={
-            name: _defined({key: value for key, value in found.items() if key in BY_DOMAIN})
-            for name, found in scores.domains.items()
-        },
-        golds=golds,
-        kinds={gold: _defined(found) for gold, found in scores.kinds.items()},
+        scores={name: value for name, value in sorted(scores.values.items()) if math.isfinite(value.value)},
     )
 
 
@@ -99,6 +79,19 @@ def gold_info(page: GoldPage) -> GoldInfo:
         reachable_recall=_finite(trivial["reachable_recall"]),
         resampled=repr(page.units),
         kinds={kind: held[kind] for kind in KINDS if held[kind]},
+    )
+
+
+def span_info(page: SpanPage) -> SpanInfo:
+    """Size and digest of a file of spans."""
+    corpus = page.corpus
+    return SpanInfo(
+        name=corpus.name,
+        texts=len(corpus.texts),
+        spans=corpus.n_spans,
+        skipped=corpus.skipped,
+        digest=corpus.digest,
+        resampled=repr(page.units),
     )
 
 

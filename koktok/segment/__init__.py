@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -56,7 +57,16 @@ class Whitespace:
         return (() for _ in words)
 
 
-SEGMENTERS = ("kiwi", "mecab", "okt", "komoran", "kkma", "hannanum", "khaiii", "soynlp", "whitespace")
+_ANALYSERS = {
+    "kiwi": "koktok.segment.kiwi:KiwiSegmenter",
+    "mecab": "koktok.segment.mecab:MecabSegmenter",
+    **dict.fromkeys(("okt", "komoran", "kkma", "hannanum"), "koktok.segment.konlpy:KonlpySegmenter"),
+    "khaiii": "koktok.segment.khaiii:KhaiiiSegmenter",
+    "soynlp": "koktok.segment.soynlp:SoynlpSegmenter",
+    "whitespace": "koktok.segment:Whitespace",
+}
+
+SEGMENTERS = tuple(_ANALYSERS)
 
 LEARNT_FOLDER = "dpe:"
 """Before the folder of a segmentation that was learnt, in place of a name."""
@@ -70,40 +80,26 @@ def segmenter_for(
     counts: Mapping[str, int] | None = None,
 ) -> Segmenter:
     """A segmenter by name."""
-    match name:
-        case "kiwi":
-            from koktok.segment.kiwi import KiwiSegmenter
-
-            return KiwiSegmenter(user_dictionary=user_dictionary, threads=threads)
-        case "mecab":
-            from koktok.segment.mecab import MecabSegmenter
-
-            return MecabSegmenter(user_dictionary=user_dictionary)
-        case "okt" | "komoran" | "kkma" | "hannanum":
-            from koktok.segment.konlpy import KonlpySegmenter
-
-            return KonlpySegmenter(name, user_dictionary=user_dictionary)
-        case "khaiii":
-            from koktok.segment.khaiii import KhaiiiSegmenter
-
-            return KhaiiiSegmenter(user_dictionary=user_dictionary)
-        case "soynlp":
-            from koktok.segment.soynlp import SoynlpSegmenter
-
-            return SoynlpSegmenter(counts, user_dictionary=user_dictionary)
-        case "whitespace":
-            return Whitespace()
     if name.startswith(LEARNT_FOLDER):
         from koktok.dpe.segmenter import DpeSegmenter
 
-        folder = name.removeprefix(LEARNT_FOLDER)
         return DpeSegmenter.load(
-            folder,
+            name.removeprefix(LEARNT_FOLDER),
             lambda beside: segmenter_for(beside, user_dictionary=user_dictionary, threads=threads),
-            user_dictionary=user_dictionary,
         )
-    known = " | ".join([*SEGMENTERS, f"{LEARNT_FOLDER}FOLDER"])
-    raise UsageError(f"the segmenter `{name}` is not known", hint=f"--segmenter {known}")
+    if name not in _ANALYSERS:
+        known = " | ".join([*SEGMENTERS, f"{LEARNT_FOLDER}FOLDER"])
+        raise UsageError(f"the segmenter `{name}` is not known", hint=f"--segmenter {known}")
+    if user_dictionary is not None and name != "kiwi":
+        raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
+    module, _, attribute = _ANALYSERS[name].partition(":")
+    options: dict[str, dict[str, Any]] = {
+        "koktok.segment.kiwi": {"user_dictionary": user_dictionary, "threads": threads},
+        "koktok.segment.konlpy": {"name": name},
+        "koktok.segment.soynlp": {"counts": counts},
+    }
+    segmenter: Segmenter = getattr(import_module(module), attribute)(**options.get(module, {}))
+    return segmenter
 
 
 def text_to_analyse(word: str) -> str:

@@ -124,13 +124,7 @@ TOLERATED: Final = 0.5
 
 
 def letters(text: str) -> list[Letter]:
-    """Every syllable as its letters; lone consonants count as finals, as in ㄴ다 and ㅂ니다.
-
-    Examples
-    --------
-    >>> letters("ㄴ가")
-    [('T', 'ㄴ'), ('L', 'ㄱ'), ('V', 'ㅏ')]
-    """
+    """Every syllable as its letters; lone consonants count as finals, as in ㄴ다 and ㅂ니다."""
     found: list[Letter] = []
     for char in text:
         if is_syllable(char):

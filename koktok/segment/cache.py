@@ -18,6 +18,7 @@ from pathlib import Path
 
 from koktok.errors import AnalyserError
 from koktok.files import cache_dir
+from koktok.segment.lexicon_file import Lexicon
 from koktok.segment.policy import Morpheme, Segmenter
 from koktok.segment.serialized import deserialize, serialized_rows
 
@@ -26,12 +27,17 @@ BATCH = 20_000
 
 
 class CachedSegmenter:
-    """A segmenter that remembers."""
+    """A segmenter that remembers what it was asked, in a file unless `kept` is False, and looks into a lexicon first."""
 
-    def __init__(self, inner: Segmenter, folder: Path | None = None) -> None:
+    def __init__(
+        self, inner: Segmenter, folder: Path | None = None, *, kept: bool = True, lexicon: Lexicon | None = None
+    ) -> None:
         self.inner = inner
+        self.lexicon = lexicon
+        if lexicon is not None:
+            lexicon.check(inner.signature())
         name = hashlib.sha256(inner.signature().encode()).hexdigest()[:16]
-        self.path = (folder or cache_dir() / "analyses") / f"{name}.sqlite"
+        self.path = (folder or cache_dir() / "analyses") / f"{name}.sqlite" if kept else Path(":memory:")
         self.asked = 0
         self.known = 0
 
@@ -48,7 +54,8 @@ class CachedSegmenter:
     def serialized(self, words: Iterable[str]) -> Iterator[str]:
         """The rows of each word (see `koktok.segment.serialized`); new ones are committed every `BATCH` words."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.name != ":memory:":
+                self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=60)) as store:
                 store.execute("PRAGMA journal_mode=WAL")
                 store.execute("PRAGMA synchronous=NORMAL")
@@ -56,6 +63,9 @@ class CachedSegmenter:
                 store.execute("CREATE TABLE IF NOT EXISTS signature (text TEXT PRIMARY KEY) WITHOUT ROWID")
                 store.execute("INSERT OR IGNORE INTO signature VALUES (?)", (self.signature(),))
                 store.execute("CREATE TEMP TABLE asked (word TEXT PRIMARY KEY) WITHOUT ROWID")
+                store.execute("CREATE TEMP TABLE lexicon (word TEXT PRIMARY KEY, row TEXT) WITHOUT ROWID")
+                if self.lexicon is not None:
+                    store.executemany("INSERT INTO lexicon VALUES (?, ?)", self.lexicon.rows())
                 store.commit()
                 yield from self._answered(store, iter(words))
         except (sqlite3.Error, OSError) as error:
@@ -105,6 +115,8 @@ class CachedSegmenter:
         """The rows that are kept of these words."""
         store.executemany("INSERT OR IGNORE INTO temp.asked VALUES (?)", zip(batch, strict=True))
         rows = dict(store.execute("SELECT word, row FROM temp.asked JOIN analysis USING (word)"))
+        if self.lexicon is not None:
+            rows |= store.execute("SELECT word, row FROM temp.asked JOIN temp.lexicon USING (word)")
         store.rollback()  # which empties the table again
         return rows
 

@@ -6,7 +6,7 @@ import locale
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from koktok.errors import AnalyserError, UsageError
+from koktok.errors import AnalyserError
 from koktok.segment.align import laid
 from koktok.segment.policy import Morpheme
 
@@ -20,9 +20,7 @@ TAGS: Final = {"SWK": "SW", "ZN": "UN", "ZV": "UN", "ZZ": "UN"}
 class KhaiiiSegmenter:
     """Morphemes by khaiii, whose tags are Sejong's but for a few and whose forms are restored."""
 
-    def __init__(self, *, user_dictionary: str | None = None) -> None:
-        if user_dictionary is not None:
-            raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
+    def __init__(self) -> None:
         try:
             from khaiii import KhaiiiApi
         except ImportError as error:

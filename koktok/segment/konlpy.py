@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from typing import Any, Final
 
-from koktok.errors import AnalyserError, MissingExtraError, UsageError
+from koktok.errors import AnalyserError, MissingExtraError
 from koktok.segment.align import laid
 from koktok.segment.policy import Morpheme
 
@@ -63,9 +63,7 @@ STAND_IN: Final = "※"
 class KonlpySegmenter:
     """Morphemes by an analyser of konlpy, a word at a time."""
 
-    def __init__(self, name: str, *, user_dictionary: str | None = None) -> None:
-        if user_dictionary is not None:
-            raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
+    def __init__(self, name: str) -> None:
         try:
             import konlpy
         except ImportError as error:

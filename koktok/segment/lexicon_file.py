@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 from koktok.errors import AnalyserError, InputError
 from koktok.files import checked, write_file
 from koktok.segment import Segmenter
-from koktok.segment.policy import Morpheme
-from koktok.segment.serialized import deserialize, serialized_rows
+from koktok.segment.serialized import serialized_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,12 +72,25 @@ class Lexicon:
             )
         return cls(Path(file), found.signature, found.quarantined)
 
+    def check(self, signature: str) -> None:
+        """Refuse the lexicon of another analyser."""
+        if self.signature != signature:
+            raise AnalyserError(
+                f"the lexicon `{self.file}` was made by {self.signature}, and here is {signature}",
+                hint="leave the lexicon out, or install that version",
+            )
+
     @property
     def frame(self) -> pl.LazyFrame:
         """Its table: `word` and `row`."""
         import polars as pl
 
         return pl.scan_parquet(self.file, glob=False).select("word", "row")
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Each word with its row."""
+        for part in self.frame.collect_batches():
+            yield from part.iter_rows()
 
 
 def _metadata(file: Path) -> str | None:
@@ -115,56 +127,9 @@ def write_lexicon(file: Path, parts: Iterable[pl.DataFrame], signature: str, qua
 
 
 def analyses(words: Iterable[str], segmenter: Segmenter) -> Iterator[pl.DataFrame]:
-    """The table of a lexicon, in parts: what `write_lexicon` wants of one machine.
-
-    Examples
-    --------
-    >>> from koktok.segment import Whitespace
-    >>> [part.rows() for part in analyses(["집", "집에"], Whitespace())]
-    [[('집', ''), ('집에', '')]]
-    """
+    """The table of a lexicon, in parts: what `write_lexicon` wants of one machine."""
     import polars as pl
 
     stream = iter(words)
     while some := list(islice(stream, _PART)):
         yield pl.DataFrame({"word": some, "row": list(serialized_rows(segmenter, some))})
-
-
-class LexiconSegmenter:
-    """A segmenter that looks into a lexicon first."""
-
-    def __init__(self, inner: Segmenter, lexicon: Lexicon) -> None:
-        if lexicon.signature != inner.signature():
-            raise AnalyserError(
-                f"the lexicon `{lexicon.file}` was made by {lexicon.signature}, and here is {inner.signature()}",
-                hint="make the lexicon anew, or install that version",
-            )
-        self.inner = inner
-        self.lexicon = lexicon
-        self.known = 0
-
-    def signature(self) -> str:
-        """The analyser's own: where its analyses are kept changes nothing."""
-        return self.inner.signature()
-
-    def analyse(self, words: Iterable[str]) -> Iterator[tuple[Morpheme, ...]]:
-        """The morphemes of each word; errors as `serialized`."""
-        asked = list(words)
-        yield from map(deserialize, asked, self.serialized(asked))
-
-    def serialized(self, words: Iterable[str]) -> Iterator[str]:
-        """The rows of each word, in order."""
-        import polars as pl
-
-        asked = list(words)
-        wanted = pl.LazyFrame({"word": asked}, schema={"word": pl.String})
-        found = self.lexicon.frame.join(wanted, on="word", how="semi").collect(engine="streaming")
-        rows = dict(found.iter_rows())
-        fresh = serialized_rows(self.inner, [word for word in asked if word not in rows])
-        for word in asked:
-            row = rows.get(word)
-            if row is None:
-                row = next(fresh)
-            else:
-                self.known += 1
-            yield row

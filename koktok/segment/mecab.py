@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 
-from koktok.errors import MissingExtraError, UsageError
+from koktok.errors import MissingExtraError
 from koktok.segment.policy import Morpheme
 
 
@@ -15,9 +15,7 @@ class MecabSegmenter:
     A fused eojeol part such as 예쁜데 is one span with the tags `VA+EC`; it stays whole, as its border lies in a syllable.
     """
 
-    def __init__(self, *, user_dictionary: str | None = None) -> None:
-        if user_dictionary is not None:
-            raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
+    def __init__(self) -> None:
         try:
             from mecab import MeCab
         except ImportError as error:

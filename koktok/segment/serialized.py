@@ -23,13 +23,7 @@ def serialize(word: str, morphemes: Iterable[tuple[int, int, str, str]]) -> str:
 
 
 def deserialize(word: str, row: str) -> tuple[Morpheme, ...]:
-    r"""Deserialize a row to its morphemes.
-
-    Examples
-    --------
-    >>> deserialize("집에", "0 1 NNG \n1 2 JKB ")
-    (Morpheme(start=0, end=1, tag='NNG', form='집'), Morpheme(start=1, end=2, tag='JKB', form='에'))
-    """
+    r"""Deserialize a row to its morphemes."""
     morphemes = []
     for line in row.split("\n") if row else ():
         start, end, tag, form = line.split(" ", 3)

@@ -27,9 +27,7 @@ class SoynlpSegmenter:
     over the beginnings of running words (Kim, Cho and Kang 2014, as in soynlp's `WordExtractor`).
     """
 
-    def __init__(self, counts: Mapping[str, int] | None, *, user_dictionary: str | None = None) -> None:
-        if user_dictionary is not None:
-            raise UsageError("a user dictionary works with Kiwi only", hint="--segmenter kiwi")
+    def __init__(self, counts: Mapping[str, int] | None) -> None:
         if counts is None:
             raise UsageError(
                 "soynlp learns from the words of a training, and there are none here", hint="--segmenter kiwi"

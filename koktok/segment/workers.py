@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -18,23 +19,24 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from importlib import import_module
 from itertools import islice
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from koktok.errors import AnalyserError
 from koktok.process import environment
 from koktok.segment import LEARNT_FOLDER, Segmenter, segmenter_for
-from koktok.segment.analyser_process import receive, send
 from koktok.segment.policy import Morpheme
-from koktok.segment.serialized import deserialize
+from koktok.segment.serialized import deserialize, serialized_rows
 
 log = logging.getLogger(__name__)
 
 BATCH = 1024
-"""Words in a frame: 70 ms of Kiwi, so that the ends of a run are even and a dead process takes little with it. With 256 the
-processes waited 16 % of their time for the next frame, with these 10 %."""
+"""Words in a message: 70 ms of Kiwi, so that the ends of a run are even and a dead process takes little with it. With 256 the
+processes waited 16 % of their time for the next message, with these 10 %."""
 
 LOAD_TIMEOUT = 300.0
 """Seconds that an analyser may take to load."""
@@ -62,6 +64,7 @@ class _Child:
     def __init__(self, factory: str, options: Mapping[str, Any]) -> None:
         self._analyser = (factory, dict(options))
         self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
         self.peak = 0
 
     def ask(self, words: list[str], timeout: float) -> list[str]:
@@ -74,12 +77,15 @@ class _Child:
         return list(rows)
 
     def _start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", "from koktok.segment.analyser_process import main; main()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment(),
-        )
+        self._pipe, theirs = Pipe()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"from koktok.segment.workers import serve; serve({theirs.fileno()})"],
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # what an analyser prints is no output of the caller
+                pass_fds=[theirs.fileno()],
+                env=environment(),
+            )
         try:
             kind, message = self._answer(self._analyser, LOAD_TIMEOUT)
         except _DiedError as error:
@@ -89,54 +95,54 @@ class _Child:
             raise AnalyserError(f"the analyser could not be loaded in a process of its own: {message}")
 
     def _answer(self, question: Any, timeout: float) -> Any:
-        process = self._process
+        process, pipe = self._process, self._pipe
         assert process is not None
-        assert process.stdin is not None
-        assert process.stdout is not None
-        stalled = threading.Event()
-
-        def end() -> None:
-            stalled.set()
-            process.kill()
-
-        timer = threading.Timer(timeout, end)
-        timer.daemon = True
-        timer.start()
+        assert pipe is not None
         try:
-            send(process.stdin, question)
-            return receive(process.stdout)
-        except (EOFError, OSError, ValueError) as error:
+            pipe.send(question)
+            if pipe.poll(timeout):
+                return pipe.recv()
+        except (EOFError, OSError, TypeError, ValueError) as error:  # the last two where `close` was quicker
             self.end()
-            how = f"no answer in {timeout:g} s" if stalled.is_set() else f"exit code {process.returncode}"
-            raise _DiedError(how) from error
-        finally:
-            timer.cancel()
+            raise _DiedError(f"exit code {process.returncode}") from error
+        self.end()
+        raise _DiedError(f"no answer in {timeout:g} s")
 
     def end(self) -> None:
         """End the process, if there is one."""
-        process, self._process = self._process, None
-        if process is None:
+        process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
+        if process is None or pipe is None:
             return
         self.peak = max(self.peak, _peak_of(process.pid))
         process.kill()
         process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
+        pipe.close()
+
+
+def serve(pipe: int) -> None:
+    """The other end: load the analyser that the first message names, and answer lists of words until the parent hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
+    with Connection(pipe) as parent:
+        try:
+            factory, options = parent.recv()
+            module, _, name = factory.partition(":")
+            segmenter = getattr(import_module(module), name)(**options)
+            list(serialized_rows(segmenter, ["가"]))  # loading is told apart from stalling
+            parent.send(("ready", []))
+            while True:
+                words = parent.recv()
+                try:
+                    parent.send(("rows", list(serialized_rows(segmenter, words))))
+                except Exception as error:
+                    parent.send(("error", f"{type(error).__name__}: {error}"))
+        except (EOFError, ConnectionError):
+            return
+        except Exception as error:
+            parent.send(("error", f"{type(error).__name__}: {error}"))
 
 
 class Workers:
-    """A segmenter that asks another one, somewhere safe.
-
-    Examples
-    --------
-    >>> from koktok.segment import Whitespace
-    >>> workers = Workers(Whitespace(), "koktok.segment:Whitespace", {}, processes=1)
-    >>> list(workers.analyse(["집에", "집"])), workers.quarantined
-    ([(), ()], {})
-    >>> workers.close()
-    """
+    """A segmenter that asks another one, somewhere safe."""
 
     def __init__(
         self,

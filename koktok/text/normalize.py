@@ -218,15 +218,7 @@ class Normalizer:
         return Aligned(normal, starts, ends)
 
     def changes(self, text: str) -> Counter[tuple[str, str, str]]:
-        r"""Count what would change, as (rule, before, after); the rule "nfc" is NFC's own work.
-
-        Examples
-        --------
-        >>> for (rule, before, after), n in Normalizer().changes("\uf90a價\ufeff").items():
-        ...     print(rule, ascii(before), ascii(after), n)
-        zero_width '\ufeff' '' 1
-        nfc '\uf90a' '\u91d1' 1
-        """
+        """Count what would change, as (rule, before, after); the rule "nfc" is NFC's own work."""
         found: Counter[tuple[str, str, str]] = Counter()
         if self._is_normal(text):
             return found
@@ -245,13 +237,7 @@ class Normalizer:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Characters that a fold changes wherever they stand.
-
-        Examples
-        --------
-        >>> len(Normalizer().sources), Normalizer(Folds(zero_width=False)).sources
-        (19, ())
-        """
+        """Characters that a fold changes wherever they stand."""
         return tuple(map(chr, self._table))
 
     def to_hf(self) -> dict[str, Any]:
@@ -260,11 +246,6 @@ class Normalizer:
         Each node is a pass over the text. A line of 42 characters takes Hugging Face 4 µs by default and 7 µs with the
         folds of one or two nodes; `lone_jamo` (67 nodes) adds 33 µs, `fullwidth` 145 µs, `compatibility` (490 nodes)
         0.5 ms. Where that matters, normalize first and export a tokenizer without the fold.
-
-        Examples
-        --------
-        >>> Normalizer(Folds(zero_width=False)).to_hf()
-        {'type': 'NFC'}
         """
         nodes: list[dict[str, Any]] = []
         for name in _SOURCES:
@@ -284,13 +265,7 @@ class Normalizer:
         return nodes[0] if len(nodes) == 1 else {"type": "Sequence", "normalizers": nodes}
 
     def rules(self) -> dict[str, Any]:
-        """Give the rules as plain data, for an engine in another language.
-
-        Examples
-        --------
-        >>> Normalizer(Folds(zero_width=False)).rules()
-        {'folds': [], 'lone': '', 'repeats': '', 'whole': None}
-        """
+        """Give the rules as plain data, for an engine in another language."""
         return {
             "folds": [(chr(source), target) for source, target in self._table.items()],
             "lone": _LONE_JAMO.pattern if self.folds.lone_jamo else "",
@@ -299,13 +274,7 @@ class Normalizer:
         }
 
     def signature(self) -> str:
-        """Give every switch, the Unicode version of NFC, and the version of these rules, as one line.
-
-        Examples
-        --------
-        >>> Normalizer().signature()
-        'zero_width:yes|fullwidth:no|...|repeats:0|nfc:9|v:1'
-        """
+        """Give every switch, the Unicode version of NFC, and the version of these rules, as one line."""
         switches_first = sorted(fields(self.folds), key=lambda f: f.name == "repeats")
         values = ((f.name, getattr(self.folds, f.name)) for f in switches_first)
         shown = (f"{k}:{('no', 'yes')[v] if isinstance(v, bool) else str(v)}" for k, v in values)
@@ -427,13 +396,6 @@ def nfc(text: str) -> str:
     """Compose by Unicode 9's NFC, whatever Unicode this Python carries.
 
     Law: ``nfc(nfc(x)) == nfc(x)``; equal to tokenizers' ``normalizers.NFC()``. See https://unicode.org/reports/tr15/.
-
-    Examples
-    --------
-    >>> nfc("\u1112\u1161\u11ab")
-    '한'
-    >>> nfc("a\u1dfa\u0301") == "a\u1dfa\u0301"  # Unicode 14 would move U+1DFA behind the accent
-    True
     """
     if _is_nfc(text):
         return text
@@ -471,13 +433,7 @@ def _runs() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
-    """What `unicodedata.normalize` gives, also for long runs of marks in linear time.
-
-    Examples
-    --------
-    >>> normalized("NFC", "e" + "\u0301\u0316" * 1000) == "\u00e9" + "\u0316" * 1000 + "\u0301" * 999
-    True
-    """
+    """What `unicodedata.normalize` gives, also for long runs of marks in linear time."""
     return unicodedata.normalize(form, _runs()[0].sub(_in_order, text) if _has_long_run(text) else text)
 
 
@@ -494,13 +450,7 @@ def _in_order(run: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1)
 def nfc_tables() -> dict[str, str]:
-    """What an NFC of any Unicode from 9 on needs to be that of Unicode 9, as insides of character classes.
-
-    Examples
-    --------
-    >>> re.match(f"[{nfc_tables()['continues']}]", "\u0301") is not None
-    True
-    """
+    """What an NFC of any Unicode from 9 on needs to be that of Unicode 9, as insides of character classes."""
     last = 0x30000  # nothing composes behind the plane of rare Han
     candidates = (c for c in range(last) if unicodedata.combining(chr(c)) or unicodedata.decomposition(chr(c)))
     seconds = {c for c in range(last) if _SECONDS.match(chr(c))}
@@ -509,13 +459,7 @@ def nfc_tables() -> dict[str, str]:
 
 @lru_cache(maxsize=8)
 def precompiled(rules: tuple[tuple[str, str], ...]) -> bytes:
-    """Strings and what becomes of them, the longest match first, as SentencePiece compiles them; tokenizer.json takes it too.
-
-    Examples
-    --------
-    >>> len(precompiled((("a", "b"),))) > 1000
-    True
-    """
+    """Strings and what becomes of them, the longest match first, as SentencePiece compiles them; tokenizer.json takes it too."""
     import sentencepiece
 
     sentencepiece.set_min_log_level(2)  # or the builder tells the terminal how many rules it got

@@ -103,13 +103,7 @@ class PublishedPattern(Pattern):
         return [part for part, _ in _splitter(self.name).pre_tokenize_str(text)]
 
     def cuts(self, text: str) -> list[int]:
-        """Offsets inside `text` where a pretoken ends and the next begins.
-
-        Examples
-        --------
-        >>> PublishedPattern(name="gpt2").cuts("12개.")
-        [2, 3]
-        """
+        """Offsets inside `text` where a pretoken ends and the next begins."""
         return list(accumulate(map(len, self.pretokenize(text))))[:-1]
 
     def crosses(self, piece: str) -> bool:
@@ -128,34 +122,16 @@ class PublishedPattern(Pattern):
         return in_javascript(self.regex)
 
     def rules(self) -> dict[str, Any]:
-        """Give the pattern as plain data: the expression for JavaScript.
-
-        Examples
-        --------
-        >>> [*PublishedPattern().rules()]
-        ['regex']
-        """
+        """Give the pattern as plain data: the expression for JavaScript."""
         return {"regex": self.javascript}
 
     def signature(self) -> str:
-        """Give its name, as one line.
-
-        Examples
-        --------
-        >>> PublishedPattern(name="o200k").signature()
-        'published:o200k|v:1'
-        """
+        """Give its name, as one line."""
         return f"published:{self.name}|v:1"
 
 
 def in_javascript(regex: str) -> str:
-    r"""A published pattern for `new RegExp(…, "ug")`, which has no `(?i:…)` everywhere and another `\s`.
-
-    Examples
-    --------
-    >>> in_javascript(PUBLISHED["gpt2"])[:19]
-    "'s|'t|'re|'ve|'m|'l"
-    """
+    r"""A published pattern for `new RegExp(…, "ug")`, which has no `(?i:…)` everywhere and another `\s`."""
     folded = r"(?:'[sSſ]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
     regex = regex.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)", folded)
     inside = re.sub(r"\[[^]]*]", lambda m: m[0].replace(r"\s", _WHITE), regex)

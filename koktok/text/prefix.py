@@ -21,13 +21,7 @@ GUARD: Final = "\u2001"
 
 
 def with_prefix(normal: str, prefix: Prefix, *, first: bool = True) -> str:
-    """A part of a normal text as the model reads it.
-
-    >>> with_prefix("가", "first"), with_prefix("가", "first", first=False), with_prefix("가", "each", first=False)
-    (' 가', '가', ' 가')
-    >>> with_prefix(" 가", "first"), with_prefix(" 가", "each"), with_prefix("", "first")
-    (' \u2000 가', '  가', '')
-    """
+    """A part of a normal text as the model reads it."""
     if not prefix or not normal:
         return normal
     if prefix == "each":

@@ -114,24 +114,12 @@ class Pattern:
         return _compile(self.split, self.digits, self.superwords).findall(text)
 
     def cuts(self, text: str) -> list[int]:
-        """Offsets inside `text` where a pretoken ends and the next begins.
-
-        Examples
-        --------
-        >>> Pattern().cuts("나는 학교에")
-        [2]
-        """
+        """Offsets inside `text` where a pretoken ends and the next begins."""
         found = _compile(self.split, self.digits, self.superwords).finditer(text)
         return [m.start() for m in found if m.start()]
 
     def crosses(self, piece: str) -> bool:
-        """True where no pretoken can hold `piece`, so that it must not be in a vocabulary.
-
-        Examples
-        --------
-        >>> [Pattern().crosses(piece) for piece in (" 학교", "학교 ", "가나")]
-        [False, True, False]
-        """
+        """True where no pretoken can hold `piece`, so that it must not be in a vocabulary."""
         match = _compile(self.split, self.digits, self.superwords).match(piece)
         return bool(piece) and (match is None or match.end() < len(piece))
 
@@ -141,26 +129,14 @@ class Pattern:
 
     @property
     def javascript(self) -> str:
-        r"""The pattern for `new RegExp(…, "ug")`, which has no possessive quantifiers; they only save looking back.
+        """The pattern for `new RegExp(…, "ug")`, which has no possessive quantifiers; they only save looking back.
 
         Every repeated run is followed by what the run cannot hold, so that looking back finds no other way.
-
-        Examples
-        --------
-        >>> "++" in Pattern().javascript, "*+" in Pattern().javascript
-        (False, False)
         """
         return self.regex.replace("++", "+").replace("*+", "*")
 
     def rules(self) -> dict[str, Any]:
-        """Give the pattern as plain data, for an engine in another language.
-
-        Examples
-        --------
-        >>> rules = Pattern().rules()
-        >>> len(rules["classes"]), rules["classes"][5]
-        (13, [48, 57, 65296, 65305])
-        """
+        """Give the pattern as plain data, for an engine in another language."""
         names = [*CLASSES, REST]
         return {
             "classes": _ranges_of_classes(),
@@ -168,26 +144,15 @@ class Pattern:
         }
 
     def signature(self) -> str:
-        """Give every choice and the version of the classes, as one line.
-
-        Examples
-        --------
-        >>> Pattern().signature()
-        'split:eojeol|digits:free|superwords:no|v:1'
-        """
+        """Give every choice and the version of the classes, as one line."""
         return f"split:{self.split}|digits:{self.digits}|superwords:{'yes' if self.superwords else 'no'}|v:1"
 
 
 def words(text: str) -> list[str]:
-    r"""Cut text into whitespace words, each with the spaces before it; newlines and trailing spaces stand alone.
+    """Cut text into whitespace words, each with the spaces before it; newlines and trailing spaces stand alone.
 
     Law: ``p.pretokenize(x)`` is the concatenation of ``p.pretokenize(w) for w in words(x)``, for every pattern without
     superwords. That is what makes counting words first exact.
-
-    Examples
-    --------
-    >>> words("나는  학교에\n간다 ")
-    ['나는', '  학교에', '\n', '간다', ' ']
     """
     return _WORDS.findall(text)
 

@@ -22,32 +22,29 @@ _WINDOW = 31
 """Binary logarithm of the widest window, which `zstd --ultra --long=31` makes; the library alone stops at 27."""
 
 
-def chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """The bytes of a file in pieces of 256 KiB at most."""
-    return iter(lambda: stream.read(CHUNK), b"")
-
-
 def unpacked(raw: IO[bytes], packing: str) -> Iterator[bytes]:
-    """Yield the plain bytes of a packed file, or of a plain one as they are."""
-    if packing == ".zst":
-        yield from _zstd(raw)
+    """Yield the plain bytes of a packed file, or of a plain one, in chunks of at most 256 KiB."""
+    if packing not in PACKED:
+        yield from iter(lambda: raw.read(CHUNK), b"")
         return
-    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-    yield from chunks_of(openers.get(packing, lambda raw: raw)(raw))
+    if packing == ".zst":
+        library = zstd()
+        damage: Any = library.ZstdError
+        stream = library.open(raw, options={library.DecompressionParameter.window_log_max: _WINDOW})
+    else:
+        damage = ()
+        openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+        stream = openers[packing](raw)
+    try:
+        yield from iter(lambda: stream.read(CHUNK), b"")
+    except damage as error:
+        raise EOFError(error) from error
 
 
 def zstd() -> Any:
-    """The library for Zstandard: Python's own `compression.zstd` from 3.14 on, before that the same as a package."""
+    """Return the library for Zstandard: Python's own `compression.zstd` from 3.14 on, before that the same as a package."""
     if sys.version_info >= (3, 14):
         from compression import zstd as library
     else:
         from backports import zstd as library
     return library
-
-
-def _zstd(raw: IO[bytes]) -> Iterator[bytes]:
-    library = zstd()
-    try:
-        yield from chunks_of(library.open(raw, options={library.DecompressionParameter.window_log_max: _WINDOW}))
-    except library.ZstdError as error:
-        raise EOFError(error) from error

@@ -292,20 +292,18 @@ class AnyTokenizer(ABC):
         [[256, 259], [256, 257]]
         """
         from koktok.bulk.mapped import mapped_blocks
-        from koktok.bulk.texts import Blocks
         from koktok.corpora.paths import as_source
-        from koktok.text.sources import read_blocks
+        from koktok.text.sources import read
 
-        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        source = as_source(*given, field=field)
+        source = as_source(*([paths] if isinstance(paths, str | os.PathLike) else paths), field=field)
 
         def encoded(blocks: Iterator[Any]) -> Tokens:
             options = {"threads": threads, "dtype": dtype}
-            return self._ids_by(self.bulk_encoder, Blocks(blocks), before=before, after=after, **options)
+            return self._ids_by(self.bulk_encoder, blocks, before=before, after=after, **options)
 
         with suppress(InputError):
             return encoded(mapped_blocks(source))
-        return encoded(read_blocks(source, may_be_empty=True))
+        return encoded(read(source, may_be_empty=True))
 
     def decode_ids(
         self,
@@ -362,14 +360,6 @@ class AnyTokenizer(ABC):
         ------
         InputError
             When an id is outside the vocabulary.
-
-        Examples
-        --------
-        >>> from koktok import Recipe, Tokenizer
-        >>> from koktok.vocab import Vocab
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({"한": -2.0, "국": -2.0}))
-        >>> tokenizer.decode_batch([[256], [257, 256], []])
-        ['국', '한국', '']
         """
         given: Any = rows
         if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
@@ -405,29 +395,11 @@ class AnyTokenizer(ABC):
         return self.vocab.size
 
     def get_vocab(self) -> dict[str, int]:
-        """Every token and its id.
-
-        Examples
-        --------
-        >>> from koktok import Recipe, Tokenizer
-        >>> from koktok.vocab import Vocab
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한국", ["한국"], specials=["</s>"]))
-        >>> [*tokenizer.get_vocab().items()][255:]
-        [('<0xFF>', 255), ('국', 256), ('한', 257), ('한국', 258), ('</s>', 259)]
-        """
+        """Every token and its id."""
         return dict(self.vocab.token_ids)
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a piece, byte piece or special token; None for a string that is no token.
-
-        Examples
-        --------
-        >>> from koktok import Recipe, Tokenizer
-        >>> from koktok.vocab import Vocab
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("한국", ["한국"], specials=["</s>"]))
-        >>> [tokenizer.token_to_id(token) for token in ("한국", "</s>", "<0x0A>", "국한")], tokenizer.id_to_token(258)
-        ([258, 259, 10, None], '한국')
-        """
+        """The id of a piece, byte piece or special token; None for a string that is no token."""
         return self.vocab.token_ids.get(token)
 
     def id_to_token(self, i: int) -> str | None:
@@ -456,13 +428,7 @@ class AnyTokenizer(ABC):
 
 
 def checked_text(text: str) -> str:
-    """`text`, if it is one.
-
-    Raises
-    ------
-    InputError
-        When it is no `str`.
-    """
+    """`text`, if it is one."""
     if not isinstance(text, str):
         raise InputError(
             f"`encode` got {type(text).__name__} where one `str` was wanted",

@@ -11,9 +11,7 @@ once is never taken back, and the strings of all pushes join to the text of all 
 * in jamo mode one syllable that a vowel or a tail may still join;
 * with byte fallback the run of byte pieces at the end: one bad byte makes every byte of its run U+FFFD, as in Hugging
   Face's decoder, so no character of the run is sure before the run ends. Text of characters that have pieces has no such
-  runs, but for an emoji or a rare hanja here and there. Where whole sentences come as bytes (Thai from a vocabulary
-  without Thai), `early=True` lets each character out when its last byte is there; after bytes that are no UTF-8, which
-  no encoding of a text has, the text may then differ from that of `decode`: what was good stays good.
+  runs, but for an emoji or a rare hanja here and there.
 """
 
 from __future__ import annotations
@@ -30,15 +28,7 @@ from koktok.vocab import MARK, Vocab
 
 
 def checked_id(given: Any, size: int) -> int:
-    """`given`, if it is an id of a vocabulary of that size; numpy integers are ids too.
-
-    Examples
-    --------
-    >>> checked_id(300, 256)
-    Traceback (most recent call last):
-        ...
-    koktok.errors.InputError: the id 300 is outside the vocabulary (0 to 255)
-    """
+    """`given`, if it is an id of a vocabulary of that size; numpy integers are ids too."""
     try:
         i = index(given)
     except TypeError:
@@ -52,16 +42,7 @@ def checked_id(given: Any, size: int) -> int:
 
 
 def checked_ids(given: Any, size: int) -> list[int]:
-    """All of `given`, if they are ids; text and bytes are no ids, though one can iterate over them.
-
-    Examples
-    --------
-    >>> checked_ids(b"ab", 256)
-    Traceback (most recent call last):
-        ...
-    koktok.errors.InputError: `decode` got bytes where ids (integers) were wanted
-    hint: tokenizer.decode(tokenizer.encode(text).ids)
-    """
+    """All of `given`, if they are ids; text and bytes are no ids, though one can iterate over them."""
     try:
         if isinstance(given, str | bytes | bytearray):
             raise TypeError
@@ -81,54 +62,35 @@ def checked_ids(given: Any, size: int) -> list[int]:
 
 
 class PieceDecoder:
-    """Pieces as they stand, joined; every kind of vocabulary has a decoder like this one."""
+    """Pieces as they stand, joined; a run of byte pieces that is no UTF-8 becomes one U+FFFD a byte, when the run ends."""
 
     def __init__(self, vocab: Vocab) -> None:
-        self._tokens = vocab.tokens
+        self._tokens, self._n_bytes, self._raw = vocab.tokens, vocab.n_bytes, bytearray()
 
     @property
     def waiting(self) -> bool:
         """True where something is held back: `finish` would give more than ''."""
-        return False
-
-    def push(self, i: int) -> str:
-        """The text that is settled by an id that is in the vocabulary."""
-        return self._tokens[i]
-
-    def finish(self) -> str:
-        """What was held back; the decoder is then as new."""
-        return ""
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids that are in the vocabulary."""
-        return "".join(map(self.push, ids)) + self.finish()
-
-
-class _ByteFallback(PieceDecoder):
-    """A run of byte pieces that is no UTF-8 becomes one U+FFFD a byte, as in ByteFallback, and is settled when it ends."""
-
-    def __init__(self, vocab: Vocab) -> None:
-        super().__init__(vocab)
-        self._n_bytes = vocab.n_bytes
-        self._raw = bytearray()
-
-    @property
-    def waiting(self) -> bool:
         return bool(self._raw)
 
     def push(self, i: int) -> str:
+        """The text that is settled by an id that is in the vocabulary."""
         if i < self._n_bytes:
             self._raw.append(i)
             return ""
         return self.finish() + self._tokens[i] if self._raw else self._tokens[i]
 
     def finish(self) -> str:
+        """What was held back; the decoder is then as new."""
         raw = bytes(self._raw)
         self._raw.clear()
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
             return "\ufffd" * len(raw)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids that are in the vocabulary."""
+        return "".join(map(self.push, ids)) + self.finish()
 
 
 class _ByteLevel(PieceDecoder):
@@ -156,17 +118,6 @@ class _ByteLevel(PieceDecoder):
         return b"".join(map(self._bytes.__getitem__, ids)).decode("utf-8", "replace")
 
 
-class _EarlyByteFallback(_ByteLevel):
-    """Pieces as they come; a character of byte pieces when it is whole."""
-
-    def __init__(self, vocab: Vocab) -> None:
-        super().__init__(vocab)
-        self._n_bytes = vocab.n_bytes
-
-    def push(self, i: int) -> str:
-        return super().push(i) if i < self._n_bytes else self.finish() + self._tokens[i]
-
-
 class _WordPiece(PieceDecoder):
     """A space before every token that continues no word, but the first, as in WordPiece (cleanup=False)."""
 
@@ -186,26 +137,16 @@ class _WordPiece(PieceDecoder):
         return ""
 
 
-def decoder_for(vocab: Vocab, *, early: bool = False) -> PieceDecoder:
-    r"""The decoder of a kind of vocabulary.
-
-    Examples
-    --------
-    >>> decoder_for(Vocab.bpe("가", [])).decode([256, 0xEA, 0xB0, 0x81, 256, 0xFF])
-    '가각가�'
-    """
-    if vocab.bytewise:
-        return _ByteLevel(vocab)
-    if vocab.marked:
-        return _WordPiece(vocab)
-    return _EarlyByteFallback(vocab) if early else _ByteFallback(vocab) if vocab.n_bytes else PieceDecoder(vocab)
+def decoder_for(vocab: Vocab) -> PieceDecoder:
+    r"""The decoder of a kind of vocabulary."""
+    return (_ByteLevel if vocab.bytewise else _WordPiece if vocab.marked else PieceDecoder)(vocab)
 
 
 class Stream:
     r"""A decoder of one id at a time; `Tokenizer.stream` makes it.
 
-    Law: ``"".join(map(stream.push, ids)) + stream.finish() == tokenizer.decode(ids)``, unless `early`; U+FFFD comes only
-    where `decode` gives it.
+    Law: ``"".join(map(stream.push, ids)) + stream.finish() == tokenizer.decode(ids)``; U+FFFD comes only where `decode`
+    gives it.
 
     Examples
     --------
@@ -215,9 +156,6 @@ class Stream:
     >>> stream = tokenizer.stream()
     >>> [stream.push(i) for i in tokenizer.encode("한é글").ids], stream.finish()
     (['한', '', '', 'é글'], '')
-    >>> stream = tokenizer.stream(early=True)
-    >>> [stream.push(i) for i in tokenizer.encode("한é글").ids], stream.finish()
-    (['한', '', 'é', '글'], '')
     """
 
     def __init__(
@@ -227,13 +165,12 @@ class Stream:
         letters: bool = False,
         prefix: Prefix = "",
         skip_special_tokens: bool = False,
-        early: bool = False,
     ) -> None:
         self._size = vocab.size
         self._end = vocab.first_special if skip_special_tokens else vocab.size
         self._letters = letters
         self._prefix, self._first = prefix, bool(prefix)
-        self._decoder = decoder_for(vocab, early=early)
+        self._decoder = decoder_for(vocab)
         self._open = ""  # jamo mode: a lead or an open syllable at the end of the text so far
 
     def push(self, token_id: int) -> str:

@@ -90,11 +90,6 @@ def trimmed(
     itself begins with where another goes before it: theirs takes the one for the other, and leaves it.
 
     `blanks` says, by id, how many blanks a token begins and ends with; ids without any are left out.
-
-    Examples
-    --------
-    >>> trimmed([7, 8], [(0, 2), (2, 5)], {8: (1, 0)})
-    [(0, 2), (3, 5)]
     """
     found = []
     for i, (a, b) in zip(ids, spans, strict=True):
@@ -108,11 +103,6 @@ def blanks_of(tokens: Sequence[str]) -> dict[int, tuple[int, int]]:
     """How many blanks each token begins and ends with, by its id, of tokens that have some.
 
     The byte of a space, which byte-level vocabularies spell Ġ, is one in every vocabulary, as in tokenizers.
-
-    Examples
-    --------
-    >>> blanks_of(["가", " 가", "Ġ"])
-    {1: (1, 0), 2: (1, 1)}
     """
     found = {}
     for i, token in enumerate(tokens):

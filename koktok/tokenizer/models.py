@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, nlargest
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koktok.errors import UsageError
@@ -406,37 +407,19 @@ def n_best_of(model: Model) -> Callable[[str, int], list[tuple[Encoded, float]]]
 
 
 def best_choices(lists: Iterable[Sequence[float]], n: int) -> list[tuple[tuple[int, ...], float]]:
-    """The `n` highest sums of one number from each (falling) list, as the choice of each list and the sum, best first.
-
-    Of two sorted lists of n there are n² sums, and the n best are among about 2n of them: a sum can be next only when the
-    one above it or the one to its left has been taken (Huang and Chiang 2005).
-
-    Examples
-    --------
-    >>> best_choices([[-1.0, -4.0], [-2.0, -3.0]], 3)
-    [((0, 0), -3.0), ((0, 1), -4.0), ((1, 0), -6.0)]
-    """
+    """The `n` highest sums of one number from each list, as the choice of each list and the sum, best first."""
     if n < 1:
         raise UsageError(f"n = {n}; wanted at least 1")
-    sums, ways = [0.0], list[list[tuple[int, int]]]()  # ways[k][i]: which sum before, which number of list k
+    best: list[tuple[float, Any]] = [(0.0, ())]  # sums, and the choices backwards: (last, (the one before, ...))
     for scores in lists:
-        heap = [(-(sums[0] + scores[0]), 0, 0)]
-        seen, taken = {(0, 0)}, list[tuple[float, tuple[int, int]]]()
-        while heap and len(taken) < n:
-            cost, before, here = heappop(heap)
-            taken.append((-cost, (before, here)))
-            for b, h in ((before, here + 1), (before + 1, here)):
-                if b < len(sums) and h < len(scores) and (b, h) not in seen:
-                    seen.add((b, h))
-                    heappush(heap, (-(sums[b] + scores[h]), b, h))
-        sums = [total for total, _ in taken]
-        ways.append([way for _, way in taken])
+        longer = ((total + score, (i, before)) for total, before in best for i, score in enumerate(scores))
+        best = nlargest(n, longer, key=itemgetter(0))
     result = []
-    for rank, total in enumerate(sums):
-        choice, at = [], rank
-        for steps in reversed(ways):
-            at, here = steps[at]
-            choice.append(here)
+    for total, chain in best:
+        choice = []
+        while chain:
+            i, chain = chain
+            choice.append(i)
         result.append((tuple(reversed(choice)), total))
     return result
 

@@ -120,14 +120,6 @@ class Tokenizer(AnyTokenizer):
         """First 16 hex digits of the SHA-256 over all that decides what a text becomes, and ids become.
 
         Vocabulary, folds, pattern, jamo and style; not what the vocabulary was trained on.
-
-        Examples
-        --------
-        >>> vocab = Vocab.bpe("가나", ["가나"])
-        >>> Tokenizer(Recipe(), vocab) == Tokenizer(Recipe(holdout=0.1), vocab)
-        True
-        >>> Tokenizer(Recipe(), vocab) == Tokenizer(Recipe().changed(normalize={"quotes": True}), vocab)
-        False
         """
         return self._digest
 
@@ -316,15 +308,13 @@ class Tokenizer(AnyTokenizer):
         text = hangul.join(text) if self.recipe.jamo else text
         return without_prefix(text, self.prefix)
 
-    def stream(self, *, skip_special_tokens: bool = False, early: bool = False) -> Stream:
+    def stream(self, *, skip_special_tokens: bool = False) -> Stream:
         """A decoder for ids that come one by one, as a model gives them: `push` each, then `finish`.
 
         Parameters
         ----------
         skip_special_tokens : bool
             As in `decode`.
-        early : bool
-            Let a character of byte pieces out as soon as it is whole; see `koktok.tokenizer.decoding`.
 
         Examples
         --------
@@ -334,9 +324,7 @@ class Tokenizer(AnyTokenizer):
         (['', '한', '국'], '')
         """
         letters = bool(self.recipe.jamo)
-        return Stream(
-            self.vocab, letters=letters, prefix=self.prefix, skip_special_tokens=skip_special_tokens, early=early
-        )
+        return Stream(self.vocab, letters=letters, prefix=self.prefix, skip_special_tokens=skip_special_tokens)
 
     # --- Sampling -----------------------------------------------------------------------------------------------------
 

@@ -26,13 +26,7 @@ BASIC = (" ", "\t", "\n", *map(chr, range(0x21, 0x7F)))
 
 
 def required_characters(required: str | Iterable[str], vocab_size: int, *, pieces: int = 1) -> tuple[str, ...]:
-    """The characters that a recipe requires, besides those that the text makes frequent.
-
-    Examples
-    --------
-    >>> [len(required_characters("auto", size)) for size in (14_000, 14_100)], required_characters(["가나", "다"], 300)
-    ([0, 2350], ('가', '나', '다'))
-    """
+    """The characters that a recipe requires, besides those that the text makes frequent."""
     if required == "auto":
         required = "ks-x-1001" if len(KS_X_1001) * pieces * MOST <= vocab_size else "none"
     if required == "ks-x-1001":

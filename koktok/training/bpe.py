@@ -44,13 +44,7 @@ ANYWHERE = (Stage("eojeol", 1.0, frozenset(Kind)),)
 
 
 def curriculum(share: float) -> tuple[Stage, ...]:
-    """Two stages: `share` of the merges inside morphemes, the rest anywhere inside an eojeol.
-
-    Examples
-    --------
-    >>> [(stage.name, stage.share) for stage in curriculum(0.75)]
-    [('morpheme', 0.75), ('eojeol', 0.25)]
-    """
+    """Two stages: `share` of the merges inside morphemes, the rest anywhere inside an eojeol."""
     stages = (Stage("morpheme", share), Stage("eojeol", 1 - share, frozenset(Kind)))
     return tuple(stage for stage in stages if stage.share)
 

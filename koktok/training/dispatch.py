@@ -18,16 +18,7 @@ OTHERS = {"spm": "koktok.training.spm:train_spm", "unigram-em": "koktok.training
 
 
 def train(job: Job) -> Learnt:
-    """Train the model that the recipe names.
-
-    Examples
-    --------
-    >>> from koktok.text.pretokenize import Pattern
-    >>> counts = SegmentedCounts.from_marked({" 학교|에서": 4, " 집|에서": 3})
-    >>> learnt = train(Job.of(counts, Recipe.build({"train": {"model": "word", "vocab_size": 7}}), Pattern()))
-    >>> learnt.vocab.pieces, learnt.log["trainer"]
-    ((' 학교에서', ' 집에서'), 'word')
-    """
+    """Train the model that the recipe names."""
     name = "spm" if job.options.backend == "spm" else job.options.model
     learnt: Learnt = named(OTHERS.get(name) or KINDS[name].trainer)(job)
     check_size(job.vocab_size, 0, learnt.vocab.size, f"pieces for a {name} vocabulary")

@@ -33,13 +33,7 @@ KINDS = 6
 
 
 def shape_of(piece: str) -> str:
-    """What a piece looks like: whether it begins a word, and whether it is Hangul.
-
-    Examples
-    --------
-    >>> shape_of(" 학교"), shape_of("다."), shape_of("ing"), shape_of("는 것")
-    ('space+hangul', 'mixed', 'other', 'superword')
-    """
+    """What a piece looks like: whether it begins a word, and whether it is Hangul."""
     bare = piece.lstrip(" ")
     space = "space+" if bare != piece else ""
     syllables = count_syllables(bare)
@@ -87,15 +81,7 @@ def _gaps(counts: SegmentedCounts, cut: NDArray[np.bool_]) -> dict[str, dict[str
 
 
 def account(counts: SegmentedCounts, vocab: Vocab) -> dict[str, Any]:
-    """The same for any trainer, of the most frequent words, encoded as at run time.
-
-    Examples
-    --------
-    >>> counts = SegmentedCounts.from_marked({" 집|에": 3})
-    >>> found = account(counts, Vocab.bpe(" 집에", [" 집", " 집에"]))
-    >>> found["boundaries"], found["pieces_by_length"]
-    ({'other': {'n': 3, 'swallowed': 3}}, {'1': 3, '2': 1, '3': 1})
-    """
+    """The same for any trainer, of the most frequent words, encoded as at run time."""
     model = model_for(vocab)
     there, lost = [0] * len(Kind), [0] * len(Kind)
     tokens = total = 0

@@ -63,13 +63,7 @@ class SuperwordPolicy:
 
 
 def crosses_space(piece: str) -> bool:
-    """True where a piece holds a space behind its first word.
-
-    Examples
-    --------
-    >>> crosses_space("는 것"), crosses_space("는 "), crosses_space("  것")
-    (True, True, False)
-    """
+    """True where a piece holds a space behind its first word."""
     return " " in piece.lstrip(" ")
 
 
@@ -100,14 +94,7 @@ def prices_in_bits(pieces: Sequence[str], n: NDArray[np.float64], words: float) 
 
 
 def segment_runs(runs: Counts, words: SegmentedCounts) -> SegmentedCounts:
-    """Counted runs with the cuts of their words.
-
-    Examples
-    --------
-    >>> words = SegmentedCounts.from_marked({"갈": 1, " 수": 1, " 있|다.": 1})
-    >>> segment_runs(Counts.from_mapping({"갈 수 있다.": 1}), words).pieces(0)
-    ['갈 수 있', '다.']
-    """
+    """Counted runs with the cuts of their words."""
     from koktok.count.prepared import words_in
 
     starts, ids, before = words_in(runs, words.words)

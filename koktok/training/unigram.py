@@ -13,10 +13,8 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import re
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -24,19 +22,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from koktok.errors import UsageError
-from koktok.hangul import syllable_mask
-from koktok.recipe import SCRIPTS, Script
-from koktok.segment.segmented import Kind, SegmentedCounts
-from koktok.text.pretokenize import CLASSES
 from koktok.training import scores as crf
 from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
 from koktok.training.job import Job, Learnt
-from koktok.training.lattice import TRUST, Lattice, cheapest, decode, node_costs
+from koktok.training.lattice import Lattice, cheapest, decode, node_costs
 from koktok.training.log import describe
 from koktok.training.prune import Choice, Round
+from koktok.training.scripts import by_script, floors_of
 from koktok.training.superwords import eojeol_counts
-from koktok.training.unigram_point import GRAMMAR, Point, chosen, priced
+from koktok.training.targets import Boundaries, TargetSearch
+from koktok.training.unigram_point import Point, chosen, priced
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -73,6 +69,7 @@ def train_unigram(job: Job) -> Learnt:
     Examples
     --------
     >>> from koktok.recipe import TrainRecipe
+    >>> from koktok.segment.segmented import SegmentedCounts
     >>> counts = SegmentedCounts.from_marked({" 학교|에": 30, " 학교|에서": 20, " 집|에서": 10})
     >>> vocab = train_unigram(Job(counts, 265, options=TrainRecipe(preset="aligned"))).vocab
     >>> [piece for piece in vocab.pieces if len(piece) > 1]
@@ -101,7 +98,6 @@ def train_unigrams(
     names = [point.name for point in points]
     if not points or not sizes or len(set(names)) != len(names):
         raise UsageError(f"training wants points of distinct names and sizes; {names} and {list(sizes)} came")
-    check_reserve(job.options.reserve_script)
     seconds: dict[str, float] = {"compile": crf.warm_up()}
     clock = time.perf_counter()
     groups = sorted({(point.max_length, point.aligned) for point in points})
@@ -171,98 +167,6 @@ def _floor(point: Point, found: Candidates, size: int) -> int:
 
 
 # ── One point on its way ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class TargetSearch:
-    """Search for the factor at which a value that rises with it meets a target: bisection by secants.
-
-    Examples
-    --------
-    >>> search, factor = TargetSearch(0.8, near=0.01), 1.0
-    >>> while factor:
-    ...     tried, factor = factor, search.after(factor, factor / (1 + factor))
-    >>> round(tried, 1)
-    3.9
-    """
-
-    LEAST, MOST = 1 / 64, 64.0
-
-    def __init__(self, want: float, *, near: float, slope: float = 0.4, least: float = LEAST) -> None:
-        self.want, self.near, self._slope, self.least = want, near, slope, least
-        self.trials: list[tuple[float, float]] = []
-
-    @property
-    def slope(self) -> float:
-        """What one step of the factor adds, by the last two trials."""
-        if len(self.trials) > 1:
-            (a, first), (b, second) = self.trials[-2:]
-            if a != b and (second - first) / (b - a) > 0.01:
-                return (second - first) / (b - a)
-        return self._slope
-
-    def after(self, factor: float, value: float) -> float | None:
-        """The next trial after this one, or None where it is near enough, or nothing lies between."""
-        here = math.log(factor)
-        self.trials.append((here, value))
-        if abs(value - self.want) <= self.near:
-            return None
-        below = max((trial for trial in self.trials if trial[1] < self.want), default=None)
-        above = min((trial for trial in self.trials if trial[1] >= self.want), default=None)
-        if below and above:
-            (a, low), (b, high) = below, above
-            if abs(b - a) < 1e-3:
-                return None
-            share = min(max((self.want - low) / (high - low), 0.15), 0.85)
-            return math.exp(a + (b - a) * share)
-        step = (self.want - value) / self.slope
-        step = math.copysign(min(max(abs(step), 0.05), 1.5), step)
-        there = min(max(here + step, math.log(self.least)), math.log(self.MOST))
-        return None if there == here else math.exp(there)
-
-
-class Boundaries:
-    """The analyser's cuts in the running text, and how many of them a tokenizer meets.
-
-    Examples
-    --------
-    >>> found = Boundaries(SegmentedCounts.from_marked({" 집|에서": 1}), np.array([0, 5]))
-    >>> cut = np.array([False, False, True, True, True])  # 집에서 in three tokens
-    >>> found.kept(cut), round(found.f1(cut), 3)
-    (1.0, 0.667)
-    """
-
-    def __init__(self, counts: SegmentedCounts, node: NDArray[np.int64]) -> None:
-        n = counts.n.astype(np.float64)
-        self._place = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
-        self._n = np.repeat(n, np.diff(counts.start))
-        self._trust = self._n * np.asarray([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])[counts.kind]
-        self._grammar = self._trust * np.asarray([kind.label in GRAMMAR for kind in Kind])[counts.kind]
-        syllable = np.zeros(int(node[-1]), dtype=bool)  # is the character behind this node one?
-        inner = np.ones(len(syllable), dtype=bool)
-        inner[node[1:] - 1] = False
-        codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
-        syllable[inner] = syllable_mask(codes)
-        self._between = np.zeros(len(syllable), dtype=bool)
-        self._between[1:] = syllable[1:] & syllable[:-1]
-        self._weight = np.repeat(n, np.diff(node)) * self._between
-
-    def kept(self, cut: NDArray[np.bool_]) -> float:
-        """The share of the boundaries, weighed by `TRUST`, at which there is a cut; 1 where there is none."""
-        return self._share(self._trust, cut)
-
-    def grammar(self, cut: NDArray[np.bool_]) -> float:
-        """The share of those before particles, endings and the copula; of all of them where a text has none of these."""
-        return self._share(self._grammar if self._grammar.any() else self._trust, cut)
-
-    def _share(self, weight: NDArray[np.float64], cut: NDArray[np.bool_]) -> float:
-        return float((weight * cut[self._place]).sum() / weight.sum()) if weight.any() else 1.0
-
-    def f1(self, cut: NDArray[np.bool_]) -> float:
-        """F1 of the cuts between two syllables; 0 where there is nothing to divide by."""
-        gold = self._n * self._between[self._place]
-        made = float((self._weight * cut).sum())
-        hits = float((gold * cut[self._place]).sum())
-        return 2 * hits / (made + float(gold.sum())) if hits else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -524,58 +428,3 @@ def spelling_themselves(vocab: Vocab, pieces: Iterable[str]) -> dict[str, float]
             best.append(max(sums, default=-math.inf))
         scores[piece] = max(scores[piece], best[-1])
     return scores
-
-
-# ── How the scripts share a vocabulary ────────────────────────────────────────────────────────────────────────────────
-#
-# The cost shares the pieces by what they save in the text at hand, so a language that is a tenth of the text gets the places
-# that a tenth of the text is worth. Who will meet more of it later reserves places for it.
-
-_LETTERS = {script: re.compile(f"[{CLASSES[script]}]") for script in SCRIPTS[:2]}
-
-
-def script_of(piece: str) -> str:
-    """The script of a piece by its letters: Hangul where it has any, else Latin where it has any, else other.
-
-    Examples
-    --------
-    >>> [script_of(piece) for piece in (" 학교", "ㅋㅋ", "PC방", " the", "é", "漢字", "():", "    ", "19")]
-    ['hangul', 'hangul', 'hangul', 'latin', 'latin', 'other', 'other', 'other', 'other']
-    """
-    return next((script for script, letters in _LETTERS.items() if letters.search(piece)), SCRIPTS[2])
-
-
-def by_script(pieces: Iterable[str]) -> dict[str, int]:
-    """How many pieces each script has."""
-    found = Counter(map(script_of, pieces))
-    return {script: found[script] for script in SCRIPTS}
-
-
-def check_reserve(reserve: Mapping[Script, float]) -> None:
-    """Refuse unknown scripts and shares that are none."""
-    strange = sorted(set(reserve) - set(SCRIPTS))
-    if strange:
-        raise UsageError(f"`{strange[0]}` is no script that pieces are told by", hint=", ".join(SCRIPTS))
-    if any(not 0 <= share <= 1 for share in reserve.values()) or sum(reserve.values()) > 1 + 1e-9:
-        raise UsageError(f"the shares of scripts are from 0 to 1, and 1 together at most; {dict(reserve)} came")
-
-
-def floors_of(found: Candidates, reserve: Mapping[Script, float], n_pieces: int) -> list[tuple[NDArray[np.bool_], int]]:
-    """For each reserved script, its longer pieces and how many of them the required characters leave to choose."""
-    if not reserve:
-        return []
-    script = np.asarray([script_of(piece) for piece in found.pieces])
-    floors, taken = [], int(found.required.sum())
-    for name, share in sorted(reserve.items()):
-        group = script == name
-        least = max(int(n_pieces * share) - int((group[: found.n_chars] & found.required).sum()), 0)
-        group[: found.n_chars] = False
-        floors.append((group, least))
-        taken += least
-    if taken > n_pieces:
-        raise UsageError(
-            f"the scripts {', '.join(sorted(reserve))} and the required characters of the others ask for {taken:,} of "
-            f"{n_pieces:,} pieces",
-            hint="smaller shares, or a larger --vocab-size",
-        )
-    return floors

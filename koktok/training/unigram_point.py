@@ -75,13 +75,7 @@ class Point:
 
 
 def priced(nu: float | Mapping[str, float]) -> dict[str, float]:
-    """What a swallowed boundary of each kind costs.
-
-    Examples
-    --------
-    >>> priced(0.4)["josa"], priced(0.4)["compound"], priced({"josa": 1.0, "rest": 0.5})
-    (0.4, 0.2, {'josa': 1.0, 'rest': 0.5})
-    """
+    """What a swallowed boundary of each kind costs."""
     return dict(nu) if isinstance(nu, Mapping) else {kind: round(nu * trust, 9) for kind, trust in TRUST.items()}
 
 
@@ -149,13 +143,7 @@ def chosen(
     min_count: int | None = None,
     **values: Any,
 ) -> Point:
-    """The setting of a preset with other values; a target, or `nu`, takes the place of the preset's own target.
-
-    Examples
-    --------
-    >>> chosen("aligned", mu=1.0).mu, chosen("balanced", nu=0.4).target, chosen("balanced", keep=0.8).target
-    (1.0, None, 0.8)
-    """
+    """The setting of a preset with other values; a target, or `nu`, takes the place of the preset's own target."""
     if preset not in PRESETS:
         raise UsageError(f"the preset `{preset}` is not known", hint=f"--preset {' | '.join(PRESETS)}")
     if nu is not None and (keep is not None or tokens is not None):

@@ -31,14 +31,7 @@ PREFIX = "koktok:"
 
 @dataclass(frozen=True)
 class ReadyVocabulary:
-    """A vocabulary that travels with koktok.
-
-    Examples
-    --------
-    >>> ready = find("ko-32k")
-    >>> ready.text, ready.recipe.train.vocab_size
-    (('corpus:open-ko',), 32000)
-    """
+    """A vocabulary that travels with koktok."""
 
     name: str
     title: str
@@ -107,16 +100,7 @@ def ready_vocabularies() -> list[ReadyVocabulary]:
 
 
 def find(name: str) -> ReadyVocabulary:
-    """The vocabulary of that name.
-
-    Examples
-    --------
-    >>> find("ko-23k")
-    Traceback (most recent call last):
-        ...
-    koktok.errors.UsageError: there is no vocabulary `ko-23k`; there are: ...
-    hint: did you mean `ko-32k`?
-    """
+    """The vocabulary of that name."""
     known = _names()
     name = name.removeprefix(PREFIX)
     if name not in known:
@@ -134,13 +118,7 @@ def _names() -> list[str]:
 
 
 def folder_of(path: Path) -> Path:
-    """The folder of a tokenizer: of a ready one that `koktok:NAME` names, of a file in it (tokenizer.json), or itself.
-
-    Examples
-    --------
-    >>> folder_of(Path("koktok:ko-32k")).name, folder_of(Path("my-tokenizer")).name
-    ('ko-32k', 'my-tokenizer')
-    """
+    """The folder of a tokenizer: of a ready one that `koktok:NAME` names, of a file in it (tokenizer.json), or itself."""
     named = str(path)
     if named.startswith(PREFIX) and not path.exists():
         rest = named.removeprefix(PREFIX)

@@ -7,17 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import read_documents
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import korean_text
 
 from koktok import Tokenizer
 from koktok.bulk import mapped
-from koktok.bulk.mapped import mapped_blocks
 from koktok.bulk.texts import Texts
 from koktok.errors import InputError
 from koktok.text import records
-from koktok.text.sources import Source, read_documents
+from koktok.text.blocks import Block
+from koktok.text.sources import Source
 
 Trained = Callable[..., Path]
 
@@ -46,11 +47,10 @@ def test_ids_of_files_are_those_of_their_documents(
     for block in (64, 1 << 20):
         monkeypatch.setattr(mapped, "_BLOCK", block)
         for some in ([files[0]], files, [*files, write(tmp_path / "h.txt", bad)]):
-            documents = list(read_documents(Source.of(*some), may_be_empty=True))
+            documents = read_documents(Source.of(*some), may_be_empty=True)
             tokens = tokenizer.encode_files(map(str, some), threads=threads, after=["</s>"])
             assert tokens == tokenizer.encode_ids(documents, after=["</s>"])
     assert len(tokenizer.encode_files(files[3])) == 0
-    assert all(isinstance(block, memoryview) for block in list(mapped_blocks(Source.of(files[0])))[:-1])  # no strings
 
 
 def test_what_is_no_text_is_refused_by_the_reader(
@@ -69,17 +69,16 @@ def test_what_is_no_text_is_refused_by_the_reader(
         tokenizer.encode_files(tmp_path / "nowhere.txt")
 
 
-@given(lines=st.lists(korean_text(), max_size=6), broken=st.binary(max_size=6))
-def test_lines_become_utf_16(lines: list[str], broken: bytes) -> None:
-    texts = [line.replace("\n", "") for line in lines]
-    found = Texts.of_lines("".join(f"{text}\n" for text in texts).encode())
-    assert [found.text(i) for i in range(len(found))] == texts
-    block = broken + b"\n"
+@given(documents=st.lists(korean_text(), max_size=6), broken=st.binary(max_size=6))
+def test_blocks_become_utf_16(documents: list[str], broken: bytes) -> None:
+    found = Texts.of_block(Block.of(documents))
+    assert [found.text(i) for i in range(len(found))] == documents
+    block = Block(broken + b"\n")
     try:
-        expected = block.decode().removesuffix("\n").split("\n")
+        expected = block.lines()
     except UnicodeDecodeError:
         with pytest.raises(InputError, match="not UTF-8"):
-            Texts.of_lines(block)
+            Texts.of_block(block)
     else:
-        found = Texts.of_lines(block)
+        found = Texts.of_block(block)
         assert [found.text(i) for i in range(len(found))] == expected

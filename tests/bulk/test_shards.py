@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MINI, koktok
+from conftest import MINI, koktok, read_documents
 
 from koktok import Tokenizer
 from koktok.bulk.shards import TokenFiles, write_token_files
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.special import ROLES
-from koktok.text.sources import Source, read_documents
+from koktok.text.sources import Source
 
 Trained = Callable[..., Path]
 FILES = sorted(MINI.glob("*.txt"))

@@ -242,7 +242,7 @@ BAD = {
     "size zero": (["train", "{text}", "--vocab-size", "0"], 2, "`train.vocab_size` is 0"),
     "size not a number": (["train", "{text}", "--vocab-size", "many"], 2, "Invalid value for '--vocab-size'"),
     "below the alphabet": (["train", "{text}", "--vocab-size", "300"], 1, "--vocab-size"),
-    "above the candidates": (["train", "{text}", "--vocab-size", "90000"], 1, "fewer than"),
+    "above the candidates": (["train", "{text}", "--vocab-size", "90000"], 1, "expected at most"),
     "unknown model": (["train", "{text}", "--model", "lstm"], 2, "`train.model` is 'lstm'"),
     "a model that sentencepiece has not": (
         ["train", "{text}", "--model", "word", "--backend", "spm"],

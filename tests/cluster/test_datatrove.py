@@ -15,7 +15,7 @@ from datatrove.pipeline.tokens import DocumentTokenizer
 
 from koktok import Tokenizer
 from koktok.cluster.datatrove import KoktokCounter, KoktokTokenizer
-from koktok.count.count_files import read_counts, runs_file
+from koktok.count.count_files import CountFile, runs_file
 from koktok.errors import UsageError
 
 
@@ -67,5 +67,5 @@ def test_the_counts_are_those_of_one_machine(lines: list[str], tmp_path: Path) -
     ranks = sorted(file for file in (tmp_path / "counts").glob("*.parquet") if ".runs" not in file.name)
     koktok("count", "merge", *ranks, "-o", many, "-q")
     for file in (lambda path: path, runs_file):
-        assert read_counts(file(one)).collect().equals(read_counts(file(many)).collect())
+        assert CountFile.open(file(one)).frame.collect().equals(CountFile.open(file(many)).frame.collect())
     assert len(ranks) == 3

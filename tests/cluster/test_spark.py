@@ -17,22 +17,23 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import MINI
+from conftest import MINI, read_lines
 from typer.testing import CliRunner
 
 from koktok import Tokenizer
 from koktok.cli import app
 from koktok.cluster.segment import analyse, segment_to_file, words_to_analyse
 from koktok.cluster.spark import JAVA, count_runs, count_to_files, count_words, encode, read_text, session
-from koktok.count.count_files import about, runs_file
+from koktok.count.count_files import CountFile, runs_file
 from koktok.errors import AnalyserError, InputError, UsageError
 from koktok.pipeline import train
 from koktok.recipe import Recipe
+from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.lexicon_file import Lexicon, LexiconSegmenter, analyses, write_lexicon
+from koktok.segment.lexicon_file import Lexicon, analyses, write_lexicon
 from koktok.segment.policy import Morpheme
 from koktok.segment.workers import Workers
-from koktok.text.sources import Source, read_lines
+from koktok.text.sources import Source
 
 runner = CliRunner()
 NEWS = [str(MINI / "news.txt"), str(MINI / "verse.txt")]
@@ -88,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def lines() -> list[str]:
-    return list(read_lines(Source.of(*NEWS)))
+    return read_lines(Source.of(*NEWS))
 
 
 def koktok(*words: object) -> None:
@@ -108,7 +109,7 @@ def test_the_files_are_those_of_one_machine(spark: Any, tmp_path: Path, partitio
     text = read_text(spark, NEWS)
     shuffled = text.orderBy("text") if partitions == 1 else text.repartition(partitions)
     count_to_files(shuffled, many, holdout=0.2, runs=True, min_count=2)
-    assert about(one).dropped.words
+    assert CountFile.open(one).about.dropped.words
     assert one.read_bytes() == many.read_bytes()
     assert runs_file(one).read_bytes() == runs_file(many).read_bytes()
 
@@ -130,7 +131,7 @@ def test_lines_records_and_columns_follow_the_rules_of_one_machine(spark: Any, t
     koktok("count", folder, "--holdout-by", "documents", "--holdout", 0.5, "--runs", "-o", one, "-q")
     told = count_to_files(read_text(spark, [str(folder)]).repartition(5), many, holdout=0.5, runs=True)
     assert (told.lines, told.bad_lines) == (10 + 10, 4)
-    assert about(one).sources == about(many).sources
+    assert CountFile.open(one).about.sources == CountFile.open(many).about.sources
     assert one.read_bytes() == many.read_bytes()
     assert runs_file(one).read_bytes() == runs_file(many).read_bytes()
 
@@ -221,7 +222,7 @@ def test_a_task_that_fails_once_in_every_partition_changes_nothing(spark: Any, t
 def test_the_verb(spark: Any, tmp_path: Path) -> None:
     out = tmp_path / "counts.parquet"
     koktok("count", *NEWS, "--engine", "spark", "-o", out, "-q")
-    assert {source.name for source in about(out).sources} == {"news", "verse"}
+    assert {source.name for source in CountFile.open(out).about.sources} == {"news", "verse"}
     for words in (
         ["--engine", "ray"],
         ["--engine", "spark", "--holdout-by", "blocks"],
@@ -300,14 +301,14 @@ def test_the_lexicon_is_that_of_one_machine(spark: Any, tmp_path: Path, kiwi: Ki
             assert not words
             return iter(())
 
-    assert list(LexiconSegmenter(Nobody(), whole).serialized(words)) == list(kiwi.serialized(words))
+    assert list(CachedSegmenter(Nobody(), kept=False, lexicon=whole).serialized(words)) == list(kiwi.serialized(words))
     made = train([Source.of(MINI / "verse.txt")], recipe, cache=tmp_path / "cache", lexicon=whole.file)
     assert (made.asked, made.known) == (0, len(words))
     with pytest.raises(InputError, match="is no lexicon"):
         Lexicon.open(counted)
     other = write_lexicon(tmp_path / "other", [], "kiwi:0", {})
     for use in (
-        lambda: LexiconSegmenter(kiwi, other),
+        lambda: CachedSegmenter(kiwi, lexicon=other),
         lambda: segment_to_file(spark, text, one.file, lexicon=other.file),
     ):
         with pytest.raises(AnalyserError, match="was made by kiwi:0, and here is kiwi:"):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from koktok.cluster import task
 from koktok.cluster.task import NUMBERS, RUNS, SUMS, TEXT, WORDS, unpacked
-from koktok.count.counting import Shards, parts
+from koktok.count.shards import Shards, parts
+from koktok.text.blocks import Block
 
 pa = pytest.importorskip("pyarrow")
 
@@ -48,8 +49,9 @@ def test_any_partitions_add_up_to_one_machine(
     for batch in task.pack(counted.to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()) if rows else ():
         for kind, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             tables[kind] = unpacked(value)
-    with Shards(holdout=holdout, by="documents", runs=True) as shards:
-        for kind, shard in zip((WORDS, RUNS), shards.count([texts] if texts else [], name="lines"), strict=True):
+    with Shards(holdout=holdout, by="documents", runs=True) as count:
+        count.count([Block.of(texts)] if texts else [], name="lines")
+        for kind, shard in ((WORDS, count.words), (RUNS, count.runs)):
             expected = pl.concat(parts(shard)) if shard and shard[0].rows else pl.DataFrame()
             assert tables.get(kind, pl.DataFrame()).select(expected.columns).rows() == expected.rows()
     sums = dict(tables[SUMS].select("word", "n").iter_rows()) if SUMS in tables else {}

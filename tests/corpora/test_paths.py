@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from conftest import read_lines
+
 from koktok.corpora.paths import as_source, as_text
 from koktok.errors import InputError
-from koktok.text.sources import Source, read_lines
+from koktok.text.sources import Source
 
 
 def test_a_str_that_names_a_file_is_that_file(tmp_path: Path) -> None:

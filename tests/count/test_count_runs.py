@@ -13,8 +13,8 @@ from reference.lines import known_parts, runs_of
 from strategies import korean_text
 
 from koktok.count import Counts, prepared, words_of
-from koktok.count.counting import RUN, Shards
 from koktok.count.prepared import prepare_runs, words_in
+from koktok.count.shards import RUN, tables_of
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
@@ -64,9 +64,10 @@ def test_runs_are_those_of_the_plain_function(lines: list[str], data: st.DataObj
         for run in [] if out else found:
             documents.setdefault(run, set()).add(sum(ends[:i]))
     text = "".join(f"{line}\n" for line in lines).encode()
-    with Shards(runs=True) as shards:
-        counted = shards._shards(text, np.array(held, np.bool_), np.array(ends, np.bool_))[1] if lines else None
-    table = [] if counted is None else counted.frame.select("word", "n", "documents", "held").collect().rows()
+    table = []
+    if lines:
+        counted = tables_of(text, np.array(held, np.bool_), np.array(ends, np.bool_), runs=True)[1]
+        table = counted.select("word", "n", "documents", "held").rows()
     words = sorted(n | held_out)
     assert table == [(word, n[word], len(documents.get(word, ())), held_out[word]) for word in words]
 

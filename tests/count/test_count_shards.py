@@ -22,12 +22,13 @@ from strategies import korean_text
 from typer.testing import CliRunner
 
 from koktok.cli import app
-from koktok.count import count_words, counting, words_of
-from koktok.count.count_files import About, Counted, about, read_counts, write_counts
-from koktok.count.counting import Shard, Shards, parts, read
-from koktok.count.counts import summed
+from koktok.count import count_words, shards, words_of
+from koktok.count.count_files import About, Counted, CountFile, write_counts
+from koktok.count.counting import read
 from koktok.count.prepared import prepare
+from koktok.count.shards import Shard, Shards, parts
 from koktok.errors import InputError, UsageError
+from koktok.text.blocks import Block
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.text.sources import Source
@@ -41,13 +42,17 @@ runner = CliRunner()
 
 
 def rows_of(documents: list[Document], **how: object) -> pl.DataFrame:
-    with Shards(**how) as shards:  # type: ignore[arg-type]
-        batches = [["\n".join(document)] for document in documents]
-        return joined(shards.count(batches, name="x")[0])
+    return summed_rows([Block.of(["\n".join(document)]) for document in documents], **how)
 
 
-def joined(shards: list[Shard]) -> pl.DataFrame:
-    return pl.concat([pl.DataFrame(schema=SCHEMA), *(part.select(*SCHEMA) for part in parts(shards))])
+def summed_rows(blocks: list[Block], **how: object) -> pl.DataFrame:
+    with Shards(**how) as count:  # type: ignore[arg-type]
+        count.count(blocks, name="x")
+        return joined(count.words)
+
+
+def joined(tables: list[Shard]) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *(part.select(*SCHEMA) for part in parts(tables))])
 
 
 def column(table: pl.DataFrame, name: str) -> dict[str, int]:
@@ -62,36 +67,27 @@ def test_words_are_those_of_the_plain_count(documents: list[Document]) -> None:
     assert column(rows, "n") == n
 
 
-@given(st.lists(st.binary(max_size=24).map(lambda b: b.decode("latin-1")), unique=True, max_size=40))
-def test_rows_are_in_code_point_order(words: list[str]) -> None:
-    """Also where words share their first twelve bytes and more."""
-    words = [*{prefix + word for word in words for prefix in ("", " 가나다라마", "가" * 9)}]
-    frame = pl.DataFrame({"word": words, "n": 1}, schema={"word": pl.String, "n": pl.UInt64})
-    assert summed([frame])["word"].to_list() == sorted(words)
-
-
 def test_shards_threads_and_spilling_change_no_row(mini: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [[line] for line in mini]
     whole = rows_of(documents, threads=1, holdout=0.2)
-    monkeypatch.setattr(counting, "SHARD", 3_000)
-    monkeypatch.setattr(counting, "PART", 1_000)
-    monkeypatch.setattr(counting, "_STEP", 16)
+    monkeypatch.setattr(shards, "SHARD", 3_000)
+    monkeypatch.setattr(shards, "PART", 1_000)
+    monkeypatch.setattr(shards, "_STEP", 16)
     assert rows_of(documents, threads=3, holdout=0.2).equals(whole)
-    monkeypatch.setattr(counting, "KEPT", 50_000)
-    with Shards(holdout=0.2) as shards:
-        found, _ = shards.count([mini], name="x")
-        assert len(found) == 1
-        found, _ = shards.count(([line] for line in mini), name="x")
-        assert shards.stats.spilled > 3
-        assert len(list(parts(found))) > 5
-        assert joined(found).equals(whole)
+    monkeypatch.setattr(shards, "KEPT", 50_000)
+    with Shards(holdout=0.2) as count:
+        count.count((Block.of([line]) for line in mini), name="x")
+        assert count.spilled > 3
+        assert len(list(parts(count.words))) > 5
+        assert joined(count.words).equals(whole)
 
 
 def test_held_out_lines_are_those_of_split_lines(mini: list[str]) -> None:
-    with Shards(holdout=0.2) as shards:
-        rows = joined(shards.count((mini[i : i + 7] for i in range(0, len(mini), 7)), name="key")[0])
-        assert shards.samples
-        assert all(20 <= len(line) <= 70 for line in shards.samples)
+    with Shards(holdout=0.2) as count:
+        count.count((Block.of(mini[i : i + 7]) for i in range(0, len(mini), 7)), name="key")
+        rows = joined(count.words)
+        assert count.samples
+        assert all(20 <= len(line) <= 70 for line in count.samples)
     sides = list(split_lines(mini, share=0.2, key="key"))
     assert column(rows, "n") == count_words(line for out, line in sides if not out).as_dict()
     assert column(rows, "held") == count_words(line for out, line in sides if out).as_dict()
@@ -99,14 +95,14 @@ def test_held_out_lines_are_those_of_split_lines(mini: list[str]) -> None:
 
 @pytest.mark.parametrize("share", [-0.1, 1.5])
 def test_a_share_is_from_0_to_1(share: float) -> None:
-    with pytest.raises(UsageError, match=f"a share of {share} came"):
+    with pytest.raises(UsageError, match=f"expected a share of 0 to 1, got {share}"):
         Shards(holdout=share)
 
 
 def test_runs_are_counted_with_their_documents() -> None:
-    with Shards(runs=True) as shards:
-        (shard,) = shards.count([["가 나. 다\n가 나.", "가 나."]], name="x")[1]
-    assert shard.frame.select("word", "n", "documents", "held").collect().rows() == [
+    with Shards(runs=True) as count:
+        count.count([Block.of(["가 나. 다\n가 나.", "가 나."])], name="x")
+    assert count.runs[0].frame.select("word", "n", "documents", "held").collect().rows() == [
         (" 다", 1, 1, 0),
         ("가 나.", 3, 2, 0),
     ]
@@ -123,8 +119,8 @@ def some_tables(n: int, seed: int = 0) -> list[pl.DataFrame]:
 
 def test_parts_are_the_plain_sum_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = some_tables(7)
-    monkeypatch.setattr(counting, "PART", 200)
-    monkeypatch.setattr(counting, "_STEP", 8)
+    monkeypatch.setattr(shards, "PART", 200)
+    monkeypatch.setattr(shards, "_STEP", 8)
     wanted: Counter[str] = Counter()
     for table in tables:
         wanted.update(column(table, "n"))
@@ -136,13 +132,13 @@ def test_parts_are_the_plain_sum_in_any_order(monkeypatch: pytest.MonkeyPatch) -
 
 def test_count_files_are_the_same_bytes_from_any_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = About("words", (Counted("x", "00", 3),))
-    shards = [Shard.of(table) for table in some_tables(3)]
-    write_counts(tmp_path / "whole", parts(shards), said)
-    monkeypatch.setattr(counting, "PART", 100)
-    monkeypatch.setattr(counting, "_STEP", 8)
-    shards = [Shard.of(table) for table in some_tables(3)]
-    assert len(list(parts(shards))) > 3
-    write_counts(tmp_path / "parts", parts(shards), said)
+    tables = [Shard.of(table) for table in some_tables(3)]
+    write_counts(tmp_path / "whole", parts(tables), said)
+    monkeypatch.setattr(shards, "PART", 100)
+    monkeypatch.setattr(shards, "_STEP", 8)
+    tables = [Shard.of(table) for table in some_tables(3)]
+    assert len(list(parts(tables))) > 3
+    write_counts(tmp_path / "parts", parts(tables), said)
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "parts").read_bytes()
 
 
@@ -151,13 +147,13 @@ def test_a_count_file_gives_back_what_it_got(tmp_path: Path) -> None:
     table = table.with_columns(held=pl.when(pl.int_range(pl.len()) == 3).then(5).otherwise(0).cast(pl.UInt64))
     said = About("words", (Counted("x", "00", 3, 0.1),))
     dropped = write_counts(tmp_path / "a.parquet", [table], said, min_count=4)
-    again = read_counts(tmp_path / "a.parquet").collect()
+    again = CountFile.open(tmp_path / "a.parquet")
     kept = table.filter((pl.col("n") >= 4) | (pl.col("held") > 0))
-    assert again.equals(kept.with_columns(n=pl.when(pl.col("n") >= 4).then("n").otherwise(0).cast(pl.UInt64)))
+    assert again.frame.collect().equals(
+        kept.with_columns(n=pl.when(pl.col("n") >= 4).then("n").otherwise(0).cast(pl.UInt64))
+    )
     assert dropped.n == table.filter(pl.col("n") < 4)["n"].sum()
-    found = about(tmp_path / "a.parquet")
-    assert found is not None
-    assert (found.sources, found.min_count, found.dropped) == (said.sources, 4, dropped)
+    assert (again.about.sources, again.about.min_count, again.about.dropped) == (said.sources, 4, dropped)
 
 
 def test_count_files_of_format_1_are_read(tmp_path: Path) -> None:
@@ -240,10 +236,10 @@ def test_a_killed_count_goes_on_from_its_shards(tmp_path: Path) -> None:
     lines = (MINI / "news.txt").read_text(encoding="utf-8")
     text.write_text("".join(f"{i} {lines}" for i in range(150)), encoding="utf-8")
     code = (
-        "import sys, time; from koktok.count import counting; from koktok.cli import main\n"
-        "counting.SHARD = 200_000; made = counting.Shards._written\n"
-        "def slow(*what):\n    time.sleep(0.05); return made(*what)\n"
-        "counting.Shards._written = slow if sys.argv.pop(1) == 'slow' else made\n"
+        "import sys, time; from koktok.count import shards; from koktok.cli import main\n"
+        "shards.SHARD = 200_000; write = shards._Kept.write\n"
+        "def slow(*what):\n    time.sleep(0.05); return write(*what)\n"
+        "shards._Kept.write = slow if sys.argv.pop(1) == 'slow' else write\n"
         "main()"
     )
     words = ["count", str(text), "-o", str(tmp_path / "c.parquet"), "--threads", "1"]
@@ -269,22 +265,6 @@ def test_a_killed_count_goes_on_from_its_shards(tmp_path: Path) -> None:
     )
     assert once.returncode == 0
     assert (tmp_path / "c.parquet").read_bytes() == (tmp_path / "d.parquet").read_bytes()
-
-
-@pytest.mark.parametrize("harm", ["cut off", "other bytes"])
-def test_a_kept_shard_that_is_not_as_it_was_written_is_counted_anew(tmp_path: Path, mini: list[str], harm: str) -> None:
-    def counted() -> tuple[pl.DataFrame, int]:
-        with Shards(folder=tmp_path) as shards:
-            return joined(shards.count([mini], name="x")[0]), shards.stats.resumed
-
-    whole, _ = counted()
-    assert counted()[1] == 1
-    (file,) = tmp_path.glob("*.words")
-    data = file.read_bytes()
-    file.write_bytes(data[:-9] if harm == "cut off" else data[:60] + bytes([data[60] ^ 1]) + data[61:])
-    again, found = counted()
-    assert found == 0
-    assert again.equals(whole)
 
 
 FOLDS = [Folds(), Folds(repeats=2), Folds(quotes=True, fullwidth=True, compatibility=True)]

@@ -21,6 +21,7 @@ from eval.texts import base_lines, split
 from koktok.foreign import load
 from koktok.metrics.language_model import kneser_ney
 from koktok.report import Report, SpeedReport
+from koktok.report.benchmark import SPANS
 
 LINES = [line for path in sorted(MINI.glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
 
@@ -68,6 +69,10 @@ def test_growth_reads_what_a_corpus_does_not_hold_out(tmp_path: Path) -> None:
     (tmp_path / "text" / "a.held-out.txt").write_text("다\n", encoding="utf-8")
     assert base_lines(tmp_path) == ["가", "나"]
     assert split(tmp_path / "text") == (["가", "나"], {"a": ["다"]})
+    (tmp_path / "gold").mkdir()
+    marked = "나\tB-LC\n"
+    (tmp_path / "gold" / SPANS[0]).write_text(marked, encoding="utf-8")
+    assert split(tmp_path / "text") == (["가"], {"a": ["다"]}), "a text with marked spans is trained on"
 
 
 def test_bits_are_of_each_half_and_compared_at_equal_tokens(tmp_path: Path) -> None:

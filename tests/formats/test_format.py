@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import pytest
 import tokenizers
-from conftest import ROOT, WITHOUT_HF
+from conftest import ROOT, WITHOUT_HF, koktok
 
 from koktok import Tokenizer
 from koktok.recipe import FORMAT
@@ -67,6 +67,19 @@ def test_many_at_once_are_the_same_ids(saved: tuple[Path, dict[str, Any]]) -> No
 def test_saved_again_it_gives_the_same_ids(saved: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     folder, golden = saved
     check(Tokenizer.load(Tokenizer.load(folder).save(tmp_path / "again")), golden)
+
+
+def test_export_of_an_old_folder_notes_both_digests(saved: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    folder, golden = saved
+    if golden["kind"] in WITHOUT_HF:
+        return
+    before = Tokenizer.load(folder).digest()
+    for options in ((), ("--style", "t5")):
+        new = tmp_path / f"new{len(options)}"
+        done = koktok("export", folder, "--to", "hf", *options, "-o", new)
+        assert done.returncode == 0, done.stderr
+        assert f"the digest was {before} and is {Tokenizer.load(new).digest()}" in done.stderr
+    check(Tokenizer.load(tmp_path / "new0"), golden)
 
 
 def test_its_tokenizer_json_gives_the_same_ids(saved: tuple[Path, dict[str, Any]]) -> None:

@@ -43,6 +43,7 @@ from koktok.instances.reading import read
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, TokenFacts
 from koktok.segment import Whitespace
 from koktok.segment.kiwi import KiwiSegmenter
+from koktok.text.blocks import Block
 from koktok.text.sources import Source
 from koktok.vocab import Vocab
 
@@ -63,7 +64,7 @@ def loaded(folder: Path) -> Tokenizer:
 def marked(tokenizer: Tokenizer, texts: list[str], segmenter: Any = None) -> list[list[tuple[str, int]]]:
     """Pieces with their marks, a list a text."""
     names, found = tokenizer.vocab.tokens, []
-    for _, tokens, marks in MarkedTexts(tokenizer, lexicon(segmenter))(iter([texts]), threads=1):
+    for _, tokens, marks in MarkedTexts(tokenizer, lexicon(segmenter))(iter([Block.of(texts)]), threads=1):
         for begin, end in pairwise(tokens.indptr.tolist()):
             found.append([(names[i], m) for i, m in zip(tokens.ids[begin:end], marks[begin:end].tolist(), strict=True)])
     return found
@@ -120,9 +121,9 @@ def test_marks_from_words_are_those_from_spans(folders: dict[str, Path], kind: s
     tokenizer = Tokenizer.load(folders[kind])
     lines = ["국수 한 그릇이 식었다", "그는  집에 갔다가 돌아왔습니다", "오랫동안 뷁읽는 漢字와", "한글 끝 "]
     texts = MarkedTexts(tokenizer, lexicon())
-    by_words = [(tokens.ids.tolist(), marks.tolist()) for _, tokens, marks in texts(iter([lines]), threads=1)]
+    by_words = [(tokens.ids.tolist(), marks.tolist()) for _, tokens, marks in texts(iter([Block.of(lines)]), threads=1)]
     texts._bulk = texts._by_offsets  # type: ignore[method-assign]
-    assert by_words == [(tokens.ids.tolist(), marks.tolist()) for _, tokens, marks in texts(iter([lines]))]
+    assert by_words == [(tokens.ids.tolist(), marks.tolist()) for _, tokens, marks in texts(iter([Block.of(lines)]))]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -131,7 +132,7 @@ def test_ids_alone_say_where_eojeols_begin(folders: dict[str, Path], kind: str) 
     transformers = pytest.importorskip("transformers")
     tokenizer = Tokenizer.load(folders[kind])
     lines = ["국수 한 그릇이 식었다", "그는  집에 갔다가 돌아왔습니다", "한글과 영어"]
-    ((_, tokens, marks),) = MarkedTexts(tokenizer, lexicon(Whitespace()))(iter([lines]), threads=1)
+    ((_, tokens, marks),) = MarkedTexts(tokenizer, lexicon(Whitespace()))(iter([Block.of(lines)]), threads=1)
     facts = TokenFacts.of(tokenizer)
     plain = ~facts.special[tokens.ids]
     assert (facts.marks(tokens.ids, tokens.indptr)[plain] & EOJEOL).tolist() == (marks[plain] & EOJEOL).tolist()

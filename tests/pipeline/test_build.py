@@ -100,7 +100,7 @@ def test_lines_and_records_are_text_too() -> None:
     two = train(({"text": line} for line in lines), PLAIN).tokenizer
     assert one.vocab == two.vocab
     assert [source.name for source in one.recipe.sources] == ["lines"] == [s.name for s in two.recipe.sources]
-    with pytest.raises(InputError, match="bare `str` came where lines are wanted"):
+    with pytest.raises(InputError, match="expected lines, got one `str`"):
         train(TEXT, PLAIN)
 
 

@@ -136,16 +136,6 @@ def test_the_engine_gives_the_ids_of_python(loaded: Engine, tokenizer: Tokenizer
     assert "".join(loaded.ask("stream", ids)) == tokenizer.decode(ids)
 
 
-@pytest.mark.slow
-def test_ten_thousand_lines(loaded: Engine, tokenizer: Tokenizer, shared_text: Path) -> None:
-    lines: list[str] = []
-    for file in sorted(shared_text.glob("*.txt")):
-        lines += file.read_text(encoding="utf-8").splitlines()[:1000]
-    assert len(lines) >= 10_000
-    for at in range(0, len(lines), 1000):
-        same(loaded, tokenizer, lines[at : at + 1000])
-
-
 @pytest.mark.parametrize("name", ["v1-folds", "v1-superwords", "v1-fallback-unigram", "v1-bpe-bytes", "v1-wordpiece"])
 def test_any_text(name: str, node: Engine, tmp_path: Path) -> None:
     tokenizer = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / name, tmp_path))

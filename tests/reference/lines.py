@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterable, Iterator
 
 from koktok.count import words_of
-from koktok.text.sources import held_block
+from koktok.text.documents import is_held
 
 _END = re.compile(r"""[.?!…。]+["'”’)\]」』]*$""")
 
@@ -15,7 +15,7 @@ def split_lines(lines: Iterable[str], *, share: float, block: int = 50, key: str
     """Each line with True where it is held out."""
     for index, line in enumerate(lines):
         if index % block == 0:
-            out = held_block(index // block, share, key)
+            out = is_held(index // block, share, key)
         yield out, line
 
 

@@ -27,7 +27,9 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in benchmark.GOLDS[:2]:
         (tmp_path / name).write_text(CONLLU, encoding="utf-8")
     (tmp_path / "a.py").write_text("def f():\n\n    return 1\n", encoding="utf-8")
+    (tmp_path / benchmark.SPANS[0]).write_text("집\tB-LC\n에\tO\n", encoding="utf-8")
     monkeypatch.setattr(benchmark, "GOLDS", benchmark.GOLDS[:2])
+    monkeypatch.setattr(benchmark, "SPANS", benchmark.SPANS[:1])
     monkeypatch.setattr(benchmark, "texts", lambda _: sorted(tmp_path.glob("*.held-out.txt")))
     monkeypatch.setattr(benchmark, "fetch", lambda _: tmp_path)
     return tmp_path
@@ -40,9 +42,12 @@ def report(name: str, tokens: float, f1: float, size: int, digest: str = "d" * 1
         spec="hf:a",
         family="hf",
         vocab_size=size,
-        scores={"fertility": Value(tokens), "boundary_f1_macro": Value(f1)},
-        golds={"ko_ksl-ud-dev": {"boundary_f1": Value(0.25)}},
-        domains={"law": {"fertility": Value(tokens)}},
+        scores={
+            "fertility": Value(tokens),
+            "boundary_f1_macro": Value(f1),
+            "boundary_f1@ko_ksl-ud-dev": Value(0.25),
+            "fertility@law": Value(tokens),
+        },
     )
     measures = [Definition(name="fertility", title="", title_ko="", unit="", better="lower", definition="")]
     text = TextInfo(name="law", lines=1, eojeols=2, characters=5, bytes=13, digest=digest)

@@ -22,7 +22,7 @@ from strategies import eojeols, korean_text
 from koktok import hangul
 from koktok.count import Counts, count_words
 from koktok.errors import AnalyserError, InputError, MissingExtraError, UsageError
-from koktok.segment import MAX_ANALYSED, Policy, Segmenter, Whitespace, segment_counts, segmenter_for, text_to_analyse
+from koktok.segment import MAX_ANALYSED, Policy, Segmenter, segment_counts, segmenter_for, text_to_analyse
 from koktok.segment.cache import BATCH, CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.policy import Morpheme, _uncrossed, cuts_of, kind_of
@@ -54,11 +54,6 @@ def test_kiwi_keeps_the_laws_on_mini(kiwi: KiwiSegmenter, mini: list[str]) -> No
     words = sorted({text for word in count_words(mini).words if (text := text_to_analyse(word))})
     assert len(words) > 5000
     check_segmenter(kiwi, words[::7])
-
-
-def test_whitespace_cuts_nowhere() -> None:
-    check_segmenter(Whitespace(), ["학교에서", "a"])
-    assert list(Whitespace().analyse(["학교에서"])) == [()]
 
 
 def test_mecab_proves_the_seam() -> None:
@@ -95,11 +90,6 @@ def test_golden_words(kiwi: KiwiSegmenter, row: list[str]) -> None:
     found = segment_counts(Counts.from_mapping({word: 1}), kiwi, ALL)
     assert "|".join(found.pieces(0)) == pieces
     assert " ".join(cut.kind.label for cut in found.cuts(0)) == kinds
-
-
-def test_cuts_move_behind_leading_spaces(kiwi: KiwiSegmenter) -> None:
-    found = segment_counts(Counts.from_mapping({"집에": 1, " 집에": 2, "   집에": 3}), kiwi, ALL)
-    assert [found.pieces(i) for i in range(3)] == [["   집", "에"], [" 집", "에"], ["집", "에"]]
 
 
 def test_what_an_analyser_is_not_asked() -> None:
@@ -211,12 +201,6 @@ def test_user_dictionaries_of_other_encodings_are_refused(tmp_path: Path) -> Non
         assert (tmp_path / "words.tsv.utf8.tsv").read_text(encoding="utf-8") == text
 
 
-def test_user_dictionaries_as_kiwi_knows_them(tmp_path: Path) -> None:
-    path = tmp_path / "words.tsv"
-    path.write_text("# x\n\n쿠쿠\tNNP\r\n토토\tNNP\t-3.5\n루루\tNNP\t 2 # y\n가 나\tNNP\t0\n", encoding="utf-8")
-    assert "user:none" not in segmenter_for("kiwi", user_dictionary=str(path)).signature()
-
-
 class Counting:
     """A segmenter that notes what it was asked, and can be made to stop in the middle."""
 
@@ -284,22 +268,11 @@ def test_an_interrupted_run_resumes(tmp_path: Path) -> None:
     assert asked.asked == words[BATCH:]
 
 
-def test_another_signature_is_another_file(tmp_path: Path) -> None:
-    one, two = CachedSegmenter(Counting(), tmp_path), CachedSegmenter(Whitespace(), tmp_path)
-    assert one.path != two.path
-
-
 def test_a_broken_cache_is_named(tmp_path: Path) -> None:
     cached = CachedSegmenter(Counting(), tmp_path)
     cached.path.write_bytes(b"this is no database, though it is long enough to look at" * 40)
     with pytest.raises(AnalyserError, match=r"cannot be used.*\nhint: rm "):
         list(cached.analyse(["가나"]))
-
-
-def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    with pytest.raises(AnalyserError, match=r"cannot be used.*\nhint: .*--no-cache"):
-        list(CachedSegmenter(Counting(), tmp_path / "file").analyse(["가나"]))
 
 
 def test_the_cache_keeps_raw_tags(tmp_path: Path) -> None:
@@ -344,11 +317,6 @@ def test_jamo_are_cut_inside_fused_syllables(kiwi: KiwiSegmenter, word: str, pie
     found = segment_counts(Counts.from_mapping({word: 1}), kiwi, ALL, as_jamo=True)
     assert found.words == (hangul.split(word),)
     assert [j2hcj(p) for p in found.pieces(0)] == [j2hcj(hangul.split(p)) for p in pieces.split("|")]
-
-
-def test_a_policy_without_endings_cuts_no_syllable(kiwi: KiwiSegmenter) -> None:
-    found = segment_counts(Counts.from_mapping({"갔다": 1}), kiwi, Policy.parse("josa"), as_jamo=True)
-    assert len(found.offset) == 0
 
 
 def test_a_missing_extra_names_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,6 @@ from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.policy import Morpheme, cuts_of
 from koktok.segment.serialized import deserialize, serialize, serialized_rows
-from koktok.segment.suffixes import frequent_words
 from koktok.segment.workers import BATCH, Workers, in_subprocess
 
 ALL = Policy.parse("morphemes")
@@ -127,24 +126,6 @@ def test_cuts_by_row_are_cuts_by_word(kiwi: KiwiSegmenter, mini: list[str]) -> N
             cuts_of(text, deserialize(text, next(iter(kiwi.serialized([text])))), ALL) if text and i % 11 == 0 else None
         )
         assert cuts is None or found.cuts(i) == [cut._replace(offset=cut.offset + spaces) for cut in cuts]
-
-
-def test_packed_rows_give_back_the_morphemes() -> None:
-    morphemes = (Morpheme(0, 1, "VV", "가"), Morpheme(0, 1, "EP", "었"), Morpheme(1, 2, "EF", "다"))
-    assert deserialize("갔다", serialize("갔다", morphemes)) == morphemes
-    assert (serialize("", ()), deserialize("갔다", "")) == ("", ())
-
-
-def test_empty_counts_have_no_cuts() -> None:
-    assert len(segment_counts(Counts.from_mapping({}), Touchy(), ALL)) == 0
-
-
-def test_the_head_covers_its_share_and_no_more() -> None:
-    n = {"가": 5, "나": 3, "다": 1, "라": 1}
-    assert frequent_words(n, 0.8) == ["가", "나"]
-    assert frequent_words(n, 0.81) == ["가", "나", "다"]
-    assert frequent_words(n, 1.0) == ["가", "나", "다", "라"]
-    assert frequent_words({}, 0.5) == []
 
 
 def test_the_tail_is_cut_as_its_endings_are() -> None:

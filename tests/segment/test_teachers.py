@@ -31,8 +31,6 @@ needs_konlpy = pytest.mark.skipif(
 )
 needs_soynlp = pytest.mark.skipif(find_spec("soynlp") is None, reason="pip install 'koktok[soynlp]'")
 
-needs_khaiii = pytest.mark.skipif(find_spec("khaiii") is None, reason="built from its sources: github.com/kakao/khaiii")
-
 GOLDEN = """
 okt 학교에서는 학교|에서는
 okt 사람들이 사람|들|이
@@ -172,12 +170,6 @@ def test_what_khaiii_lacks_is_said_before_it_ends_the_process(monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "khaiii", None)
     with pytest.raises(AnalyserError, match="khaiii is not installed"):
         segmenter_for("khaiii")
-
-
-@needs_khaiii
-@pytest.mark.parametrize("wanted", ["학교|에서|는", "했|다", "사람|들|이", "공부|하|는", "아름다운"])
-def test_khaiii_cuts_these(wanted: str) -> None:
-    assert cut(wanted.replace("|", ""), segmenter_for("khaiii")) == wanted
 
 
 @pytest.mark.parametrize("name", ["okt", "soynlp"])

@@ -14,19 +14,20 @@ import random
 import subprocess
 import sys
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from conftest import koktok_process
+from conftest import koktok_process, read_documents, read_lines
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from reference.lines import split_lines
 
 from koktok.errors import InputError
-from koktok.text import records, unpack
-from koktok.text.sources import ReadReport, Source, expand, lines_of, read_documents, read_lines
+from koktok.text import records, sources, unpack
+from koktok.text.documents import HELD_TOGETHER, held_lines
+from koktok.text.sources import ReadReport, Source, expand
 
 PACK = {
     "": bytes,
@@ -49,7 +50,7 @@ def write(path: Path, data: bytes | str) -> Path:
 
 
 def read(*paths: Path | str, field: str | None = None, **how: object) -> list[str]:
-    return list(read_lines(Source.of(*paths, field=field), **how))  # type: ignore[arg-type]
+    return read_lines(Source.of(*paths, field=field), **how)
 
 
 def text_of(lines: list[str], end: str = "\n") -> str:
@@ -85,7 +86,7 @@ def test_a_text_split_over_files_is_the_whole(tmp_path: Path, lines: list[str], 
     path = write(tmp_path / "whole.txt", text_of(lines))
     first = write(tmp_path / "1.txt", text_of(lines[:cut]))
     second = write(tmp_path / "2.txt.gz", gzip.compress(text_of(lines[cut:]).encode()))
-    assert read(path, report=whole) == list(read_lines(Source.of(first, second, name="whole"), report=parts)) == lines
+    assert read(path, report=whole) == read_lines(Source.of(first, second, name="whole"), report=parts) == lines
     assert whole.digests == parts.digests
     assert (parts.files, parts.lines) == (2, whole.lines)
 
@@ -111,7 +112,7 @@ def test_every_record_format_gives_the_same_documents(tmp_path: Path, documents:
     reports = []
     for kind in ("jsonl", "csv", "parquet"):
         reports.append(ReadReport())
-        assert list(read_documents(Source.of(tmp_path / f"a.{kind}"), report=reports[-1])) == documents
+        assert read_documents(Source.of(tmp_path / f"a.{kind}"), report=reports[-1]) == documents
         assert read(tmp_path / f"a.{kind}") == "\n".join(documents).split("\n")
         assert reports[-1].digests == reports[0].digests
 
@@ -124,38 +125,34 @@ def test_a_field_may_lie_in_another(tmp_path: Path) -> None:
         Source.of(tmp_path / "a.jsonl", field="meta.text"),
         Source.of(tmp_path / "a.parquet", field="meta.text"),
     ):
-        assert list(read_documents(source)) == [row["meta"]["text"] for row in rows]
-    assert list(lines_of(rows, "meta.text"))[4] == "4째 글"
+        assert read_documents(source) == [row["meta"]["text"] for row in rows]
+    assert read_lines(rows, field="meta.text")[4] == "4째 글"
     write(tmp_path / "b.jsonl", '{"a.b": "whole", "a": {"b": "inner"}}\n{"a": {"b": "inner"}}\n')
-    assert list(read_documents(Source.of(tmp_path / "b.jsonl", field="a.b"))) == ["whole", "inner"]
+    assert read_documents(Source.of(tmp_path / "b.jsonl", field="a.b")) == ["whole", "inner"]
     with pytest.raises(InputError, match=r'(?s)has no field "text"; it has: "meta", "id".*hint: --field meta\.text'):
         read(tmp_path / "a.jsonl")
     with pytest.raises(InputError, match='line 1, in "meta", has no field "body"; it has: "text"'):
-        list(read_documents(Source.of(tmp_path / "a.jsonl", field="meta.body")))
+        read_documents(Source.of(tmp_path / "a.jsonl", field="meta.body"))
     with pytest.raises(InputError, match=r'has no column of text "meta\.body"'):
-        list(read_documents(Source.of(tmp_path / "a.parquet", field="meta.body")))
+        read_documents(Source.of(tmp_path / "a.parquet", field="meta.body"))
 
 
-@given(count=st.integers(0, 400), block=st.integers(1, 60), shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
-def test_split_keeps_lines_and_blocks_and_grows_with_the_share(
-    count: int, block: int, shares: tuple[float, float]
+@given(cuts=st.lists(st.integers(0, 400), max_size=5), shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_held_out_lines_grow_with_the_share_and_need_not_come_at_once(
+    cuts: list[int], shares: tuple[float, float]
 ) -> None:
-    lines = [str(number) for number in range(count)]
-    small, large = (list(split_lines(lines, share=share, block=block, key="k")) for share in sorted(shares))
-    assert [text for _, text in small] == lines
-    assert all(b or not a for (a, _), (b, _) in zip(small, large, strict=True))
-    for start in range(0, count, block):
-        assert len({out for out, _ in small[start : start + block]}) == 1
+    small, large = (held_lines(0, 400, share, "k") for share in sorted(shares))
+    assert not (small & ~large).any()
+    for a, b in pairwise([0, *sorted(cuts), 400]):
+        assert held_lines(a, b - a, shares[0], "k").tolist() == held_lines(0, 400, shares[0], "k")[a:b].tolist()
 
 
-def test_split_is_frozen_and_differs_by_key() -> None:
-    lines = [str(number) for number in range(1000)]
-    sides = {key: [o for o, _ in split_lines(lines, share=0.3, key=key)][::50] for key in ("a", "b")}
-    assert sides["a"] != sides["b"]
-    held = [number for number, out in enumerate(sides["a"]) if out]
-    assert held == [9, 10, 11, 13, 16, 17]
-    assert not any(out for out, _ in split_lines(lines, share=0))
-    assert all(out for out, _ in split_lines(lines, share=1))
+def test_held_out_lines_are_frozen_and_differ_by_key() -> None:
+    sides = {key: held_lines(0, 1000, 0.3, key)[::HELD_TOGETHER] for key in ("a", "b")}
+    assert (sides["a"] != sides["b"]).any()
+    assert sides["a"].nonzero()[0].tolist() == [9, 10, 11, 13, 16, 17]
+    assert not held_lines(0, 1000, 0.0, "a").any()
+    assert held_lines(0, 1000, 1.0, "a").all()
 
 
 # Files and folders
@@ -180,10 +177,6 @@ def test_glob_matches_in_order_and_a_file_is_read_once(tmp_path: Path) -> None:
     names = [path.name for path in expand([f"{tmp_path}/?.txt", tmp_path / "1.txt", f"{tmp_path}/**/3.txt"])]
     assert names == ["1.txt", "2.txt", "3.txt"]
     assert [path.name for path in expand([f"{tmp_path}/x[1].txt"])] == ["x[1].txt"]
-
-
-def test_unknown_extension_is_plain_text_where_it_is_named(tmp_path: Path) -> None:
-    assert read(write(tmp_path / "train.ko", "가\n나\n")) == ["가", "나"]
 
 
 def test_source_is_named_after_its_paths(tmp_path: Path) -> None:
@@ -226,13 +219,6 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         read(path)
 
 
-def test_a_file_that_went_away_is_named(tmp_path: Path) -> None:
-    source = Source.of(write(tmp_path / "a.txt", "가"))
-    source.paths[0].unlink()
-    with pytest.raises(InputError, match=r"a.txt` cannot be read: No such file"):
-        list(read_lines(source))
-
-
 def test_empty_files_of_a_folder_are_reported_and_an_empty_source_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "a.txt", "")
     write(tmp_path / "b.txt.gz", gzip.compress(b""))
@@ -247,16 +233,16 @@ def test_empty_files_of_a_folder_are_reported_and_an_empty_source_is_refused(tmp
 def test_an_empty_shard_among_others_is_no_error(tmp_path: Path) -> None:
     empty, full = write(tmp_path / "a.txt", ""), write(tmp_path / "b.txt", "가\n")
     report = ReadReport()
-    assert list(read_lines([Source.of(empty), Source.of(full)], report=report)) == ["가"]
+    assert read_lines([Source.of(empty), Source.of(full)], report=report) == ["가"]
     assert report.empty_files == [str(empty)]
     assert report.digests["a"] == hashlib.sha256(b"").hexdigest()
-    for sources in ([Source.of(empty)], [Source.of(empty), Source.of(os.devnull)]):
+    for some in ([Source.of(empty)], [Source.of(empty), Source.of(os.devnull)]):
         with pytest.raises(InputError, match="is empty; text was wanted"):
-            list(read_lines(sources))
-        assert list(read_lines(sources, may_be_empty=True)) == []
+            read_lines(some)
+        assert read_lines(some, may_be_empty=True) == []
     broken = Source.of(write(tmp_path / "c.txt", b"\xff x\n"))
     with pytest.raises(InputError, match=r"c\.txt`\) holds no line of UTF-8"):
-        list(read_lines([broken, Source.of(full)], may_be_empty=True))
+        read_lines([broken, Source.of(full)], may_be_empty=True)
 
 
 def test_what_cannot_be_read_below_a_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +259,7 @@ def test_what_cannot_be_read_below_a_folder_is_told(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "scandir", refuse)
     source, report = Source.of(tmp_path), ReadReport()
-    assert list(read_lines(source, report=report)) == ["가"]
+    assert read_lines(source, report=report) == ["가"]
     assert list(source.skipped) == report.skipped
     assert sorted(report.skipped) == [
         f"`{tmp_path}/closed`: Permission denied",
@@ -287,7 +273,7 @@ def test_what_cannot_be_read_below_a_folder_is_told(tmp_path: Path, monkeypatch:
 def test_two_sources_of_one_name_are_refused(tmp_path: Path) -> None:
     source = Source.of(write(tmp_path / "a.txt", "가"))
     with pytest.raises(InputError, match="two sources are named `a`"):
-        list(read_lines([source, source]))
+        read_lines([source, source])
 
 
 # Bytes that are no text
@@ -312,17 +298,6 @@ def test_places_are_true_beyond_the_first_block(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", b"twelve bytes\n" * 70_000 + b"\xff")
     assert len(read(path, report=report)) == 70_000
     assert report.bad_places == [f"{path}:70001"]
-
-
-def test_a_last_line_may_end_in_half_a_line_end(tmp_path: Path) -> None:
-    assert read(write(tmp_path / "a.txt", "가\r\n나\r")) == ["가", "나"]
-    assert read(write(tmp_path / "a.txt", "가\r\r\n나\r\r")) == ["가\r", "나\r"]
-
-
-def test_only_the_first_bad_places_are_kept(tmp_path: Path) -> None:
-    report = ReadReport()
-    assert len(read(write(tmp_path / "a.txt", (b"aaaaaaaa\n\xff\n") * 50), report=report)) == 50
-    assert (report.bad_lines, len(report.bad_places)) == (50, 20)
 
 
 def test_bad_text_in_records(tmp_path: Path) -> None:
@@ -350,6 +325,10 @@ def test_bad_text_in_records(tmp_path: Path) -> None:
         ("가".encode("utf-16-be").join([b"\xfe\xff", b""]), "is UTF-16"),
         ("나는 학생이다. abc\n".encode("cp949"), r"(?s)looks like EUC-KR or CP949.*hint: .*iconv -f cp949 -t utf-8"),
         ("가나".encode("cp949"), "EUC-KR or CP949"),
+        (
+            ("동해 물과 백두산이 마르고 닳도록\n" * 40).encode("cp949").replace(b"\n", b"\xff\n", 20)[:-3],
+            "EUC-KR or CP949",
+        ),
         (b"PK\x03\x04\x00\x00abc", "(?s)is binary; text in UTF-8 was wanted.*hint: file "),
         (b"\x89\xfa\xfb\xfc" * 50 + b"abc", "is binary: 200 of its first 203 bytes are not UTF-8"),
     ],
@@ -387,19 +366,6 @@ def test_random_bytes_are_binary_and_not_korean(tmp_path: Path, size: int) -> No
         with pytest.raises(InputError, match=r"is binary: |of something else") as caught:
             read(write(tmp_path / "a.txt", noise))
         assert "CP949" not in str(caught.value)
-
-
-def test_korean_text_with_some_damage_is_korean(tmp_path: Path) -> None:
-    text = "동해 물과 백두산이 마르고 닳도록 하느님이 보우하사 우리나라 만세.\n" * 40
-    for data in (text.encode("cp949"), text.encode("cp949")[:-3], text.encode("cp949").replace(b"\n", b"\xff\n", 20)):
-        with pytest.raises(InputError, match="looks like EUC-KR or CP949"):
-            read(write(tmp_path / "a.txt", data))
-
-
-def test_latin_lines_do_not_make_a_file_korean(tmp_path: Path) -> None:
-    report = ReadReport()
-    assert read(write(tmp_path / "a.txt", b"abc\n" * 20 + b"caf\xe9\n"), report=report) == ["abc"] * 20
-    assert report.bad_lines == 1
 
 
 def test_a_file_that_turns_bad_later_is_refused_at_its_end(tmp_path: Path) -> None:
@@ -536,40 +502,30 @@ def test_named_pipe_has_no_total(tmp_path: Path) -> None:
     assert told == [(4, None)]
 
 
-def test_progress_over_files_never_goes_back(tmp_path: Path) -> None:
-    for number in range(3):
-        write(tmp_path / f"{number}.txt", "가나다라\n" * 100_000)
-    told: list[tuple[int, int | None]] = []
-    read(tmp_path, on_progress=lambda *step: told.append(step))
-    assert len(told) > 10
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
-    assert told[-1] == (3_900_000, 3_900_000)
-
-
 def test_reading_is_streaming(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "가나다라\n" * 400_000)
     told: list[int] = []
-    lines = read_lines(Source.of(path), on_progress=lambda done, _: told.append(done))
-    assert next(lines) == "가나다라"
+    blocks = sources.read(Source.of(path), on_progress=lambda done, _: told.append(done))
+    assert next(blocks).lines()[0] == "가나다라"
     assert not told or told[-1] < 1_000_000
 
 
 def test_lines_of_python_objects(tmp_path: Path) -> None:
     report = ReadReport()
-    assert list(lines_of((text for text in ["가\r\n나", "다"]), report=report)) == ["가", "나", "다"]
+    assert read_lines((text for text in ["가\r\n나", "다"]), report=report) == ["가", "나", "다"]
     assert report.digests == {"lines": hashlib.sha256("가\n나\n다\n".encode()).hexdigest()}
-    assert list(lines_of([{"body": "가\n나\n"}], "body")) == ["가", "나"]
+    assert read_lines([{"body": "가\n나\n"}], field="body") == ["가", "나"]
     path = write(tmp_path / "a.txt", "가\n")
-    assert list(lines_of(path)) == list(lines_of(Source.of(path))) == ["가"]
+    assert read_lines(path) == read_lines(Source.of(path)) == ["가"]
 
 
 @pytest.mark.parametrize(
     ("obj", "message"),
     [
-        ("나는", r"(?s)a bare `str` came where lines are wanted.*hint: \[text\]"),
-        (b"x", "a bare `bytes` came"),
-        ({"train": ["a"]}, 'a mapping came where lines are wanted; its keys: "train"'),
-        (3, "a `int` came where lines are wanted"),
+        ("나는", r"(?s)expected lines, got one `str`.*hint: \[text\]"),
+        (b"x", "got one `bytes`"),
+        ({"train": ["a"]}, 'got a mapping with the keys "train"'),
+        (3, "expected lines, got a `int`"),
         (["a", 3], "item 2 is a `int`; a record with the field"),
         ([{"body": "a"}], 'item 1 has no field "text"; it has: "body"'),
         (["a\ud800"], "item 1 holds a lone surrogate"),
@@ -580,14 +536,14 @@ def test_lines_of_python_objects(tmp_path: Path) -> None:
 )
 def test_objects_that_are_no_lines(obj: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        list(lines_of(obj))
+        read_lines(obj)
 
 
 def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Whoever uses the library hears of it through `logging`; the command line says it by itself, once."""
     write(tmp_path / "a.txt", "가\n".encode() + b"\xff\n")
     (tmp_path / "gone.txt").symlink_to("nowhere")
-    assert list(read_lines(Source.of(tmp_path))) == ["가"]
+    assert read_lines(Source.of(tmp_path)) == ["가"]
     said = [(record.levelname, record.name, record.getMessage()) for record in caplog.records]
     assert [(level, name) for level, name, _ in said] == [("WARNING", "koktok.text.sources")] * 2
     assert "gone.txt" in said[0][2]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import pickle
 import random
 import re
 import unicodedata
@@ -63,7 +62,7 @@ def test_idempotent_on_every_code_point_and_every_pair_of_the_tables():
     for folds in (Folds(), EVERYTHING):
         normalizer = Normalizer(folds)
         texts = ["\n".join(ALL[i : i + 9999]) for i in range(0, len(ALL), 9999)]
-        texts += ["\n".join(a + b for b in sources) for a in sources]
+        texts += ["\n".join(a + b for b in sources) for a in sorted(sources)[::3]] if folds == EVERYTHING else []
         for text in texts:
             once = normalizer(text)
             assert normalizer(once) == once
@@ -168,32 +167,6 @@ def test_normal_text_is_aligned_to_itself(folds, text):
     assert list(aligned.ends) == list(range(1, len(aligned.normal) + 1))
 
 
-def test_each_syllable_of_nfd_text_has_its_own_span():
-    raw = unicodedata.normalize("NFD", "한글은")
-    aligned = Normalizer().align(raw)
-    assert (aligned.normal, list(aligned.starts), list(aligned.ends)) == ("한글은", [0, 3, 6], [3, 6, 9])
-    assert aligned.raw(1, 3) == (3, 9)
-    assert aligned.raw(2, 2) == (6, 6)
-    assert aligned.raw(3, 3) == (9, 9)
-
-
-def test_what_nfc_leaves_alone_keeps_its_spans():
-    """Also where another rule has to look at the text: marks that do not compose are characters of their own."""
-    aligned = Normalizer(Folds(lone_jamo=True)).align("\u1100\u1160q\u0323\u0301")
-    assert (list(aligned.starts), list(aligned.ends)) == ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
-
-
-def test_characters_that_share_a_raw_character_share_its_span():
-    aligned = Normalizer(Folds(compatibility=True)).align("㈜x\ufb01\u0301")
-    assert aligned.normal == "(주)xfí"
-    assert (list(aligned.starts), list(aligned.ends)) == ([0, 0, 0, 1, 2, 2], [1, 1, 1, 2, 4, 4])
-
-
-def test_an_opaque_mark_is_a_character_of_its_own():
-    aligned = Normalizer().align("a\u0301\u1dfa")
-    assert (list(aligned.starts), list(aligned.ends)) == ([0, 2], [2, 3])
-
-
 def test_segments_join_back_to_nfc_for_every_composition():
     composed = [c for c in ALL if unicodedata.normalize("NFD", c) != c]
     for before in ("", "가", "a\u0323"):
@@ -201,15 +174,30 @@ def test_segments_join_back_to_nfc_for_every_composition():
         assert Normalizer().align(text).normal == nfc(text)
 
 
-def test_what_was_dropped_has_no_span():
-    aligned = Normalizer(Folds(repeats=2)).align("\ufeffㅋㅋㅋㅋ\u200bㅎ")
-    assert (aligned.normal, list(aligned.starts), list(aligned.ends)) == ("ㅋㅋㅎ", [3, 4, 6], [4, 5, 7])
+ALIGNED = [
+    (Folds(), unicodedata.normalize("NFD", "한글은"), "한글은", [(0, 3), (3, 6), (6, 9)]),
+    # Marks that do not compose are characters of their own, and so is an opaque one.
+    (Folds(lone_jamo=True), "\u1100\u1160q\u0323\u0301", None, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]),
+    (Folds(), "a\u0301\u1dfa", "á\u1dfa", [(0, 2), (2, 3)]),
+    # Characters that share a raw character share its span.
+    (Folds(compatibility=True), "㈜x\ufb01\u0301", "(주)xfí", [(0, 1), (0, 1), (0, 1), (1, 2), (2, 4), (2, 4)]),
+    # What was dropped has no span, but one around it covers it.
+    (Folds(repeats=2), "\ufeffㅋㅋㅋㅋ\u200bㅎ", "ㅋㅋㅎ", [(3, 4), (4, 5), (6, 7)]),
+    (Folds(), "나\u1112\u200b\u1161\u11ab", "나한", [(0, 1), (1, 5)]),
+]
+
+
+@pytest.mark.parametrize(("folds", "raw", "normal", "spans"), ALIGNED)
+def test_golden_alignments(folds, raw, normal, spans):
+    aligned = Normalizer(folds).align(raw)
+    assert aligned.normal == (raw if normal is None else normal)
+    assert list(zip(aligned.starts, aligned.ends, strict=True)) == spans
+
+
+def test_a_span_of_normal_text_is_one_of_the_raw_text():
+    aligned = Normalizer().align(unicodedata.normalize("NFD", "한글은"))
+    assert [aligned.raw(*span) for span in ((1, 3), (2, 2), (3, 3))] == [(3, 9), (6, 6), (9, 9)]
     assert Normalizer().align("\ufeff").raw(0, 0) == (0, 0)
-
-
-def test_a_span_covers_what_was_dropped_inside_it():
-    aligned = Normalizer().align("나\u1112\u200b\u1161\u11ab")
-    assert (aligned.normal, list(aligned.starts), list(aligned.ends)) == ("나한", [0, 1], [1, 5])
 
 
 # --- golden -------------------------------------------------------------------------------------------------------
@@ -265,11 +253,6 @@ def test_changes_is_empty_exactly_where_nothing_changes(folds, text):
     assert bool(normalizer.changes(text)) == (normalizer(text) != text)
 
 
-def test_normal_text_is_handed_back_as_it_is():
-    text = "한글은 ㅋㅋ " * 3
-    assert Normalizer()(text) is text
-
-
 # --- edges --------------------------------------------------------------------------------------------------------
 
 
@@ -300,18 +283,6 @@ def test_signature_names_every_switch():
     assert len(signatures) == len(fields(Folds))
 
 
-def test_equal_hashable_picklable():
-    one = Normalizer(EVERYTHING)
-    assert pickle.loads(pickle.dumps(one)) == one
-    assert len({one, Normalizer(EVERYTHING), Normalizer()}) == 2
-    assert "repeats=2" in repr(one)
-
-
-def test_no_quadratic_time():
-    for unit in ("ㅋ", "\u1100", "\u1161", "\u0301", "!"):
-        assert Normalizer(EVERYTHING)(unit * 100_000)
-
-
 def _spread(ranges: str) -> list[str]:
     return list(normalize._spread(ranges))
 
@@ -321,7 +292,7 @@ def test_long_runs_of_marks_are_those_of_unicodedata():
     rng = random.Random(0)
     marks = [chr(c) for c in range(0x300, 0x1F000) if unicodedata.combining(unicodedata.normalize("NFD", chr(c))[0])]
     first = "ae가ᄀ\u1161각é\u0344\u0f73x "
-    for _ in range(300):
+    for _ in range(60):
         text = "".join(
             rng.choice(first) + "".join(rng.choices(marks, k=rng.choice((0, 1, 70, 200)))) for _ in range(12)
         )

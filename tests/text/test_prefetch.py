@@ -7,14 +7,18 @@ import itertools
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from koktok.count.counting import read
 from koktok.errors import InputError
-from koktok.text import records, unpack
-from koktok.text.records import Prefetch
-from koktok.text.sources import ReadReport, Source, read_blocks
+from koktok.text import prefetch, sources, unpack
+from koktok.text.sources import ReadReport, Source
+
+
+def read_all(text: object, **how: Any) -> list[tuple[bytes, list[bool]]]:
+    return [(block.data, block.ends.tolist()) for block in sources.read(text, **how)]
 
 
 def threads_left() -> list[str]:
@@ -39,12 +43,12 @@ def test_batches_report_and_digest_are_those_of_reading_in_turn(
     folder: Path, threads: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unpack, "CHUNK", chunk)
-    sources = [Source.of(folder, name="all"), Source.of(folder / "a1.txt"), Source.of(folder / "c2.jsonl")]
+    some = [Source.of(folder, name="all"), Source.of(folder / "a1.txt"), Source.of(folder / "c2.jsonl")]
     wanted, found = ReadReport(), ReadReport()
     steps: list[tuple[int, int | None]] = []
-    batches = list(read_blocks(sources, report=wanted))
+    blocks = read_all(some, report=wanted)
     record = lambda *step: steps.append(step)  # noqa: E731
-    assert list(read_blocks(sources, report=found, on_progress=record, files=Prefetch(threads))) == batches
+    assert read_all(some, report=found, on_progress=record, threads=threads) == blocks
     assert found == wanted
     assert found.bad_lines == 4
     assert steps[-1][0] == steps[-1][1]
@@ -63,10 +67,10 @@ def test_an_error_comes_in_its_turn_and_names_its_place(folder: Path) -> None:
     (folder / "b1.txt.gz").write_bytes((folder / "b1.txt.gz").read_bytes()[:-20])
     (folder / "c0.jsonl").write_text('{"text": "하나"}\n{"text": 3}\n', encoding="utf-8")
     messages = []
-    for files in (None, Prefetch(4)):
+    for threads in (None, 4):
         report = ReadReport()
         with pytest.raises(InputError) as error:
-            list(read_blocks(Source.of(folder), report=report, files=files))
+            read_all(Source.of(folder), report=report, threads=threads)
         messages.append(str(error.value))
         assert report.bad_lines == 3
     assert messages[0] == messages[1]
@@ -76,23 +80,22 @@ def test_an_error_comes_in_its_turn_and_names_its_place(folder: Path) -> None:
 
 def test_what_waits_is_bounded_and_goes_when_nobody_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack, "CHUNK", 100)
-    monkeypatch.setattr(records, "_POLL_INTERVAL", 0.01)
     for name in "abcd":
         (tmp_path / f"{name}.txt").write_text("나는 학생이다.\n" * 5000, encoding="utf-8")
     asked: list[int] = []
-    whole = records.records
+    whole = prefetch.records
 
     def counted(*what: object) -> object:
-        for batch in whole(*what):  # type: ignore[arg-type]
+        for block in whole(*what):  # type: ignore[arg-type]
             asked.append(1)
-            yield batch
+            yield block
 
-    monkeypatch.setattr(records, "records", counted)
-    blocks = read_blocks(Source.of(tmp_path), files=Prefetch(2))
+    monkeypatch.setattr(prefetch, "records", counted)
+    blocks = sources.read(Source.of(tmp_path), threads=2)
     next(blocks)
     for _ in range(50):
         threading.Event().wait(0.005)
-    assert len(asked) <= 2 * (records.WAITING + 2)
+    assert len(asked) <= 3 * prefetch.WAITING
     blocks.close()
     assert not threads_left()
 
@@ -114,5 +117,5 @@ def test_a_pipe_is_read_in_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     (tmp_path / "a.txt").write_text("하나\n", encoding="utf-8")
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO("둘\n".encode())))
-    found = list(read_blocks(Source.of(tmp_path / "a.txt", "-", tmp_path / "a.txt"), files=Prefetch(2)))
-    assert b"".join(found) == "하나\n둘\n".encode()  # a file that is named twice is read once
+    found = read_all(Source.of(tmp_path / "a.txt", "-", tmp_path / "a.txt"), threads=2)
+    assert b"".join(data for data, _ in found) == "하나\n둘\n".encode()  # a file that is named twice is read once

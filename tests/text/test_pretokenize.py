@@ -6,7 +6,6 @@ import functools
 import itertools
 import json
 import re
-import time
 
 import pytest
 import strategies as ks
@@ -129,15 +128,6 @@ def test_same_in_tokenizers_on_every_code_point(sample):
         assert theirs(chunk) == pattern.pretokenize(chunk)
 
 
-def test_same_in_tokenizers_on_every_code_point_alone():
-    pattern = Pattern("scripts", "single", superwords=True)
-    theirs = hf(pattern)
-    text = "".join(ALL)
-    for i in range(0, len(text), 20_000):
-        chunk = text[i : i + 20_000]
-        assert theirs(chunk) == pattern.pretokenize(chunk)
-
-
 def test_same_in_tiktoken():
     """The engine of tiktoken (fancy-regex) reads the very same string."""
     import tiktoken
@@ -203,24 +193,6 @@ def test_golden(pattern, text, wanted):
 
 
 # --- edges --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("pattern", PATTERNS, ids=Pattern.signature)
-def test_no_quadratic_time(pattern):
-    for unit in (" ", "1", "ㅋ", "\u0301", "\n", "가1", "a가", ". ", "👨\u200d"):
-        text = unit * (250_000 // len(unit))
-        started = time.perf_counter()
-        assert "".join(pattern.pretokenize(text)) == text
-        assert time.perf_counter() - started < 10
-
-
-@pytest.mark.parametrize("unit", [" ", "1", "ㅋ", "가1"])
-def test_no_quadratic_time_in_tokenizers(unit):
-    for pattern in (Pattern(), Pattern("scripts", "single", superwords=True)):
-        text = unit * (250_000 // len(unit))
-        started = time.perf_counter()
-        assert len(hf(pattern)(text)) == len(pattern.pretokenize(text))
-        assert time.perf_counter() - started < 20
 
 
 @pytest.mark.parametrize("wrong", [{"split": "word"}, {"digits": "three"}, {"split": None}])

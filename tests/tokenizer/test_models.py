@@ -22,10 +22,10 @@ from tokenizers import models as hf_models
 
 from koktok.bulk.solvers import Solver
 from koktok.bulk.texts import Texts
-from koktok.errors import ArtifactError, UsageError
+from koktok.errors import UsageError
 from koktok.formats.hf import _model
 from koktok.tokenizer.models import BpeModel, UnigramModel, WordPieceModel, model_for
-from koktok.vocab import BYTE_CHARS, BYTE_PIECES, KINDS, MARK, ModelKind, Vocab, spell, splits
+from koktok.vocab import BYTE_CHARS, BYTE_PIECES, KINDS, MARK, ModelKind, Vocab, spell
 
 ALPHABET = "가나ㅋ a<0x>A#"
 """Of every vocabulary; holds what spells the byte piece `<0x0A>`, and the mark of WordPiece."""
@@ -126,12 +126,6 @@ def test_every_kind_has_a_row() -> None:
     assert set(KINDS) == set(get_args(ModelKind))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@given(data=st.data())
-def test_an_empty_pretoken_has_no_ids(kind: ModelKind, data: st.DataObject) -> None:
-    assert model_for(data.draw(vocabularies(kind))).encode("") == ([], [])
-
-
 # ── Unigram ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -173,12 +167,6 @@ def test_a_byte_piece_is_spelled_by_users_only_in_hugging_face_and_only_with_unk
     assert ids_of_hf(vocab, text) == [10]  # why trainers must put these characters into every vocabulary
 
 
-def test_the_bytes_of_one_character_share_its_span() -> None:
-    ids, spans = UnigramModel(Vocab.unigram({"가": -1.0})).encode("가😀é가")
-    assert ids == [256, *"😀é".encode(), 256]
-    assert spans == [(0, 1), *[(1, 2)] * 4, *[(2, 3)] * 2, (3, 4)]
-
-
 def test_hugging_face_gives_the_bytes_of_a_run_of_unknown_characters_the_span_of_the_run() -> None:
     """Pinned, so that a release that mends it is noticed: the one place where spans differ on NFC text."""
     vocab = Vocab.unigram({"가": -1.0})
@@ -188,11 +176,6 @@ def test_hugging_face_gives_the_bytes_of_a_run_of_unknown_characters_the_span_of
     assert ids == encoding.ids
     assert encoding.offsets == [*[(0, 2)] * 4, (2, 3)]
     assert spans == [*[(0, 1)] * 2, *[(1, 2)] * 2, (2, 3)]
-
-
-def test_lone_surrogates_are_refused() -> None:
-    with pytest.raises(UnicodeEncodeError):
-        UnigramModel(Vocab.unigram({"가": -1.0})).encode("\ud800")
 
 
 @pytest.mark.parametrize(
@@ -217,15 +200,6 @@ def test_a_long_pretoken_takes_linear_time_and_keeps_its_ids(vocab: Vocab, sizes
 
 
 # ── BPE ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@settings(max_examples=300, deadline=None)
-@given(vocabularies("bpe"), texts, st.randoms(use_true_random=False))
-def test_bpe_order_of_the_splits_of_one_piece_does_not_matter(vocab: Vocab, text: str, rng: random.Random) -> None:
-    merges = splits(vocab.pieces)
-    rng.shuffle(merges)
-    merges.sort(key=lambda pair: vocab.ids[pair[0] + pair[1]])  # stable: shuffled inside a rank
-    assert ids_of_hf(vocab, text, merges=[list(pair) for pair in merges]) == BpeModel(vocab).encode(text)[0]
 
 
 @settings(max_examples=300, deadline=None)
@@ -309,15 +283,6 @@ def test_wordpiece_golden(text: str, expected: list[str]) -> None:
     assert ids == [i for i, _ in hugging_face(GOLDEN, text.strip(" "))]
 
 
-def test_the_length_limit_is_hugging_faces_and_can_be_moved() -> None:
-    assert WordPieceModel(GOLDEN, max_chars=2).encode("학교에")[0] == ids_of_hf(
-        GOLDEN, "학교에", max_input_chars_per_word=2
-    )
-    assert WordPieceModel(GOLDEN, max_chars=200).encode("에" * 101)[0] == ids_of_hf(
-        GOLDEN, "에" * 101, max_input_chars_per_word=200
-    )
-
-
 def test_special_tokens_are_not_reached_by_text() -> None:
     """Such text is cut behind its first character, so that Hugging Face finds no special token in its own table."""
     vocab = Vocab.plain("wordpiece", ["[", "P", "##A", "##D", "##]", "##P"], specials=SPECIALS)
@@ -342,24 +307,6 @@ def test_dropout_follows_its_probabilities() -> None:
     chi2 = sum((seen[key] - 4000 * p) ** 2 / (4000 * p) for key, p in expected.items())
     assert chi2 < 11.34  # 3 degrees of freedom, 1 %
     assert sum(seen.values()) == sum(seen[key] for key in expected)
-
-
-@given(st.text("가나다", max_size=12), st.integers(0, 9))
-def test_dropout_has_ends_and_a_seed(word: str, seed: int) -> None:
-    pieces = sorted({*"가나다", *("##" + char for char in "가나다"), "가나", "##가나"})
-    model = WordPieceModel(Vocab.plain("wordpiece", pieces, specials=SPECIALS))
-    assert model.sample(word, dropout=0.0, rng=np.random.default_rng(seed)) == model.encode(word)
-    assert model.sample(word, dropout=1.0, rng=np.random.default_rng(seed))[1] == [(i, i + 1) for i in range(len(word))]
-    first = model.sample(word, dropout=0.5, rng=np.random.default_rng(seed))
-    assert first == model.sample(word, dropout=0.5, rng=np.random.default_rng(seed))
-
-
-def test_wordpiece_errors() -> None:
-    for wrong in (-0.1, 1.5):
-        with pytest.raises(UsageError, match=f"dropout = {wrong}; wanted a probability from 0 to 1"):
-            WordPieceModel(GOLDEN).sample("가", dropout=wrong, rng=np.random.default_rng(0))
-    with pytest.raises(ArtifactError, match=r"a wordpiece vocabulary wants one of the special tokens \[UNK\], <unk>"):
-        Vocab.plain("wordpiece", ["가"])
 
 
 # ── Lists ───────────────────────────────────────────────────────────────────────────────────────────────────────────

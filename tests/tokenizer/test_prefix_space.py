@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,9 @@ from strategies import korean_text
 from tokenizers import Tokenizer as Library
 from transformers import AutoTokenizer
 
-import koktok
 from koktok import Recipe, Tokenizer, train
 from koktok.errors import RecipeError
-from koktok.formats import tiktoken
 from koktok.formats.styles import restyle
-from koktok.verification import verify
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},
@@ -151,29 +147,3 @@ def test_first_words_are_counted_like_any_other() -> None:
     assert with_.segmented.total == without.segmented.total
     first, inside = with_.tokenizer.encode(lines[0]), with_.tokenizer.encode("책을 " + lines[0])
     assert inside.ids[-len(first.ids) :] == first.ids
-
-
-def test_files_alone_are_known_again(tokenizer: Tokenizer, folder: Path) -> None:
-    for name in ("tokenizer.json", "tokenizer.model"):
-        if (folder / name).exists() and not tokenizer.recipe.jamo:
-            again = koktok.load(folder / name)
-            assert again.encode("집에 간다. 집에").ids == tokenizer.encode("집에 간다. 집에").ids
-    assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
-    other = tokenizer.recipe.changed(pretokenize={"prefix_space": False})
-    assert Tokenizer(other, tokenizer.vocab) != tokenizer
-
-
-@pytest.mark.parametrize("kind", ["unigram", "bpe-bytes"])
-def test_verify_knows_what_each_format_does_with_the_space(
-    kind: str, trained: Callable[..., Path], tmp_path: Path, mini: list[str]
-) -> None:
-    folder = trained(train={"model": kind}, pretokenize={"prefix_space": True})
-    ours, exports = Tokenizer.load(folder), []
-    if kind == "bpe-bytes":
-        pytest.importorskip("tiktoken", reason="the extra `tiktoken` is not installed")
-        exports = [tmp_path]
-        for name, text in tiktoken.files(tiktoken.ranks_of(ours.vocab, ours.pattern, "mine")).items():
-            (tmp_path / name).write_text(text, encoding="utf-8")
-    report = verify(folder, mini[::25], exports=exports)
-    assert [finding.check for finding in report.findings if finding.outcome == "fail"] == []
-    assert report.passed

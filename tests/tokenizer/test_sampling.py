@@ -1,18 +1,25 @@
-"""Subword regularization: n-best lists and samplers against enumeration and against SentencePiece's sampler."""
+"""Subword regularization: n-best lists and samplers against enumeration and SentencePiece's; seeded, lossless, exact."""
 
+from __future__ import annotations
+
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
 import sentencepiece
+from conftest import MODELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.models import all_segmentations, spm
+from strategies import korean_text
 
+from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
-from koktok.tokenizer.models import BpeModel, UnigramModel
+from koktok.tokenizer.models import BpeModel, UnigramModel, best_choices
 from koktok.vocab import Vocab
 
 DRAWS = 6000
@@ -100,11 +107,9 @@ def test_n_best_is_the_top_of_all_segmentations(vocab: Vocab, text: str, n: int)
     assert all(scores[tuple(ids)] == score for (ids, _), score in found)
     assert len({tuple(ids) for (ids, _), _ in found}) == len(found)
     assert found[0][0] == model.encode(text)
-
-
-def test_n_best_scores_equal_sentencepieces() -> None:
-    theirs = spm(UNIGRAM).nbest_encode(WORD, nbest_size=5)
-    assert [ids for (ids, _), _ in UnigramModel(UNIGRAM).n_best(WORD, 5)] == theirs
+    assert [ids for (ids, _), _ in UnigramModel(UNIGRAM).n_best(WORD, 5)] == spm(UNIGRAM).nbest_encode(
+        WORD, nbest_size=5
+    )
 
 
 BPE = Vocab.bpe("가나ㅋ", ["가나", "나가", "가나가", "ㅋㅋ", "ㅋㅋㅋ", "ㅋㅋㅋㅋ", "나가나", "가나가나"])
@@ -121,34 +126,6 @@ def test_bpe_dropout_follows_sentencepieces(text: str, dropout: float) -> None:
     assert not same(mine, drawn(lambda: model.sample(text, dropout=dropout + 0.1, rng=rng)[0]))
 
 
-@pytest.mark.parametrize("model", [BpeModel(BPE), BpeModel(Vocab.bpe_bytes(["ê°", "ê°Ģ"]))])
-def test_dropout_has_ends_and_a_seed(model: BpeModel) -> None:
-    text = "가나가ㅋㅋㅋé"
-    assert model.sample(text, dropout=0.0, rng=np.random.default_rng(0)) == model.encode(text)
-    bare, _ = model.sample(text, dropout=1.0, rng=np.random.default_rng(0))
-    assert all(len(model.vocab.tokens[i]) == 1 or i < 256 for i in bare)
-    one, two = (model.sample(text, dropout=0.5, rng=np.random.default_rng(5)) for _ in range(2))
-    assert one == two
-
-
-@settings(max_examples=100)
-@given(st.text("가나ㅋé", max_size=12), st.integers(0, 99))
-def test_every_sample_covers_the_pretoken(text: str, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    for _, spans in (
-        BpeModel(BPE).sample(text, dropout=0.5, rng=rng),
-        UnigramModel(Vocab.unigram(dict.fromkeys(BPE.pieces, -1.0))).sample(text, alpha=0.1, rng=rng),
-    ):
-        assert "".join(text[a:b] for a, b in dict.fromkeys(spans)) == text
-
-
-def test_a_seed_gives_the_same_unigram_samples() -> None:
-    model = UnigramModel(UNIGRAM)
-    one, two = ([model.sample(WORD, rng=rng) for _ in range(50)] for rng in map(np.random.default_rng, (9, 9)))
-    assert one == two
-    assert len({tuple(ids) for ids, _ in one}) > 1
-
-
 def test_a_large_alpha_gives_the_best_and_a_long_text_does_not_overflow() -> None:
     model, rng = UnigramModel(UNIGRAM), np.random.default_rng(0)
     assert model.sample(WORD, alpha=1e6, rng=rng) == model.encode(WORD)
@@ -157,14 +134,111 @@ def test_a_large_alpha_gives_the_best_and_a_long_text_does_not_overflow() -> Non
     assert len(ids) == len(spans)
 
 
-def test_errors() -> None:
-    rng, model = np.random.default_rng(0), UnigramModel(UNIGRAM)
-    for alpha in (-1.0, math.nan, math.inf):
-        with pytest.raises(UsageError, match=f"alpha = {alpha}; wanted a number from 0 to "):
-            model.sample("가", alpha=alpha, rng=rng)
-    with pytest.raises(UsageError, match="n = 0; wanted at least 1"):
-        model.n_best("가", 0)
-    with pytest.raises(UsageError, match="n = 0; wanted at least 1"):
-        model.sample("가", rng=rng, n_best=0)
-    with pytest.raises(UsageError, match="dropout = 2; wanted a probability from 0 to 1"):
-        BpeModel(BPE).sample("가", dropout=2, rng=rng)
+# --- Tokenizer.sample and Tokenizer.n_best ------------------------------------------------------------------------------
+
+Trained = Callable[..., Path]
+TEXT = "학교에서는 책을 읽습니다. 나는 집에 갔다."
+DROPOUT = ("bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes")
+PIECES = {"가": -2.0, "나": -2.5, "가나": -4.0, " ": -1.0, " 가": -3.0, "나가": -4.5}
+SMALL = Tokenizer(Recipe().changed(prefix_space=False), Vocab.unigram(PIECES))
+
+
+def options(kind: str, strength: float) -> dict[str, float]:
+    return {"alpha": 1 - strength} if kind == "unigram" else {"dropout": strength}
+
+
+@pytest.fixture(scope="module", params=["unigram", *DROPOUT])
+def tokenizer(request: pytest.FixtureRequest, trained: Trained) -> Tokenizer:
+    return Tokenizer.load(trained(**MODELS[request.param]))
+
+
+def test_a_seed_gives_the_same_sample_and_a_generator_goes_on(tokenizer: Tokenizer) -> None:
+    how = options(tokenizer.vocab.kind, 0.5)
+    assert tokenizer.sample(TEXT, **how, seed_or_rng=3) == tokenizer.sample(TEXT, **how, seed_or_rng=3)
+    rng = np.random.default_rng(3)
+    drawn = [tokenizer.sample(TEXT, **how, seed_or_rng=rng) for _ in range(30)]
+    assert drawn[0] == tokenizer.sample(TEXT, **how, seed_or_rng=3)
+    assert len({tuple(encoding.ids) for encoding in drawn}) > 2
+    again = tokenizer.encode(TEXT)  # sampling leaves no trace
+    assert again == Tokenizer(tokenizer.recipe, tokenizer.vocab).encode(TEXT)
+
+
+@given(text=korean_text(), seed=st.integers(0, 9))
+def test_every_sample_decodes_to_the_text(tokenizer: Tokenizer, text: str, seed: int) -> None:
+    """Law 4, for samples."""
+    drawn = tokenizer.sample(text, **options(tokenizer.vocab.kind, 0.4), seed_or_rng=seed)
+    assert len(drawn.ids) == len(drawn.pieces) == len(drawn.offsets)
+    if tokenizer.lossless:
+        assert tokenizer.decode(drawn.ids) == tokenizer.normalize(text)
+    elif tokenizer.vocab.unknown_id not in drawn.ids and "##" not in text:
+        assert tokenizer.decode(drawn.ids) == tokenizer.decode(tokenizer.encode(text).ids)
+
+
+def test_the_ends_are_the_best_and_the_letters(tokenizer: Tokenizer, mini: list[str]) -> None:
+    kind = tokenizer.vocab.kind
+    best = {"alpha": 1e6} if kind == "unigram" else {"dropout": 0.0}
+    for line in mini[:40]:
+        assert tokenizer.sample(line, **best, seed_or_rng=0) == tokenizer.encode(line)
+    if kind != "unigram":
+        pieces = tokenizer.sample(TEXT, dropout=1.0, seed_or_rng=0).pieces
+        assert {len(piece.removeprefix("##")) for piece in pieces} == {1}
+
+
+def test_samples_from_the_n_best_are_among_them() -> None:
+    rng = np.random.default_rng(0)
+    drawn = {tuple(SMALL.sample("가나가", alpha=0.0, n_best=2, seed_or_rng=rng).ids) for _ in range(60)}
+    assert drawn == {tuple(encoding.ids) for encoding, _ in SMALL.n_best("가나가", 2)}
+
+
+@given(text=st.text("가나 é", max_size=9), n=st.integers(1, 12))
+def test_n_best_of_a_text_is_the_top_of_all(text: str, n: int) -> None:
+    """Against every combination of every segmentation of every pretoken."""
+    pretokens = SMALL.pattern.pretokenize(SMALL.normalize(text))
+    lists = [SMALL.model.n_best(word, 10_000) for word in pretokens]  # type: ignore[attr-defined]
+    every = sorted((sum(score for _, score in ways) for ways in itertools.product(*lists)), reverse=True)
+    found = SMALL.n_best(text, n)
+    assert [score for _, score in found] == every[:n]
+    assert found[0][0] == SMALL.encode(text)
+    assert len({tuple(encoding.ids) for encoding, _ in found}) == len(found)
+    for encoding, _ in found:
+        assert SMALL.decode(encoding.ids) == SMALL.normalize(text)
+        assert "".join(text[a:b] for a, b in dict.fromkeys(encoding.offsets)) == text
+
+
+@given(st.lists(st.lists(st.integers(-9, 0), min_size=1, max_size=5), max_size=4), st.integers(1, 20))
+def test_best_choices_are_the_best(numbers: list[list[int]], n: int) -> None:
+    lists = [sorted(map(float, row), reverse=True) for row in numbers]
+    every = sorted(map(sum, itertools.product(*lists)), reverse=True)
+    found = best_choices(lists, n)
+    assert [total for _, total in found] == every[:n]
+    assert all(sum(row[i] for row, i in zip(lists, choice, strict=True)) == total for choice, total in found)
+    assert len({choice for choice, _ in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "message"),
+    [
+        ("unigram", {"dropout": 0.1}, r"`dropout` is not for a unigram.*\nhint: tokenizer.sample\(text, alpha=0.1"),
+        ("bpe", {"alpha": 0.1}, r"`alpha` is not for a bpe tokenizer.*\nhint: tokenizer.sample\(text, dropout=0.1"),
+        ("wordpiece", {"dropout": 0.1, "n_best": 3}, "`n_best` is not for a wordpiece"),
+        ("unigram", {}, "samples of a unigram tokenizer want `alpha`"),
+        ("bpe-bytes", {}, "samples of a bpe-bytes tokenizer want `dropout`"),
+        ("word", {"dropout": 0.1}, r"a word tokenizer has one segmentation.*\nhint: tokenizer.encode"),
+        ("bpe", {"dropout": 1.5}, "dropout = 1.5; wanted a probability"),
+        ("unigram", {"alpha": -1.0}, "alpha = -1.0; wanted a number from 0 to 1"),
+    ],
+)
+def test_a_wrong_keyword_is_answered_with_the_right_one(
+    model: str, given: dict[str, float], message: str, trained: Trained
+) -> None:
+    tokenizer = Tokenizer.load(trained(**MODELS[model]))
+    with pytest.raises(UsageError, match=message):
+        tokenizer.sample(TEXT, **given, seed_or_rng=0)
+
+
+def test_only_unigram_knows_a_second_best(trained: Trained) -> None:
+    with pytest.raises(UsageError, match=r"a bpe tokenizer gives segmentations no score.*\nhint: .*unigram"):
+        Tokenizer.load(trained(**MODELS["bpe"])).n_best(TEXT, 2)
+    for text in (TEXT, ""):
+        with pytest.raises(UsageError, match="n = 0; wanted at least 1"):
+            SMALL.n_best(text, 0)

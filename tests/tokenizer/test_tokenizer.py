@@ -106,17 +106,6 @@ def test_ids_out_of_range_are_refused(trained: Trained, ids: list[int], message:
         Tokenizer.load(trained()).decode(ids)
 
 
-def test_the_cache_of_solved_words_changes_nothing(
-    trained: Trained, mini: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tokenizer = Tokenizer.load(trained())
-    expected = [tokenizer.encode(line).ids for line in mini[:100]]
-    monkeypatch.setattr(koktok.tokenizer.tokenizer, "CACHED_WORDS", 3)
-    small = Tokenizer.load(trained())
-    assert [small.encode(line).ids for line in mini[:100]] == expected
-    assert len(small._cache) <= 3
-
-
 def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path: Path) -> None:
     tokenizer = Tokenizer.load(trained())
     target = tmp_path / "out"
@@ -133,26 +122,6 @@ def test_saving_replaces_a_tokenizer_and_nothing_else(trained: Trained, tmp_path
     with pytest.raises(UsageError, match="is a file; a folder is wanted"):
         tokenizer.save(tmp_path / "file")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "out"]
-
-
-def test_a_full_disk_leaves_nothing_and_keeps_the_old(
-    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tokenizer = Tokenizer.load(trained())
-    target = tokenizer.save(tmp_path / "out")
-    before = {file.name: file.read_bytes() for file in target.iterdir()}
-    real = Path.write_bytes
-
-    def full(self: Path, data: bytes) -> int:
-        if self.name == "tokenizer_config.json":
-            raise OSError(28, "No space left on device")
-        return real(self, data)
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(InputError, match=r"No space left on device.*\nhint: free some space"):
-        tokenizer.save(target)
-    assert {file.name: file.read_bytes() for file in target.iterdir()} == before
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize(
@@ -365,18 +334,6 @@ def test_a_call_is_that_of_transformers(trained: Trained) -> None:
         ours("가", return_tensors="pt")
     with pytest.raises(InputError, match="got int where one"):
         ours([3])  # type: ignore[list-item]
-
-
-def test_an_encoding_is_a_sequence_of_its_ids(trained: Trained) -> None:
-    tokenizer = Tokenizer.load(trained())
-    encoding = tokenizer.encode("나는 학교에 간다.")
-    assert [*encoding] == encoding.ids == encoding.input_ids
-    assert (encoding[0], encoding[-2:]) == (encoding.ids[0], encoding.ids[-2:])
-    assert encoding.tokens == encoding["tokens"] == encoding.pieces
-    assert tokenizer.decode(encoding) == "나는 학교에 간다."
-    assert encoding == tokenizer.encode("나는 학교에 간다.") != tokenizer.encode("나는")
-    with pytest.raises(KeyError, match="an encoding has input_ids, attention_mask"):
-        encoding["labels"]
 
 
 def test_other_names_of_load(trained: Trained, tmp_path: Path) -> None:

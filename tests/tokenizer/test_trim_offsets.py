@@ -3,7 +3,6 @@ masks whole eojeols."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -11,13 +10,9 @@ from typing import Any
 
 import pytest
 from transformers import AutoTokenizer
-from typer.testing import CliRunner
 
-import koktok
 from koktok import Recipe, Tokenizer
-from koktok.cli import app
 from koktok.formats.styles import restyle
-from koktok.verification import verify
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},
@@ -125,17 +120,6 @@ def test_an_answer_and_a_name_are_cut_out_without_their_space(auto: Any) -> None
         assert (min(a for a, _ in spans), max(b for _, b in spans)) == (0, len(text))
 
 
-def test_files_are_read_back_and_verified(folder: Path, tokenizer: Tokenizer, tmp_path: Path, mini: list[str]) -> None:
-    again = koktok.load(folder)
-    assert isinstance(again, Tokenizer)
-    assert again.style.trim_offsets
-    assert again.encode("집에 간다. 집에").offsets == tokenizer.encode("집에 간다. 집에").offsets
-    report = verify(folder, [*mini[::25], "  두  칸 ", "\t"])
-    assert [finding for finding in report.findings if finding.outcome == "fail"] == []
-    saved = AutoTokenizer.from_pretrained(str(folder)).save_pretrained(str(tmp_path))
-    assert (tmp_path / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes(), saved
-
-
 def test_the_style_decides_where_nobody_does() -> None:
     def on(**changes: Any) -> bool:
         return Recipe().changed(**changes).special.trim_offsets
@@ -149,15 +133,3 @@ def test_the_style_decides_where_nobody_does() -> None:
     assert bert.changed(train={"vocab_size": 8000}).special.trim_offsets
     old = bert.to_toml().replace("trim_offsets = true\n", "")
     assert not Recipe.from_toml(old).special.trim_offsets  # folders of before keep their offsets
-
-
-def test_any_folder_is_trimmed_by_export(trained: Callable[..., Path], tmp_path: Path) -> None:
-    folder = trained()
-    words = ["export", str(folder), "--to", "hf", "--trim-offsets", "--out", str(tmp_path / "new")]
-    assert CliRunner().invoke(app, words).exit_code == 0
-    plain, new = Tokenizer.load(folder), Tokenizer.load(tmp_path / "new")
-    assert new.encode("집에 간다.").ids == plain.encode("집에 간다.").ids
-    assert new.encode("집에 간다.").offsets != plain.encode("집에 간다.").offsets
-    assert new != plain
-    written = json.loads((tmp_path / "new" / "tokenizer.json").read_text(encoding="utf-8"))["post_processor"]
-    assert [node["type"] for node in written["processors"]] == ["ByteLevel", "TemplateProcessing"]

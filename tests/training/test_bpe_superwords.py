@@ -62,14 +62,6 @@ def test_gaps_are_joined_and_no_cut_is_swallowed(alphabet: str) -> None:
     assert result.log["stages"][-1]["merges"] == len(wide)
 
 
-def test_run_time_uses_them_and_gives_the_text_back() -> None:
-    result = train(OPEN, merges=30)
-    model, tokens = BpeModel(result.vocab), result.vocab.tokens
-    pieces = [tokens[i] for i in model.encode("그는 할 수 있다.")[0]]
-    assert "".join(pieces) == "그는 할 수 있다."
-    assert any(map(crosses_space, pieces))
-
-
 @pytest.mark.parametrize(
     ("policy", "documents", "made"),
     [
@@ -95,14 +87,6 @@ def test_places_that_floors_leave_free_go_back_inside_eojeols() -> None:
     assert [record["merges"] for record in result.log["stages"]] == [5, 4, 1]
     none = train(SuperwordPolicy(share=0.5, min_count=999), merges=8)
     assert [record["merges"] for record in none.log["stages"]] == [4, 4, 0]
-
-
-def test_share_is_a_ceiling_and_zero_is_none() -> None:
-    some, bare = (
-        train(SuperwordPolicy(share=s, min_count=1, min_runs=1, min_documents=1), merges=20) for s in (0.25, 0)
-    )
-    assert sum(map(crosses_space, some.vocab.pieces)) == 5
-    assert not any(map(crosses_space, bare.vocab.pieces))
 
 
 marked_lines = st.lists(

@@ -85,21 +85,6 @@ def test_share_is_a_ceiling():
     assert 0 < sum(map(crosses_space, some.pieces)) <= 0.2 * len(some.pieces)
 
 
-def test_documents_are_a_floor_of_their_own():
-    rule = SuperwordPolicy(min_count=20, min_runs=1, min_documents=5)
-    policy = CandidatePolicy(min_count=10, superwords=rule)
-    table = runs()
-    few, enough, uncounted = (
-        [p for p in mine(table, policy, documents=documents).pieces if crosses_space(p)]
-        for documents in (np.ones(len(table), np.uint64), np.full(len(table), 5, np.uint64), None)
-    )
-    assert " 수 있" in enough
-    assert enough == uncounted
-    assert not few
-    with pytest.raises(UsageError, match="floors"):
-        SuperwordPolicy(min_documents=0)
-
-
 def test_inner_superwords_swallow_cuts_where_that_pays():
     rule = SuperwordPolicy(min_count=20, min_runs=1, inner=True)
     found = [p for p in mine(runs(), CandidatePolicy(min_count=10, superwords=rule)).pieces if crosses_space(p)]

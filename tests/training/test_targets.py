@@ -21,7 +21,8 @@ from koktok.tokenizer.models import model_for
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.job import Job
 from koktok.training.lattice import TRUST, decode
-from koktok.training.unigram import TargetSearch, spelling_themselves
+from koktok.training.targets import TargetSearch
+from koktok.training.unigram import spelling_themselves
 from koktok.training.unigram_point import PRESETS
 from koktok.vocab import Vocab
 

@@ -28,7 +28,7 @@ from koktok.training import log as logs
 from koktok.training.dispatch import OTHERS, train
 from koktok.training.job import Job, Learnt
 from koktok.training.log import account, summary
-from koktok.training.unigram import script_of
+from koktok.training.scripts import script_of
 from koktok.vocab import KINDS, MARK, Vocab, named, unspell
 
 WORDS = {

@@ -17,8 +17,8 @@ from koktok.training import scores as crf
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.lattice import CostWeights, addition_gain, decode, node_costs, removal_loss
 from koktok.training.prune import Choice
+from koktok.training.scripts import by_script, script_of
 from koktok.training.superwords import SuperwordPolicy, crosses_space
-from koktok.training.unigram import by_script, script_of
 from koktok.training.unigram_point import PRESETS, Point
 
 STEMS = ("학교", "사람", "친구", "하늘", "바다", "나무", "이야기", "노래", "먹", "마시", "달리")
@@ -214,15 +214,6 @@ def test_sizes_count_everything():
     assert rounds == sorted(rounds), "fewer pieces cost more"
 
 
-def test_dial_goes_from_short_to_aligned():
-    few, many = (
-        train_unigram(text(), vocab_size=330, preset=preset, min_count=2).log for preset in ("short", "aligned")
-    )
-    lost_few, lost_many = (sum(k["swallowed"] for k in log["boundaries"].values()) for log in (few, many))
-    assert few["tokens_per_word"] < many["tokens_per_word"]
-    assert lost_few > lost_many
-
-
 def test_shuffled_cuts_teach_nothing():
     """Negative control: with the cuts of other places the decoder keeps fewer of the true ones."""
     true = text()
@@ -312,13 +303,10 @@ def test_reserve_goes_with_several_sizes_and_superwords():
         assert sum(crosses_space(piece) for piece in vocab.pieces) <= int(0.1 * (size - 256))
 
 
-def test_reserve_refuses_what_cannot_be():
-    with pytest.raises(UsageError, match="`greek`"):
-        train_unigram(bilingual(), vocab_size=340, reserve={"greek": 0.1})
-    with pytest.raises(UsageError, match="together"):
-        train_unigram(bilingual(), vocab_size=340, reserve={"latin": 0.6, "hangul": 0.6})
-    with pytest.raises(UsageError, match="required"):
-        train_unigram(bilingual(), vocab_size=340, min_count=2, reserve={"latin": 1.0})
+def test_reserve_refuses_more_places_than_there_are():
+    for reserve in ({"latin": 0.6, "hangul": 0.6}, {"latin": 1.0}):
+        with pytest.raises(UsageError, match="and the required characters"):
+            train_unigram(bilingual(), vocab_size=340, min_count=2, reserve=reserve)
 
 
 def test_pieces_without_a_syllable_may_be_longer():

@@ -30,6 +30,8 @@ from koktok.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from koktok.vocab import Vocab
+
 
 _SHORT = 40  # parts: so many are looked over before every join, which beats a heap
 _NONE = 1 << 62
@@ -43,16 +45,15 @@ _PAIRS = 1 << 16
 _FACTOR, _SHIFT = np.uint64(0x2545F4914F6CDD1D), np.uint64(32)
 
 
-def joins_of(trie: Trie, first_id: int) -> NDArray[np.int64]:
-    """All splits of the pieces of a trie into two pieces, as a hash table: left, right and joined id in one word (0 is free).
+def bpe(vocab: Vocab, trie: Trie, *, letters: bool) -> tuple[Any, ...]:
+    """Return the kernel of a vocabulary, by chains if its pieces allow it, and the arrays that it reads."""
+    joins = joins_of(trie, vocab.n_bytes)
+    chain = chain_of(trie, vocab.n_bytes, joins, bytewise=vocab.bytewise, letters=letters)
+    return (solve_bpe, *chain) if chain else (solve_bpe_by_joins, trie.ids, joins)
 
-    Examples
-    --------
-    >>> from koktok.vocab import Vocab
-    >>> joins = joins_of(Trie.of(Vocab.bpe("가나", ["가나"])), 256)
-    >>> sorted((joins[joins > 0] & _ID).tolist())
-    [258]
-    """
+
+def joins_of(trie: Trie, first_id: int) -> NDArray[np.int64]:
+    """All splits of the pieces of a trie into two pieces, as a hash table: left, right and joined id in one word (0 is free)."""
     if first_id + len(trie.offsets) > _ID:
         raise InputError(f"a vocabulary of {len(trie.offsets):,} pieces; in bulk, BPE takes at most {_ID:,}")
     room = 1 << 10

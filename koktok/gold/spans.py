@@ -1,0 +1,106 @@
+"""Texts with spans that people marked, entities or answers: KLUE-NER and SQuAD files (KorQuAD)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from koktok.errors import InputError
+from koktok.text.normalize import normalized
+
+
+@dataclass(frozen=True)
+class SpanCorpus:
+    """Texts (NFC), of each the spans as (start, end) in code points, and the number of its document."""
+
+    name: str
+    texts: list[str]
+    spans: list[list[tuple[int, int]]]
+    documents: list[int]
+    digest: str = ""
+    skipped: int = 0
+    """Texts that are not NFC, and left out."""
+
+    @property
+    def n_spans(self) -> int:
+        """Number of spans."""
+        return sum(map(len, self.spans))
+
+
+def read_spans(path: str | Path, name: str | None = None) -> SpanCorpus:
+    r"""Read a file of KLUE-NER (lines of character TAB tag) or of SQuAD's JSON.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "ner.tsv"
+    ...     _ = file.write_text("경\tB-OG\n찰\tI-OG\n은\tO\n\n", encoding="utf-8")
+    ...     corpus = read_spans(file)
+    >>> corpus.texts, corpus.spans
+    (['경찰은'], [[(0, 2)]])
+    """
+    path = Path(path)
+    try:
+        raw = path.read_bytes()
+        text = raw.decode("utf-8-sig")
+        read = [*(_squad(json.loads(text)) if text.lstrip().startswith("{") else _klue_ner(text))]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the file of spans `{path}` cannot be read: {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"expected SQuAD's JSON or lines of character TAB tag, got `{path}`: {type(error).__name__}: {error}"
+        ) from error
+    skipped = sum(text != normalized("NFC", text) for text, _, _ in read)
+    kept = [(text, spans, document) for text, spans, document in read if text == normalized("NFC", text)]
+    if not any(spans for _, spans, _ in kept):
+        raise InputError(f"the file of spans `{path}` holds no span", hint="KLUE-NER, or SQuAD's JSON with answers")
+    return SpanCorpus(
+        name or path.stem,
+        texts=[text for text, _, _ in kept],
+        spans=[spans for _, spans, _ in kept],
+        documents=[document for _, _, document in kept],
+        digest=hashlib.sha256(raw).hexdigest()[:16],
+        skipped=skipped,
+    )
+
+
+def _klue_ner(text: str) -> Iterator[tuple[str, list[tuple[int, int]], int]]:
+    """Sentences; each is a document of its own kind, so all have the same number."""
+    chars: list[str] = []
+    tags: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        char, tab, tag = line.rstrip("\r").partition("\t")
+        if tab and len(char) == 1:
+            chars.append(char)
+            tags.append(tag)
+        elif not line.strip():
+            if chars:
+                starts = [i for i, tag in enumerate(tags) if tag.startswith("B-")]
+                yield "".join(chars), [(i, _end(tags, i)) for i in starts], 0
+            chars, tags = [], []
+        elif not line.startswith("##"):
+            raise ValueError(f"the line {line[:40]!r}")
+
+
+def _end(tags: list[str], start: int) -> int:
+    return next((i for i in range(start + 1, len(tags)) if not tags[i].startswith("I-")), len(tags))
+
+
+def _squad(content: Any) -> Iterator[tuple[str, list[tuple[int, int]], int]]:
+    """Paragraphs of articles, with the first answer to each question."""
+    for number, article in enumerate(content["data"]):
+        for paragraph in article["paragraphs"]:
+            text, spans = paragraph["context"], []
+            for question in paragraph["qas"]:
+                if question["answers"]:
+                    answer = question["answers"][0]
+                    start, end = answer["answer_start"], answer["answer_start"] + len(answer["text"])
+                    if text[start:end] != answer["text"]:
+                        raise ValueError(f"the answer {answer['text'][:40]!r} is not at {start}")
+                    spans.append((start, end))
+            yield text, spans, number
