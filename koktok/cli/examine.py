@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from koktok.metrics import Difference
     from koktok.report import Report
 
-SPEC = "koktok:DIR|NAME hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN package:NAME kiwi mecab-ko syllables, or a path."
+SPEC = "koktok:DIR|NAME hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN package:NAME cuts:FILE kiwi mecab-ko syllables, or a path."
 
 Spec = Annotated[str, typer.Argument(help=f"A tokenizer: {SPEC}", show_default=False)]
 Texts = Annotated[list[str] | None, typer.Option("--text", help="File, folder, glob or corpus:NAME; may be repeated.")]
@@ -279,8 +279,8 @@ def _golds(paths: list[Path] | None, human: list[Path] | None) -> list[GoldCorpu
 
 def report(
     specs: Annotated[
-        list[str], typer.Argument(help=f"Tokenizers, `NAME=SPEC` to name a row: {SPEC}", show_default=False)
-    ],
+        list[str] | None, typer.Argument(help=f"Tokenizers, `NAME=SPEC` to name a row: {SPEC}", show_default=False)
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for report.json, .md, .html.", show_default=False)
     ] = None,
@@ -288,6 +288,10 @@ def report(
     gold: Gold = None,
     human_gold: HumanGold = None,
     spans: Spans = None,
+    cuts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="A row for cuts from a file: lines of JSON with text and cuts."),
+    ] = None,
     reference: Annotated[str | None, typer.Option(help="Tokenizer to compare with. [the first that runs]")] = None,
     english: Annotated[list[str] | None, typer.Option(help="English text, measured separately.")] = None,
     code: Annotated[list[str] | None, typer.Option(help="Source code, measured separately.")] = None,
@@ -329,6 +333,7 @@ def report(
     from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase
     from koktok.report.schema import FOLDER
 
+    specs = [*(specs or ()), *(_cuts_entry(word) for word in cuts or ())]
     if submit:
         if out or text or gold or human_gold or spans or english or code or parallel or field:
             raise UsageError(
@@ -377,6 +382,13 @@ def report(
             timed = measure_speed(entries_of(specs), korean.lines if korean else [], on_progress=progress)
         write_folder(out, {"speed.json": timed.to_json()}, FOLDER, force=force)
     _tell_report(found, out / [*rendered][-1])
+
+
+def _cuts_entry(word: str) -> str:
+    name, equals, file = word.partition("=")
+    if not (name and equals and file):
+        raise UsageError(f"expected `--cuts NAME=FILE`, got `--cuts {word}`", hint="--cuts chunker=cuts.jsonl")
+    return f"{name}=cuts:{file}"
 
 
 def _submit(specs: list[str], file: Path, *, force: bool, quiet: bool) -> None:

@@ -243,6 +243,13 @@ def normalize(
         print("normalization changes nothing", file=sys.stderr)
 
 
+class Labels(StrEnum):
+    """Units of `koktok segment --labels`."""
+
+    bytes = "bytes"
+    characters = "characters"
+
+
 SEGMENT_OPTIONS = {"": "segmenter policy user_dictionary"}
 """What `koktok segment` takes of the Recipe."""
 
@@ -251,6 +258,12 @@ def segment(
     paths: Annotated[list[str] | None, typer.Argument(help="Files; standard input by default.")] = None,
     *,
     tsv: Annotated[bool, typer.Option("--tsv", help="One word per line: word, pieces, kinds of its cuts.")] = False,
+    labels: Annotated[
+        Labels | None,
+        typer.Option(
+            help="Print each line as JSON: its cuts, and before every byte or character eojeol, particle, morpheme, inside or none."
+        ),
+    ] = None,
     learn: Annotated[
         Path | None,
         typer.Option(
@@ -269,9 +282,12 @@ def segment(
     from koktok.progress import print_line, print_pieces
     from koktok.recipe import Recipe
     from koktok.segment import Policy, segment_counts, segmenter_for
+    from koktok.segment.labels import labelled, line_cuts
     from koktok.text.normalize import Normalizer
     from koktok.text.pretokenize import Pattern
 
+    if labels and (tsv or learn):
+        raise UsageError("`--labels` prints JSON, without --tsv and --learn", hint="koktok segment FILE --labels bytes")
     recipe = Recipe().changed(**(settings | {"user_dictionary": None}))
     if learn is not None:
         _learn_segmenter(
@@ -294,7 +310,10 @@ def segment(
         row = {word: i for i, word in enumerate(found.words)}
         for line in lines:
             words = [row[word] for word in pattern.pretokenize(normalizer(line))]
-            if tsv:
+            if labels:
+                cuts = line_cuts([(found.words[i], found.cuts(i)) for i in words])
+                print_line(labelled(normalizer(line), cuts, of_bytes=labels is Labels.bytes))
+            elif tsv:
                 for i in words:
                     kinds = " ".join(cut.kind.label for cut in found.cuts(i))
                     print_line("\t".join([found.words[i].strip(" "), "|".join(found.pieces(i)).strip(" "), kinds]))

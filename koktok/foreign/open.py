@@ -16,6 +16,7 @@ from typing import Any, Final
 from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
 from koktok.files import path_of, read_whole
 from koktok.foreign.analysers import ANALYSERS, open_segmenter
+from koktok.foreign.cuts import open_cuts
 from koktok.foreign.library import FORMAT, LibraryTokenizer, digest_of
 from koktok.foreign.packages import open_package
 from koktok.foreign.trivial import TRIVIAL
@@ -33,6 +34,7 @@ KINDS: Final[dict[str, str]] = {
     "tiktoken": "tiktoken:FILE#PATTERN, ranks and a pattern (cl100k, o200k, ..., or a file), or a folder of koktok's export",
     "tekken": "tekken:FILE.json, Mistral's ranks",
     "package": "package:NAME, a vocabulary that an installed package carries (o200k_base, llama3, ...)",
+    "cuts": "cuts:FILE.jsonl, offsets of cuts made by anything",
     "dpe": "dpe:DIR, a segmentation that koktok segment --learn wrote",
 }
 """Each kind of reference, with its line of help. Without a colon: analysers, trivial rows, or a path, which is looked at."""
@@ -91,6 +93,8 @@ def load(
         return TRIVIAL[rest]()
     if kind == "dpe":
         return open_segmenter(text)
+    if kind == "cuts":
+        return open_cuts(text, Path(rest))
     if kind == "package":
         opened = open_package(text, rest, _open)
     else:

@@ -1,0 +1,50 @@
+"""Labels of boundaries for those who train chunkers: before every character or byte, what begins there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from koktok.segment.segmented import Cut, Kind
+
+FUNCTIONAL: Final = (Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA)
+"""Boundaries before particles, endings and the copula."""
+
+
+def line_cuts(words: Iterable[tuple[str, Iterable[Cut]]]) -> dict[int, Kind]:
+    """Place the cuts of the words of a line, with their kinds; the words join to the line."""
+    found: dict[int, Kind] = {}
+    at = 0
+    for word, cuts in words:
+        if at:
+            found[at] = Kind.OTHER
+        found |= {at + cut.offset: cut.kind for cut in cuts}
+        at += len(word)
+    return found
+
+
+def labelled(text: str, cuts: Mapping[int, Kind], *, of_bytes: bool) -> str:
+    """Write a line as JSON: text, cuts, and a label before each unit.
+
+    `eojeol` begins an eojeol, `particle` a particle, an ending or the copula, `morpheme` another morpheme; `inside` goes on
+    with what is before it, and `none` is white space.
+
+    Examples
+    --------
+    >>> labelled("집에 간", {1: Kind.JOSA, 2: Kind.OTHER}, of_bytes=False)
+    '{"text": "집에 간", "cuts": [1, 2], "labels": ["eojeol", "particle", "none", "eojeol"]}'
+    """
+    labels: list[str] = []
+    for i, char in enumerate(text):
+        if char.isspace():
+            label = "none"
+        elif not i or text[i - 1].isspace():
+            label = "eojeol"
+        elif i in cuts:
+            label = "particle" if cuts[i] in FUNCTIONAL else "morpheme"
+        else:
+            label = "inside"
+        rest = len(char.encode()) - 1 if of_bytes else 0
+        labels += [label, *["none" if label == "none" else "inside"] * rest]
+    return json.dumps({"text": text, "cuts": sorted(cuts), "labels": labels}, ensure_ascii=False)
