@@ -62,7 +62,7 @@ class Masking(Options):
     Traceback (most recent call last):
         ...
     koktok.errors.UsageError: `unit`: expected 'token', 'eojeol', 'morpheme', 'stem' or 'span', got 'syllable'
-    hint: koktok VERB --help
+    hint: unit = 'eojeol'
     """
 
     unit: Unit = "eojeol"

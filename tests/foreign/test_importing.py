@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import sys
-import unicodedata
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +19,7 @@ from strategies import korean_text
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from koktok import Tokenizer, load
-from koktok.errors import ArtifactError, InputError, KoktokError, UsageError
+from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import open_base
 from koktok.foreign import LibraryTokenizer, gguf_table, hf_files
 from koktok.foreign.conversion import agreement
@@ -30,7 +27,6 @@ from koktok.foreign.open import load_folder
 from koktok.foreign.sandbox import PROBES
 from koktok.formats import gguf
 from koktok.formats.tiktoken import ranks_of
-from koktok.formats.vocab_files import reads_jamo
 from koktok.sentencepiece_model import ModelProto
 from koktok.text.patterns import LLAMA_CPP
 
@@ -562,44 +558,6 @@ def test_a_possessive_range_of_tiktoken_is_one_in_hugging_face(tmp_path: Path) -
     text = hf_files(ours)["tokenizer.json"]
     assert isinstance(text, str)
     assert tokenizers.Tokenizer.from_str(text).encode("1234").ids == [257, ord("4")]
-
-
-@pytest.mark.slow
-def test_every_published_tokenizer_there_is(shared_text: Path, tmp_path: Path) -> None:
-    """All of them, on 200 lines of real text, against the library that each was made with."""
-    lines: list[str] = []
-    for file in sorted(shared_text.iterdir()):
-        with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as text:
-            lines += [line.rstrip("\n") for line in islice(text, 8)]
-    compared, refused = [], []
-    for file in sorted((shared_text.parent / "tokenizers").glob("*/*")):
-        if file.name not in ("vocab.txt", "tokenizer.json", "model.json", "tok.model", "tok.vocab"):
-            continue
-        try:
-            ours = load(file)
-            ours.save(tmp_path / file.parent.name)
-        except KoktokError:
-            refused.append(file.parent.name)
-            continue
-        if file.suffix == ".model":
-            reference: Ids = sentencepiece.SentencePieceProcessor(model_file=str(file)).encode
-        elif file.name == "vocab.txt":
-            bert = tokenizers.implementations.BertWordPieceTokenizer(str(file), lowercase=False)
-            jamo = reads_jamo(ours.vocab.tokens)
-            reference = lambda text, bert=bert, jamo=jamo: (  # noqa: E731
-                bert.encode(unicodedata.normalize("NFKD", text) if jamo else text, add_special_tokens=False).ids
-            )
-        else:
-            hf = tokenizers.Tokenizer.from_file(str(file))
-            hf.no_truncation()
-            hf.encode_special_tokens = True
-            reference = lambda text, hf=hf: hf.encode(text, add_special_tokens=False).ids  # noqa: E731
-        assert [ours.encode(line).ids for line in lines] == [reference(line) for line in lines], file.parent.name
-        compared.append(file.parent.name)
-    assert len(compared) >= 11
-    assert all(
-        name.startswith(("kiwi_kor", "kocharelectra", "kortok_char", "kortok_jamo", "kortok_mecab")) for name in refused
-    )
 
 
 @pytest.mark.parametrize("opened", [load, open_base])

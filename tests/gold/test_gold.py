@@ -210,14 +210,6 @@ def test_human_is_what_is_known_of_the_bytes_or_what_the_caller_says(
     assert not read_gold(tmp_path / "test.conllu", human=False).human
 
 
-@pytest.mark.parametrize("name", ["ko_kaist-ud-dev.conllu", "ko_ksl-ud-dev.conllu", "ko_gsd-ud-dev.conllu"])
-def test_the_treebanks_are_known(shared_text: Path, name: str) -> None:
-    path = shared_text.parent / "gold" / name
-    if not path.is_file():
-        pytest.skip(f"no gold at {path}")
-    assert read_gold(path).human is ("gsd" not in name)
-
-
 def test_a_gold_of_stems_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "pud.conllu"
     rows = [
@@ -338,15 +330,6 @@ def test_refusals(tmp_path: Path) -> None:
         read_gold(tmp_path / "a")
     with pytest.raises(UsageError, match="no kind of gold"):
         read_gold(tmp_path / "a", kind="xml")
-
-
-def test_kaist_has_the_known_share_of_fused_borders(shared_text: Path) -> None:
-    path = shared_text.parent / "gold" / "ko_kaist-ud-dev.conllu"
-    if not path.is_file():
-        pytest.skip(f"no gold at {path}")
-    gold = read_gold(path)
-    assert gold.coverage > 0.999
-    assert 0.85 < gold.reachable < 0.87
 
 
 def test_a_sentence_of_too_many_words_is_not_dealt(tmp_path: Path) -> None:
