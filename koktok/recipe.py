@@ -109,8 +109,9 @@ class Options(_Section):
             if first["type"] == "extra_forbidden":
                 hint = did_you_mean(name, sorted(type(self).model_fields)) or ", ".join(type(self).model_fields)
                 raise UsageError(f"{type(self).__name__} has no `{name}`", hint=hint) from None
-            expected = first["msg"].replace("Input should be", "expected")
-            raise UsageError(f"`{name}`: {expected}, got {first['input']!r}", hint="koktok VERB --help") from None
+            field, expected = type(self).model_fields[name], first["msg"].replace("Input should be", "expected")
+            hint = f"{name}: {field.description}" if field.default is None else f"{name} = {field.default!r}"
+            raise UsageError(f"`{name}`: {expected}, got {first['input']!r}", hint=hint) from None
 
 
 class PretokenizeRecipe(_Section):

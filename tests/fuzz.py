@@ -31,7 +31,7 @@ from koktok.formats.limits import unsupported_reason
 from koktok.pipeline import train
 from koktok.text.sources import Source
 from koktok.verification import Verification, verify
-from koktok.verification.finding import Tally
+from koktok.verification.finding import CheckResult
 
 FEW = 2_000
 """Strings for what runs in a process of its own."""
@@ -123,7 +123,7 @@ def exported(tokenizer: Tokenizer, out: Path) -> list[Path]:
 
 def elsewhere(
     tokenizer: Tokenizer, folder: Path, exports: list[Path], texts: list[str], npm: Path | None
-) -> list[Tally]:
+) -> list[CheckResult]:
     """llama.cpp and JavaScript, on the texts that cards and guides promise the same ids for."""
     normal = [text for text in map(tokenizer.normalize, texts) if "\0" not in text]
     if tokenizer.vocab.kind == "unigram":  # no byte fallback there
@@ -132,10 +132,10 @@ def elsewhere(
     found = []
 
     def see(name: str, given: list[str], rows: list[list[int]]) -> None:
-        tally = Tally(f"ids: {name}", "the ids of Tokenizer")
+        tally = CheckResult(f"ids: {name}", said="the ids of Tokenizer")
         for text, ids in zip(given, rows, strict=True):
             ours = tokenizer.encode(text).ids
-            tally.see(ids == ours, "{}: {} in place of {}", text, ids, ours)
+            tally.record(ids == ours, "{}: {} in place of {}", text, ids, ours)
         found.append(tally)
 
     if find_spec("cyllama") and not unsupported_reason(
@@ -155,9 +155,9 @@ def elsewhere(
     return found
 
 
-def told(name: str, report: Verification, more: list[Tally], seconds: float) -> bool:
+def told(name: str, report: Verification, more: list[CheckResult], seconds: float) -> bool:
     """Print what was found of a model; whether all of it was as it must be."""
-    findings = [*report.findings, *(tally.finding() for tally in more)]
+    findings = [*report.findings, *more]
     wrong = [finding for finding in findings if finding.outcome == "fail"]
     looks = sum(finding.looked for finding in findings)
     formats = ", ".join(

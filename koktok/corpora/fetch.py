@@ -191,16 +191,7 @@ def fetch(
     return place
 
 
-def _without_manifest(folder: Path) -> tuple[str, ...]:
-    """Return the files of a folder without a manifest, as older versions wrote it."""
-    try:
-        sources = json.loads((folder / "fetched.json").read_text(encoding="utf-8"))["sources"]
-        return ("fetched.json", *(f"{row['source']}.txt" for row in sources))
-    except (OSError, ValueError, KeyError, TypeError):
-        return ()
-
-
-_TEXT = Product("fetched.sha256", "corpus", frozenset({"fetched.json"}), earlier=_without_manifest)
+_TEXT = Product("fetched.sha256", "corpus", frozenset({"fetched.json"}))
 
 
 @dataclass

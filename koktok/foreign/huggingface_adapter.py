@@ -16,7 +16,7 @@ from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.foreign.sandbox import check
 from koktok.formats.hf import checked_json, in_version_1, parsed, utf8
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
-from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
+from koktok.tokenizer.tokens import ByteTable, Spans
 from koktok.vocab import BYTE_OF, check_sparse
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -135,18 +135,8 @@ class HuggingFace(LibraryTokenizer):
         return ByteTable(table)
 
     @cached_property
-    def _spaced(self) -> bool:
-        """Whether pieces hold white space."""
+    def spaced(self) -> bool:  # type: ignore[override]
         return "WordPiece" not in {*_types(self.content.get("decoder")), self.content["model"].get("type")}
-
-    def encode_lines(self, lines: Sequence[str]) -> Tokens:
-        with asking(self.library):
-            found = self.strict.encode_batch(list(lines), add_special_tokens=False)
-
-        def offsets(which: list[int]) -> list[Spans]:
-            return [found[k].offsets for k in which]
-
-        return tokens_by_bytes(lines, [e.ids for e in found], self._bytes, offsets, spaced=self._spaced)
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
         with asking(self.library):
@@ -161,7 +151,6 @@ class HuggingFace(LibraryTokenizer):
             return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=False)]
 
     def offsets(self, lines: Sequence[str]) -> list[Spans]:
-        """The offsets that the library itself gives."""
         with asking(self.library):
             return [row.offsets for row in self.strict.encode_batch(list(lines), add_special_tokens=False)]
 

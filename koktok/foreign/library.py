@@ -24,6 +24,7 @@ from koktok.special import cut_at, style_for
 from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
 from koktok.tokenizer.decoding import checked_ids
 from koktok.tokenizer.encoding import Encoding
+from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 
 if TYPE_CHECKING:
     from koktok.foreign.batch import LibraryDecoder, LibraryEncoder
@@ -104,8 +105,8 @@ class LibraryVocab:
 class LibraryTokenizer(AnyTokenizer):
     """A tokenizer that its own library runs, with the calls of `koktok.Tokenizer`.
 
-    What an adapter must have is `encode_lines` and `token_bytes`. What else a library can do (decode, find special tokens,
-    normalize, be kept in a folder) it overrides; what is left has a default that follows from those two, or an error.
+    An adapter has `token_bytes`, and `encode_lines` or `ids` with `_bytes` and `read`. What else a library can do (decode, find
+    special tokens, normalize, be kept in a folder) it overrides; what is left has a default that follows from those, or an error.
     `recipe`, `style`, `normalizer`, `pattern`, `words` and `model` are koktok's: asking for one is an error. Offsets are those
     that the library gives; Hugging Face's are short behind a normalizer that composes.
     """
@@ -154,6 +155,24 @@ class LibraryTokenizer(AnyTokenizer):
     def token_bytes(self, i: int) -> bytes | None:
         """UTF-8 of what the id writes, a leading space as a space; None for unknown and special ids."""
 
+    @cached_property
+    def _bytes(self) -> ByteTable:
+        """The bytes that each id writes, for spans."""
+        raise NotImplementedError
+
+    spaced = True
+    """Whether pieces hold white space."""
+
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
+        """Tokens of lines, with spans from the bytes that each id writes, or else the library's own."""
+        return tokens_by_bytes(
+            lines,
+            self.ids(lines),
+            self._bytes,
+            lambda which: self.offsets([lines[k] for k in which]),
+            spaced=self.spaced,
+        )
+
     # --- What a library may do besides --------------------------------------------------------------------------------
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
@@ -168,6 +187,10 @@ class LibraryTokenizer(AnyTokenizer):
         """One text, with the offsets that the library itself gives, where it gives any."""
         row = self.encode_lines([text])
         return row.ids.tolist(), [(a, b) for a, b in row.spans.tolist()]
+
+    def offsets(self, lines: Sequence[str]) -> list[Spans]:
+        """The offsets that the library itself gives."""
+        return [self.read(line)[1] for line in lines]
 
     def read_with_specials(self, text: str, *, template: bool = False) -> IdsAndSpans | None:  # noqa: ARG002
         """`read` with special tokens found as the library finds them; None where it has no way of its own."""

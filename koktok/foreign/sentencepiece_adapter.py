@@ -13,7 +13,7 @@ from koktok.errors import ArtifactError
 from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.foreign.sandbox import check
 from koktok.sentencepiece_model import BYTE, CONTROL, UNIGRAM, UNKNOWN, UNUSED, ModelProto
-from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
+from koktok.tokenizer.tokens import ByteTable
 
 _HINT = "a SentencePiece model is the .model file of spm_train"
 
@@ -96,13 +96,6 @@ class SentencePiece(LibraryTokenizer):
                 for i, piece in enumerate(self._pieces)
             ]
         )
-
-    def encode_lines(self, lines: Sequence[str]) -> Tokens:
-
-        def offsets(which: list[int]) -> list[Spans]:
-            return [self.read(lines[k])[1] for k in which]
-
-        return tokens_by_bytes(lines, self.ids(lines), self._bytes, offsets)
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
         with asking(self.library):

@@ -17,7 +17,7 @@ from koktok.foreign.sandbox import check
 from koktok.formats import tiktoken
 from koktok.formats.hf import utf8
 from koktok.formats.tiktoken import VOCABULARIES, RanksPattern, published
-from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
+from koktok.tokenizer.tokens import ByteTable
 from koktok.vocab import BYTE_CHARS
 
 GAP = 1
@@ -70,13 +70,6 @@ class Tiktoken(LibraryTokenizer):
         for written, i in self.ranks.ranks.items():
             table[i] = written
         return ByteTable(table)
-
-    def encode_lines(self, lines: Sequence[str]) -> Tokens:
-
-        def none_left(which: list[int]) -> list[Spans]:
-            raise self._lossy(lines[which[0]])
-
-        return tokens_by_bytes(lines, self.ids(lines), self._bytes, none_left)
 
     def ids(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids, on two cores; what a pattern leaves out of a line is left out here, too."""

@@ -2,7 +2,7 @@
 
 Reading order: `reading` (lines to documents of sentences), `word_cuts` (the morphemes of words), `token_facts` (one table of
 the ids), `borders` (the tokens that begin eojeols and morphemes), `packing` (ids and borders on a disk), `philox` (random
-numbers by seed, epoch and document), `masking`, `layout` with `bert`, `lm` and `t5` (the places of an instance), `plan` (the
+numbers by seed, epoch and document), `masking`, `layout` with `bert` (the places of an instance), `plan` (the
 instances of an epoch), `write`, `collator`, `exporting`, `instance_statistics`.
 """
 

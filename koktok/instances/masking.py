@@ -43,7 +43,7 @@ IGNORED = -100
 """The label of a token without a loss, as in torch."""
 
 USE = 1
-"""The use of the random numbers, see `koktok.instances.philox.stream`."""
+"""The use of the random numbers, see `koktok.instances.philox.set_stream`."""
 
 LONGEST_SPAN, SPAN_STOPS = 10, 0.2
 """SpanBERT (Joshi et al. 2020): a span ends with this probability behind each word; 3.8 words on average."""
@@ -62,7 +62,7 @@ class Masking(Options):
     Traceback (most recent call last):
         ...
     koktok.errors.UsageError: `unit`: expected 'token', 'eojeol', 'morpheme', 'stem' or 'span', got 'syllable'
-    hint: koktok VERB --help
+    hint: unit = 'eojeol'
     """
 
     unit: Unit = "eojeol"
@@ -243,3 +243,51 @@ def _replace(  # type: ignore[no-untyped-def]
                 read[i] = mask_id
             elif what < mask_prob + random_prob:
                 read[i] = ordinary[randint(state, len(ordinary))]
+
+
+# --- Span corruption of T5 (Raffel et al. 2020): a chosen span becomes a sentinel in the input, and follows it in the target ---
+
+
+def corrupt(
+    ids: NDArray[Any], chosen: NDArray[np.int32], offsets: NDArray[np.int64], *, sentinels: NDArray[np.int32], end: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Return inputs and targets, each flat with its offsets; neighbouring chosen units are one span.
+
+    Examples
+    --------
+    >>> ids, chosen = np.array([5, 6, 7, 8, 9]), np.array([0, 1, 1, 0, 2], np.int32)
+    >>> inputs, _, targets, _ = corrupt(ids, chosen, np.array([0, 5]), sentinels=np.array([90, 91], np.int32), end=1)
+    >>> inputs.tolist(), targets.tolist()
+    ([5, 90, 8, 91], [90, 6, 7, 91, 9, 1])
+    """
+    n = len(offsets) - 1
+    inputs, targets = np.empty(len(ids), np.int32), np.empty(2 * len(ids) + n, np.int32)
+    input_offsets, target_offsets = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    _corrupt(ids, chosen, offsets, sentinels, end, inputs, input_offsets, targets, target_offsets)
+    return inputs[: input_offsets[-1]], input_offsets, targets[: target_offsets[-1]], target_offsets
+
+
+@njit(nogil=True, cache=True)
+def _corrupt(  # type: ignore[no-untyped-def]
+    ids, chosen, offsets, sentinels, end, inputs, input_offsets, targets, target_offsets
+):  # pragma: no cover - compiled
+    a, b = 0, 0
+    for k in range(len(offsets) - 1):
+        spans, inside = 0, False
+        for i in range(offsets[k], offsets[k + 1]):
+            if chosen[i] == 0 or (not inside and spans == len(sentinels)):
+                inputs[a] = ids[i]
+                a += 1
+                inside = False
+                continue
+            if not inside:
+                inputs[a] = targets[b] = sentinels[spans]
+                a += 1
+                b += 1
+                spans += 1
+                inside = True
+            targets[b] = ids[i]
+            b += 1
+        targets[b] = end
+        b += 1
+        input_offsets[k + 1], target_offsets[k + 1] = a, b

@@ -8,16 +8,8 @@ because numpy may change its own methods.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
-
-from koktok.errors import UsageError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 STATE = 11
 """Words of a stream: key (2), counter (4), block (4), used words of the block (1)."""
@@ -30,24 +22,6 @@ _FACTOR = np.uint64(0x9FB21C651E98DF25)
 _UNIT, _TO_53_BITS = np.float64(1 / (1 << 53)), np.uint64(11)
 _ROUNDS = 10
 _HALVES = 4  # rounds of the permutation: with four it is as good as a random one (Luby and Rackoff 1988)
-
-
-def stream(seed: int, epoch: int, document: int = 0, use: int = 0) -> NDArray[np.uint64]:
-    """Return the state of the stream of one document for one use.
-
-    Examples
-    --------
-    >>> state = stream(7, 0, document=3, use=1)
-    >>> theirs = np.random.Philox(key=[7, 0], counter=[0, 3, 1, 0]).random_raw(5)
-    >>> [int(next_64(state)) for _ in range(5)] == theirs.tolist()
-    True
-    """
-    for name, value in (("seed", seed), ("epoch", epoch)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 1 << 64:
-            raise UsageError(f"{name}: expected a whole number from 0 to 2**64 - 1, got {value!r}", hint=f"{name}=0")
-    state = np.zeros(STATE, np.uint64)
-    set_stream(state, np.uint64(seed), np.uint64(epoch), np.uint64(document), np.uint64(use))
-    return state
 
 
 @njit(nogil=True, cache=True)

@@ -16,11 +16,9 @@ from pydantic import Field
 
 from koktok.errors import UsageError
 from koktok.instances.bert import check_pairs, pairs_layout
-from koktok.instances.layout import Frame, Gathered, Layout, gather, sentences_layout
-from koktok.instances.lm import best_fit_layout, chunks_layout
-from koktok.instances.masking import IGNORED, Masking
+from koktok.instances.layout import Frame, Gathered, Layout, best_fit_layout, chunks_layout, gather, sentences_layout
+from koktok.instances.masking import IGNORED, Masking, corrupt
 from koktok.instances.philox import permute
-from koktok.instances.t5 import corrupt
 from koktok.recipe import Options
 
 if TYPE_CHECKING:

@@ -18,9 +18,19 @@ from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.open import load_folder
 from koktok.progress import OnProgress
 from koktok.tokenizer import Tokenizer
-from koktok.verification.checks import FEW, Batch, Batches, Ids, Offsets, OffsetsOfHuggingFace, Streams, pieces_of_gguf
+from koktok.verification.checks import (
+    Batch,
+    Bulk,
+    Check,
+    Format,
+    Lists,
+    Offsets,
+    OffsetsOfHuggingFace,
+    Streams,
+    pieces_of_gguf,
+)
 from koktok.verification.extension import RANDOM, verify_extension, verify_pruned
-from koktok.verification.finding import CheckResult, Loss, Tally, Verification
+from koktok.verification.finding import CheckResult, Loss, Verification, loads
 from koktok.verification.folders import probe, saving, specials, specials_of_format
 from koktok.verification.formats import Unopened, ggufs, open_formats
 from koktok.verification.loss import RoundTrip
@@ -99,113 +109,83 @@ def verify(
     try:
         tokenizer = load_folder(place)
     except ArtifactError as error:
-        return Verification(
-            str(place), findings=(CheckResult("loads", "fail", 1, 1, "the folder loads", examples=(error.message,)),)
-        )
+        return Verification(str(place), findings=(loads(error.message),))
     if not isinstance(tokenizer, Tokenizer):
         raise UsageError(
             f"`{place}` holds an imported tokenizer, which another library runs; there is nothing of koktok's to prove",
             hint="koktok diff A B --text TEXT, or koktok report",
         )
     texts = list(dict.fromkeys(lines))
-    check = _Checks(tokenizer, place, [Path(export) for export in exports])
+    checks = _Checks(tokenizer, place, [Path(export) for export in exports])
     tricky = [line for line in tricky_lines() if line not in set(texts)]
-    total = len(texts) + len(tricky)
     step = max(1, len(texts) // max(1, sample))
     done = 0
     with ThreadPoolExecutor(2) as pool:
-        for batch, first, of_user in _batches(texts, tricky):
-            chosen = [i for i in range(len(batch)) if not of_user or (first + i) % step == 0]
-            check.look(batch, chosen, pool, account=of_user)
-            done += len(batch)
-            if on_progress is not None:
-                on_progress("verify", done, total)
-    findings = (CheckResult("loads", "pass", 1, 0, "the folder loads"), *check.findings())
+        for rows, of_user in ((texts, True), (tricky, False)):
+            for first in range(0, len(rows), BATCH):
+                batch = rows[first : first + BATCH]
+                chosen = [i for i in range(len(batch)) if not of_user or (first + i) % step == 0]
+                checks.look(batch, chosen, pool, of_user=of_user)
+                done += len(batch)
+                if on_progress is not None:
+                    on_progress("verify", done, len(texts) + len(tricky))
+    findings = (loads(), *checks.results())
     return Verification(
-        str(place), repr(tokenizer), len(texts), sum(map(len, texts)), findings, check.round_trip.losses()
+        str(place), repr(tokenizer), len(texts), sum(map(len, texts)), findings, checks.round_trip.losses()
     )
-
-
-def _batches(texts: list[str], tricky: list[str]) -> Iterator[tuple[list[str], int, bool]]:
-    """Lines, the place of the first, and whether they are the user's."""
-    for lines, of_user in ((texts, True), (tricky, False)):
-        for first in range(0, len(lines), BATCH):
-            yield lines[first : first + BATCH], first, of_user
 
 
 class _Checks:
     """All checks of one folder."""
 
     def __init__(self, tokenizer: Tokenizer, folder: Path, exports: list[Path]) -> None:
-        self._tokenizer, self._folder = tokenizer, folder
+        self._tokenizer, self._folder, self._exports = tokenizer, folder, exports
         self.round_trip = RoundTrip(tokenizer)
-        self._offsets, self._batches, self._streams = Offsets(tokenizer), Batches(tokenizer), Streams(tokenizer)
-        self._formats: list[Ids] = []
+        self._formats: list[Format] = []
         self._unopened: list[CheckResult] = []
-        self._theirs: list[OffsetsOfHuggingFace] = []
+        offsets: list[Check] = [Offsets(tokenizer)]
         for name, reader in open_formats(tokenizer, folder, exports):
             if isinstance(reader, Unopened):
                 outcome = ("fail", 1, 1) if reader.fault else ("not run", 0, 0)
                 self._unopened.append(CheckResult(f"ids: {name}", *outcome, reader.why))  # type: ignore[arg-type]
                 continue
-            self._formats.append(Ids(tokenizer, name, reader))
+            self._formats.append(Format(tokenizer, name, reader))
             if not reader.slow and isinstance(reader.adapter, HuggingFace):
-                self._theirs.append(OffsetsOfHuggingFace(tokenizer, name, reader.adapter))
-        self._gguf = [
-            (file.name if place == folder else f"{file.resolve().parent.name}/{file.name}", file)
-            for place in (folder, *exports)
-            for file in ggufs(place)
-        ]
-        self._decomposed = 0
+                offsets.append(OffsetsOfHuggingFace(tokenizer, name, reader.adapter))
+        self._others = [*offsets, Lists(tokenizer), Bulk(tokenizer), Streams(tokenizer)]
 
-    def look(self, lines: list[str], chosen: list[int], pool: ThreadPoolExecutor, *, account: bool) -> None:
-        """Look at some lines with every check, with the slow ones at those chosen."""
+    def look(self, lines: list[str], chosen: list[int], pool: ThreadPoolExecutor, *, of_user: bool) -> None:
+        """Look at some lines with every check, with the slow ones at those chosen; libraries encode on other cores."""
         tokenizer = self._tokenizer
         normal = [tokenizer.normalize(line) for line in lines]
         running = []
-        for format_ in self._formats:
-            some = chosen if format_.reader.slow else range(len(lines))
-            rows = pool.submit(format_.rows, [lines[i] for i in some], [normal[i] for i in some])
-            running.append((format_, some, rows))
+        for check in self._formats:
+            some = chosen if check.reader.slow else range(len(lines))
+            rows = pool.submit(check.rows, [lines[i] for i in some], [normal[i] for i in some])
+            running.append((check, some, rows))
         encodings = [tokenizer.encode(line) for line in lines]
-        batch = Batch(lines, normal, encodings, [tokenizer.decode(encoding.ids) for encoding in encodings])
-        for line, plain, encoding, decoded in zip(lines, normal, encodings, batch.decoded, strict=True):
-            self.round_trip.look(line, plain, encoding, decoded, account=account)
-        self._batches.look_flat(batch)
-        for format_, some, rows in running:
-            format_.look(batch.only(some), rows.result())
-        self._look_closely(batch.only(chosen))
+        batch = Batch(lines, normal, encodings, [tokenizer.decode(encoding.ids) for encoding in encodings], of_user)
+        for check, some, rows in running:
+            check.compare(batch.only(some), rows.result())
+        sampled = batch.only(chosen)
+        for other in (self.round_trip, *self._formats, *self._others):
+            other.look(sampled if other.slow else batch)
 
-    def _look_closely(self, batch: Batch) -> None:
-        self._batches.look(batch)
-        self._streams.look(batch)
-        for line, encoding in zip(batch.lines, batch.encodings, strict=True):
-            self._offsets.look(line, encoding)
-        for format_ in self._formats:
-            format_.look_raw(batch)
-        for theirs in self._theirs:
-            theirs.look(batch.normal)
-        decomposed = batch.lines[: max(0, FEW - self._decomposed)]
-        self._decomposed += len(decomposed)
-        for line in decomposed:
-            self._offsets.look_decomposed(line)
-        for theirs in self._theirs:
-            theirs.look_decomposed(decomposed)
-
-    def findings(self) -> Iterator[CheckResult]:
+    def results(self) -> Iterator[CheckResult]:
         """What was found, and the checks that need no text."""
-        tokenizer = self._tokenizer
-        yield self.round_trip.tally.finding()
+        tokenizer, folder = self._tokenizer, self._folder
+        yield from self.round_trip.results()
         yield from self._unopened
-        for format_ in self._formats:
-            yield from format_.findings()
-        for name, file in self._gguf:
-            yield pieces_of_gguf(tokenizer, name, file).finding()
-        tallies: list[Tally] = [self._offsets.tally, *(theirs.tally for theirs in self._theirs)]
-        tallies += [self._batches.tally, self._batches.bulk, self._streams.tally, specials(tokenizer)]
-        tallies += [specials_of_format(tokenizer, format_.name, format_.reader) for format_ in self._formats]
-        tallies += [
-            saving(tokenizer, self._folder),
-            probe(self._folder, lambda lines: [tokenizer.encode(line).ids for line in lines]),
-        ]
-        yield from (tally.finding() for tally in tallies)
+        for check in self._formats:
+            yield from check.results()
+        for place in (folder, *self._exports):
+            for file in ggufs(place):
+                name = file.name if place == folder else f"{file.resolve().parent.name}/{file.name}"
+                yield pieces_of_gguf(tokenizer, name, file)
+        for other in self._others:
+            yield from other.results()
+        yield specials(tokenizer)
+        for check in self._formats:
+            yield specials_of_format(tokenizer, check.name, check.reader)
+        yield saving(tokenizer, folder)
+        yield probe(folder, lambda lines: [tokenizer.encode(line).ids for line in lines])

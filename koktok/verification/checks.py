@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from koktok.agree import agreement
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.text.prefix import without_prefix
 from koktok.tokenizer.encoding import BLANK
-from koktok.verification.finding import Tally, shown
+from koktok.verification.finding import CheckResult, shown
 from koktok.vocab import MARK, SCORE_STEP, WITH_UNKNOWN
 
 if TYPE_CHECKING:
@@ -45,27 +45,45 @@ class Batch:
     normal: list[str]
     encodings: list[Encoding]
     decoded: list[str]
+    of_user: bool = True
 
     def only(self, chosen: Sequence[int]) -> Batch:
         """The lines of these numbers alone."""
-        if len(chosen) == len(self.lines):
-            return self
-        return Batch(
-            [self.lines[i] for i in chosen],
-            [self.normal[i] for i in chosen],
-            [self.encodings[i] for i in chosen],
-            [self.decoded[i] for i in chosen],
+        return replace(
+            self,
+            lines=[self.lines[i] for i in chosen],
+            normal=[self.normal[i] for i in chosen],
+            encodings=[self.encodings[i] for i in chosen],
+            decoded=[self.decoded[i] for i in chosen],
         )
 
 
-class Ids:
+class Check:
+    """Looks at batches of lines and counts in its results; a slow one sees a sample of a large text."""
+
+    slow = True
+
+    def __init__(self, tokenizer: Tokenizer, *results: CheckResult) -> None:
+        self._tokenizer, self._results = tokenizer, results
+
+    def look(self, batch: Batch) -> None:
+        """Look at some lines."""
+        raise NotImplementedError
+
+    def results(self) -> Iterable[CheckResult]:
+        """What was found."""
+        return self._results
+
+
+class Format(Check):
     """Check: a format gives the ids that `encode` gives (law 6), and its decoder the text that `decode` gives."""
 
     def __init__(self, tokenizer: Tokenizer, name: str, reader: Reader) -> None:
-        self._tokenizer, self.name, self.reader = tokenizer, name, reader
+        super().__init__(tokenizer)
+        self.name, self.reader = name, reader
         of = "normal text" if reader.normalized else "raw text"
-        self.ids = Tally(f"ids: {name}", f"the ids of Tokenizer, on {of}")
-        self.text = Tally(f"decode: {name}", "the text of Tokenizer.decode")
+        self.ids = CheckResult(f"ids: {name}", said=f"the ids of Tokenizer, on {of}")
+        self.text = CheckResult(f"decode: {name}", said="the text of Tokenizer.decode")
         # A decoder of jamo is ten thousand nodes in Hugging Face, and takes milliseconds a line.
         self._to_decode = FEW if tokenizer.recipe.jamo else sys.maxsize
         self.unread = self._raw = self._raw_differ = self._rounded = 0
@@ -84,8 +102,8 @@ class Ids:
         found = iter(self.reader.encode(read) if read else ())  # transformers fails over no texts at all
         return [next(found) if can else None for can in reads]
 
-    def look(self, batch: Batch, rows: Sequence[list[int] | None]) -> None:
-        """Compare."""
+    def compare(self, batch: Batch, rows: Sequence[list[int] | None]) -> None:
+        """Compare ids and texts."""
         known, texts, compared = [], [], []
         for line, ours, decoded, theirs in zip(batch.lines, batch.encodings, batch.decoded, rows, strict=True):
             if theirs is None:
@@ -98,14 +116,14 @@ class Ids:
                 continue
             compared.append((line, theirs, ours.ids))
         self.ids.add(agreement(compared))
-        known = known[: max(0, self._to_decode - self.text.checked)]
+        known = known[: max(0, self._to_decode - self.text.looked)]
         found = self.reader.decode(known)
         if found and self._tokenizer.prefix and not self.reader.takes_space:
             found = [without_prefix(text, self._tokenizer.prefix) for text in found]
         for ids, expected, text in zip(known, texts, found or (), strict=False):
             self.text.record(text == expected, "{}: {} in place of {}", ids, text, expected)
 
-    def look_raw(self, batch: Batch) -> None:
+    def look(self, batch: Batch) -> None:
         """Count the lines that a format's own normalizer reads otherwise than ours; no failure, it says so itself."""
         if not self.reader.own_normalizer:
             return
@@ -115,26 +133,26 @@ class Ids:
         self._raw += len(changed)
         self._raw_differ += sum(ids != ours for ids, (_, ours) in zip(rows, changed, strict=True))
 
-    def findings(self) -> Iterator[CheckResult]:
+    def results(self) -> Iterator[CheckResult]:
         """Ids, text, and pieces."""
-        notes = []
-        if self.unread:
-            notes.append(f"lines with what the library cannot read: {self.unread:,}")
-        if self._rounded:
-            notes.append(
-                f"lines so long that its 32-bit sums of scores are rounded, with other ids for that: {self._rounded:,}; "
-                "give it shorter lines"
-            )
-        if self._raw_differ:
-            notes.append(
+        notes = (
+            (self.unread, f"lines with what the library cannot read: {self.unread:,}"),
+            (
+                self._rounded,
+                "lines so long that its 32-bit sums of scores are rounded, with other ids for that: "
+                f"{self._rounded:,}; give it shorter lines",
+            ),
+            (
+                self._raw_differ,
                 f"on raw text its own normalizer gives other ids for {self._raw_differ:,} of the {self._raw:,} lines that "
-                "normalization changes; normalize first"
-            )
-        self.ids.note = "; ".join(notes)
-        yield self.ids.finding()
-        if self.text.checked:
-            yield self.text.finding()
-        yield pieces_of(self._tokenizer, self.name, self.reader).finding()
+                "normalization changes; normalize first",
+            ),
+        )
+        self.ids.note = "; ".join(note for n, note in notes if n)
+        yield self.ids
+        if self.text.looked:
+            yield self.text
+        yield pieces_of(self._tokenizer, self.name, self.reader)
 
 
 def _total(tokenizer: Tokenizer, ids: Sequence[int]) -> float:
@@ -144,31 +162,30 @@ def _total(tokenizer: Tokenizer, ids: Sequence[int]) -> float:
     return sum(scores[i - first] if i >= first else vocab.byte_score for i in ids) if scores else 0.0
 
 
-class Offsets:
+class Offsets(Check):
     """Check: offsets are in order, inside the raw text, cover it, and cover what their pieces spell (law 7).
 
     A part of the sample is looked at decomposed (NFD), too, where offsets go wrong in other libraries.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+        self.tally = CheckResult("offsets", said="they index the raw text, also where it is decomposed (NFD)")
+        super().__init__(tokenizer, self.tally)
+        self._decomposed = 0
         kind = tokenizer.vocab.kind
         self._spelled = not tokenizer.recipe.jamo and not kind.endswith("-bytes")
         self._drops = tokenizer.recipe.normalize.repeats > 0 or kind in WITH_UNKNOWN
         self._special = tokenizer.vocab.size - len(tokenizer.vocab.specials)
         self._trims = tokenizer.style.trim_offsets
-        self.tally = Tally("offsets", "they index the raw text, also where it is decomposed (NFD)")
 
-    def look(self, line: str, encoding: Encoding) -> None:
-        """Look at one line."""
-        wrong = self._wrong(line, encoding)
-        self.tally.record(not wrong, "{}: {}", line, wrong)
-
-    def look_decomposed(self, line: str) -> None:
-        """Look at the same line in NFD."""
-        raw = unicodedata.normalize("NFD", line)
-        if raw != line:
-            self.look(raw, self._tokenizer.encode(raw))
+    def look(self, batch: Batch) -> None:
+        """Look at some lines, and at the first of all in NFD, too."""
+        texts = [*zip(batch.lines, batch.encodings, strict=True)]
+        decomposed = _decomposed(batch.lines[: max(0, FEW - self._decomposed)])
+        self._decomposed += len(batch.lines)
+        for text, encoding in (*texts, *((raw, self._tokenizer.encode(raw)) for raw in decomposed)):
+            wrong = self._wrong(text, encoding)
+            self.tally.record(not wrong, "{}: {}", text, wrong)
 
     def _wrong(self, line: str, encoding: Encoding) -> str:
         """What is wrong, or ''."""
@@ -204,7 +221,12 @@ class Offsets:
         return not self._drops and bool(normal.strip(BLANK) if self._trims else normal)
 
 
-class OffsetsOfHuggingFace:
+def _decomposed(lines: Iterable[str]) -> list[str]:
+    """The lines that NFD changes, in NFD."""
+    return [raw for line in lines if (raw := unicodedata.normalize("NFD", line)) != line]
+
+
+class OffsetsOfHuggingFace(Check):
     """Check: on normal text Hugging Face's offsets are ours. On NFD they are not, and the report says how often.
 
     Unknown characters that stand together are one span there for all their bytes, and ours tell them apart: ours lie
@@ -214,20 +236,21 @@ class OffsetsOfHuggingFace:
     """
 
     def __init__(self, tokenizer: Tokenizer, name: str, adapter: HuggingFace) -> None:
-        self._tokenizer, self._adapter = tokenizer, adapter
-        self.tally = Tally(f"offsets: {name}", "Hugging Face's are ours on normal text")
+        self.tally = CheckResult(f"offsets: {name}", said="Hugging Face's are ours on normal text")
+        super().__init__(tokenizer, self.tally)
+        self._adapter, self._seen = adapter, 0
         self._trims = tokenizer.style.trim_offsets
         self._keeps_first = tokenizer.prefix and self._trims
         self._decomposed = self._differ = 0
         if tokenizer.recipe.jamo or tokenizer.recipe.normalize.lone_jamo:
-            self.tally.skipped = "Hugging Face's offsets drift where its normalizer takes jamo apart; use koktok's"
+            self.tally.skip("Hugging Face's offsets drift where its normalizer takes jamo apart; use koktok's")
 
-    def look(self, normal: list[str]) -> None:
-        """Look at normal texts."""
+    def look(self, batch: Batch) -> None:
+        """Look at the normal texts, and count the NFD lines where Hugging Face's offsets are others than ours."""
         if self.tally.skipped:
             return
         n_bytes = self._tokenizer.vocab.n_bytes
-        for text, theirs in zip(normal, self._adapter.offsets(normal), strict=True):
+        for text, theirs in zip(batch.normal, self._adapter.offsets(batch.normal), strict=True):
             ours = self._tokenizer.encode(text)
             same = len(theirs) == len(ours) and all(
                 (a, b) == (c, d)
@@ -236,13 +259,8 @@ class OffsetsOfHuggingFace:
                 for i, (a, b), (c, d) in zip(ours.ids, ours.offsets, theirs, strict=True)
             )
             self.tally.record(same, "{}: {} in place of {}", text, theirs, ours.offsets)
-
-    def look_decomposed(self, lines: list[str]) -> None:
-        """Count the NFD lines where Hugging Face's offsets are others than ours."""
-        if self.tally.skipped:
-            return
-        raw = [text for line in lines if (text := unicodedata.normalize("NFD", line)) != line]
-        n_bytes = self._tokenizer.vocab.n_bytes
+        raw = _decomposed(batch.lines[: max(0, FEW - self._seen)])
+        self._seen += len(batch.lines)
         for text, theirs in zip(raw, self._adapter.offsets(raw), strict=True):
             ours = self._tokenizer.encode(text)
             self._decomposed += 1
@@ -256,35 +274,45 @@ class OffsetsOfHuggingFace:
             )
 
 
-class Batches:
-    """Check: the calls for many texts give what the calls for one text give, text by text."""
+class Lists(Check):
+    """Check: `encode_batch` gives what `encode` gives, text by text."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self.tally = Tally("batch", "encode_batch gives what encode gives")
-        self.bulk = Tally("bulk", "encode_ids and decode_ids give what encode and decode give")
+        self.tally = CheckResult("batch", said="encode_batch gives what encode gives")
+        super().__init__(tokenizer, self.tally)
 
     def look(self, batch: Batch) -> None:
         """Look at lists of encodings."""
-        found = self._tokenizer.encode_batch(batch.lines)
-        for line, one, many in zip(batch.lines, batch.encodings, found, strict=True):
+        encodings = self._tokenizer.encode_batch(batch.lines)
+        for line, one, many in zip(batch.lines, batch.encodings, encodings, strict=True):
             self.tally.record(one == many, "{}: {} in place of {}", line, many.ids, one.ids)
 
-    def look_flat(self, batch: Batch) -> None:
+
+class Bulk(Check):
+    """Check: flat arrays of ids are those of `encode`, and their texts those of `decode`."""
+
+    slow = False
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tally = CheckResult("bulk", said="encode_ids and decode_ids give what encode and decode give")
+        super().__init__(tokenizer, self.tally)
+
+    def look(self, batch: Batch) -> None:
         """Look at flat arrays of ids."""
         tokens = self._tokenizer.encode_ids(batch.lines)
         rows = zip(batch.lines, tokens, batch.encodings, strict=True)
-        self.bulk.add(agreement((line, many.tolist(), one.ids) for line, many, one in rows))
+        self.tally.add(agreement((line, many.tolist(), one.ids) for line, many, one in rows))
         for expected, text in zip(batch.decoded, self._tokenizer.decode_ids(tokens), strict=True):
-            self.bulk.record(text == expected, "{} in place of {}", text, expected)
+            self.tally.record(text == expected, "{} in place of {}", text, expected)
 
 
-class Streams:
+class Streams(Check):
     """Check: ids pushed one by one give what `decode` gives."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._stream = tokenizer.stream()
-        self.tally = Tally("stream", "ids pushed one by one give what decode gives")
+        self.tally = CheckResult("stream", said="ids pushed one by one give what decode gives")
+        super().__init__(tokenizer, self.tally)
 
     def look(self, batch: Batch) -> None:
         """Look at some lines."""
@@ -293,29 +321,28 @@ class Streams:
             self.tally.record(text == expected, "{}: {} in place of {}", line, text, expected)
 
 
-def pieces_of(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally:
+def pieces_of(tokenizer: Tokenizer, name: str, reader: Reader) -> CheckResult:
     """Check: a format has the same piece at every id, no more and no fewer."""
-    tally = Tally(f"pieces: {name}", "the same piece at every id")
+    tally = CheckResult(f"pieces: {name}", said="the same piece at every id")
     ours, theirs = dict(enumerate(tokenizer.vocab.tokens)), dict(reader.pieces())
     for i in sorted(ours.keys() | theirs.keys()):
         tally.record(ours.get(i) == theirs.get(i), "id {}: {} in place of {}", i, theirs.get(i), ours.get(i))
     return tally
 
 
-def pieces_of_gguf(tokenizer: Tokenizer, name: str, file: Path) -> Tally:
+def pieces_of_gguf(tokenizer: Tokenizer, name: str, file: Path) -> CheckResult:
     """Check: a GGUF holds the table that koktok writes: tokens, scores, types, roles and normalizer.
 
     llama.cpp itself is no Python library, so no ids are compared here; what it does otherwise is the note.
     """
     from koktok.formats import gguf
 
-    tally = Tally(f"pieces: {name}", "the table that koktok writes; no ids, llama.cpp runs outside Python")
+    tally = CheckResult(f"pieces: {name}", said="the table that koktok writes; no ids, llama.cpp runs outside Python")
     try:
         theirs = gguf.read(file)
         ours = gguf.table_of(tokenizer.vocab, tokenizer.pattern, tokenizer.normalizer, prefix=bool(tokenizer.prefix))
     except MissingExtraError as error:
-        tally.skipped = str(error).replace("\nhint", "")
-        return tally
+        return tally.skip(str(error).replace("\nhint", ""))
     except ArtifactError as error:
         tally.record(False, "{}", error.message)
         return tally

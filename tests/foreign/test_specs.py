@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from koktok import Tokenizer, load
 from koktok.errors import ArtifactError, KoktokError, UsageError
 from koktok.files import write_folder
-from koktok.foreign import PACKAGES, package_names, parse_spec
+from koktok.foreign import PACKAGES, parse_spec
 from koktok.formats.detect import detect
 from koktok.formats.tiktoken import EXPORT, files, ranks_from_tekken, ranks_of
 from koktok.metrics import Page, PageTokens
@@ -250,18 +250,6 @@ def test_our_own_tiktoken_export_holds_its_pattern(
     assert [row.tolist() for row in rows[0]] == [row.tolist() for row in rows[1]] == wanted
 
 
-def test_tekken_puts_control_tokens_first(tmp_path: Path) -> None:
-    pytest.importorskip("tiktoken")
-    path = tmp_path / "tekken.json"
-    vocab = [{"rank": b, "token_bytes": base64.b64encode(bytes([b])).decode()} for b in range(256)]
-    config = {"pattern": r"\s|\S", "default_vocab_size": 266, "default_num_special_tokens": 10}
-    path.write_text(json.dumps({"vocab": vocab, "config": config}), "utf-8")
-    subject = load(str(path))
-    assert subject.encode_lines(["a"]).ids.tolist() == [ord("a") + 10]
-    assert subject.special_ids == set(range(10))
-    assert subject.token_bytes(3) is None
-
-
 def test_tekken_without_names_has_those_of_mistral(tmp_path: Path) -> None:
     vocab = [{"rank": b, "token_bytes": base64.b64encode(bytes([b])).decode()} for b in range(256)]
     config = {"pattern": r"\s|\S", "default_vocab_size": 281, "default_num_special_tokens": 25}
@@ -311,19 +299,6 @@ def test_paths_are_guessed(tmp_path: Path) -> None:
 def test_what_cannot_run_says_why(spec: str, why: str) -> None:
     with pytest.raises(KoktokError, match=why):
         load(spec)
-
-
-@pytest.mark.parametrize(("kind", "name"), [("hf", "a.json"), ("sp", "a.model"), ("tekken", "a.json")])
-@pytest.mark.parametrize("content", ['{"broken": 1}', '{"cut short": ', ""])
-def test_broken_files_are_told(tmp_path: Path, kind: str, name: str, content: str) -> None:
-    pytest.importorskip("tiktoken")
-    (tmp_path / name).write_text(content, "utf-8")
-    with pytest.raises(ArtifactError, match="a\\."):
-        load(f"{kind}:{tmp_path / name}")
-
-
-def test_packages_have_an_install_line() -> None:
-    assert all(line.startswith("pip install ") for line in package_names().values())
 
 
 @pytest.mark.parametrize("name", sorted(PACKAGES))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
@@ -115,10 +114,6 @@ def test_contractions(row: str) -> None:
     assert found.cost < 0.5
 
 
-def test_the_table_is_long_enough() -> None:
-    assert len(CONTRACTIONS.split("\n")) > 80
-
-
 def test_a_conjoining_final_is_the_same_as_a_compatible_one() -> None:
     assert surface_cuts("간", ["가", "\u11ab"]) == surface_cuts("간", ["가", "ㄴ"])
 
@@ -213,19 +208,6 @@ def test_human_is_what_is_known_of_the_bytes_or_what_the_caller_says(
     monkeypatch.setattr(readers, "HUMAN", {blob})
     assert read_gold(path.rename(tmp_path / "test.conllu")).human
     assert not read_gold(tmp_path / "test.conllu", human=False).human
-
-
-def test_the_list_of_human_files_is_of_git_ids() -> None:
-    assert all(re.fullmatch("[0-9a-f]{40}", blob) for blob in readers.HUMAN)
-    assert len(readers.HUMAN) == 19
-
-
-@pytest.mark.parametrize("name", ["ko_kaist-ud-dev.conllu", "ko_ksl-ud-dev.conllu", "ko_gsd-ud-dev.conllu"])
-def test_the_treebanks_are_known(shared_text: Path, name: str) -> None:
-    path = shared_text.parent / "gold" / name
-    if not path.is_file():
-        pytest.skip(f"no gold at {path}")
-    assert read_gold(path).human is ("gsd" not in name)
 
 
 def test_a_gold_of_stems_is_refused(tmp_path: Path) -> None:
@@ -348,15 +330,6 @@ def test_refusals(tmp_path: Path) -> None:
         read_gold(tmp_path / "a")
     with pytest.raises(UsageError, match="no kind of gold"):
         read_gold(tmp_path / "a", kind="xml")
-
-
-def test_kaist_has_the_known_share_of_fused_borders(shared_text: Path) -> None:
-    path = shared_text.parent / "gold" / "ko_kaist-ud-dev.conllu"
-    if not path.is_file():
-        pytest.skip(f"no gold at {path}")
-    gold = read_gold(path)
-    assert gold.coverage > 0.999
-    assert 0.85 < gold.reachable < 0.87
 
 
 def test_a_sentence_of_too_many_words_is_not_dealt(tmp_path: Path) -> None:

@@ -34,11 +34,10 @@ from koktok.formats.styles import restyle
 from koktok.instances import Instances, KoktokCollator, Masking, Packed, Plan, write_instances, write_packed
 from koktok.instances.bert import pairs_layout
 from koktok.instances.borders import MarkedTexts
-from koktok.instances.layout import Frame, gather, sentences_layout
-from koktok.instances.lm import best_fit_layout, chunks_layout
+from koktok.instances.layout import Frame, best_fit_layout, chunks_layout, gather, sentences_layout
 from koktok.instances.masking import IGNORED
 from koktok.instances.packing import PackedShard
-from koktok.instances.philox import permute
+from koktok.instances.philox import STATE, next_64, permute, set_stream
 from koktok.instances.reading import read
 from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, SPECIAL, SYMBOL, TokenFacts
 from koktok.segment import Whitespace
@@ -475,6 +474,14 @@ def test_nothing_that_is_left_is_an_error(bert: Tokenizer, tmp_path: Path) -> No
 # --- Chance and masking -----------------------------------------------------------------------------------------------
 
 
+def test_random_numbers_are_those_of_numpys_philox() -> None:
+    state = np.zeros(STATE, np.uint64)
+    set_stream(state, *map(np.uint64, (7, 0, 3, 1)))
+    assert [int(next_64(state)) for _ in range(5)] == np.random.Philox(key=[7, 0], counter=[0, 3, 1, 0]).random_raw(
+        5
+    ).tolist()
+
+
 @given(n=st.integers(1, 300), seed=st.integers(0, 2**64 - 1), epoch=st.integers(0, 2**64 - 1))
 def test_the_shuffle_is_a_permutation(n: int, seed: int, epoch: int) -> None:
     keys = np.uint64(seed), np.uint64(epoch)
@@ -760,33 +767,6 @@ def test_rows_of_transformers_are_masked_by_eojeol(folders: dict[str, Path], kin
         KoktokCollator(folder, Masking(unit="morpheme"))(rows)
 
 
-def test_the_stock_collator_takes_a_sentence_for_one_word(tmp_path: Path) -> None:
-    """Where offsets are not trimmed; when this fails, transformers has mended it and the card should say so."""
-    pytest.importorskip("torch")
-    import transformers
-
-    line = "국수 한 그릇이 식었다"
-    vocab = Vocab.unigram(dict.fromkeys({*line, " 한", " 그릇"}, -1.0), specials=Recipe().special_tokens)
-    for trimmed in (True, False):
-        folder = restyle(Tokenizer(Recipe(), vocab), "bert", trim_offsets=trimmed).save(tmp_path / str(trimmed))
-        theirs = transformers.AutoTokenizer.from_pretrained(folder)
-        row = dict(theirs(line, return_offsets_mapping=True, return_special_tokens_mask=True))
-        shares = set()
-        for seed in range(20):
-            stock = transformers.DataCollatorForLanguageModeling(
-                theirs,
-                whole_word_mask=True,
-                mlm_probability=0.3,
-                mask_replace_prob=1.0,
-                random_replace_prob=0.0,
-                seed=seed,
-            )
-            shares.add(float((stock([dict(row)])["labels"][0, 1:-1] != IGNORED).float().mean()))
-        assert (shares == {0.0, 1.0}) != trimmed
-    ours = KoktokCollator(folder, Masking(unit="eojeol", rate=0.3))([row] * 20)["labels"][:, 1:-1] != IGNORED
-    assert 0 < float(ours.float().mean()) < 1
-
-
 def test_a_tokenizer_without_a_mask_is_told_of_a_style(folders: dict[str, Path], tmp_path: Path) -> None:
     gpt = restyle(Tokenizer.load(folders["unigram"]), "gpt")
     text = tmp_path / "a.txt"
@@ -866,17 +846,6 @@ def test_only_morphemes_ask_the_analyser(
     assert "requires morphemes" in str(wrong.output) + str(wrong.exception)
 
 
-def test_a_very_long_document_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
-    bert = restyle(Tokenizer.load(folders["unigram"]), "bert").save(tmp_path / "bert")
-    (tmp_path / "a.txt").write_text("국수 한 그릇이 식었다.\n" * 40_000, encoding="utf-8")
-    words = ["instances", str(bert), str(tmp_path / "a.txt"), "--kind", "packed", "--segmenter", "whitespace", "-o"]
-    assert "warning" not in runner.invoke(app, [*words, str(tmp_path / "lines")]).stderr
-    told = runner.invoke(app, [*words, str(tmp_path / "file"), "--documents", "file"])
-    assert "warning: a document has 1,2" in told.stderr
-    assert "--documents sets" in told.stderr
-    assert Packed.open(tmp_path / "lines").manifest["n_documents"] == 40_000
-
-
 # --- Pairs and streams ------------------------------------------------------------------------------------------------
 
 
@@ -930,14 +899,6 @@ def test_pairs_in_their_frame(packed: Packed) -> None:
         assert row["next_sentence_label"] in (0, 1)
     with pytest.raises(UsageError, match=r"`pairs`: expected .* got 'both'"):
         Plan(kind="bert", pairs="both")  # type: ignore[arg-type]
-
-
-def test_pairs_want_sentences(bert: Tokenizer, tmp_path: Path) -> None:
-    text = tmp_path / "a.txt"
-    text.write_text("한 문장.\n\n두 문장.\n\n", encoding="utf-8")
-    packed = write_packed(bert, Source.of(text), tmp_path / "p", lexicon=lexicon())
-    with pytest.raises(InputError, match=r"(?s)requires a document of two sentences.*--sentences kiwi"):
-        Instances(packed, Plan(kind="bert"))
 
 
 @pytest.mark.parametrize("pack", ["chunks", "best-fit"])

@@ -9,7 +9,6 @@ import pytest
 from conftest import MINI
 from samples import KINDS, lexicon, styled
 
-from koktok import load
 from koktok.instances import Instances, Masking, Packed, Plan, write_packed
 from koktok.instances.masking import IGNORED
 from koktok.instances.token_facts import EOJEOL, MORPHEME, SPECIAL
@@ -48,19 +47,3 @@ def sound(made: Packed, text: Path) -> None:
 def test_every_kind_of_koktok(kind: str, tmp_path: Path) -> None:
     tokenizer = styled(kind)
     sound(write_packed(tokenizer, Source.of(MINI), tmp_path / "p", lexicon=lexicon()), MINI)
-
-
-@pytest.mark.parametrize("name", ["kcbert", "kobigbird", "koelectra_32200"])
-def test_wordpiece_vocabularies_of_others(name: str, shared_text: Path, tmp_path: Path) -> None:
-    """KcBERT's, KoBigBird's (of the type of KLUE's) and KoELECTRA's, where they are at hand."""
-    tokenizer = load(shared_text.parent / "tokenizers" / name / "vocab.txt")
-    made = write_packed(tokenizer, Source.of(MINI), tmp_path / "p", lexicon=lexicon())
-    sound(made, MINI)
-    spare = {tokenizer.vocab.tokens[i] for i in range(tokenizer.vocab.size)} - {
-        tokenizer.vocab.tokens[i] for i in made.ordinary
-    }
-    assert {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"} <= spare
-    shard = made.shard(0)
-    rows = Instances(made, Plan(kind="bert", length=64, masking=Masking(unit="morpheme"))).batch(range(20))
-    assert all(row["input_ids"][0] == made.manifest["roles"]["cls_token"] for row in rows)
-    assert (shard.marks[shard.documents[:-1]] & EOJEOL).all()

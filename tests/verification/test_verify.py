@@ -25,7 +25,6 @@ from koktok.tokenizer.decoding import Stream
 from koktok.verification import Verification, formats, verify
 from koktok.verification.finding import CheckResult
 from koktok.verification.loss import class_of
-from koktok.verification.probes import TRICKY, around_specials
 from koktok.vocab import SCORE_STEP, Vocab
 
 Trained = Callable[..., Path]
@@ -322,12 +321,6 @@ def test_every_character_has_a_class() -> None:
     }  # fmt: skip
 
 
-def test_the_probes_hold_what_they_say() -> None:
-    assert len(set(TRICKY)) == len(TRICKY)
-    spelled = around_specials(["</s>"])
-    assert {"</s>", "가<0x0A>나", "<0xFF><0xFF>"} <= set(spelled)
-
-
 def test_the_command_prints_a_table_and_exits_with_0_or_1(
     trained: Trained, folder: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -353,12 +346,6 @@ def test_without_text_the_command_takes_our_own(trained: Trained, mini: list[str
     done = koktok("verify", trained(), "--json", "-q", "--sample", 10)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["lines"] == len(set(mini))
-
-
-def test_the_command_names_a_folder_that_is_none(tmp_path: Path) -> None:
-    done = koktok("verify", tmp_path / "none", "-q")
-    assert done.returncode == 1
-    assert "is no readable koktok tokenizer" in done.stderr
 
 
 def test_a_gguf_beside_it_is_read_back(trained: Trained, tmp_path: Path) -> None:
