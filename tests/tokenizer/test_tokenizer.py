@@ -75,8 +75,8 @@ def test_special_tokens_only_when_allowed(trained: Trained) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "got NoneType where one `str` was wanted"),
-        (b"a", r"got bytes where one `str` was wanted\nhint: text\.decode\('utf-8'\)"),
+        (None, "expected one `str` in `encode`, got NoneType"),
+        (b"a", r"expected one `str` in `encode`, got bytes\nhint: text\.decode\('utf-8'\)"),
         (["a"], r"got list .*\nhint: tokenizer.encode_batch"),
         ("가\ud800", "surrogate"),
     ],
@@ -89,7 +89,7 @@ def test_what_is_no_text_is_refused(trained: Trained, text: object, message: str
 def test_batches_are_single_calls(trained: Trained, mini: list[str]) -> None:
     tokenizer = Tokenizer.load(trained())
     assert tokenizer.encode_batch(mini[:50]) == [tokenizer.encode(line) for line in mini[:50]]
-    with pytest.raises(InputError, match="one `str` came where texts were wanted"):
+    with pytest.raises(InputError, match="expected texts, got one `str`"):
         tokenizer.encode_batch("가나다")
 
 
