@@ -75,7 +75,7 @@ class Blocklist:
 
     def __init__(self, lines: Iterable[str] = (), personal: Iterable[str] = (), junk: Iterable[str] = ()) -> None:
         if isinstance(lines, str):
-            raise InputError("one `str` came where lines were wanted", hint="Blocklist([word])")
+            raise InputError("expected lines, got one `str`", hint="Blocklist([word])")
         self.lines = tuple(sorted({kept for line in lines if (kept := _tidy(line)) and not kept.startswith("#")}))
         self.personal = tuple(sorted(set(personal)))
         self.junk = tuple(sorted(set(junk)))

@@ -185,13 +185,13 @@ def split_cuts(text: str, cuts: Iterable[Cut]) -> list[int]:
     for cut in cuts:
         i = cut if isinstance(cut, int) else cut[0]
         if not 0 <= i < len(at):
-            raise InputError(f"the cut {cut!r} came for {text!r}; wanted: 0 to {len(text)}")
+            raise InputError(f"expected a cut from 0 to {len(text)} in {text!r}, got {cut!r}")
         if isinstance(cut, int):
             moved.add(at[i])
         elif cut[1] == "coda" and i < len(text) and at[i + 1] - at[i] == 3:
             moved.add(at[i] + 2)
         else:
-            raise InputError(f'the cut {cut!r} came for {text!r}; wanted: (index of a syllable with a final, "coda")')
+            raise InputError(f'expected (index of a syllable with a final, "coda") as a cut of {text!r}, got {cut!r}')
     return sorted(moved)
 
 

@@ -118,7 +118,7 @@ class Style:
             if name not in ("A", "B"):
                 if f"{name}_token" not in self.roles:
                     raise ArtifactError(
-                        f"the template `{self.template}` wants a {name}_token, and no special token plays that role",
+                        f"the template `{self.template}` requires a {name}_token, and no special token has that role",
                         hint=f"train with --specials {ROLES[f'{name}_token'][0]}, or --template none",
                     )
                 name = self.roles[f"{name}_token"]
@@ -252,7 +252,7 @@ def special_tokens(given: Any, known: Collection[str], option: str) -> list[str]
         names = list(given)
     except TypeError:
         example = f"[{given!r}]".replace("'", '"') if isinstance(given, str) else '["</s>"]'
-        raise InputError(f"`{option}` got {given!r}; wanted: special tokens", hint=f"{option}={example}") from None
+        raise InputError(f"expected special tokens as `{option}`, got {given!r}", hint=f"{option}={example}") from None
     wrong = [name for name in names if not isinstance(name, str) or name not in known]
     if wrong:
         raise InputError(f"{wrong[0]!r} is no special token; there are {', '.join(known) or 'none'}")

@@ -279,13 +279,13 @@ class Vocab:
             _check_strings(name, strings)
         known = set(self.pieces)
         if len(known) != len(self.pieces) or "" in known:
-            raise ArtifactError("a vocabulary wants distinct, non-empty pieces")
+            raise ArtifactError("expected distinct, non-empty pieces")
         text = "".join(self.pieces)
         missing = set(text) - known
         if missing and self.kind not in WITH_UNKNOWN:
             raise ArtifactError(f"every character of a piece must be a piece; missing: {sorted(missing)[:10]}")
         if self.kind in WITH_UNKNOWN and not set(UNKNOWN) & set(self.specials):
-            raise ArtifactError(f"a {self.kind} vocabulary wants one of the special tokens {', '.join(UNKNOWN)}")
+            raise ArtifactError(f"a {self.kind} vocabulary requires one of the special tokens {', '.join(UNKNOWN)}")
         if len(set(self.specials)) != len(self.specials):
             raise ArtifactError("special tokens must be distinct")
         clash = known & {*self.specials, *BYTE_PIECES[: self.n_bytes]}
@@ -297,11 +297,11 @@ class Vocab:
             raise ArtifactError("U+2581 (▁) may not be in a piece: SentencePiece would decode it to a space")
         if self.kind == "unigram":
             if len(self.scores) != len(self.pieces):
-                raise ArtifactError(f"{len(self.pieces)} pieces came with {len(self.scores)} scores")
+                raise ArtifactError(f"expected {len(self.pieces)} scores, one for each piece, got {len(self.scores)}")
             pairs = zip(self.scores, self.scores[1:], self.pieces, self.pieces[1:], strict=False)
             falling = all(a > b or (a == b and p < q) for a, b, p, q in pairs)
             if not falling or any(score > 0 or (score / SCORE_STEP) % 1 for score in set(self.scores)):
-                raise ArtifactError("unigram pieces want rounded scores of at most 0, falling, ties by string")
+                raise ArtifactError("expected rounded scores of at most 0, falling, ties by string")
         elif self.scores:
             raise ArtifactError(f"a {self.kind} vocabulary has no scores: its rank is its order")
 
@@ -337,7 +337,7 @@ class Vocab:
         """
         wrong = [piece for piece, score in scores.items() if not piece or not math.isfinite(score)]
         if wrong:
-            raise ArtifactError(f"the piece {wrong[0]!r} has the score {scores[wrong[0]]}; finite numbers are wanted")
+            raise ArtifactError(f"expected a finite score of the piece {wrong[0]!r}, got {scores[wrong[0]]}")
         slope = max((score / len(piece) for piece, score in scores.items()), default=0.0)
         lower = max(0.0, slope)
         rounded = {p: min(0.0, round((s - lower * len(p)) / SCORE_STEP) * SCORE_STEP) for p, s in scores.items()}

@@ -78,7 +78,7 @@ def test_errors_say_what_was_wanted(tmp_path: Path) -> None:
         Blocklist(personal=["phone"])
     with pytest.raises(InputError, match=r"pattern `/\(/` is no regular expression"):
         Blocklist(["/(/"])
-    with pytest.raises(InputError, match="one `str` came"):
+    with pytest.raises(InputError, match="expected lines, got one `str`"):
         Blocklist("바보")
     with pytest.raises(InputError, match="cannot be read as UTF-8"):
         Blocklist.load(tmp_path / "nothing")

@@ -141,7 +141,7 @@ def test_offsets_and_cuts_move_along(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("cut", [-1, 4, (1, "coda"), (3, "coda"), (0, "onset"), (9, "coda")])
 def test_impossible_cuts_are_refused(cut: Any) -> None:
-    with pytest.raises(InputError, match="the cut"):
+    with pytest.raises(InputError, match="expected"):
         hangul.split_cuts("갔다a", [cut])
 
 

@@ -77,10 +77,10 @@ def test_templates(style: Any, single: str, pair: str, kinds: list[int]) -> None
 
 
 def test_a_template_without_its_token_is_refused_before_any_work() -> None:
-    with pytest.raises(RecipeError, match="the template `bos` wants a bos_token") as caught:
+    with pytest.raises(RecipeError, match="the template `bos` requires a bos_token") as caught:
         Recipe().changed(special={"template": "bos"}, train={"specials": ("<unk>",)})
     assert "--specials" in caught.value.hint
-    with pytest.raises(ArtifactError, match="the template `eos` wants a eos_token"):
+    with pytest.raises(ArtifactError, match="the template `eos` requires a eos_token"):
         style_for("plain", ["<pad>"], template="eos").around()
     assert set(TEMPLATES) >= {style.template for style in STYLES.values()}
 

@@ -64,7 +64,7 @@ def test_ids_bytes_then_pieces_then_specials() -> None:
     [
         (lambda: Vocab("bpe", ("가", "가")), "distinct"),
         (lambda: Vocab("bpe", ("가", "가나")), r"missing: \['나'\]"),
-        (lambda: Vocab("unigram", ("가",), ()), "1 pieces came with 0 scores"),
+        (lambda: Vocab("unigram", ("가",), ()), "expected 1 scores, one for each piece, got 0"),
         (lambda: Vocab("unigram", ("가",), (1.0,)), "at most 0"),
         (lambda: Vocab("unigram", ("가", "나"), (-2.0, -1.0)), "falling"),
         (lambda: Vocab("unigram", ("가",), (-0.001,)), "rounded"),

@@ -99,13 +99,13 @@ def with_extra(files: Mapping[str, str | bytes], extra: Mapping[str, str | bytes
     """The files of a folder, and more that a caller wants in it."""
     hint = 'tokenizer.save(FOLDER, extra={"NOTICE": "text"})'
     if not isinstance(extra, Mapping | None):
-        raise UsageError(f"`extra` is {extra!r}; wanted: contents by name of a file", hint=hint)
+        raise UsageError(f"expected contents by name of a file as `extra`, got {extra!r}", hint=hint)
     more = dict(extra or {})
     for name, content in more.items():
         if not isinstance(name, str) or name in ("", "..") or Path(name).name != name or "\\" in name or "\0" in name:
-            raise UsageError(f"`extra` names {name!r}; wanted: contents by name of a file in the folder", hint=hint)
+            raise UsageError(f"expected names of files in the folder in `extra`, got {name!r}", hint=hint)
         if not isinstance(content, str | bytes):
-            raise UsageError(f"`extra` has {content!r} as {name!r}; wanted: text or bytes", hint=hint)
+            raise UsageError(f"expected text or bytes as {name!r} in `extra`, got {content!r}", hint=hint)
     if twice := sorted(files.keys() & more.keys()):
         raise UsageError(f"`{twice[0]}` is a file of the tokenizer itself")
     return {**files, **more}

@@ -60,7 +60,7 @@ class GgufVocab:
     def __post_init__(self) -> None:
         if len(self.types) != len(self.tokens) or len(self.scores) not in (0, len(self.tokens)):
             raise ArtifactError(
-                f"{len(self.tokens)} tokens came with {len(self.types)} types and {len(self.scores)} scores"
+                f"expected a type and a score for each of {len(self.tokens)} tokens, got {len(self.types)} and {len(self.scores)}"
             )
         if len(set(self.tokens)) != len(self.tokens) or "" in self.tokens:
             twice = next(token for i, token in enumerate(self.tokens) if not token or token in self.tokens[:i])

@@ -375,7 +375,7 @@ def checked_json(text: str, where: str) -> dict[str, Any]:
         wrong = next((row for row in rows if not (isinstance(row, list) and row and isinstance(row[0], str))), None)
         if wrong is not None:
             raise ArtifactError(
-                f"`{where}` has the row {str(wrong)[:60]} in its vocabulary; wanted a piece and its score"
+                f"`{where}`: expected a piece and its score in each row of the vocabulary, got {str(wrong)[:60]}"
             )
         pieces = Counter(row[0] for row in rows)
         if pieces and pieces.most_common(1)[0][1] > 1:

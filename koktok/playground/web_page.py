@@ -36,7 +36,9 @@ def to_page(
 ) -> str:
     """The whole page."""
     if not tokenizers:
-        raise UsageError("a playground wants a tokenizer", hint="koktok playground my-tokenizer -o page.html")
+        raise UsageError(
+            "expected a tokenizer for the playground, got none", hint="koktok playground my-tokenizer -o page.html"
+        )
     style = _source("page.css")
     script = _source("engine.js") + _source("page.js")
     data = {

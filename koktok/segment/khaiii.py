@@ -28,7 +28,7 @@ class KhaiiiSegmenter:
             raise AnalyserError("khaiii is not installed", hint=hint) from error
         if not _has_locale():
             hint = f"apt-get install locales; localedef -i en_US -f UTF-8 {LOCALE}"
-            raise AnalyserError(f"khaiii wants the locale {LOCALE}, and there is none", hint=hint)
+            raise AnalyserError(f"khaiii requires the locale {LOCALE}, which is not installed", hint=hint)
         try:
             self._khaiii: Any = KhaiiiApi()
         except Exception as error:

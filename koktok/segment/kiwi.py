@@ -122,7 +122,7 @@ def _check(content: bytes, name: str) -> None:
         elif len(fields[0]) > MAX_FORM:
             why = f"has a form of {len(fields[0]):,} characters; {MAX_FORM} at most are analysed"
         elif score and not _is_score(score):
-            why = f"has the score `{score[:40]}`; a number from {-MAX_SCORE:g} to {MAX_SCORE:g} was wanted"
+            why = f"has the score `{score[:40]}`; expected a number from {-MAX_SCORE:g} to {MAX_SCORE:g}"
         else:
             continue
         raise InputError(f"the user dictionary `{name}`, line {number}, {why}", hint=f"sed -n {number}p {path}")

@@ -70,7 +70,7 @@ class KonlpySegmenter:
             raise MissingExtraError("konlpy", "konlpy") from error
         if shutil.which("java") is None:
             raise AnalyserError(
-                f"`{name}` wants Java, and there is none", hint="apt-get install openjdk-17-jre-headless"
+                f"`{name}` requires Java, which is not installed", hint="apt-get install openjdk-17-jre-headless"
             )
         self.name = name
         self._signature = f"{name}:konlpy-{konlpy.__version__}|jpype:{version('jpype1')}"

@@ -84,7 +84,7 @@ class Policy:
             else:
                 known = ", ".join([*POLICIES, *(kind.label for kind in Kind)])
                 raise UsageError(
-                    f"the boundary policy `{word}` is not known; it wants a name, a kind of boundary or a Sejong tag",
+                    f"expected a boundary policy, a kind of boundary or a Sejong tag, got `{word}`",
                     hint=f"--policy {known}, or tags such as j,e,vcp,xsv",
                 )
         return cls(text, frozenset(kinds), tuple(tags))

@@ -91,7 +91,7 @@ class SegmentedCounts:
         previous = None
         for i, (word, cuts, _) in enumerate(rows):
             if word == previous:
-                raise InputError(f"the word {word!r} came twice; counts want every word once")
+                raise InputError(f"expected every word once, got {word!r} twice")
             previous = word
             ordered = sorted(cuts)
             if any(not 0 < cut.offset < len(word) for cut in ordered):

@@ -242,14 +242,14 @@ class AnyTokenizer(ABC):
             When a bare `str` comes in place of texts.
         """
         if isinstance(texts, str):
-            raise InputError("one `str` came where texts were wanted", hint="tokenizer.encode_batch([text])")
+            raise InputError("expected texts, got one `str`", hint="tokenizer.encode_batch([text])")
         try:
             if isinstance(texts, Mapping | bytes | bytearray):
                 raise TypeError
             each = iter(texts)  # an array of no dimensions calls itself iterable, and is not
         except TypeError:
             raise InputError(
-                f"a {type(texts).__name__} came where texts were wanted", hint="tokenizer.encode_batch([text, text])"
+                f"expected texts, got {type(texts).__name__}", hint="tokenizer.encode_batch([text, text])"
             ) from None
         return [self.encode(text, **options) for text in each]
 
@@ -345,7 +345,7 @@ class AnyTokenizer(ABC):
             ids, indptr = ids.ids, ids.indptr
         elif isinstance(ids, str | bytes | bytearray) or not hasattr(ids, "__len__") or getattr(ids, "ndim", 1) == 0:
             raise InputError(
-                f"`decode_ids` got {type(ids).__name__} where flat ids were wanted",
+                f"expected flat ids in `decode_ids`, got {type(ids).__name__}",
                 hint="tokenizer.decode_ids(tokenizer.encode_ids(texts))",
             )
         elif indptr is None:
@@ -364,7 +364,7 @@ class AnyTokenizer(ABC):
         given: Any = rows
         if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
             raise InputError(
-                f"`decode_batch` got {type(given).__name__} where rows of ids were wanted",
+                f"expected rows of ids in `decode_batch`, got {type(given).__name__}",
                 hint="tokenizer.decode_batch([ids, ids])",
             )
         found: list[str] = self._bulk_decoder.batch(rows, skip_special_tokens=skip_special_tokens)
@@ -374,7 +374,7 @@ class AnyTokenizer(ABC):
         self, encoder: Any, texts: Any, *, before: Sequence[str] = (), after: Sequence[str] = (), **options: Any
     ) -> Tokens:
         if isinstance(texts, Mapping):
-            raise InputError("a mapping came where texts were wanted", hint="tokenizer.encode_ids(mapping[key])")
+            raise InputError("expected texts, got a mapping", hint="tokenizer.encode_ids(mapping[key])")
         known = self.vocab.special_ids
         edges = (special_tokens(before, known, "before"), special_tokens(after, known, "after"))
         begin, end = ([known[token] for token in edge] for edge in edges)
@@ -431,7 +431,7 @@ def checked_text(text: str) -> str:
     """`text`, if it is one."""
     if not isinstance(text, str):
         raise InputError(
-            f"`encode` got {type(text).__name__} where one `str` was wanted",
+            f"expected one `str` in `encode`, got {type(text).__name__}",
             hint="text.decode('utf-8')"
             if isinstance(text, bytes | bytearray)
             else "tokenizer.encode_batch(texts) for many"

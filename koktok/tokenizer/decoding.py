@@ -35,7 +35,7 @@ def checked_id(given: Any, size: int) -> int:
         hint = (
             "tokenizer.decode(row) for each row" if isinstance(given, Iterable) and not isinstance(given, str) else ""
         )
-        raise InputError(f"`decode` got the id {given!r}; ids are integers", hint=hint) from None
+        raise InputError(f"expected an integer as id in `decode`, got {given!r}", hint=hint) from None
     if not 0 <= i < size:
         raise InputError(f"the id {i} is outside the vocabulary (0 to {size - 1})")
     return i
@@ -49,7 +49,7 @@ def checked_ids(given: Any, size: int) -> list[int]:
         given = list(given)  # an array of no dimensions calls itself iterable, and is not
     except TypeError:
         raise InputError(
-            f"`decode` got {type(given).__name__} where ids (integers) were wanted",
+            f"expected ids (integers) in `decode`, got {type(given).__name__}",
             hint="tokenizer.decode(tokenizer.encode(text).ids)",
         ) from None
     try:

@@ -161,7 +161,7 @@ class UnigramModel(Model):
         [([257], -1.5), ([256, 258], -3.0)]
         """
         if n < 1:
-            raise UsageError(f"n = {n}; wanted at least 1")
+            raise UsageError(f"expected at least 1 as `n`, got {n}")
         paths: list[list[tuple[float, int, int]]] = [[(0.0, 0, 0)]]  # by end: minus score, last start, which path to it
         for arcs in self._arcs(pretoken):
             longer = [(path[0] - score, start, k) for start, score in arcs for k, path in enumerate(paths[start])]
@@ -191,7 +191,7 @@ class UnigramModel(Model):
         795
         """
         if not 0 <= alpha <= MAX_ALPHA:
-            raise UsageError(f"alpha = {alpha}; wanted a number from 0 to {MAX_ALPHA:g}")
+            raise UsageError(f"expected a number from 0 to {MAX_ALPHA:g} as `alpha`, got {alpha}")
         if n_best is not None:
             best = self.n_best(pretoken, n_best)
             return best[_draw([alpha * score for _, score in best], rng)][0]
@@ -235,7 +235,7 @@ class _WithDropout(Model):
     def sample(self, pretoken: str, *, dropout: float, rng: np.random.Generator) -> Encoded:
         """A segmentation in which joins or matches are passed over with this probability; 0 is `encode`."""
         if not 0 <= dropout <= 1:
-            raise UsageError(f"dropout = {dropout}; wanted a probability from 0 to 1")
+            raise UsageError(f"expected a probability from 0 to 1 as `dropout`, got {dropout}")
         return self._encoded(pretoken, lambda text: self.cut(text, lambda: rng.random() < dropout))
 
 
@@ -388,7 +388,7 @@ def sampler_for(
     for name, value in options.items():
         number, what = (int, "a whole number") if name == "n_best" else (int | float, "a number")
         if isinstance(value, bool) or not isinstance(value, number):
-            raise UsageError(f"{name} = {value!r}; wanted {what}", hint=hint)
+            raise UsageError(f"expected {what} as `{name}`, got {value!r}", hint=hint)
     try:
         rng = np.random.default_rng(seed_or_rng)
     except (TypeError, ValueError) as error:
@@ -409,7 +409,7 @@ def n_best_of(model: Model) -> Callable[[str, int], list[tuple[Encoded, float]]]
 def best_choices(lists: Iterable[Sequence[float]], n: int) -> list[tuple[tuple[int, ...], float]]:
     """The `n` highest sums of one number from each list, as the choice of each list and the sum, best first."""
     if n < 1:
-        raise UsageError(f"n = {n}; wanted at least 1")
+        raise UsageError(f"expected at least 1 as `n`, got {n}")
     best: list[tuple[float, Any]] = [(0.0, ())]  # sums, and the choices backwards: (last, (the one before, ...))
     for scores in lists:
         longer = ((total + score, (i, before)) for total, before in best for i, score in enumerate(scores))

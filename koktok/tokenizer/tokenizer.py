@@ -89,7 +89,7 @@ class Tokenizer(AnyTokenizer):
     def __init__(self, recipe: Recipe, vocab: Vocab, signature: Mapping[str, Any] | None = None) -> None:
         if not isinstance(recipe, Recipe) or not isinstance(vocab, Vocab):
             raise UsageError(
-                f"a recipe and a vocabulary were wanted, not {type(recipe).__name__} and {type(vocab).__name__}",
+                f"expected a recipe and a vocabulary, got {type(recipe).__name__} and {type(vocab).__name__}",
                 hint="Tokenizer.load(FOLDER), or koktok.train(lines).tokenizer",
             )
         self.recipe = recipe
@@ -398,7 +398,9 @@ class Tokenizer(AnyTokenizer):
         """
         n_best = n_best_of(self.model)
         if not isinstance(n, int):
-            raise UsageError(f"n = {n!r}; wanted a whole number of at least 1", hint="tokenizer.n_best(text, 5)")
+            raise UsageError(
+                f"expected a whole number of at least 1 as `n`, got {n!r}", hint="tokenizer.n_best(text, 5)"
+            )
         read = self._read(checked_text(text))
         solved = {pretoken: n_best(pretoken, n) for pretoken in dict.fromkeys(word for _, word in read.pretokens)}
         lists = [solved[pretoken] for _, pretoken in read.pretokens]

@@ -69,18 +69,18 @@ def alphabet_of(
     missing = set(EVERYDAY) - wanted
     if required == "auto" and vocab_size >= SMALL and len(missing) * MOST <= slots - len(wanted):
         wanted |= missing
-    check_size(vocab_size, len(wanted) + taken, vocab_size, "")
+    check_size(vocab_size, len(wanted) + taken)
     return tuple(sorted(wanted))
 
 
-def check_size(size: int, smallest: int, largest: int, pieces: str, hint: str = "") -> None:
+def check_size(size: int, smallest: int, largest: int | None = None, pieces: str = "pieces", hint: str = "") -> None:
     """Refuse a vocabulary size that a text cannot give."""
     if size < smallest:
         raise VocabSizeError(
             f"expected at least {smallest:,} ids (bytes, special tokens and required characters), got {size:,}",
             hint=f"--vocab-size {smallest} or more",
         )
-    if size > largest:
+    if largest is not None and size > largest:
         raise VocabSizeError(
             f"expected at most {largest:,} ids (the text has no more {pieces}), got {size:,}",
             hint=hint or f"--vocab-size {largest}",

@@ -28,7 +28,7 @@ def train_simple(job: Job) -> Learnt:
     """
     counts, kind, n = job.counts, job.kind, job.options.ngram
     if kind == "ngram" and n < 2:
-        raise UsageError(f"n = {n}; wanted at least 2 (an n-gram of 1 is a syllable)")
+        raise UsageError(f"expected n-grams of at least 2 syllables, got {n}")
     letters = job.letters()
     alphabet = [] if kind == "word" else sorted(set(job.required) - {FORBIDDEN}) if kind in UNITS else letters
     known = {*letters, *alphabet}

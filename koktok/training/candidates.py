@@ -51,8 +51,8 @@ class CandidatePolicy:
     def __post_init__(self) -> None:
         if self.min_count < 1 or not 1 <= self.max_length <= 255 or not 0 <= self.coverage <= 1:
             raise UsageError(
-                f"candidates want min_count ≥ 1, 1 ≤ max_length ≤ 255 and 0 ≤ coverage ≤ 1; "
-                f"{self.min_count}, {self.max_length} and {self.coverage} came"
+                "expected min_count ≥ 1, 1 ≤ max_length ≤ 255 and 0 ≤ coverage ≤ 1, "
+                f"got {self.min_count}, {self.max_length} and {self.coverage}"
             )
 
     @property
@@ -263,7 +263,9 @@ def _required(
     """The most frequent characters up to the coverage (equally frequent ones together), and the required ones."""
     strange = sorted(c for c in required if len(c) != 1 or c == SPACE_MARK)
     if strange:
-        raise UsageError(f"required characters are single characters and not {SPACE_MARK!r}; {strange[0]!r} came")
+        raise UsageError(
+            f"expected single characters other than {SPACE_MARK!r} as required characters, got {strange[0]!r}"
+        )
     needed = np.isin(alphabet, np.asarray([ord(c) for c in required], dtype=np.uint32))
     if policy.coverage > 0 and n.sum() > 0:
         falling = np.sort(n)[::-1]

@@ -115,7 +115,7 @@ class Job:
         row = KINDS[self.kind]
         n_bytes = 0 if row.bytewise or row.unknown else len(BYTE_PIECES)
         taken = n_bytes + letters + len(self.specials)
-        check_size(self.vocab_size, taken, self.vocab_size, "")
+        check_size(self.vocab_size, taken)
         return self.vocab_size - taken
 
 

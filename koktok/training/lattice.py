@@ -84,10 +84,10 @@ class CostWeights:
         strange = sorted(table.keys() - {kind.label for kind in Kind} - {"rest"})
         if strange:
             known = ", ".join(kind.label for kind in Kind)
-            raise UsageError(f"nu came for `{strange[0]}`, which is no kind of boundary", hint=f"{known}, rest")
+            raise UsageError(f"expected a kind of boundary in `nu`, got `{strange[0]}`", hint=f"{known}, rest")
         missing = [kind.label for kind in Kind if kind.label not in table and "rest" not in table]
         if missing:
-            raise UsageError(f"nu came without a weight for `{missing[0]}`", hint="name it, or give `rest`")
+            raise UsageError(f"expected a weight for `{missing[0]}` in `nu`, got none", hint="name it, or give `rest`")
         weights = tuple(float(table.get(kind.label, table.get("rest", 0.0))) for kind in Kind)
         numbers = [
             ("lam", lam, 1 / MOST_COST, MOST_COST),
@@ -96,7 +96,9 @@ class CostWeights:
         ]
         for name, value, low, high in (*numbers, *(("nu", weight, 0.0, MOST_COST) for weight in weights)):
             if not low <= value <= high:
-                raise UsageError(f"{name} is {value}; wanted a number from {low:g} to {high:g}", hint=f"{name}=0.5")
+                raise UsageError(
+                    f"expected a number from {low:g} to {high:g} as `{name}`, got {value}", hint=f"{name}=0.5"
+                )
         return cls(float(lam), float(mu), weights, float(rarity))
 
 

@@ -44,11 +44,11 @@ class SuperwordPolicy:
     def __post_init__(self) -> None:
         if min(self.min_count, self.min_runs, self.min_documents) < 1 or not 0 <= self.share <= 1:
             raise UsageError(
-                f"superwords want floors of at least 1 and a share from 0 to 1; {self.min_count}, {self.min_runs}, "
-                f"{self.min_documents} and {self.share} came"
+                f"expected floors of at least 1 and a share from 0 to 1 for superwords, got {self.min_count}, {self.min_runs}, "
+                f"{self.min_documents} and {self.share}"
             )
         if self.price not in get_args(Price):
-            raise UsageError(f"superwords are paid in {' or '.join(get_args(Price))}, not in `{self.price}`")
+            raise UsageError(f"expected {' or '.join(get_args(Price))} as the price of superwords, got `{self.price}`")
 
     def looks_right(self, piece: str) -> bool:
         """True where the pattern holds.

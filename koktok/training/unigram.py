@@ -97,7 +97,7 @@ def train_unigrams(
     """
     names = [point.name for point in points]
     if not points or not sizes or len(set(names)) != len(names):
-        raise UsageError(f"training wants points of distinct names and sizes; {names} and {list(sizes)} came")
+        raise UsageError(f"expected points of distinct names and sizes, got {names} and {list(sizes)}")
     seconds: dict[str, float] = {"compile": crf.warm_up()}
     clock = time.perf_counter()
     groups = sorted({(point.max_length, point.aligned) for point in points})

@@ -42,9 +42,13 @@ class Point:
             raise UsageError("one target is possible at a time", hint="--keep 0.8, or --tokens-per-eojeol 1.8")
         for share in (self.keep, self.grammar):
             if share is not None and not 0 < share <= 1:
-                raise UsageError(f"a share of the boundaries is over 0 and at most 1; {share} came", hint="--keep 0.8")
+                raise UsageError(
+                    f"expected a share of the boundaries over 0 and at most 1, got {share}", hint="--keep 0.8"
+                )
         if self.tokens is not None and not self.tokens > 0:
-            raise UsageError(f"tokens for each eojeol are over 0; {self.tokens} came", hint="--tokens-per-eojeol 1.8")
+            raise UsageError(
+                f"expected more than 0 tokens for each eojeol, got {self.tokens}", hint="--tokens-per-eojeol 1.8"
+            )
 
     @property
     def target(self) -> float | None:
@@ -147,7 +151,9 @@ def chosen(
     if preset not in PRESETS:
         raise UsageError(f"the preset `{preset}` is not known", hint=f"--preset {' | '.join(PRESETS)}")
     if nu is not None and (keep is not None or tokens is not None):
-        raise UsageError("a target finds `nu` by itself, and both came", hint="leave one of them out")
+        raise UsageError(
+            "expected a target or `nu`, got both: a target finds `nu` by itself", hint="leave one of them out"
+        )
     point = PRESETS[preset]
     if (keep, tokens, nu) != (None, None, None):
         point = point.with_target(keep=keep, tokens=tokens)

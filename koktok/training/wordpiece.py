@@ -107,13 +107,13 @@ def train_wordpiece(job: Job) -> Learnt:
     ('##gs', '##ug', '##ugs')
     """
     for floor in FLOORS:
-        learnt = joined(job, min_count=floor)
+        learnt = trained(job, min_count=floor)
         if learnt.vocab.size == job.vocab_size:
             break
     return learnt
 
 
-def joined(job: Job, *, min_count: int = 5) -> Learnt:
+def trained(job: Job, *, min_count: int = 5) -> Learnt:
     """Pairs that stand `min_count` times, joined by their score; ties by string."""
     words, letters, spelled = _words(job), job.letters(), job.spelled
     counter = PairCounter([*words], [*words.values()], letters, heads=True)

@@ -252,7 +252,7 @@ BAD = {
     "no place for the log": (["train", "{text}", "--log", "{folder}/none/log"], 1, "--log json"),
     "dropout for unigram": (["encode", "{tokenizer}", "{text}", "--dropout", "0.1"], 2, "alpha=0.1"),
     "a seed for nothing": (["encode", "{tokenizer}", "{text}", "--seed", "1"], 2, "--sample-alpha 0.1"),
-    "unknown policy": (["train", "{text}", "--policy", "jossa"], 2, "boundary policy `jossa`"),
+    "unknown policy": (["train", "{text}", "--policy", "jossa"], 2, "expected a boundary policy"),
     "unknown recipe key": (["train", "{text}", "--recipe", "{toml}"], 2, "unknown key `train.vocab_sise`"),
     "unknown corpus": (["train", "corpus:demmo"], 1, "demo"),
     "unknown option": (["train", "{text}", "--vocabsize", "3"], 2, "vocabsize"),

@@ -153,7 +153,7 @@ def test_a_folder_of_format_1_keeps_what_koktok_is_not_known_to_write(trained: T
 def test_an_extra_file_is_one_more_and_lies_in_the_folder(trained: Trained, tmp_path: Path) -> None:
     tokenizer = Tokenizer.load(trained())
     for name in ("../x", "sub/x", "/tmp/koktok-x", "..", ""):
-        with pytest.raises(UsageError, match="wanted: contents by name of a file in the folder"):
+        with pytest.raises(UsageError, match="expected names of files in the folder"):
             tokenizer.save(tmp_path / "out", extra={name: "mine"})
     with pytest.raises(UsageError, match=r"`tokenizer\.json` is a file of the tokenizer itself"):
         tokenizer.save(tmp_path / "out", extra={"tokenizer.json": "mine"})

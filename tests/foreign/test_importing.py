@@ -268,11 +268,11 @@ def test_special_tokens_are_text_unless_allowed(foreign: Foreign) -> None:
 def test_bad_input(foreign: Foreign) -> None:
     ours = foreign.ours
     for wrong in (None, b"x", ["x"], 7):
-        with pytest.raises(InputError, match="where one `str` was wanted"):
+        with pytest.raises(InputError, match="expected one `str`"):
             ours.encode(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"lone surrogate U\+D800 came at character 1"):
         ours.encode("a\ud800")
-    with pytest.raises(InputError, match="one `str` came where texts were wanted"):
+    with pytest.raises(InputError, match="expected texts, got one `str`"):
         ours.encode_batch("text")
     for ids in ([ours.vocab.size], [-1], ["1"]):
         with pytest.raises(InputError, match="id"):

@@ -105,7 +105,7 @@ def train_bpe(counts: SegmentedCounts, *, vocab_size: int, **given: Any) -> Lear
 
 def train_wordpiece(counts: SegmentedCounts, *, vocab_size: int, **given: Any) -> Learnt:
     kind, given = _of_alphabet({"specials": ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), **given}, "wordpiece")
-    return wordpiece.joined(_job(counts, vocab_size, kind, given), **given)
+    return wordpiece.trained(_job(counts, vocab_size, kind, given), **given)
 
 
 def train_simple(counts: SegmentedCounts, kind: str, *, vocab_size: int, n: int = 2, **given: Any) -> Vocab:

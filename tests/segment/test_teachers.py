@@ -160,7 +160,7 @@ def test_what_khaiii_lacks_is_said_before_it_ends_the_process(monkeypatch: pytes
     there: list[str] = []
     monkeypatch.setattr("locale.setlocale", setlocale)
     monkeypatch.setitem(sys.modules, "khaiii", SimpleNamespace(KhaiiiApi=fail))
-    with pytest.raises(AnalyserError, match=r"wants the locale en_US\.UTF-8") as raised:
+    with pytest.raises(AnalyserError, match=r"requires the locale en_US\.UTF-8") as raised:
         segmenter_for("khaiii")
     assert "localedef" in raised.value.hint
     there.append("en_US.UTF-8")

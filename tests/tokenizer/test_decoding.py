@@ -52,9 +52,9 @@ def test_a_wrong_id_leaves_the_stream_as_it_was(model: str, trained: Trained) ->
         for wrong, message in (
             (-1, "outside the vocabulary"),
             (tokenizer.vocab.size, "outside the vocabulary"),
-            ("1", "ids are integers"),
-            (None, "ids are integers"),
-            ([1], "ids are integers"),
+            ("1", "expected an integer as id"),
+            (None, "expected an integer as id"),
+            ([1], "expected an integer as id"),
         ):
             with pytest.raises(InputError, match=message):
                 stream.push(wrong)  # type: ignore[arg-type]

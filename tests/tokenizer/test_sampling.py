@@ -224,8 +224,8 @@ def test_best_choices_are_the_best(numbers: list[list[int]], n: int) -> None:
         ("unigram", {}, "samples of a unigram tokenizer want `alpha`"),
         ("bpe-bytes", {}, "samples of a bpe-bytes tokenizer want `dropout`"),
         ("word", {"dropout": 0.1}, r"a word tokenizer has one segmentation.*\nhint: tokenizer.encode"),
-        ("bpe", {"dropout": 1.5}, "dropout = 1.5; wanted a probability"),
-        ("unigram", {"alpha": -1.0}, "alpha = -1.0; wanted a number from 0 to 1"),
+        ("bpe", {"dropout": 1.5}, "expected a probability from 0 to 1 as `dropout`, got 1.5"),
+        ("unigram", {"alpha": -1.0}, "expected a number from 0 to .* as `alpha`, got -1.0"),
     ],
 )
 def test_a_wrong_keyword_is_answered_with_the_right_one(
@@ -240,5 +240,5 @@ def test_only_unigram_knows_a_second_best(trained: Trained) -> None:
     with pytest.raises(UsageError, match=r"a bpe tokenizer gives segmentations no score.*\nhint: .*unigram"):
         Tokenizer.load(trained(**MODELS["bpe"])).n_best(TEXT, 2)
     for text in (TEXT, ""):
-        with pytest.raises(UsageError, match="n = 0; wanted at least 1"):
+        with pytest.raises(UsageError, match="expected at least 1 as `n`, got 0"):
             SMALL.n_best(text, 0)

@@ -75,9 +75,9 @@ def test_special_tokens_only_when_allowed(trained: Trained) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "got NoneType where one `str` was wanted"),
-        (b"a", r"got bytes where one `str` was wanted\nhint: text\.decode\('utf-8'\)"),
-        (["a"], r"got list .*\nhint: tokenizer.encode_batch"),
+        (None, "expected one `str` in `encode`, got NoneType"),
+        (b"a", r"expected one `str` in `encode`, got bytes\nhint: text\.decode\('utf-8'\)"),
+        (["a"], r"got list.*\nhint: tokenizer.encode_batch"),
         ("가\ud800", "surrogate"),
     ],
 )
@@ -89,7 +89,7 @@ def test_what_is_no_text_is_refused(trained: Trained, text: object, message: str
 def test_batches_are_single_calls(trained: Trained, mini: list[str]) -> None:
     tokenizer = Tokenizer.load(trained())
     assert tokenizer.encode_batch(mini[:50]) == [tokenizer.encode(line) for line in mini[:50]]
-    with pytest.raises(InputError, match="one `str` came where texts were wanted"):
+    with pytest.raises(InputError, match="expected texts, got one `str`"):
         tokenizer.encode_batch("가나다")
 
 
@@ -98,7 +98,7 @@ def test_batches_are_single_calls(trained: Trained, mini: list[str]) -> None:
     [
         ([-1], r"id -1 is outside the vocabulary \(0 to 2299\)"),
         ([2300], "id 2300 is outside"),
-        (["1"], "got the id '1'"),
+        (["1"], "expected an integer as id in .decode., got '1'"),
     ],
 )
 def test_ids_out_of_range_are_refused(trained: Trained, ids: list[int], message: str) -> None:
@@ -332,7 +332,7 @@ def test_a_call_is_that_of_transformers(trained: Trained) -> None:
     assert ours(texts[0], add_special_tokens=False) == ours.encode(texts[0])
     with pytest.raises(UsageError, match=r"`return_tensors` is nothing .*\nhint: .*AutoTokenizer.from_pretrained"):
         ours("가", return_tensors="pt")
-    with pytest.raises(InputError, match="got int where one"):
+    with pytest.raises(InputError, match="expected one .str. in .encode., got int"):
         ours([3])  # type: ignore[list-item]
 
 

@@ -158,7 +158,7 @@ def test_in_bits_words_that_meet_by_chance_save_nothing():
     assert len(chosen[0]) == 2
     assert all(piece[0] in "오우" for piece in chosen[0]), "such a piece saves 100 tokens, and 할 수 있 80"
     assert chosen[1] == ["할 수 있"]
-    with pytest.raises(UsageError, match="paid in tokens or bits, not in `money`"):
+    with pytest.raises(UsageError, match="expected tokens or bits as the price of superwords, got `money`"):
         SuperwordPolicy(price="money")
 
 

@@ -263,9 +263,9 @@ def test_any_text_can_be_encoded(words: dict[str, int], kind: Any, text: str) ->
 
 
 def test_lists_that_cannot_be() -> None:
-    with pytest.raises(UsageError, match="n = 1; wanted at least 2"):
+    with pytest.raises(UsageError, match="expected n-grams of at least 2"):
         train_simple(LISTED, "ngram", vocab_size=300, n=1)
-    with pytest.raises(ArtifactError, match=r"a word vocabulary wants one of the special tokens \[UNK\], <unk>"):
+    with pytest.raises(ArtifactError, match=r"a word vocabulary requires one of the special tokens \[UNK\], <unk>"):
         train_simple(LISTED, "word", vocab_size=3)
 
 

@@ -246,9 +246,9 @@ def test_errors_name_the_way_out():
         train_unigram(text(), vocab_size=300, preset="shrot")
     with pytest.raises(UsageError, match="`jossa`"):
         CostWeights.of(1, 1, {"jossa": 1, "rest": 0})
-    with pytest.raises(UsageError, match="without a weight for `eomi`"):
+    with pytest.raises(UsageError, match="expected a weight for `eomi`"):
         CostWeights.of(1, 1, {k.label: 1.0 for k in Kind if k is not Kind.EOMI})
-    with pytest.raises(UsageError, match="lam is 0"):
+    with pytest.raises(UsageError, match="as `lam`, got 0"):
         CostWeights.of(0, 1, 1)
     with pytest.raises(UsageError, match="distinct names"):
         train_unigrams(text(), points=[], vocab_sizes=[300])
