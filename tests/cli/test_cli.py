@@ -265,7 +265,7 @@ BAD = {
     "ids that are none": (["decode", "{tokenizer}", "{text}"], 1, "line 1 holds something that is no id"),
     "unknown fold": (["normalize", "--fullwith", "{text}"], 2, "--fullwidth"),
     "fold without number": (["normalize", "--repeats", "x", "{text}"], 2, "valid integer"),
-    "fold out of range": (["normalize", "--repeats", "1001", "{text}"], 2, "wanted: a whole number, 0 to 1000"),
+    "fold out of range": (["normalize", "--repeats", "1001", "{text}"], 2, "expected a whole number of 0 to 1000"),
     "share without =": (["train", "{text}", "--reserve-script", "latin:0.3"], 2, "latin:0.3` wants SCRIPT=SHARE with"),
     "share of no script": (["train", "{text}", "--reserve-script", "klingon=0.3"], 2, "one of hangul, latin, other"),
     "share over all": (["train", "{text}", "--reserve-script", "latin=1.3"], 2, "a share from 0 to 1"),
