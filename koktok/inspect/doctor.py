@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -130,8 +130,8 @@ def diagnose(
         "unknown_syllables": [(-1, char, "") for char in hangul.KS_X_1001 if char in pieces.unknown_syllables],
         "special_in_text": pieces.specials_in_text(),
         "unreachable": pieces.unreachable(),
-        "unnormalized": _same(pieces, lambda text: unicodedata.normalize("NFC", text)),
-        "compatible": _same(pieces, lambda text: unicodedata.normalize("NFKC", text)),
+        "unnormalized": _same(pieces, "NFC"),
+        "compatible": _same(pieces, "NFKC"),
         "broken": [(i, text, why) for i, text in pieces.texts.items() if (why := _not_text(text))],
         "address": _refused(pieces, Blocklist(junk=["address"])),
         "repeats": _refused(pieces, Blocklist(junk=["run", "repeats"])),
@@ -296,20 +296,15 @@ def _refused(pieces: _Pieces, blocklist: Blocklist) -> list[tuple[int, str, str]
     return [(i, text, why) for i, text in pieces.texts.items() if (why := blocklist.refuses(text))]
 
 
-def _same(pieces: _Pieces, normal: Callable[[str], str]) -> list[tuple[int, str, str]]:
-    """Ids whose text another id has too after `normal`, or two ids of one text; the first of each group stays."""
+def _same(pieces: _Pieces, form: Literal["NFC", "NFKC"]) -> list[tuple[int, str, str]]:
+    """Ids whose text another id has, too, after normalization; the first of each group stays."""
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for i, text in pieces.texts.items():
-        groups[normal(text)].append(i)
-    return sorted(_doubles(groups.values(), pieces), key=lambda item: item[0])
-
-
-def _doubles(groups: Iterable[list[int]], pieces: _Pieces) -> Iterator[tuple[int, str, str]]:
-    for group in groups:
-        for i in group[1:]:
-            # `##가` and `가` are one text and two roles: no double.
-            if pieces.texts[i] != pieces.texts[group[0]]:
-                yield i, pieces.texts[i], f"as {pieces.texts[group[0]]!r} ({group[0]})"
+        groups[unicodedata.normalize(form, text)].append(i)
+    pairs = ((i, group[0]) for group in groups.values() for i in group[1:])
+    # `##가` and `가` are one text and two roles.
+    texts = ((i, pieces.texts[i], first, pieces.texts[first]) for i, first in sorted(pairs))
+    return [(i, text, f"as {other!r} ({first})") for i, text, first, other in texts if text != other]
 
 
 def _not_text(text: str) -> str:
