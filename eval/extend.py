@@ -42,7 +42,6 @@ import numpy as np
 
 from eval.machine import Told, machine
 from eval.texts import data_of, split
-from koktok.agree import Ids, agreement
 from koktok.corpora.fetch import fetch, texts
 from koktok.count.counting import read
 from koktok.extension.base_text import prepare
@@ -50,12 +49,13 @@ from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul, o
 from koktok.extension.extension_files import definition_of, extended, files_of
 from koktok.extension.laws import reached
 from koktok.extension.learn import ExtendOptions, PieceList, learn
+from koktok.files.sentencepiece_model import NORMAL, ModelProto
 from koktok.hangul import syllable_mask
 from koktok.segment import Policy, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.segmented import Kind
-from koktok.sentencepiece_model import NORMAL, ModelProto
+from koktok.tokenizer.agree import Ids, agreement
 from koktok.training.lattice import TRUST
 
 BASES = "package:qwen3,package:llama3,package:o200k_base,package:mistral-v1"

@@ -128,8 +128,8 @@ def spec_of(row: str, out: str) -> str:
 
 
 def golds_of(data: Path, names: str) -> list[GoldPage]:
-    from koktok.gold import read_gold  # here, so that no child's time has it
     from koktok.metrics import GoldPage
+    from koktok.metrics.gold import read_gold  # here, so that no child's time has it
 
     return [GoldPage(read_gold(data / "gold" / name)) for name in names.split(",") if (data / "gold" / name).is_file()]
 

@@ -3,7 +3,7 @@
     python -m eval.ready build [NAME...]
     python -m eval.ready table [DATA] [--cap 110000] [--no-peers]
 
-`build` trains them (all by default) with `koktok train corpus:... --recipe koktok/vocabularies/NAME.toml`, packs each folder into
+`build` trains them (all by default) with `koktok train corpus:... --recipe koktok/formats/vocabularies/NAME.toml`, packs each folder into
 NAME.xz and writes its digest into NAME.toml. `table` measures on what DATA (corpus:bench-ko by default) holds out, and on English that
 corpus:open-en holds out: tokens per eojeol, F1 at the boundaries of human treebanks, recall before particles and endings, tokens per
 English word, beside SentencePiece trained on the same text at the same size.
@@ -25,10 +25,10 @@ from koktok.corpora.fetch import texts
 from koktok.files import write_file
 from koktok.foreign import load
 from koktok.foreign.sentencepiece_adapter import SentencePiece
-from koktok.gold import read_gold
+from koktok.formats.vocabularies import find, packed, ready_vocabularies
 from koktok.metrics import GoldPage, Text, score
+from koktok.metrics.gold import read_gold
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
-from koktok.vocabularies import find, packed, ready_vocabularies
 
 
 def build(name: str) -> None:

@@ -24,7 +24,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from koktok.agree import agreement
 from koktok.corpora.paths import as_source
 from koktok.errors import ArtifactError, KoktokError
 from koktok.formats import tiktoken
@@ -37,6 +36,7 @@ from koktok.recipe import Recipe
 from koktok.text import sources
 from koktok.text.prefix import with_prefix
 from koktok.tokenizer import Tokenizer
+from koktok.tokenizer.agree import agreement
 from koktok.verification.probes import tricky_lines
 
 TESTS = Path(__file__).parents[1] / "tests"

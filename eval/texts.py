@@ -11,7 +11,7 @@ from pathlib import Path
 
 from koktok.corpora.fetch import fetch, texts
 from koktok.files import cache_dir
-from koktok.gold.spans import read_spans
+from koktok.metrics.gold.spans import read_spans
 from koktok.report.benchmark import LEFT_OUT, SPANS, head
 
 CAP, BLOCK, HELD = 110_000, 50, 10

@@ -181,7 +181,7 @@ class TrainRecipe(_Section):
     """Unigram: cost of a superword. One token, as any piece, or more, the less mutual information its words have: then there are
     few superwords, of words that belong together."""
     blocklist: tuple[str, ...] = ()
-    """Strings that no piece may contain, one per line. A word, `=word`, `!innocent word` or `/pattern/` (see `koktok.blocklist`)."""
+    """Strings that no piece may contain, one per line. A word, `=word`, `!innocent word` or `/pattern/` (see `koktok.text.blocklist`)."""
     personal_data: Literal["keep", "drop"] = "drop"
     """Pieces that look like an address, a telephone number or a registration number. Learned, or left out."""
     junk: Literal["keep", "drop"] = "drop"
@@ -457,7 +457,7 @@ class Recipe(_Section):
     @field_validator("train")
     @classmethod
     def _blocklist_can_be_read(cls, value: TrainRecipe) -> TrainRecipe:
-        from koktok.blocklist import Blocklist
+        from koktok.text.blocklist import Blocklist
 
         try:
             Blocklist(value.blocklist)

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from koktok import Recipe, Tokenizer, hangul
 from koktok.errors import InputError, RecipeError
+from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.hf import jamo_decoders
 from koktok.formats.sentencepiece import _joins, charsmap
-from koktok.sentencepiece_model import ModelProto
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer, nfc
 from koktok.vocab import Vocab
 

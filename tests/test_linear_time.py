@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from koktok import Recipe, Tokenizer, hangul
-from koktok.blocklist import JUNK, PERSONAL, Blocklist
 from koktok.corpora.extract import _ROLE, prose
-from koktok.gold.readers import _conllu, _sejong
+from koktok.metrics.gold.readers import _conllu, _sejong
 from koktok.report.markdown import _SIGNS
 from koktok.special import cut_at
+from koktok.text.blocklist import JUNK, PERSONAL, Blocklist
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
 from koktok.vocab import Vocab

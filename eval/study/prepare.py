@@ -20,9 +20,9 @@ from eval.study.sizes import HOW, PRESETS, Size
 from eval.texts import GOLDS, data_of, parts
 from koktok.files import write_file
 from koktok.foreign import load
-from koktok.gold import read_gold
 from koktok.hangul import is_syllable, letters_of
 from koktok.metrics import GoldPage, Text, score
+from koktok.metrics.gold import read_gold
 from koktok.metrics.language_model import lines_of, unknown_bits
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.tokenizer.any_tokenizer import AnyTokenizer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from koktok.gold import GoldCorpus
-from koktok.gold.spans import SpanCorpus
 from koktok.metrics import Text
+from koktok.metrics.gold import GoldCorpus
+from koktok.metrics.gold.spans import SpanCorpus
 from koktok.report.measure import Entry
 from koktok.report.schema import Sentence
 

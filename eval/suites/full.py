@@ -15,8 +15,8 @@ from eval.suites import Suite, kiwi_gold
 from eval.suites.quick import MINI
 from eval.texts import CAP, split
 from koktok.foreign import package_names
-from koktok.gold import GoldCorpus, read_gold
-from koktok.gold.spans import read_spans
+from koktok.metrics.gold import GoldCorpus, read_gold
+from koktok.metrics.gold.spans import read_spans
 from koktok.report.benchmark import GOLDS as BENCHMARK_GOLDS
 from koktok.report.benchmark import SPANS, code_of, english_of
 from koktok.report.measure import Entry, showcase

@@ -17,11 +17,11 @@ from koktok.cli.options import Field, Force, Quiet, lines_of_paths, tell_skipped
 from koktok.errors import InputError, KoktokError, UsageError
 
 if TYPE_CHECKING:
-    from koktok.gold import GoldCorpus
-    from koktok.inspect.diff import Changes
-    from koktok.inspect.doctor import Diagnosis
     from koktok.metrics import Difference
+    from koktok.metrics.gold import GoldCorpus
     from koktok.report import Report
+    from koktok.report.diff import Changes
+    from koktok.report.doctor import Diagnosis
 
 SPEC = "koktok:DIR|NAME hf:PATH sp:FILE wordpiece:FILE tiktoken:FILE#PATTERN package:NAME cuts:FILE kiwi mecab-ko syllables, or a path."
 
@@ -75,10 +75,10 @@ def doctor(
 
     Exit code: 0 without findings of the severity --fail-on or above, 1 with findings, 2 on error.
     """
-    from koktok.blocklist import Blocklist
     from koktok.foreign import load
-    from koktok.inspect.doctor import SEVERITIES, diagnose
     from koktok.progress import ConsoleProgress, print_line
+    from koktok.report.doctor import SEVERITIES, diagnose
+    from koktok.text.blocklist import Blocklist
 
     with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         blocked = Blocklist.load(blocklist) if blocklist else None
@@ -144,8 +144,8 @@ def diff(
     Exit code, as of `diff`: 0 the same, 1 different, 2 on error.
     """
     from koktok.foreign import load
-    from koktok.inspect.diff import difference
     from koktok.progress import ConsoleProgress, print_line
+    from koktok.report.diff import difference
 
     with errors_exit_2(), ConsoleProgress(quiet=quiet) as progress:
         corpora = _golds(gold, human_gold)
@@ -269,7 +269,7 @@ def _domains(paths: list[str], field: str | None) -> dict[str, list[str]]:
 
 
 def _golds(paths: list[Path] | None, human: list[Path] | None) -> list[GoldCorpus]:
-    from koktok.gold import read_gold
+    from koktok.metrics.gold import read_gold
     from koktok.report.names import distinct
 
     found = [read_gold(path) for path in paths or ()] + [read_gold(path, human=True) for path in human or ()]
@@ -325,9 +325,9 @@ def report(
     be opened, 2 if one fails while it is measured. Prints a summary; its last line is the file to open.
     """
     from koktok.files import check_folder, write_folder
-    from koktok.gold.silver import silver_gold
-    from koktok.gold.spans import read_spans
     from koktok.metrics import Parallel, Text
+    from koktok.metrics.gold.silver import silver_gold
+    from koktok.metrics.gold.spans import read_spans
     from koktok.progress import ConsoleProgress
     from koktok.report import to_html, to_markdown
     from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase

@@ -88,10 +88,10 @@ def extend(
         return
     if "keep_scripts" in settings:
         raise UsageError("--keep-scripts does nothing without --prune", hint="--prune 10000")
-    from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
     from koktok.extension.cost_card import COLUMNS, frontier_rows
     from koktok.extension.extend import extend as extend_tokenizer
     from koktok.recipe import Recipe
+    from koktok.text.blocklist import PERSONAL_DEFAULT, Blocklist
 
     user_dictionary = settings.pop("user_dictionary", None)
     of_training = {

@@ -62,7 +62,7 @@ class Typed:
 
 
 def _lines(file: str) -> tuple[str, ...]:
-    from koktok.blocklist import Blocklist
+    from koktok.text.blocklist import Blocklist
 
     return Blocklist.load(Path(file)).lines
 

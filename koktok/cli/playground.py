@@ -40,8 +40,8 @@ def playground(
     """
     from koktok.files import check_file, write_file
     from koktok.foreign.open import load
-    from koktok.playground.web_page import is_page
     from koktok.report.names import distinct
+    from koktok.report.playground.web_page import is_page
 
     check_file(out, is_page)
     given = [*map(str, [tokenizer, *(others or ()), *filter(None, [against])])]
@@ -81,9 +81,9 @@ def page_of(
 ) -> str:
     """The page, with the morphemes of the words of some lines, of the vocabularies and of its own examples."""
     from koktok.foreign import LibraryTokenizer
-    from koktok.playground.lexicon import WORDS, lexicon, runs_of, words_of
-    from koktok.playground.web_page import examples, to_page
     from koktok.progress import ConsoleProgress
+    from koktok.report.playground.lexicon import WORDS, lexicon, runs_of, words_of
+    from koktok.report.playground.web_page import examples, to_page
     from koktok.segment.cache import CachedSegmenter
     from koktok.segment.workers import in_subprocess
 

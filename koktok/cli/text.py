@@ -337,12 +337,12 @@ def _learn_segmenter(
     from koktok.cli.options import sources_of
     from koktok.count.counting import read
     from koktok.count.prepared import prepare
-    from koktok.dpe.learning import learn_cuts
-    from koktok.dpe.learnt import FOLDER
     from koktok.files import check_folder
     from koktok.progress import ConsoleProgress, counted
     from koktok.recipe import Recipe
     from koktok.segment import segmenter_for, text_to_analyse
+    from koktok.training.dpe.learning import learn_cuts
+    from koktok.training.dpe.learnt import FOLDER
 
     if tsv:
         raise UsageError("--tsv shows cuts, and --learn writes a folder", hint="leave out --tsv")

@@ -22,7 +22,7 @@ Name = Annotated[str, typer.Argument(help="Name of a vocabulary.", show_default=
 @vocabulary_app.command("list")
 def vocabulary_list() -> None:
     """List the vocabularies: name, ids, model, purpose."""
-    from koktok.vocabularies import ready_vocabularies
+    from koktok.formats.vocabularies import ready_vocabularies
 
     rows = [(ready.name, ready.recipe.train, ready.title) for ready in ready_vocabularies()]
     list_rows(
@@ -35,8 +35,8 @@ def vocabulary_list() -> None:
 def vocabulary_show(name: Name) -> None:
     """Show the training text of a vocabulary, the command that trains it again, and its model card."""
     from koktok.formats.folder import CARD
+    from koktok.formats.vocabularies import find
     from koktok.progress import print_line
-    from koktok.vocabularies import find
 
     ready = find(name)
     rows = {
@@ -57,7 +57,7 @@ def vocabulary_get(
     force: Force = False,
 ) -> None:
     """Write the folder of a vocabulary, for transformers, tokenizers and sentencepiece; print its name."""
-    from koktok.vocabularies import find
+    from koktok.formats.vocabularies import find
 
     ready = find(name)
     print(ready.write(out or Path(ready.name), force=force))
@@ -77,10 +77,10 @@ def vocabulary_build(
     from koktok.cli.training_shown import announced
     from koktok.files import check_folder
     from koktok.formats.folder import CARD, TOKENIZER
+    from koktok.formats.vocabularies import find
     from koktok.pipeline import road
     from koktok.pipeline.baseline import compare
     from koktok.progress import ConsoleProgress
-    from koktok.vocabularies import find
 
     ready = find(name)
     folder = check_folder(

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from koktok.corpora.git import open_commit
 from koktok.errors import CorpusError, KoktokError
-from koktok.process import environment
+from koktok.files.process import environment
 
 if TYPE_CHECKING:
     from koktok.corpora.recipe import (

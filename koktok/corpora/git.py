@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from koktok.errors import CorpusError
-from koktok.process import environment
+from koktok.files.process import environment
 
 if TYPE_CHECKING:
     from koktok.corpora.recipe import GitSource

@@ -22,9 +22,9 @@ from koktok.foreign import LibraryTokenizer, load
 from koktok.foreign.conversion import hf_config, hf_definition
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.vocab_files import tokenizers_library
+from koktok.formats.vocabularies import folder_of
 from koktok.hangul import SYLLABLE
 from koktok.vocab import BYTE_CHARS, BYTE_OF, BYTE_PIECES
-from koktok.vocabularies import folder_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koktok.blocklist import PERSONAL_DEFAULT, Blocklist
 from koktok.corpora.paths import as_text
 from koktok.count.counting import read
 from koktok.errors import ArtifactError
@@ -22,6 +21,7 @@ from koktok.formats.probe import PROBE, probe_json
 from koktok.progress import OnProgress, silent
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.workers import Workers, in_subprocess
+from koktok.text.blocklist import PERSONAL_DEFAULT, Blocklist
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import SPACE, Base, holds_hangul
 from koktok.extension.learn import Piece, PieceList, splits
 from koktok.files import Product, checked, read_bounded
+from koktok.files.sentencepiece_model import NORMAL, UNUSED, ModelProto
 from koktok.formats.tiktoken import Ranks
 from koktok.formats.tiktoken import files as files_of_ranks
-from koktok.sentencepiece_model import NORMAL, UNUSED, ModelProto
 
 EXTENSION: Final = "extension.json"
 """The file that makes a folder an extension."""

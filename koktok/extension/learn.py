@@ -18,13 +18,13 @@ from typing import Annotated, Final, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from koktok.blocklist import Blocklist
 from koktok.errors import UsageError, VocabSizeError
 from koktok.extension.base_text import BaseText
 from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul
 from koktok.extension.merges import MergeState, TokenRows, hash_of
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Options
+from koktok.text.blocklist import Blocklist
 from koktok.training.bpe import Queue
 
 ADD: Final = 8192

@@ -22,19 +22,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt
 
-from koktok.agree import Ids, agree
 from koktok.corpora.paths import as_text
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import Base, base_of, open_base
 from koktok.extension.extension_files import BaseRecord, Record, base_record
 from koktok.extension.learn import splits
 from koktok.files import Product, check_folder, checked, write_folder
+from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.probe import PROBE, probe_json
 from koktok.formats.tiktoken import files as files_of_ranks
 from koktok.progress import OnProgress, silent
 from koktok.recipe import Options
-from koktok.sentencepiece_model import ModelProto
 from koktok.text.sources import read
+from koktok.tokenizer.agree import Ids, agree
 from koktok.vocab import BYTE_PIECES
 
 if TYPE_CHECKING:

@@ -12,17 +12,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from koktok.agree import Ids, agree
 from koktok.errors import ArtifactError, InputError
+from koktok.files.sentencepiece_model import BPE, NORMAL, UNIGRAM, USER_DEFINED
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.library import LibraryTokenizer
 from koktok.foreign.sandbox import PROBES
 from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.tiktoken_adapter import Tiktoken
 from koktok.formats import gguf
-from koktok.sentencepiece_model import BPE, NORMAL, UNIGRAM, USER_DEFINED
 from koktok.special import NO_LIMIT, ROLES
 from koktok.text.patterns import LLAMA_CPP
+from koktok.tokenizer.agree import Ids, agree
 from koktok.vocab import splits
 
 

@@ -22,8 +22,8 @@ from koktok.foreign.packages import open_package
 from koktok.foreign.trivial import TRIVIAL
 from koktok.formats.detect import Detected, detect
 from koktok.formats.folder import MARK, TOKENIZER, is_imported, read_folder
+from koktok.formats.vocabularies import folder_of
 from koktok.tokenizer import Tokenizer
-from koktok.vocabularies import folder_of
 
 KINDS: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a vocabulary that travels with it",

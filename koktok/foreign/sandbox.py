@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from koktok.errors import ArtifactError
 from koktok.files import cache_dir
-from koktok.process import environment
+from koktok.files.process import environment
 
 PROBES: Final = (
     "한국어는 교착어다.", " 앞에 빈칸", "뒤에 빈칸 ", "두  칸,   세 칸", "첫 줄\n둘째 줄", "표\t안의\t글", "\r\n",

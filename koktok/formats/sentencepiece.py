@@ -20,8 +20,8 @@ from pathlib import Path
 
 from koktok import hangul
 from koktok.errors import ArtifactError
+from koktok.files.sentencepiece_model import BPE, BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
 from koktok.formats.limits import that_hold, unsupported_reason
-from koktok.sentencepiece_model import BPE, BYTE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, ModelProto
 from koktok.special import ROLES
 from koktok.text.normalize import REPEATED, Folds, JamoNormalizer, Normalizer, nfc, precompiled
 from koktok.text.pretokenize import Pattern

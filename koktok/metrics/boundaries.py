@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.gold import FUNCTIONAL, KINDS, GoldCorpus
+from koktok.metrics.gold import FUNCTIONAL, KINDS, GoldCorpus
 from koktok.metrics.page import Page, PageTokens
 from koktok.metrics.registry import ratio
 from koktok.metrics.statistics import Table, Units

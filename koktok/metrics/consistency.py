@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from koktok.gold.sentences import word_class
 from koktok.hangul import has_syllable
 from koktok.metrics.boundaries import GoldPage
+from koktok.metrics.gold.sentences import word_class
 from koktok.metrics.page import PageTokens
 from koktok.tokenizer.any_tokenizer import AnyTokenizer
 

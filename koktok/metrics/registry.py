@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from koktok.errors import UsageError
-from koktok.gold import FUNCTIONAL, KINDS
+from koktok.metrics.gold import FUNCTIONAL, KINDS
 
 Floats = npt.NDArray[np.float64]
 Better = Literal["lower", "higher", "one", "none"]

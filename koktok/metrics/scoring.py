@@ -13,8 +13,6 @@ import numpy as np
 from koktok.corpora.paths import as_text
 from koktok.errors import UsageError
 from koktok.foreign import load
-from koktok.gold import KINDS, GoldCorpus, check_names, read_gold
-from koktok.gold.spans import SpanCorpus
 from koktok.metrics.boundaries import GoldPage, boundary_table, by_type, golds_table, trivial_rows
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import (
@@ -27,6 +25,8 @@ from koktok.metrics.counts import (
     unknown_counts,
 )
 from koktok.metrics.fidelity import probes, round_trip
+from koktok.metrics.gold import KINDS, GoldCorpus, check_names, read_gold
+from koktok.metrics.gold.spans import SpanCorpus
 from koktok.metrics.language_model import ngram_table, segmentation_entropy
 from koktok.metrics.page import Page, PageTokens, Parallel, Text
 from koktok.metrics.registry import Formula, Metric, metrics

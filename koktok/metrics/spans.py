@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from koktok.gold.spans import SpanCorpus
+from koktok.metrics.gold.spans import SpanCorpus
 from koktok.metrics.page import Page
 from koktok.metrics.statistics import Table, Units
 from koktok.tokenizer.any_tokenizer import AnyTokenizer

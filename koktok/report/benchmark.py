@@ -8,9 +8,9 @@ from typing import Final
 
 from koktok.corpora.fetch import fetch, texts
 from koktok.errors import InputError
-from koktok.gold import read_gold
-from koktok.gold.spans import read_spans
 from koktok.metrics import Text
+from koktok.metrics.gold import read_gold
+from koktok.metrics.gold.spans import read_spans
 from koktok.report.measure import Material
 from koktok.report.schema import Report
 from koktok.text.normalize import normalized

@@ -22,17 +22,17 @@ from pydantic import BaseModel, ConfigDict
 
 from koktok.errors import KoktokError, UsageError
 from koktok.files import write_file
-from koktok.gold import check_names
 from koktok.hangul import has_syllable
 from koktok.metrics import Difference, GoldPage, Parallel, Scores, Text, compare, holm, metrics, score, speed
+from koktok.metrics.gold import check_names
 from koktok.progress import OnProgress
 from koktok.report.names import distinct
 from koktok.report.schema import Report, ReportRow, Sentence, SpeedReport, SpeedRow
 from koktok.report.scored import gold_info, row_of, span_info, texts_of
 
 if TYPE_CHECKING:
-    from koktok.gold import GoldCorpus
-    from koktok.gold.spans import SpanCorpus
+    from koktok.metrics.gold import GoldCorpus
+    from koktok.metrics.gold.spans import SpanCorpus
     from koktok.tokenizer.any_tokenizer import AnyTokenizer
 
 
@@ -307,7 +307,7 @@ def _silent(stage: str, done: int, total: int | None) -> None:
 def _source_digest() -> str:
     """Of the code that makes the figures, so that a kept row is forgotten when a metric changes."""
     package = Path(__file__).parent.parent
-    files = [path for room in ("metrics", "foreign", "gold") for path in sorted((package / room).glob("*.py"))]
+    files = [path for room in ("metrics", "foreign", "metrics/gold") for path in sorted((package / room).glob("*.py"))]
     files += [package / "report" / "scored.py", package / "tokenizer" / "tokens.py"]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 

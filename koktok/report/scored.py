@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from koktok.gold import KINDS
 from koktok.metrics.boundaries import trivial_rows
+from koktok.metrics.gold import KINDS
 from koktok.report.schema import GoldInfo, ReportRow, SpanInfo, TextInfo
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from koktok.errors import AnalyserError
-from koktok.process import environment
+from koktok.files.process import environment
 from koktok.segment import LEARNT_FOLDER, Segmenter, segmenter_for
 from koktok.segment.policy import Morpheme
 from koktok.segment.serialized import deserialize, serialized_rows

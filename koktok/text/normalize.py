@@ -27,8 +27,8 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, Final, Literal
 
 from koktok.errors import InputError
+from koktok.files.sentencepiece_model import NormalizerSpec
 from koktok.hangul import COMPATIBILITY, LEAD, SPLIT, SYLLABLES, TAIL, VOWEL
-from koktok.sentencepiece_model import NormalizerSpec
 
 # Marks and compositions younger than Unicode 9, and whole blocks (Todhri, Tulu-Tigalari, Gurung Khema, Kirat Rai, Dives
 # Akuru) whose letters take part in a composition that Unicode 9 did not know.

@@ -25,6 +25,7 @@ from koktok.errors import UsageError
 from koktok.files import path_of, read_whole, write_folder
 from koktok.formats.folder import TOKENIZER, files_of, read_folder, with_extra
 from koktok.formats.probe import PROBE, probe_json
+from koktok.formats.vocabularies import folder_of
 from koktok.recipe import Recipe
 from koktok.special import Style, cut_at, special_tokens
 from koktok.text.prefix import with_prefix, without_prefix
@@ -34,7 +35,6 @@ from koktok.tokenizer.encoding import Encoding, NormalText, blanks_of, trimmed
 from koktok.tokenizer.models import Encoded, best_choices, model_for, n_best_of, sampler_for
 from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
 from koktok.vocab import WITH_UNKNOWN, Vocab
-from koktok.vocabularies import folder_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from koktok.blocklist import JUNK, PERSONAL_DEFAULT, Blocklist
 from koktok.hangul import MODERN_JAMO
 from koktok.progress import Done
 from koktok.recipe import Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
+from koktok.text.blocklist import JUNK, PERSONAL_DEFAULT, Blocklist
 from koktok.text.pretokenize import Pattern
 from koktok.training.alphabet import BASIC, alphabet_of, check_size, required_characters
 from koktok.training.superwords import SuperwordPolicy

@@ -16,6 +16,7 @@ from koktok.extension.extension_files import is_extension
 from koktok.extension.prune import is_pruned
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.open import load_folder
+from koktok.formats.vocabularies import folder_of
 from koktok.progress import OnProgress
 from koktok.tokenizer import Tokenizer
 from koktok.verification.checks import (
@@ -35,7 +36,6 @@ from koktok.verification.folders import probe, saving, specials, specials_of_for
 from koktok.verification.formats import Unopened, ggufs, open_formats
 from koktok.verification.loss import RoundTrip
 from koktok.verification.probes import tricky_lines
-from koktok.vocabularies import folder_of
 
 __all__ = ["SAMPLE", "CheckResult", "Loss", "Verification", "verify"]
 

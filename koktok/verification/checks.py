@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
-from koktok.agree import agreement
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.text.prefix import without_prefix
+from koktok.tokenizer.agree import agreement
 from koktok.tokenizer.encoding import BLANK
 from koktok.verification.finding import CheckResult, shown
 from koktok.vocab import MARK, SCORE_STEP, WITH_UNKNOWN

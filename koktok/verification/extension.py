@@ -11,15 +11,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
-from koktok.agree import Ids, agree
 from koktok.errors import ArtifactError, KoktokError
 from koktok.extension import laws
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.extension.extension_files import ExtensionRecord, digest_of, read_extension, restored
 from koktok.extension.prune import moved, read_pruned
+from koktok.files.sentencepiece_model import UNUSED, ModelProto
 from koktok.formats.tiktoken import SPEC, Ranks, load
 from koktok.progress import OnProgress
-from koktok.sentencepiece_model import UNUSED, ModelProto
+from koktok.tokenizer.agree import Ids, agree
 from koktok.verification.finding import CheckResult, Verification, loads
 from koktok.verification.folders import probe
 from koktok.verification.probes import tricky_lines

@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from koktok.agree import EXAMPLES, Agreement, parting
+from koktok.tokenizer.agree import EXAMPLES, Agreement, parting
 
 LONGEST = 80
 

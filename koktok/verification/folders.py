@@ -13,10 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koktok.agree import Ids, agreement
 from koktok.errors import ArtifactError
+from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.probe import PROBE, read_probe
-from koktok.sentencepiece_model import ModelProto
+from koktok.tokenizer.agree import Ids, agreement
 from koktok.verification.finding import CheckResult
 from koktok.verification.probes import around_specials
 

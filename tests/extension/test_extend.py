@@ -18,7 +18,6 @@ from tokenizers import Regex, models, pre_tokenizers
 
 import koktok
 from koktok import Recipe, Tokenizer
-from koktok.blocklist import Blocklist
 from koktok.cli import app
 from koktok.count.counting import read
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
@@ -26,9 +25,10 @@ from koktok.extension import extension_files as write
 from koktok.extension import laws, learn
 from koktok.extension.base_text import BaseText, prepare
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
+from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.tiktoken import Ranks, load
 from koktok.segment import Whitespace
-from koktok.sentencepiece_model import ModelProto
+from koktok.text.blocklist import Blocklist
 from koktok.vocab import Vocab
 
 

@@ -21,13 +21,13 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from koktok import Tokenizer, load
 from koktok.errors import ArtifactError, InputError, UsageError
 from koktok.extension.base_tokenizer import open_base
+from koktok.files.sentencepiece_model import ModelProto
 from koktok.foreign import LibraryTokenizer, gguf_table, hf_files
 from koktok.foreign.conversion import agreement
 from koktok.foreign.open import load_folder
 from koktok.foreign.sandbox import PROBES
 from koktok.formats import gguf
 from koktok.formats.tiktoken import ranks_of
-from koktok.sentencepiece_model import ModelProto
 from koktok.text.patterns import LLAMA_CPP
 
 Ids = Callable[[str], list[int]]

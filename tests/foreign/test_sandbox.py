@@ -16,11 +16,11 @@ import pytest
 
 from koktok import load
 from koktok.errors import ArtifactError, InputError, KoktokError
+from koktok.files.sentencepiece_model import ModelProto
 from koktok.foreign import LibraryTokenizer, sandbox
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.sandbox import check
 from koktok.foreign.tiktoken_adapter import Tiktoken
-from koktok.sentencepiece_model import ModelProto
 
 Trained = Callable[..., Path]
 RANKS = {bytes([byte]): byte for byte in range(256)}

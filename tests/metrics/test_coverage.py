@@ -11,8 +11,8 @@ import koktok
 from koktok.corpora.fetch import mini_lines
 from koktok.foreign import load
 from koktok.hangul import KS_X_1001
-from koktok.inspect.doctor import diagnose
 from koktok.metrics.coverage import coverage
+from koktok.report.doctor import diagnose
 from koktok.tokenizer import Tokenizer
 
 SMALL = {"segmenter": "whitespace", "vocab_size": 900, "holdout": 0.0, "required": "none", "character_coverage": 0.9}

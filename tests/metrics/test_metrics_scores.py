@@ -22,7 +22,6 @@ from strategies import korean_text
 from koktok.errors import InputError, UsageError
 from koktok.foreign import load
 from koktok.foreign.trivial import OpenVocabulary
-from koktok.gold import GoldCorpus
 from koktok.metrics import (
     GoldPage,
     Page,
@@ -37,6 +36,7 @@ from koktok.metrics import (
     speed,
 )
 from koktok.metrics.fidelity import PROBES
+from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.registry import _KNOWN
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.metrics.statistics import Units, Value, around, holm, jackknife, paired, standard_error, student_p

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from koktok.foreign import load
 from koktok.foreign.trivial import OpenVocabulary
-from koktok.gold import GoldCorpus
 from koktok.metrics import GoldPage, Page, PageTokens, Text, score
 from koktok.metrics.boundaries import boundary_table, by_type
 from koktok.metrics.consistency import consistency
 from koktok.metrics.counts import Histogram
+from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.language_model import kneser_ney, lattice_entropy
 from koktok.metrics.registry import metrics, percentile_frequency
 from koktok.tokenizer.any_tokenizer import AnyTokenizer

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import sentencepiece
 
-from koktok.sentencepiece_model import ModelProto
+from koktok.files.sentencepiece_model import ModelProto
 from koktok.vocab import BYTE_PIECES, Vocab
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import ArtifactError, UsageError
-from koktok.gold import GoldCorpus
 from koktok.metrics import Definition, Difference, Text, Value
+from koktok.metrics.gold import GoldCorpus
 from koktok.report import Report, to_html, to_markdown
 from koktok.report.charts import ticks
 from koktok.report.measure import Entry, Material, entries_of, measure, showcase

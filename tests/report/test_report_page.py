@@ -14,9 +14,9 @@ from test_report import example
 
 from koktok import Recipe, Tokenizer
 from koktok.metrics import Value, metrics
-from koktok.playground import to_page
 from koktok.report import Report, to_html
 from koktok.report.korean import KOREAN, korean_note
+from koktok.report.playground import to_page
 from koktok.report.rows import COLUMNS
 from koktok.report.schema import ReportRow
 from koktok.vocab import Vocab

@@ -20,9 +20,9 @@ from conftest import MODELS
 import koktok.tokenizer.tokenizer
 from koktok import Recipe, Tokenizer
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
+from koktok.files.sentencepiece_model import ModelProto
 from koktok.foreign import LibraryTokenizer, load
 from koktok.pipeline import train
-from koktok.sentencepiece_model import ModelProto
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from reference.trainers import train_bpe
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
+from koktok.files.sentencepiece_model import ModelProto
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
-from koktok.sentencepiece_model import ModelProto
 from koktok.tokenizer.models import BpeModel
 from koktok.training.bpe import Stage, curriculum
 from koktok.vocab import BYTE_CHARS

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from reference.trainers import train_simple
 
 from koktok import Recipe
-from koktok.blocklist import Blocklist
 from koktok.errors import ArtifactError, RecipeError, UsageError, VocabSizeError
 from koktok.pipeline import road
 from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.text.blocklist import Blocklist
 from koktok.text.pretokenize import Pattern
 from koktok.tokenizer.models import Model, model_for
 from koktok.training import log as logs

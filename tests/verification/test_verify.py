@@ -17,9 +17,9 @@ from conftest import MINI, MODELS, WITHOUT_HF, koktok
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
+from koktok.files.sentencepiece_model import NORMAL, ModelProto
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.formats import tiktoken
-from koktok.sentencepiece_model import NORMAL, ModelProto
 from koktok.text.normalize import Normalizer
 from koktok.tokenizer.decoding import Stream
 from koktok.verification import Verification, formats, verify

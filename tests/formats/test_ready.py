@@ -1,0 +1,171 @@
+"""Ready vocabularies: each folder is what its recipe says, opens everywhere, and is named as a tokenizer is named."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import koktok
+
+from koktok import load, verify
+from koktok.corpora.fetch import find as find_corpus
+from koktok.errors import ArtifactError, UsageError
+from koktok.formats.folder import CARD, MARK
+from koktok.formats.vocabularies import folder_of, packed, ready_vocabularies
+from koktok.metrics.coverage import coverage
+from koktok.recipe import Recipe
+from koktok.tokenizer import Tokenizer
+
+READY = {ready.name: ready for ready in ready_vocabularies()}
+NAMES = [*READY]
+LINES = ["학교에서는 책을 읽습니다.", "안녕하세요, 괜찮아요! The quick brown fox 2026", "뷁 漢字 😀\tㅋㅋ"]
+
+
+def test_there_is_one_for_every_purpose() -> None:
+    assert {"ko-16k", "ko-32k", "ko-64k", "ko-32k-aligned", "ko-64k-superwords", "ko-32k-bytes", "ko-en-64k"} <= {
+        *NAMES
+    }
+    assert sum(ready.file.with_suffix(".xz").stat().st_size for ready in READY.values()) < 3_000_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_is_what_its_recipe_says(name: str) -> None:
+    """If this fails because a default has changed: python -m eval.ready build."""
+    ready, tokenizer = READY[name], Tokenizer.load(f"koktok:{name}")
+    assert tokenizer.vocab.digest() == ready.digest
+    assert tokenizer.vocab.size == ready.recipe.train.vocab_size
+    assert tokenizer.recipe.model_copy(update={"sources": ()}) == ready.recipe.model_copy(update={"sources": ()})
+    assert [source.name for source in tokenizer.recipe.sources] == [source.name for source in ready.recipe.sources]
+    # Its koktok.toml, which is packed as it was written, has the checksums of what is written again.
+    signature = tomllib.loads(str(ready.files[MARK]))["signature"]
+    assert signature["vocab"] == ready.digest
+    assert [tokenizer.decode(tokenizer.encode(line).ids) for line in LINES] == LINES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_text_may_be_given_away_and_the_card_credits_it(name: str) -> None:
+    card = str(READY[name].files[CARD])
+    for text in READY[name].text:
+        for source in find_corpus(text.removeprefix("corpus:")).source:
+            assert source.use == "open"
+            assert source.licence
+            assert f"| {source.stem} | {source.place} | {source.licence} |" in card
+    assert "of the 2,350 common syllables" in card
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_write_korean_in_whole_syllables(name: str) -> None:
+    found = coverage(load(f"koktok:{name}"))
+    assert found.syllables > (0.99 if name != "ko-32k-bytes" else 0.5)
+    assert found.characters > 0.95  # a page of that text is in hanja
+    assert found.bytes < 0.1
+    assert not found.unknown
+
+
+@pytest.mark.parametrize("name", ["ko-16k", "ko-32k-aligned", "ko-32k-bytes"])
+def test_transformers_opens_the_folder(name: str, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    done = koktok("vocabulary", "get", name, "-o", tmp_path / "mine")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{tmp_path / 'mine'}\n"
+    theirs, ours = transformers.AutoTokenizer.from_pretrained(tmp_path / "mine"), Tokenizer.load(f"koktok:{name}")
+    assert [theirs(line, add_special_tokens=False)["input_ids"] for line in LINES] == [
+        ours.encode(line).ids for line in LINES
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_verify_passes_for_all_on_mini(name: str, mini: list[str]) -> None:
+    assert verify(f"koktok:{name}", mini).passed
+
+
+def test_every_verb_takes_the_name() -> None:
+    asked = koktok("encode", "koktok:ko-16k", "--as", "ids", stdin="학교에서는\n")
+    assert asked.stdout.split() == [str(i) for i in Tokenizer.load("koktok:ko-16k").encode("학교에서는").ids], (
+        asked.stderr
+    )
+    assert koktok("decode", "koktok:ko-16k", stdin=asked.stdout).stdout == "학교에서는\n"
+    made = load("koktok:ko-16k")
+    assert isinstance(made, Tokenizer)
+    assert load("koktok:ko-16k").name == "ko-16k"
+    assert load("koktok:ko-16k").digest() == made.digest()
+
+
+def test_a_ready_name_means_the_same_in_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of that name is meant by its path."""
+    READY["ko-16k"].write(tmp_path / "ko-32k")
+    READY["ko-16k"].write(tmp_path / "own")
+    monkeypatch.chdir(tmp_path)
+    assert Tokenizer.load("koktok:ko-32k").vocab.size == 32_000
+    assert Tokenizer.load("koktok:./ko-32k").vocab.size == Tokenizer.load("ko-32k").vocab.size == 16_000
+    assert Tokenizer.load("koktok:own").vocab.size == 16_000
+
+
+def test_a_wrong_name_is_told_with_the_like_of_it() -> None:
+    with pytest.raises(UsageError, match="there is no vocabulary `ko-32`; there are: ko-16k") as told:
+        Tokenizer.load("koktok:ko-32")
+    assert "ko-32k" in str(told.value)
+    for words in (["vocabulary", "get", "ko-64"], ["encode", "koktok:ko-64", "x"]):
+        done = koktok(*words)
+        assert done.returncode == 2
+        assert "there is no vocabulary `ko-64`" in done.stderr
+        assert "did you mean `ko-64k`?" in done.stderr
+
+
+def test_the_verb_lists_and_shows() -> None:
+    rows = [line.split("\t") for line in koktok("vocabulary", "list").stdout.splitlines()]
+    assert [row[0] for row in rows] == NAMES
+    assert ["ko-32k-bytes", "32000", "bpe-bytes"] in [row[:3] for row in rows]
+    shown = koktok("vocabulary", "show", "ko-en-64k").stdout
+    assert "koktok vocabulary build ko-en-64k" in shown
+    assert "corpus:open-ko, corpus:open-en" in shown
+    assert READY["ko-en-64k"].digest in shown
+
+
+def test_packing_a_folder_gives_the_file() -> None:
+    """But for switches that recipes have got since, which stand in the new koktok.toml with their defaults."""
+    kept, made = (
+        json.loads(lzma.decompress(data))
+        for data in (
+            READY["ko-16k"].file.with_suffix(".xz").read_bytes(),
+            packed(folder_of(Path("koktok:ko-16k"))),
+        )
+    )
+    old, new = kept.pop("toml"), made.pop("toml")
+    assert Recipe.from_toml(old) == Recipe.from_toml(new)
+    assert tomllib.loads(old)["signature"] == tomllib.loads(new)["signature"]
+    assert kept == made
+
+
+def test_what_is_no_folder_of_koktoks_is_not_packed(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError):
+        packed(tmp_path)
+
+
+def test_the_recipe_of_a_ready_one_trains() -> None:
+    """The file in the package is a recipe like any other."""
+    assert Recipe.load(READY["ko-32k-aligned"].file).special.style == "bert"
+
+
+@pytest.mark.slow
+def test_the_smallest_is_built_again_bit_for_bit(tmp_path: Path) -> None:
+    """Where the user's cache has the corpus: its fetching wants a network."""
+    cache = Path(os.environ.get("KOKTOK_TEST_CORPORA", ""))
+    if not os.environ.get("KOKTOK_TEST_CORPORA") or not any((cache / "corpora").glob("open-ko-*")):
+        pytest.skip("KOKTOK_TEST_CORPORA names no cache folder with corpus:open-ko")
+    done = koktok("vocabulary", "build", "ko-16k", "-o", tmp_path / "again", env={"KOKTOK_CACHE": str(cache)})
+    assert done.returncode == 0, done.stderr
+    assert not READY["ko-16k"].differences(tmp_path / "again")
+
+
+def test_a_build_that_comes_out_otherwise_says_which_files(tmp_path: Path) -> None:
+    folder = READY["ko-16k"].write(tmp_path / "again")
+    assert not READY["ko-16k"].differences(folder)
+    (folder / CARD).write_text("other")
+    (folder / "tokenizer.model").unlink()
+    assert {*READY["ko-16k"].differences(folder)} == {CARD, "tokenizer.model"}
