@@ -37,7 +37,7 @@ def test_every_default_is_spelled_out_and_the_signature_is_ignored() -> None:
         ('[recipe.train]\nvocab_size = "many"', r"`train.vocab_size` is 'many'"),
         ('[recipe.train]\nmodel = "lstm"', r"`train.model` is 'lstm': .*'unigram'"),
         ('[recipe.train]\nspecials = ["<s>", "<s>"]', r"special tokens must be distinct"),
-        ('[recipe.segment]\npolicy = "nonsense"', r"boundary policy `nonsense` is not known"),
+        ('[recipe.segment]\npolicy = "nonsense"', r"expected a boundary policy"),
         ("[recipe.train.reserve_script]\nlatin = 1.5", r"`train.reserve_script.latin` is 1.5: "),
         ("[recipe.train.reserve_script]\nklingon = 0.5", r"klingon"),
         ("[recipe]\nholdout = 1.5", r"`holdout` is 1.5"),

@@ -47,7 +47,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "a decoder of Kiwi's, by name": ({"decoder": "Kiwi"}, "is Kiwi's own format"),
     "a row whose piece is a list": (
         {"model": {"type": "Unigram", "unk_id": 0, "vocab": [[["a"], 1]]}},
-        r"has the row \[\['a'\], 1\] in its vocabulary",
+        "expected a piece and its score in each row of the vocabulary",
     ),
     "a normalizer that is a word": ({"normalizer": "NFC"}, "cannot read this tokenizer.json"),
     "an added token far away": (

@@ -67,7 +67,7 @@ class Engine:
     def __init__(self) -> None:
         if not shutil.which("node"):
             pytest.skip("node is not installed; on Debian: apt-get install nodejs")
-        engine = (ROOT / "koktok" / "playground" / "engine.js").as_uri()
+        engine = (ROOT / "koktok" / "report" / "playground" / "engine.js").as_uri()
         command = ["node", "--input-type=module", "-e", SCRIPT, engine]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
 
