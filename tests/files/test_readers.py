@@ -209,7 +209,7 @@ def test_opening_changes_nothing(
 
 WATCHED = """
 import json, os, sys
-seen = []
+seen, started = [], set()
 WRITES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.chmod", "os.chown", "os.utime", "os.truncate"}
 
 def hook(event, args):
@@ -220,6 +220,8 @@ def hook(event, args):
         seen.append(os.path.abspath(os.fsdecode(args[0])))
     elif event in WRITES or event.startswith("shutil."):
         seen.extend(os.path.abspath(os.fsdecode(a)) for a in args if isinstance(a, str | bytes))
+    elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
+        started.add(os.fsdecode(args[0]))
 
 sys.addaudithook(hook)
 from typer.testing import CliRunner
@@ -228,8 +230,9 @@ log, verbs = sys.argv[1:]
 done = {}
 for verb, words in json.loads(verbs).items():
     seen.clear()
+    started.clear()
     result = CliRunner().invoke(app, words)
-    done[verb] = (result.exit_code, repr(result.exception), [*seen])
+    done[verb] = (result.exit_code, repr(result.exception), [*seen], sorted(started))
 with open(log, "w") as out:
     json.dump(done, out)
 """
@@ -282,9 +285,14 @@ def test_a_verb_writes_nothing_where_it_reads(trained: Trained, instances: Path,
     )  # fmt: skip
     assert child.returncode == 0, child.stderr
     assert (snapshot(source), snapshot(home)) == before
-    for verb, (code, error, touched) in json.loads((tmp_path / "log.json").read_text()).items():
+    for verb, (code, error, touched, started) in json.loads((tmp_path / "log.json").read_text()).items():
         assert not [path for path in touched if path.startswith((str(source), str(home)))], verb
         assert code == 0, (verb, error)
+        # `ctypes.util.find_library`, in a library that the verb imports, asks the linker what there is.
+        assert {Path(name).name for name in started} <= {Path(sys.executable).name, "ldconfig", "gcc", "ld"}, (
+            verb,
+            started,
+        )
 
 
 # --- The cache --------------------------------------------------------------------------------------------------------
