@@ -35,7 +35,7 @@ from koktok.files import cache_dir, write_file
 from koktok.foreign import load
 from koktok.metrics.language_model import kneser_ney, lines_of, unknown_bits
 from koktok.report.markdown import table
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 PEER: Final = "SentencePiece Unigram, defaults"
 """Whose line of sizes the others are compared with."""
@@ -61,7 +61,7 @@ class Material:
         self.shares[self.all] = len(self.lines)
         self.digest = digest_of([*self.lines, *map("\n".join, self.held), Path(__file__).read_text(encoding="utf-8")])
 
-    def row(self, name: str, subject: AnyTokenizer) -> Row:
+    def row(self, name: str, subject: Tokenizer) -> Row:
         """Tokens per eojeol, and bits per character by order and megabytes, of each half."""
         train, rows = lines_of(subject.encode_lines(self.lines)), [subject.encode_lines(lines) for lines in self.held]
         asked = [lines_of(found) for found in rows]

@@ -35,7 +35,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 from eval.bulk_text import made_from
 from eval.machine import Told, machine
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.tokens import Tokens
 
 Work = Callable[[], Any]
@@ -142,7 +142,7 @@ def encoders(folder: str, kind: str, bench: Bench) -> dict[str, Peer]:
     if giga := Giga.of(folder, bench):
         peers[f"gigatoken{giga.label}"] = giga.lists
     if kind == "bpe-bytes":
-        own = Tokenizer.load(folder)
+        own = TrainedTokenizer.load(folder)
         from koktok.formats.tiktoken import ranks_of
 
         encoding = ranks_of(own.vocab, own.pattern).encoding()
@@ -211,7 +211,7 @@ def kitoken_of(folder: str, bench: Bench) -> Any:
 
 
 def encode(folder: str, bench: Bench) -> None:
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = TrainedTokenizer.load(folder)
     encoder, lines = tokenizer.bulk_encoder, bench.lines
     peers = encoders(folder, tokenizer.vocab.kind, bench)
     expected = tokenizer.encode_ids(lines, threads=1)
@@ -241,7 +241,7 @@ def encode(folder: str, bench: Bench) -> None:
 
 def files(folder: str, bench: Bench) -> None:
     """From a file to ids, beside the one peer that has a way for it, and beside the same text as a list."""
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = TrainedTokenizer.load(folder)
     encoder = tokenizer.bulk_encoder
     assert tokenizer.encode_files(bench.text, threads=1) == tokenizer.encode_ids(bench.lines, threads=1)
     giga = Giga.of(folder, bench)
@@ -275,7 +275,7 @@ def check(name: str, peer: Peer, bench: Bench, expected: Tokens) -> bool:
 
 def threads(folder: str, bench: Bench) -> None:
     """One thread and more, in turns, by the clock on the wall: from a file, and from a list."""
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = TrainedTokenizer.load(folder)
     encoder = tokenizer.bulk_encoder
     n, counts = os.cpu_count() or 1, [1]
     while counts[-1] * 2 <= n:
@@ -308,7 +308,7 @@ def threads(folder: str, bench: Bench) -> None:
 
 
 def decode(folder: str, bench: Bench) -> None:
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = TrainedTokenizer.load(folder)
     tokens = tokenizer.encode_ids(bench.lines)
     rows = [ids.tolist() for ids in tokens]
     assert tokenizer.decode_ids(tokens) == [tokenizer.normalize(line) for line in bench.lines]
@@ -321,7 +321,7 @@ def decode(folder: str, bench: Bench) -> None:
         bench.show(name, lambda: tokenizer.decode_batch(rows), peer)
 
 
-def decoders(folder: str, tokenizer: Tokenizer, rows: list[list[int]], bench: Bench) -> dict[str, Work]:
+def decoders(folder: str, tokenizer: TrainedTokenizer, rows: list[list[int]], bench: Bench) -> dict[str, Work]:
     from tokenizers import Tokenizer as Foreign
 
     hugging = Foreign.from_file(str(Path(folder) / "tokenizer.json"))
@@ -349,7 +349,7 @@ def latency(folder: str, bench: Bench) -> None:
     from tokenizers import Tokenizer as Foreign
 
     some = [line for line in bench.lines if 20 <= len(line) <= 80][:10_000]
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = TrainedTokenizer.load(folder)
     hugging = Foreign.from_file(str(Path(folder) / "tokenizer.json"))
     tokenizer.encode("가")  # what is made on first use
     calls: dict[str, Callable[[str], Any]] = {
@@ -372,9 +372,9 @@ def latency(folder: str, bench: Bench) -> None:
 
 LOAD = """
 import sys, time
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 import koktok.formats.hf, koktok.formats.folder, tomllib
-begun = time.perf_counter(); tokenizer = Tokenizer.load(sys.argv[1])
+begun = time.perf_counter(); tokenizer = TrainedTokenizer.load(sys.argv[1])
 loaded = time.perf_counter(); tokenizer.encode("학교에 간다")
 first = time.perf_counter(); import numba, koktok.bulk
 imported = time.perf_counter(); tokenizer.bulk_encoder

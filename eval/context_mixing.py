@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 CONTEXTS: Final = 13
 SLOTS: Final = 1 << 22
@@ -57,7 +57,7 @@ def context_mixing(
     return np.diff(np.append(0.0, np.append(0.0, np.cumsum(bits))[ends])).tolist()
 
 
-def characters_of(tokenizer: AnyTokenizer, size: int) -> list[str]:
+def characters_of(tokenizer: Tokenizer, size: int) -> list[str]:
     """The text of every id; a byte that is no whole character is a sign of its own."""
     found = []
     for i in range(size):

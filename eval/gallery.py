@@ -15,7 +15,7 @@ from koktok.cli.playground import name_of, page_of
 from koktok.corpora.paths import as_source
 from koktok.formats.vocabularies.ready import folder_of
 from koktok.text.sources import read
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 VOCABULARIES = (
     "koktok:ko-32k",
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/gallery"))
     parser.add_argument("--text", default="corpus:mini", help="what tokens are counted in")
     given = parser.parse_args()
-    tokenizers = {name_of(spec): Tokenizer.load(folder_of(Path(spec))) for spec in given.vocabularies}
+    tokenizers = {name_of(spec): TrainedTokenizer.load(folder_of(Path(spec))) for spec in given.vocabularies}
     lines = [line for block in read(as_source(given.text)) for line in block.lines()]
     page = page_of(tokenizers, lines, title="koktok: gallery")
     given.out.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def main() -> None:
     (given.out / "index.md").write_text(index(tokenizers, lines, given.text, len(page.encode())), encoding="utf-8")
 
 
-def index(tokenizers: dict[str, Tokenizer], lines: list[str], text: str, size: int) -> str:
+def index(tokenizers: dict[str, TrainedTokenizer], lines: list[str], text: str, size: int) -> str:
     """The page of the documentation."""
     eojeols = sum(len(line.split()) for line in lines)
     rows = [

@@ -30,7 +30,7 @@ from eval.machine import machine
 from koktok.corpora.paths import as_source
 from koktok.errors import KoktokError
 from koktok.foreign import load
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 RARE: Final = "걁겼긂깄뇄렜뢔뢨붴뻤쌘얬칢텼퉜홥"
 
@@ -92,7 +92,7 @@ def morphemes(text: str, kiwi: Kiwi) -> set[float]:
     return found
 
 
-def tokens(text: str, subject: AnyTokenizer) -> tuple[set[float], np.ndarray]:
+def tokens(text: str, subject: Tokenizer) -> tuple[set[float], np.ndarray]:
     """Where tokens start, spaces in front skipped (inside a character, by thirds behind it), and their ids."""
     row = subject.encode_lines([text])
     found: set[float] = set()
@@ -114,7 +114,7 @@ def inside_words(places: set[float], text: str) -> set[float]:
     return {at for at in places if at % 1 or (at and not text[int(at) - 1].isspace())}
 
 
-def tally(subject: AnyTokenizer, texts: list[str], gold: list[set[float]]) -> Tally:
+def tally(subject: Tokenizer, texts: list[str], gold: list[set[float]]) -> Tally:
     found = Tally()
     unknown = list(subject.unknown_ids)
     for text, wanted in zip(texts, gold, strict=True):
@@ -129,7 +129,7 @@ def tally(subject: AnyTokenizer, texts: list[str], gold: list[set[float]]) -> Ta
     return found
 
 
-def row(subject: AnyTokenizer, texts: list[str], gold: list[set[float]]) -> str:
+def row(subject: Tokenizer, texts: list[str], gold: list[set[float]]) -> str:
     found = tally(subject, texts, gold)
     precision, recall = found.met / max(found.made, 1), found.met / max(found.wanted, 1)
     f1 = 2 * found.met / max(found.made + found.wanted, 1)

@@ -28,7 +28,7 @@ from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.formats.vocabularies import find, packed, ready_vocabularies
 from koktok.metrics import GoldPage, Text, score
 from koktok.metrics.gold import read_gold
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 
 def build(name: str) -> None:
@@ -69,7 +69,7 @@ def table(data: Path, cap: int, *, peers: bool) -> None:
         _row(f"`{ready.name}`", load(f"koktok:{ready.name}"), held, english, golds)
 
 
-def _row(name: str, subject: AnyTokenizer, held: Text, english: Text, golds: list[GoldPage]) -> None:
+def _row(name: str, subject: Tokenizer, held: Text, english: Text, golds: list[GoldPage]) -> None:
     v = score(subject, held, gold=golds, resamples=0).values
     first = golds[0].gold.name
     cells = [name, f"{subject.size:,}", f"{v['fertility'].value:.3f}"]
@@ -82,7 +82,7 @@ def _row(name: str, subject: AnyTokenizer, held: Text, english: Text, golds: lis
     print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def _sentencepiece(size: int, corpora: tuple[str, ...]) -> AnyTokenizer:
+def _sentencepiece(size: int, corpora: tuple[str, ...]) -> Tokenizer:
     import sentencepiece
 
     model = io.BytesIO()

@@ -35,7 +35,7 @@ from koktok.progress import counted
 from koktok.recipe import Recipe
 from koktok.text import sources
 from koktok.text.prefix import with_prefix
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.agree import agreement
 from koktok.verification.probes import tricky_lines
 
@@ -83,7 +83,7 @@ NODE = {
 RUNTIMES: dict[str, str] = {
     "tokenizers": """
         from tokenizers import Tokenizer
-        tokenizer = Tokenizer.from_file(file)
+        tokenizer = TrainedTokenizer.from_file(file)
         try:
             tokenizer.encode_special_tokens = True
             rows = [row.ids for row in tokenizer.encode_batch(lines, add_special_tokens=False)]
@@ -95,7 +95,7 @@ RUNTIMES: dict[str, str] = {
         with tempfile.TemporaryDirectory() as place:
             path = pathlib.Path(place) / "tokenizer.json"
             path.write_text(case["version_2"], encoding="utf-8")
-            tokenizer = Tokenizer.from_file(str(path))
+            tokenizer = TrainedTokenizer.from_file(str(path))
         rows = [row.ids for row in tokenizer.encode_batch(lines, add_special_tokens=False, encode_special_tokens=True)]""",
     "transformers": """
         from transformers import AutoTokenizer
@@ -109,16 +109,16 @@ RUNTIMES: dict[str, str] = {
         rows = tokenizer.encode_ordinary_batch(lines)""",
     "gigatoken": """
         from gigatoken import Tokenizer
-        rows = Tokenizer(file).encode_batch(lines)""",
+        rows = TrainedTokenizer(file).encode_batch(lines)""",
     "snaptokens": """
         from snaptokens import Tokenizer
-        rows = [getattr(row, "ids", row) for row in Tokenizer.from_file(file).encode_batch(lines, add_special_tokens=False)]""",
+        rows = [getattr(row, "ids", row) for row in TrainedTokenizer.from_file(file).encode_batch(lines, add_special_tokens=False)]""",
     "fastokens": """
         from fastokens import Tokenizer
-        rows = [getattr(row, "ids", row) for row in Tokenizer.from_file(file).encode_batch(lines, add_special_tokens=False)]""",
+        rows = [getattr(row, "ids", row) for row in TrainedTokenizer.from_file(file).encode_batch(lines, add_special_tokens=False)]""",
     "tokie": """
         from tokie import Tokenizer
-        rows = [row.ids for row in Tokenizer.from_json(file).encode_batch(lines, add_special_tokens=False)]""",
+        rows = [row.ids for row in TrainedTokenizer.from_json(file).encode_batch(lines, add_special_tokens=False)]""",
     "kitoken": """
         from kitoken import Kitoken
         tokenizer = Kitoken.from_file(file)
@@ -244,7 +244,7 @@ class Case:
     """A folder and the ids of some normalized lines."""
 
     def __init__(self, folder: Path, lines: Iterable[str]) -> None:
-        self.folder, self.tokenizer = folder, Tokenizer.load(folder)
+        self.folder, self.tokenizer = folder, TrainedTokenizer.load(folder)
         self.texts = [line for line in dict.fromkeys(map(self.tokenizer.normalize, lines)) if line]
         self.ids = [self.tokenizer.encode(text).ids for text in self.texts]
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from eval.machine import Told, machine
 
 if TYPE_CHECKING:
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
 WARM = "나는 학교에 간다.\n".encode()
 
@@ -104,10 +104,10 @@ def segment(file: Path) -> Callable[[], str]:
     return go
 
 
-def tokenizer_of(kind: str) -> Tokenizer:
+def tokenizer_of(kind: str) -> TrainedTokenizer:
     """A tokenizer whose pieces come from corpora/mini without any training: what is measured is the model, not the choice."""
     from koktok.recipe import Recipe
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
     from koktok.vocab import Vocab, spell
 
     text = "\n".join(file.read_text(encoding="utf-8") for file in sorted(Path("corpora/mini").glob("*.txt")))
@@ -117,9 +117,9 @@ def tokenizer_of(kind: str) -> Tokenizer:
     often += ["ㅋㅋ", "ㅋㅋㅋㅋ", "ㅋ" * 8]
     pieces = list(dict.fromkeys([*often, *sorted(set("".join(often) + text))]))
     if kind == "unigram":
-        return Tokenizer(Recipe(), Vocab.unigram({piece: -1 - 0.001 * i for i, piece in enumerate(pieces)}))
+        return TrainedTokenizer(Recipe(), Vocab.unigram({piece: -1 - 0.001 * i for i, piece in enumerate(pieces)}))
     merged = dict.fromkeys(spell(piece)[:n] for piece in pieces for n in range(2, len(spell(piece)) + 1))
-    return Tokenizer(Recipe(train={"model": "bpe-bytes"}), Vocab.bpe_bytes(sorted(merged, key=len)))
+    return TrainedTokenizer(Recipe(train={"model": "bpe-bytes"}), Vocab.bpe_bytes(sorted(merged, key=len)))
 
 
 def encode(kind: str, file: Path) -> Callable[[], str]:

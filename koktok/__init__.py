@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from koktok.metrics import evaluate
     from koktok.pipeline.road import Training, train
     from koktok.recipe import Recipe
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer.any_tokenizer import Tokenizer
     from koktok.tokenizer.encoding import Encoding
     from koktok.verification import verify
 
@@ -37,7 +37,7 @@ _HOMES = {
     "Encoding": "koktok.tokenizer.encoding",
     "KoktokError": "koktok.errors",
     "Recipe": "koktok.recipe",
-    "Tokenizer": "koktok.tokenizer.tokenizer",
+    "Tokenizer": "koktok.tokenizer.any_tokenizer",
     "Training": "koktok.pipeline.road",
     "evaluate": "koktok.metrics",
     "extend": "koktok.extension.extend",

@@ -22,6 +22,7 @@ from koktok import Recipe, Tokenizer
 from koktok.bulk import Encoder
 from koktok.bulk.table import TABLE_BYTES
 from koktok.recipe import FALLBACK_MODELS, WIDE_MODELS
+from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, MARK, ModelKind, Vocab, spell
 
 TEXTS = 40
@@ -103,7 +104,7 @@ def random_tokenizer(rng: random.Random, kind: ModelKind) -> tuple[Tokenizer, li
         text = [*spell("".join(text))]
     pieces = random_pieces(rng, text)
     if kind == "bpe-bytes":
-        return Tokenizer(recipe, Vocab.bpe_bytes(pieces, specials=specials)), chars
+        return TrainedTokenizer(recipe, Vocab.bpe_bytes(pieces, specials=specials)), chars
     if kind == "wordpiece-bytes":
         text = [*BYTE_CHARS]
     if KINDS[kind].marked:
@@ -114,8 +115,8 @@ def random_tokenizer(rng: random.Random, kind: ModelKind) -> tuple[Tokenizer, li
     pieces = [piece for piece in dict.fromkeys(pieces) if piece not in (*specials, *BYTE_PIECES)]
     if kind == "unigram":
         scores = {piece: -rng.randrange(40) / 4 for piece in pieces}
-        return Tokenizer(recipe, Vocab.unigram(scores, specials=specials)), chars
-    return Tokenizer(recipe, Vocab.plain(kind, pieces, specials=specials)), chars
+        return TrainedTokenizer(recipe, Vocab.unigram(scores, specials=specials)), chars
+    return TrainedTokenizer(recipe, Vocab.plain(kind, pieces, specials=specials)), chars
 
 
 def random_text(rng: random.Random, chars: list[str]) -> str:
@@ -153,7 +154,9 @@ def plane_behind_spaces(seed: str) -> tuple[Tokenizer, list[str]]:
     first = rng.randrange(0x80, 0xD000)
     chars = [chr(rng.randrange(first, first + 0x800)) for _ in range(200)]
     text = "".join(rng.choice(SPACED) + rng.choice(chars) for _ in range(2_000))
-    tokenizer = Tokenizer(random_recipe(rng, "bpe-bytes"), Vocab.bpe_bytes(random_pieces(rng, [*spell(text)], 600)))
+    tokenizer = TrainedTokenizer(
+        random_recipe(rng, "bpe-bytes"), Vocab.bpe_bytes(random_pieces(rng, [*spell(text)], 600))
+    )
     return tokenizer, [spaces + char for char in PLANE for spaces in SPACED[1:]]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from koktok import Recipe, Tokenizer, hangul
+from koktok import Recipe, hangul
 from koktok.corpora.extract import _ROLE, prose
 from koktok.metrics.gold.readers import _conllu, _sejong
 from koktok.report.markdown import _SIGNS
@@ -17,6 +17,7 @@ from koktok.special import cut_at
 from koktok.text.blocklist import JUNK, PERSONAL, Blocklist
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
+from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import Vocab
 
 UNITS = (
@@ -31,7 +32,7 @@ END = "가!"
 
 
 def tokenizer(vocab: Vocab) -> Callable[[str], Any]:
-    made = Tokenizer(Recipe(), vocab)
+    made = TrainedTokenizer(Recipe(), vocab)
     return lambda text: (made.decode(made.encode(text).ids), made.encode_ids([text], threads=1))
 
 

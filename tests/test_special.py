@@ -17,6 +17,7 @@ from koktok.errors import ArtifactError, RecipeError, UsageError
 from koktok.formats.folder import files_of
 from koktok.formats.styles import chat_template_of, restyle
 from koktok.special import CHAT_TEMPLATES, NO_LIMIT, ROLES, STYLES, TEMPLATES, style_for, tokens_of
+from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import UNKNOWN, ModelKind, Vocab
 
 KINDS = ("unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "word")
@@ -145,7 +146,7 @@ def test_a_chat_template_from_a_file(tmp_path: Path) -> None:
 
 @given(text=korean_text())
 def test_pieces_do_not_know_their_style(text: str) -> None:
-    plain = Tokenizer(Recipe(), Vocab.bpe("가나다 ", ["가나"], specials=Recipe().special_tokens))
+    plain = TrainedTokenizer(Recipe(), Vocab.bpe("가나다 ", ["가나"], specials=Recipe().special_tokens))
     for style in STYLES:
         other = restyle(plain, style)
         assert other.encode(text).ids == plain.encode(text).ids
@@ -168,7 +169,7 @@ def test_a_style_chosen_before_or_after_the_training_is_the_same(trained: Callab
 
 
 def test_restyle_keeps_what_is_not_named_and_forgets_the_old_style() -> None:
-    plain = Tokenizer(Recipe(), Vocab.bpe("가", [], specials=Recipe().special_tokens))
+    plain = TrainedTokenizer(Recipe(), Vocab.bpe("가", [], specials=Recipe().special_tokens))
     bert = restyle(plain, "bert", model_max_length=128, truncation_side="left")
     again = restyle(bert, chat_template="chatml")
     assert (again.style.model_max_length, again.style.truncation_side) == (128, "left")
@@ -180,10 +181,10 @@ def test_restyle_keeps_what_is_not_named_and_forgets_the_old_style() -> None:
 
 
 def test_restyle_refuses_what_cannot_be() -> None:
-    plain = Tokenizer(Recipe(), Vocab.bpe("가", [], specials=Recipe().special_tokens))
+    plain = TrainedTokenizer(Recipe(), Vocab.bpe("가", [], specials=Recipe().special_tokens))
     with pytest.raises(UsageError, match="the style `brt` is not known"):
         restyle(plain, "brt")  # type: ignore[arg-type]
-    spelled = Tokenizer(Recipe(), Vocab.bpe("가[]CLS", ["[CLS]"], specials=Recipe().special_tokens))
+    spelled = TrainedTokenizer(Recipe(), Vocab.bpe("가[]CLS", ["[CLS]"], specials=Recipe().special_tokens))
     with pytest.raises(ArtifactError, match=r"the piece '\[CLS\]' spells a special token"):
         restyle(spelled, "bert")
 

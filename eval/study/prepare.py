@@ -25,7 +25,7 @@ from koktok.metrics import GoldPage, Text, score
 from koktok.metrics.gold import read_gold
 from koktok.metrics.language_model import lines_of, unknown_bits
 from koktok.metrics.robustness import PERTURBATIONS
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 PIECE: Final = 2_000
 """Bytes of neighbouring lines that stay together when the order of training text is drawn."""
@@ -271,7 +271,7 @@ def prepare(
 
 def pack(
     slug: str,
-    subject: AnyTokenizer,
+    subject: Tokenizer,
     cut: Sequence[Sequence[str]],
     held: Held,
     shared: Mapping[str, Any],

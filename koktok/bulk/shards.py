@@ -45,7 +45,7 @@ from koktok.text.sources import Source, read
 from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
-    from koktok.tokenizer.any_tokenizer import AnyTokenizer
+    from koktok.tokenizer.any_tokenizer import Tokenizer
 
 
 Format = Literal["npy", "arrow", "bin"]
@@ -103,7 +103,7 @@ class TokenFiles:
 
 
 def write_token_files(
-    tokenizer: AnyTokenizer,
+    tokenizer: Tokenizer,
     sources: Source | Sequence[Source],
     out: str | Path,
     *,
@@ -158,7 +158,7 @@ def write_token_files(
 
 
 def described(
-    tokenizer: AnyTokenizer,
+    tokenizer: Tokenizer,
     format: Format,  # noqa: A002
     *,
     before: Sequence[str] = (),

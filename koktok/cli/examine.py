@@ -198,11 +198,11 @@ def _engine(specs: list[str], found: Report, lines: Sequence[str], *, quiet: boo
     from koktok.cli.playground import page_of
     from koktok.foreign import load
     from koktok.report.measure import entries_of
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
     rows = zip(found.rows, entries_of(specs), strict=True)
     opened = {row.name: load(entry.spec) for row, entry in rows if row.ran}
-    own = {name: made for name, made in opened.items() if isinstance(made, Tokenizer)}
+    own = {name: made for name, made in opened.items() if isinstance(made, TrainedTokenizer)}
     if not own:
         print("--playground: koktok trained none of these tokenizers, and the page runs no others", file=sys.stderr)
         return ""
@@ -292,7 +292,9 @@ def report(
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="A row for cuts from a file: lines of JSON with text and cuts."),
     ] = None,
-    reference: Annotated[str | None, typer.Option(help="Tokenizer to compare with. [the first that runs]")] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="TrainedTokenizer to compare with. [the first that runs]")
+    ] = None,
     english: Annotated[list[str] | None, typer.Option(help="English text, measured separately.")] = None,
     code: Annotated[list[str] | None, typer.Option(help="Source code, measured separately.")] = None,
     parallel: Annotated[

@@ -16,7 +16,7 @@ from koktok.files import typed
 
 if TYPE_CHECKING:
     from koktok.foreign import LibraryTokenizer
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
 
 class Target(StrEnum):
@@ -98,7 +98,7 @@ def export(
     print(out)
 
 
-def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:
+def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any], *, force: bool) -> list[str]:
     from koktok.files import write_folder
     from koktok.foreign import LibraryTokenizer, hf_files
     from koktok.foreign.conversion import agreement
@@ -133,7 +133,7 @@ def _hf(tokenizer: Tokenizer | LibraryTokenizer, out: Path, looks: dict[str, Any
     ]
 
 
-def _hf2(tokenizer: Tokenizer | LibraryTokenizer, out: Path, *, force: bool) -> list[str]:
+def _hf2(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, *, force: bool) -> list[str]:
     from koktok.files import write_file
     from koktok.foreign import LibraryTokenizer, hf_files
     from koktok.formats.folder import files_of
@@ -152,7 +152,9 @@ def _hf2(tokenizer: Tokenizer | LibraryTokenizer, out: Path, *, force: bool) -> 
     return ["tokenizers 0.x does not read version 2.0, and the format may change before tokenizers 1.0"]
 
 
-def _spm(tokenizer: Tokenizer | LibraryTokenizer, out: Path, user_defined: list[str], *, force: bool) -> list[str]:
+def _spm(
+    tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, user_defined: list[str], *, force: bool
+) -> list[str]:
     from koktok.files import write_file
     from koktok.foreign import LibraryTokenizer
     from koktok.foreign.sentencepiece_adapter import SentencePiece
@@ -180,7 +182,7 @@ def _spm(tokenizer: Tokenizer | LibraryTokenizer, out: Path, user_defined: list[
     return said + [f"not normalized by SentencePiece: {line}" for line in differences(tokenizer.normalizer)]
 
 
-def _tiktoken(tokenizer: Tokenizer | LibraryTokenizer, out: Path, name: str, *, force: bool) -> list[str]:
+def _tiktoken(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: str, *, force: bool) -> list[str]:
     from dataclasses import replace
 
     from koktok.files import write_folder
@@ -202,7 +204,7 @@ def _tiktoken(tokenizer: Tokenizer | LibraryTokenizer, out: Path, name: str, *, 
 
 
 def _gguf(
-    tokenizer: Tokenizer | LibraryTokenizer, out: Path, name: str, into: Path | None, *, force: bool
+    tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, name: str, into: Path | None, *, force: bool
 ) -> list[str]:
     from koktok.foreign import LibraryTokenizer, gguf_table
     from koktok.formats import gguf

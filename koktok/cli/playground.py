@@ -12,7 +12,7 @@ from koktok.cli.options import Field, Folder, Folders, Force, Quiet, lines_of_pa
 
 if TYPE_CHECKING:
     from koktok.foreign import LibraryTokenizer
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
 
 def playground(
@@ -71,7 +71,7 @@ def name_of(reference: str) -> str:
 
 
 def page_of(
-    tokenizers: Mapping[str, Tokenizer | LibraryTokenizer],
+    tokenizers: Mapping[str, TrainedTokenizer | LibraryTokenizer],
     lines: Iterable[str],
     *,
     title: str,

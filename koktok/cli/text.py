@@ -24,7 +24,7 @@ from koktok.cli.options import (
 from koktok.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from koktok.tokenizer.any_tokenizer import AnyTokenizer
+    from koktok.tokenizer.any_tokenizer import Tokenizer
 
 
 class Format(StrEnum):
@@ -87,7 +87,7 @@ def encode(
 
     from koktok.foreign.open import load_folder
     from koktok.progress import SPACE, print_line
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
     from koktok.vocab import readable
 
     loaded = load_folder(tokenizer)
@@ -123,7 +123,7 @@ def encode(
         solve = partial(loaded.sample, alpha=sample_alpha, dropout=dropout, seed_or_rng=drawn)
     elif seed is not None:
         raise UsageError("`--seed` is for samples", hint="--sample-alpha 0.1 or --dropout 0.1")
-    kind = loaded.vocab.kind if isinstance(loaded, Tokenizer) else ""
+    kind = loaded.vocab.kind if isinstance(loaded, TrainedTokenizer) else ""
     for line in lines_of_paths(paths, field, aligned=True, quiet=quiet):
         encoding = solve(line)
         match shape:
@@ -137,7 +137,7 @@ def encode(
 
 
 def _write_token_files(
-    tokenizer: AnyTokenizer,
+    tokenizer: Tokenizer,
     paths: list[str],
     field: str | None,
     out: Path,

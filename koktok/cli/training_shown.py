@@ -16,7 +16,7 @@ from koktok.pipeline.road import Training
 from koktok.progress import SPACE, ConsoleProgress, OnProgress, print_pieces, print_text, stderr, stdout, table
 from koktok.recipe import Recipe
 from koktok.text.sources import Source
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 MEANING = (
     "Fewer tokens make text shorter. F1 is silver: how well the borders inside words meet the morphemes that the analyser (no "
@@ -163,7 +163,7 @@ def _next(made: Training, out: Path) -> Iterator[str]:
     yield f"  koktok verify {folder} FILE"
 
 
-def _shown(tokenizer: Tokenizer, line: str) -> list[str]:
+def _shown(tokenizer: TrainedTokenizer, line: str) -> list[str]:
     """The pieces of a line as people read them: spelled bytes as the text they stand for."""
     encoding = tokenizer.encode(line)
     spelled = tokenizer.vocab.kind in ("bpe-bytes", "wordpiece-bytes")

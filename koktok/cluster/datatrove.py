@@ -19,7 +19,7 @@ from koktok.errors import MissingExtraError, UsageError
 from koktok.files import scratch
 from koktok.text.records import ReadReport
 from koktok.text.sources import read
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 try:
     from datatrove.io import get_datafolder
@@ -95,7 +95,7 @@ class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
             output_folder, str(Path(tokenizer) / "tokenizer.json"), eos_token=eos_token, seed=seed, **options
         )
         self.folder = Path(tokenizer)
-        opened = Tokenizer.load(tokenizer)
+        opened = TrainedTokenizer.load(tokenizer)
         if eos_token is not None and eos_token not in opened.vocab.special_ids:
             known = ", ".join(opened.vocab.special_ids)
             raise UsageError(f"`{eos_token}` is no special token of the tokenizer; it has: {known}")
@@ -103,7 +103,7 @@ class KoktokTokenizer(DocumentTokenizer):  # type: ignore[misc]
 
     def write_unshuffled(self, data: Iterable[Any], filename: str) -> Any:
         """The ids of a rank's documents in their order, as a TokenizedFile."""
-        tokenizer = Tokenizer.load(self.folder)
+        tokenizer = TrainedTokenizer.load(self.folder)
         if tokenizer.digest() != self.digest:
             raise UsageError(f"the tokenizer in `{self.folder}` is not the one that the pipeline was made with")
         shuffled = self.shuffle_documents or self.shuffle_chunk_size

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
 
 JAVA = "apt-get install openjdk-17-jre-headless"
@@ -335,7 +335,7 @@ def _report(parts: Iterable[pl.DataFrame]) -> SparkReport:
 
 def encode(
     df: DataFrame,
-    tokenizer: Tokenizer | str | Path,
+    tokenizer: TrainedTokenizer | str | Path,
     column: str = TEXT,
     *,
     ids: str = "ids",
@@ -344,12 +344,12 @@ def encode(
     """Add a column of ids, null where the text is null; `.write.parquet(...)` writes it wherever Spark can."""
     from pyspark.sql import functions as f
 
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
     if column not in df.columns or ids in df.columns:
         what = f'has no column "{column}"' if column not in df.columns else f'already has a column "{ids}"'
         raise UsageError(f"the table {what}; it has: {', '.join(df.columns)}")
-    opened = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
+    opened = tokenizer if isinstance(tokenizer, TrainedTokenizer) else TrainedTokenizer.load(tokenizer)
     content, digest = pickle.dumps(opened), opened.digest()
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -370,9 +370,9 @@ def encode(
 
 
 @lru_cache(maxsize=2)
-def _received(content: bytes, digest: str) -> Tokenizer:
+def _received(content: bytes, digest: str) -> TrainedTokenizer:
     """Return the tokenizer that the driver sent; a worker keeps it, with the words it has encoded, from task to task."""
-    tokenizer = cast("Tokenizer", pickle.loads(content))
+    tokenizer = cast("TrainedTokenizer", pickle.loads(content))
     if tokenizer.digest() != digest:
         raise ArtifactError(
             f"the driver sent the tokenizer {digest}, and a worker has {tokenizer.digest()}",

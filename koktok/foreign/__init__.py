@@ -1,6 +1,6 @@
 """Any tokenizer, ours or a library's, behind one interface: `load` opens it; one adapter a library.
 
-In goes a path or a reference; out comes an `AnyTokenizer`, which `report`, `diff`, `doctor`, `verify` and `eval/` measure, and
+In goes a path or a reference; out comes an `Tokenizer`, which `report`, `diff`, `doctor`, `verify` and `eval/` measure, and
 which every verb runs. So all of them see the same ids. What an adapter does to the input (decompose, segment) is a note that
 travels with its figures.
 """

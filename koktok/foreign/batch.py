@@ -18,7 +18,7 @@ from koktok.bulk.texts import Texts
 from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
-    from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer
+    from koktok.tokenizer.any_tokenizer import Allowed, Tokenizer
 
 
 _BATCH, _DOCUMENTS = 1 << 21, 1 << 14
@@ -27,7 +27,7 @@ _BATCH, _DOCUMENTS = 1 << 21, 1 << 14
 class LibraryEncoder:
     """Texts to ids, as `koktok.bulk.Encoder` gives them."""
 
-    def __init__(self, tokenizer: AnyTokenizer, *, add_special_tokens: bool = False) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, add_special_tokens: bool = False) -> None:
         self.tokenizer = tokenizer
         self.add_special_tokens = add_special_tokens
 
@@ -62,7 +62,7 @@ class LibraryEncoder:
 class LibraryDecoder:
     """Ids to texts, as `koktok.bulk.Decoder` gives them."""
 
-    def __init__(self, tokenizer: AnyTokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
 
     def __call__(

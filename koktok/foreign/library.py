@@ -21,7 +21,7 @@ from koktok.files import typed, write_folder
 from koktok.foreign.sandbox import PROBES
 from koktok.formats.folder import MARK, TOKENIZER, with_extra
 from koktok.special import cut_at, style_for
-from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
+from koktok.tokenizer.any_tokenizer import Allowed, Tokenizer, checked_text
 from koktok.tokenizer.decoding import checked_ids
 from koktok.tokenizer.encoding import Encoding
 from koktok.tokenizer.tokens import ByteTable, Spans, Tokens, tokens_by_bytes
@@ -102,7 +102,7 @@ class LibraryVocab:
         return self._tokenizer.digest()
 
 
-class LibraryTokenizer(AnyTokenizer):
+class LibraryTokenizer(Tokenizer):
     """A tokenizer that its own library runs, with the calls of `koktok.Tokenizer`.
 
     An adapter has `token_bytes`, and `encode_lines` or `ids` with `_bytes` and `read`. What else a library can do (decode, find

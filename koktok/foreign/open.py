@@ -23,7 +23,7 @@ from koktok.foreign.trivial import TRIVIAL
 from koktok.formats.detect import Detected, detect
 from koktok.formats.folder import MARK, TOKENIZER, is_imported, read_folder
 from koktok.formats.vocabularies import folder_of
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 KINDS: Final[dict[str, str]] = {
     "koktok": "koktok:DIR, a folder that koktok wrote, or koktok:NAME, a vocabulary that travels with it",
@@ -46,7 +46,7 @@ def load(
     pattern: str | None = None,
     specials: Mapping[str, int] | None = None,
     lowercase: bool | None = None,
-) -> Tokenizer | LibraryTokenizer:
+) -> TrainedTokenizer | LibraryTokenizer:
     r"""Open a tokenizer of any kind: of a folder that koktok wrote, or of another library, which then runs it.
 
     Parameters
@@ -185,12 +185,12 @@ def _open(found: Detected, spec: str, option: str = "", **options: Any) -> Libra
 # --- Folders that koktok wrote ----------------------------------------------------------------------------------------
 
 
-def load_folder(path: str | Path) -> Tokenizer | LibraryTokenizer:
+def load_folder(path: str | Path) -> TrainedTokenizer | LibraryTokenizer:
     """The tokenizer of a folder that koktok wrote, trained or imported; an error for any other."""
     folder = folder_of(path_of(path))
 
-    def read() -> Tokenizer | LibraryTokenizer:
-        return _load_imported(folder) if is_imported(folder) else Tokenizer(*read_folder(folder))
+    def read() -> TrainedTokenizer | LibraryTokenizer:
+        return _load_imported(folder) if is_imported(folder) else TrainedTokenizer(*read_folder(folder))
 
     found = read_whole(folder, TOKENIZER, read)
     found.spec, found.name = str(path), folder.resolve().name

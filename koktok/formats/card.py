@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from koktok.metrics.coverage import Coverage
     from koktok.metrics.silver import SilverRow
     from koktok.special import Style
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
 
 class Credit(NamedTuple):
@@ -49,7 +49,7 @@ def _rows(rows: Iterable[Sequence[object]]) -> str:
 
 
 def model_card(
-    tokenizer: Tokenizer,
+    tokenizer: TrainedTokenizer,
     figures: Sequence[SilverRow],
     licences: Mapping[str, str],
     *,
@@ -119,7 +119,7 @@ def model_card(
     )
 
 
-def _limits(tokenizer: Tokenizer) -> list[str]:
+def _limits(tokenizer: TrainedTokenizer) -> list[str]:
     """What other libraries do not do with the folder."""
     recipe, vocab = tokenizer.recipe, tokenizer.vocab
     limits = limitations(

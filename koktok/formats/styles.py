@@ -15,7 +15,7 @@ from koktok.special import CHAT_TEMPLATES, STYLES, Side, StyleName, TemplateName
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
 
 def chat_template_of(given: str | None) -> str | None:
@@ -32,7 +32,7 @@ def chat_template_of(given: str | None) -> str | None:
 
 
 def restyle(
-    tokenizer: Tokenizer,
+    tokenizer: TrainedTokenizer,
     style: StyleName | None = None,
     *,
     specials: Iterable[str] | None = None,
@@ -43,14 +43,15 @@ def restyle(
     truncation_side: Side | None = None,
     trim_offsets: bool | None = None,
     pad_to_multiple: int | None = None,
-) -> Tokenizer:
+) -> TrainedTokenizer:
     """The same pieces with other special tokens; what is left out stays as it is.
 
     Examples
     --------
-    >>> from koktok import Recipe, Tokenizer
+    >>> from koktok import Recipe
+    >>> from koktok.tokenizer import TrainedTokenizer
     >>> from koktok.vocab import Vocab
-    >>> plain = Tokenizer(Recipe(), Vocab.bpe(" 가나", [" 가", " 가나"], specials=Recipe().special_tokens))
+    >>> plain = TrainedTokenizer(Recipe(), Vocab.bpe(" 가나", [" 가", " 가나"], specials=Recipe().special_tokens))
     >>> bert = restyle(plain, "bert")
     >>> bert.encode("가나", add_special_tokens=True).pieces
     ['[CLS]', ' 가나', '[SEP]']

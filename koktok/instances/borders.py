@@ -25,7 +25,7 @@ from koktok.instances.token_facts import ENDING, EOJEOL, MORPHEME, TokenFacts
 from koktok.instances.word_cuts import WordCuts, strings_of
 from koktok.text.blocks import Block
 from koktok.text.normalize import nfc
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -43,31 +43,32 @@ class MarkedTexts:
 
     Examples
     --------
-    >>> from koktok import Recipe, Tokenizer
+    >>> from koktok import Recipe
+    >>> from koktok.tokenizer import TrainedTokenizer
     >>> from koktok.segment import Policy, Whitespace
     >>> from koktok.vocab import Vocab
-    >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("가나 .", [" 가"]))
+    >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.bpe("가나 .", [" 가"]))
     >>> marked = MarkedTexts(tokenizer, WordCuts(Whitespace(), Policy.parse("morphemes")))
     >>> for _, tokens, marks in marked(iter([Block.of(["가나 가.", "나"])])):
     ...     print([tokenizer.vocab.tokens[i] for i in tokens.ids], marks.tolist())
     [' 가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
     """
 
-    def __init__(self, tokenizer: Tokenizer | LibraryTokenizer, lexicon: WordCuts) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer | LibraryTokenizer, lexicon: WordCuts) -> None:
         self.tokenizer, self.lexicon, self.facts = tokenizer, lexicon, TokenFacts.of(tokenizer)
 
     def __call__(
         self, blocks: Iterator[Block], *, threads: int | None = None
     ) -> Iterator[tuple[Texts, Tokens, NDArray[np.uint8]]]:
         """Yield texts with their ids and marks, a part at a time, in order."""
-        stream = self._bulk if isinstance(self.tokenizer, Tokenizer) else self._by_offsets
+        stream = self._bulk if isinstance(self.tokenizer, TrainedTokenizer) else self._by_offsets
         for texts, tokens, marks in stream(blocks, threads):
             self.facts.mark_eojeols(tokens.ids, tokens.indptr, marks)
             yield texts, tokens, marks
 
     def _bulk(self, blocks: Iterator[Block], threads: int | None) -> Iterator[tuple[Texts, Tokens, NDArray[np.uint8]]]:
         tokenizer = self.tokenizer
-        assert isinstance(tokenizer, Tokenizer)  # `__call__` has checked it
+        assert isinstance(tokenizer, TrainedTokenizer)  # `__call__` has checked it
         shift = max(_NARROW, (tokenizer.vocab.size - 1).bit_length())
         encoder = Encoder(
             tokenizer.vocab,
@@ -123,7 +124,9 @@ class MarkedTexts:
 class _Marking:
     """A solver of pretokens that writes the marks into the high bits of each id."""
 
-    def __init__(self, solver: Solver, tokenizer: Tokenizer, facts: TokenFacts, lexicon: WordCuts, shift: int) -> None:
+    def __init__(
+        self, solver: Solver, tokenizer: TrainedTokenizer, facts: TokenFacts, lexicon: WordCuts, shift: int
+    ) -> None:
         self.solver, self.lexicon, self.shift = solver, lexicon, shift
         vocab = tokenizer.vocab
         self.dropped = vocab.kind == "wordpiece"  # its pieces hold no spaces

@@ -23,7 +23,7 @@ from koktok.instances.packing import Packed
 from koktok.instances.plan import Plan
 from koktok.instances.token_facts import TokenFacts
 from koktok.instances.write import manifest_of
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,9 +34,10 @@ class KoktokCollator:
 
     Examples
     --------
-    >>> from koktok import Recipe, Tokenizer
+    >>> from koktok import Recipe
+    >>> from koktok.tokenizer import TrainedTokenizer
     >>> from koktok.vocab import Vocab
-    >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe("가나 ", [" 가"], specials=["<pad>", "<mask>"]))
+    >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.bpe("가나 ", [" 가"], specials=["<pad>", "<mask>"]))
     >>> collator = KoktokCollator(tokenizer, Masking(rate=0.3), seed=1)
     >>> collator.mask_id, collator.pad_id
     (261, 260)
@@ -152,7 +153,7 @@ def _facts_of(source: Any) -> tuple[TokenFacts, dict[str, Any]]:
         source = load(source)
     if isinstance(source, Packed):
         return TokenFacts.of_manifest(source.manifest), source.manifest
-    if isinstance(source, Tokenizer):
+    if isinstance(source, TrainedTokenizer):
         return TokenFacts.of(source), {}
     if hasattr(source, "convert_ids_to_tokens"):
         return TokenFacts.of_transformers(source), {}

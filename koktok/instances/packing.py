@@ -36,7 +36,7 @@ from koktok.recipe import Options
 from koktok.text.blocks import Block
 from koktok.text.records import ReadReport
 from koktok.text.sources import Source
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,7 +135,7 @@ class PackOptions(Options):
 
 
 def write_packed(
-    tokenizer: Tokenizer | LibraryTokenizer,
+    tokenizer: TrainedTokenizer | LibraryTokenizer,
     sources: Source | Sequence[Source],
     out: str | Path,
     *,
@@ -173,7 +173,7 @@ def write_packed(
 
     def make(notes: Checkpoint) -> dict[str, Any]:
         # A tokenizer with a prefix space puts it before every text.
-        between = "" if isinstance(tokenizer, Tokenizer) and tokenizer.prefix else " "
+        between = "" if isinstance(tokenizer, TrainedTokenizer) and tokenizer.prefix else " "
         longest = [0]
         found = read(
             sources,
@@ -207,7 +207,7 @@ def _bytes(source: Source) -> int | None:
     return sum(path.stat().st_size for path in source.paths) if all(path.is_file() for path in source.paths) else None
 
 
-def _tokenizer_values(tokenizer: Tokenizer | LibraryTokenizer) -> dict[str, Any]:
+def _tokenizer_values(tokenizer: TrainedTokenizer | LibraryTokenizer) -> dict[str, Any]:
     """Return what instances need to know of a tokenizer, for the manifest."""
     values = TokenFacts.of(tokenizer).values()
     specials = tokenizer.vocab.special_ids
@@ -221,9 +221,9 @@ def _tokenizer_values(tokenizer: Tokenizer | LibraryTokenizer) -> dict[str, Any]
     }
 
 
-def _frame(tokenizer: Tokenizer | LibraryTokenizer, roles: dict[str, int], *, pair: bool) -> list[list[Any]]:
+def _frame(tokenizer: TrainedTokenizer | LibraryTokenizer, roles: dict[str, int], *, pair: bool) -> list[list[Any]]:
     """Return the template as pairs of an id, "A" or "B", and a type id."""
-    if isinstance(tokenizer, Tokenizer):
+    if isinstance(tokenizer, TrainedTokenizer):
         specials = tokenizer.vocab.special_ids
         return [[specials.get(token, token), kind] for token, kind in tokenizer.style.around(pair=pair)]
     cls, sep = roles.get("cls_token", roles.get("bos_token")), roles.get("sep_token", roles.get("eos_token"))

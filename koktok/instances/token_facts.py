@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class TokenFacts:
     """The text of each id as far as its bytes are whole characters, U+FFFD for the rest, '' for special tokens."""
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer | LibraryTokenizer) -> TokenFacts:
+    def of(cls, tokenizer: TrainedTokenizer | LibraryTokenizer) -> TokenFacts:
         """Return the facts of a tokenizer that koktok trained or imported."""
         vocab = tokenizer.vocab
         specials = set(vocab.special_ids.values())
@@ -54,7 +54,7 @@ class TokenFacts:
             role: vocab.special_ids[token] for role, token in tokenizer.roles.items() if token in vocab.special_ids
         }
         excluded = {*specials, *roles.values()}
-        if isinstance(tokenizer, Tokenizer):
+        if isinstance(tokenizer, TrainedTokenizer):
             excluded |= set(range(tokenizer.vocab.n_bytes))
             written = [data.decode("utf-8", "replace") for data in tokenizer.vocab.token_bytes]
         else:

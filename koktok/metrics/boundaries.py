@@ -17,7 +17,7 @@ from koktok.metrics.gold import FUNCTIONAL, KINDS, GoldCorpus
 from koktok.metrics.page import Page, PageTokens
 from koktok.metrics.registry import ratio
 from koktok.metrics.statistics import Table, Units
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 from koktok.tokenizer.tokens import Ints
 
 SHARED: Final = ("functional_hits", "functional_cuts", "functional_borders")
@@ -68,7 +68,7 @@ class GoldPage:
         self.eojeols = self.scored[np.minimum(middle, size - 1)]  # eojeols without a masked word in their middle
 
 
-def boundary_table(tokenizer: AnyTokenizer, gold: GoldPage) -> tuple[Table, PageTokens]:
+def boundary_table(tokenizer: Tokenizer, gold: GoldPage) -> tuple[Table, PageTokens]:
     """Counts of each sentence of a gold corpus."""
     page = gold.page
     tokens = PageTokens(page, tokenizer.encode_lines(page.lines))

@@ -13,7 +13,7 @@ from koktok.hangul import has_syllable
 from koktok.metrics.boundaries import GoldPage
 from koktok.metrics.gold.sentences import word_class
 from koktok.metrics.page import PageTokens
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 WORDS: Final = 2000  # distinct eojeols of which every pair is compared
 
@@ -33,7 +33,7 @@ Morpheme = tuple[int, int, str, str]
 """Start, end, form, word class."""
 
 
-def consistency(tokenizer: AnyTokenizer, gold: GoldPage, tokens: PageTokens, *, seed: int = 0) -> dict[str, float]:
+def consistency(tokenizer: Tokenizer, gold: GoldPage, tokens: PageTokens, *, seed: int = 0) -> dict[str, float]:
     """Counts of pairs and of stems; one row, as the sample (by `seed`) is of types. `tokens` are the gold's sentences."""
     page, rows, text = gold.page, tokens.rows, "".join(gold.page.lines)
     morphemes: list[Morpheme] = [

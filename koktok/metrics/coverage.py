@@ -9,7 +9,7 @@ import numpy as np
 
 from koktok import hangul
 from koktok.corpora.fetch import mini_lines
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Coverage:
     eojeols: int
 
 
-def coverage(tokenizer: AnyTokenizer) -> Coverage:
+def coverage(tokenizer: Tokenizer) -> Coverage:
     """The coverage of a tokenizer with a closed vocabulary, on the lines of corpora/mini."""
     lines = mini_lines()
     written = [tokenizer.token_bytes(i) for i in range(tokenizer.size or 0)]

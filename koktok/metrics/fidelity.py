@@ -10,7 +10,7 @@ import numpy as np
 from koktok.metrics.page import Text
 from koktok.metrics.statistics import Table
 from koktok.text.normalize import normalized
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 PROBES: Final = (
     ("NFD", unicodedata.normalize("NFD", "한국어는 어렵다")),
@@ -41,7 +41,7 @@ PROBES: Final = (
 """Category and text; each must come back."""
 
 
-def round_trip(tokenizer: AnyTokenizer, text: Text) -> Table | None:
+def round_trip(tokenizer: Tokenizer, text: Text) -> Table | None:
     """Whether each line comes back: exactly, but for normalization, but for runs of white space."""
     if not tokenizer.decodes:
         return None
@@ -63,7 +63,7 @@ def _same(back: str, text: str) -> tuple[bool, bool, bool]:
     return back == text, composed, loose
 
 
-def probes(tokenizer: AnyTokenizer) -> tuple[dict[str, float], dict[str, bool | None]]:
+def probes(tokenizer: Tokenizer) -> tuple[dict[str, float], dict[str, bool | None]]:
     """Counts over `PROBES`, and which categories came back (up to canonical equivalence)."""
     found: dict[str, bool | None] = {}
     strict = 0

@@ -16,7 +16,7 @@ import numpy as np
 from koktok.metrics.page import Text
 from koktok.metrics.registry import Floats
 from koktok.metrics.statistics import Table
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 from koktok.tokenizer.tokens import Ints, Tokens, running
 
 Line = Sequence[int] | Ints
@@ -107,7 +107,7 @@ def lines_of(rows: Tokens) -> list[Ints]:
     return list(rows)
 
 
-def unknown_bits(tokenizer: AnyTokenizer, rows: Tokens) -> Floats:
+def unknown_bits(tokenizer: Tokenizer, rows: Tokens) -> Floats:
     """What the characters inside unknown tokens cost besides, for each line."""
     bad = np.isin(rows.ids, list(tokenizer.unknown_ids))
     sums = np.concatenate([[0], np.cumsum((rows.ends - rows.starts) * bad)])
@@ -115,7 +115,7 @@ def unknown_bits(tokenizer: AnyTokenizer, rows: Tokens) -> Floats:
     return found
 
 
-def ngram_table(tokenizer: AnyTokenizer, text: Text) -> Table | None:
+def ngram_table(tokenizer: Tokenizer, text: Text) -> Table | None:
     """Bits of the held-out lines, for a fixed order and for one that is worth `CONTEXT` characters; None for few lines."""
     if len(text) < HELD:
         return None
@@ -139,7 +139,7 @@ def ngram_table(tokenizer: AnyTokenizer, text: Text) -> Table | None:
     return Table(columns, text.units.of[which])
 
 
-def segmentation_entropy(tokenizer: AnyTokenizer, text: Text) -> Table | None:
+def segmentation_entropy(tokenizer: Tokenizer, text: Text) -> Table | None:
     """Bits of the posterior over segmentations of each line; None where the model is no Unigram that we can ask."""
     scores = tokenizer.unigram()
     if scores is None:

@@ -12,7 +12,7 @@ import numpy as np
 from koktok.hangul import LEADS, VOWELS, compose, is_syllable, letters_of
 from koktok.metrics.page import Page, PageTokens, Text
 from koktok.metrics.statistics import Table
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 Edit = tuple[str, list[int]]
 """The new line, and for each of its characters the place in the old line that it came unchanged from, or −1."""
@@ -192,7 +192,7 @@ PERTURBATIONS: Final[dict[str, Callable[[str, np.random.Generator], Edit]]] = {
 """Ways to change a line; the place in the list seeds the draws, so new ones go to the end."""
 
 
-def noise(tokenizer: AnyTokenizer, text: Text, *, seed: int = 0) -> Table:
+def noise(tokenizer: Tokenizer, text: Text, *, seed: int = 0) -> Table:
     """Counts of each line, before and after each perturbation; cuts compared where both neighbours are unchanged."""
     page = Page(text.lines)
     tokens = PageTokens(page, tokenizer.encode_lines(text.lines))
@@ -225,7 +225,7 @@ def noise(tokenizer: AnyTokenizer, text: Text, *, seed: int = 0) -> Table:
     return Table(columns, text.units.of)
 
 
-def contexts(tokenizer: AnyTokenizer, text: Text, *, words: int = 2000, seed: int = 0) -> Table:
+def contexts(tokenizer: Tokenizer, text: Text, *, words: int = 2000, seed: int = 0) -> Table:
     """For distinct eojeols of Hangul: whether the cuts inside differ between `CONTEXTS`; a row a word."""
     forms = sorted(
         {word for line in text.lines for word in line.split() if len(word) > 1 and all(map(is_syllable, word))}

@@ -36,7 +36,7 @@ from koktok.metrics.statistics import GROUPS, Difference, Statistics, Table, Val
 from koktok.metrics.vocabulary import vocabulary_counts
 from koktok.progress import OnProgress
 from koktok.text.sources import Source, read
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 FORMAT: Final = 3
 RECALLS: Final = {f"recall:{kind}": Formula(f"of('hits', {kind!r}) / of('borders', {kind!r})") for kind in KINDS}
@@ -70,11 +70,11 @@ class Scores:
 
 
 def score(
-    tokenizer: AnyTokenizer,
+    tokenizer: Tokenizer,
     text: Text | None = None,
     *,
     gold: Sequence[GoldCorpus | GoldPage] = (),
-    reference: AnyTokenizer | None = None,
+    reference: Tokenizer | None = None,
     spans: Sequence[SpanCorpus | SpanPage] = (),
     parallel: Parallel | None = None,
     english: Text | None = None,
@@ -158,7 +158,7 @@ def score(
 
 
 def _of_text(
-    tokenizer: AnyTokenizer, text: Text, reference: AnyTokenizer | None, on_progress: OnProgress | None
+    tokenizer: Tokenizer, text: Text, reference: Tokenizer | None, on_progress: OnProgress | None
 ) -> Statistics:
     """Tables of a text, batch by batch."""
     parts: list[dict[str, Any]] = []
@@ -182,7 +182,7 @@ def _of_text(
     return Statistics({"text": Table(columns, text.units.of)}, histogram)
 
 
-def _sampled(t: AnyTokenizer, text: Text, sample: int, seed: int, on_progress: OnProgress | None) -> dict[str, Table]:
+def _sampled(t: Tokenizer, text: Text, sample: int, seed: int, on_progress: OnProgress | None) -> dict[str, Table]:
     """Tables that encode a sample of the text again."""
     few, more = text.sample(sample, seed), text.sample(10 * sample, seed)
     work: dict[str, Callable[[], Table | None]] = {
@@ -350,8 +350,8 @@ def evaluate(
     return found
 
 
-def _opened(given: Any) -> AnyTokenizer:
-    if isinstance(given, AnyTokenizer):
+def _opened(given: Any) -> Tokenizer:
+    if isinstance(given, Tokenizer):
         return given
     if isinstance(given, str | Path):
         return load(str(given))

@@ -14,7 +14,7 @@ import numpy as np
 from koktok.errors import InputError
 from koktok.metrics.page import Page, PageTokens
 from koktok.segment.segmented import Kind, SegmentedCounts
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 from koktok.tokenizer.tokens import Tokens
 
 
@@ -79,7 +79,7 @@ class Silver:
         """Places between two syllables, running."""
         return float(self._weight[self.page.inner].sum())
 
-    def figures(self, tokenizer: AnyTokenizer) -> SilverFigures:
+    def figures(self, tokenizer: Tokenizer) -> SilverFigures:
         """The row of a tokenizer."""
         return self.score(tokenizer.encode_lines(self.texts), unknown=tokenizer.unknown_ids, bytes_=tokenizer.byte_ids)
 

@@ -7,7 +7,7 @@ import numpy as np
 from koktok.metrics.gold.spans import SpanCorpus
 from koktok.metrics.page import Page
 from koktok.metrics.statistics import Table, Units
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 
 class SpanPage:
@@ -22,7 +22,7 @@ class SpanPage:
         self.units = Units.by(corpus.documents, "documents", "texts")
 
 
-def span_table(tokenizer: AnyTokenizer, spans: SpanPage) -> Table:
+def span_table(tokenizer: Tokenizer, spans: SpanPage) -> Table:
     """Count the spans of each text, and those whose ends are borders of tokens; spaces at the edges of a token do not count."""
     page, rows = spans.page, tokenizer.encode_lines(spans.page.lines)
     places = np.arange(len(page.codes))

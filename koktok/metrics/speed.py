@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Speed:
         return asdict(self)
 
 
-def speed(open_tokenizer: Callable[[], AnyTokenizer], lines: Sequence[str], *, repeats: int = 3) -> Speed:
+def speed(open_tokenizer: Callable[[], Tokenizer], lines: Sequence[str], *, repeats: int = 3) -> Speed:
     """Time a tokenizer (and opening it); the best of the repeats counts, the first of which warms caches."""
     clock = time.perf_counter
     began = clock()

@@ -18,7 +18,7 @@ from koktok.foreign.trivial import TRIVIAL
 from koktok.metrics.silver import Silver, SilverRow
 from koktok.pipeline.road import PEER_WORDS, Training
 from koktok.recipe import Recipe
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 SECONDS_A_WORD: Final = 5e-5
 """Of SentencePiece's Unigram, for each distinct word."""
@@ -64,7 +64,7 @@ def compare(training: Training, *, peer: bool = True) -> Comparison:
     return Comparison((ours, plain.row(silver), syllables), silver, plain)
 
 
-def our_row(name: str, tokenizer: Tokenizer, silver: Silver) -> SilverRow:
+def our_row(name: str, tokenizer: TrainedTokenizer, silver: Silver) -> SilverRow:
     """The row of a koktok tokenizer; bytes are pieces of characters, whatever they are spelled with."""
     rows = tokenizer.encode_lines(silver.texts)
     fragments = frozenset(tokenizer.vocab.fragment_ids)

@@ -46,7 +46,7 @@ from koktok.segment.workers import Workers, in_subprocess
 from koktok.special import STYLES, fill
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 from koktok.training.dispatch import check_counts
 from koktok.training.dispatch import train as train_pieces
 from koktok.training.job import Job, Learnt
@@ -85,7 +85,7 @@ class Training:
 
     Parameters
     ----------
-    tokenizer : Tokenizer
+    tokenizer : TrainedTokenizer
     reading : CountResult
     segmented : SegmentedCounts
         The words that the trainer got.
@@ -104,7 +104,7 @@ class Training:
         Held-out texts with the analyser's cuts (the training words if nothing was held out), with `measured`.
     """
 
-    tokenizer: Tokenizer
+    tokenizer: TrainedTokenizer
     reading: CountResult = field(repr=False)  # holds sentences of the text
     segmented: SegmentedCounts
     seconds: dict[str, float] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Training:
     silver: SegmentedCounts | None = None
 
     def save(self, folder: str | Path, figures: Sequence[SilverRow] = (), *, force: bool = True) -> Path:
-        """Write the tokenizer with a model card that shows these figures; see `Tokenizer.save`."""
+        """Write the tokenizer with a model card that shows these figures; see `TrainedTokenizer.save`."""
         held = self.reading.held.total
         corpora = _corpora(self.tokenizer.recipe.sources)
         card = model_card(
@@ -357,7 +357,7 @@ def _made(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
     if isinstance(segmenter, CachedSegmenter):
         asked, known = segmenter.asked, segmenter.known
     vocab = fill(learnt.vocab, recipe.special.pad_to_multiple, STYLES[recipe.special.style].tail)
-    tokenizer = Tokenizer(signed, vocab, signature)
+    tokenizer = TrainedTokenizer(signed, vocab, signature)
     return Training(
         tokenizer,
         reading,

@@ -23,7 +23,7 @@ from koktok.progress import SPACE, OnProgress
 
 if TYPE_CHECKING:
     from koktok.metrics.gold import GoldCorpus
-    from koktok.tokenizer.any_tokenizer import AnyTokenizer
+    from koktok.tokenizer.any_tokenizer import Tokenizer
 
 
 RESAMPLES: Final = 1000
@@ -114,8 +114,8 @@ class Changes:
 
 
 def difference(
-    a: AnyTokenizer,
-    b: AnyTokenizer,
+    a: Tokenizer,
+    b: Tokenizer,
     text: Sequence[str] | Mapping[str, Sequence[str]],
     *,
     gold: Sequence[GoldCorpus] = (),
@@ -189,7 +189,7 @@ def difference(
 class _Shown:
     """What one tokenizer makes of the lines of a page, as people read it."""
 
-    def __init__(self, page: Page, tokenizer: AnyTokenizer) -> None:
+    def __init__(self, page: Page, tokenizer: Tokenizer) -> None:
         self.page, self.tokens = page, PageTokens(page, tokenizer.encode_lines(page.lines))
         self.cuts = self.tokens.cuts
         self._starts = np.bincount(self.tokens.rows.starts, minlength=len(page.codes) + 1)
@@ -222,7 +222,7 @@ class _Shown:
         return text + (f"({n})" if n > 1 else "")
 
 
-def _side(tokenizer: AnyTokenizer, tokens: int, eojeols: int) -> Side:
+def _side(tokenizer: Tokenizer, tokens: int, eojeols: int) -> Side:
     return Side(
         tokenizer.spec, tokenizer.name, tokenizer.digest(), tokenizer.size, tokens, round(tokens / max(eojeols, 1), 9)
     )
@@ -237,7 +237,7 @@ def _paired(a: Table, b: Table, name: str, seed: int) -> Difference:
     return replace(found, **shown | {"value": shown["value"] or 0.0})
 
 
-def _judge(a: AnyTokenizer, b: AnyTokenizer, corpus: GoldCorpus, seed: int, on_progress: OnProgress | None) -> Judged:
+def _judge(a: Tokenizer, b: Tokenizer, corpus: GoldCorpus, seed: int, on_progress: OnProgress | None) -> Judged:
     page = GoldPage(corpus)
     found = []
     for k, side in enumerate((a, b)):

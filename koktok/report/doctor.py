@@ -26,7 +26,7 @@ from koktok.text.blocklist import PERSONAL, PERSONAL_DEFAULT, Blocklist
 from koktok.vocab import readable_bytes
 
 if TYPE_CHECKING:
-    from koktok.tokenizer.any_tokenizer import AnyTokenizer
+    from koktok.tokenizer.any_tokenizer import Tokenizer
 
 
 Severity = Literal["note", "warning", "error"]
@@ -108,7 +108,7 @@ class Diagnosis:
 
 
 def diagnose(
-    tokenizer: AnyTokenizer,
+    tokenizer: Tokenizer,
     lines: Sequence[str] | None = None,
     *,
     blocklist: Blocklist | None = None,
@@ -186,7 +186,7 @@ def diagnose(
 class _Pieces:
     """The vocabulary as text: what each id stands for, and what the tokenizer does with that text."""
 
-    def __init__(self, tokenizer: AnyTokenizer, on_progress: OnProgress) -> None:
+    def __init__(self, tokenizer: Tokenizer, on_progress: OnProgress) -> None:
         self.tokenizer, self.on_progress = tokenizer, on_progress
         self.texts: dict[int, str] = {}
         self.partial: dict[int, bytes] = {}

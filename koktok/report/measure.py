@@ -33,7 +33,7 @@ from koktok.report.scored import gold_info, row_of, span_info, texts_of
 if TYPE_CHECKING:
     from koktok.metrics.gold import GoldCorpus
     from koktok.metrics.gold.spans import SpanCorpus
-    from koktok.tokenizer.any_tokenizer import AnyTokenizer
+    from koktok.tokenizer.any_tokenizer import Tokenizer
 
 
 COMPARED: Final = ("fertility", "boundary_f1_macro", "boundary_f1")
@@ -118,13 +118,13 @@ def _unjudged(gold: GoldCorpus) -> list[int]:
     return [at for at in range(1, len(inner) - 1) if not inner[at]]
 
 
-def _open(spec: str) -> AnyTokenizer:
+def _open(spec: str) -> Tokenizer:
     from koktok.foreign import load
 
     return load(spec)
 
 
-Opener = Callable[[str], "AnyTokenizer"]
+Opener = Callable[[str], "Tokenizer"]
 """A reference to its tokenizer; the benchmark has kinds of its own."""
 
 
@@ -219,7 +219,7 @@ class _Measuring:
     def __init__(
         self,
         material: Material,
-        against: AnyTokenizer | None,
+        against: Tokenizer | None,
         extended: bool,  # noqa: FBT001
         sample: int,
         resamples: int,
@@ -236,7 +236,7 @@ class _Measuring:
         self.options: dict[str, Any] = {"extended": extended, "sample": sample, "resamples": resamples, "seed": seed}
         self._reference: Scores | None = None
 
-    def one(self, tokenizer: AnyTokenizer) -> _Done:
+    def one(self, tokenizer: Tokenizer) -> _Done:
         """The row of one tokenizer, from the cache where it is there."""
         place = self.kept / f"{self._key(tokenizer)}.json" if self.kept else None
         if place and place.exists():
@@ -246,7 +246,7 @@ class _Measuring:
             write_file(place, done.model_dump_json().encode())
         return done
 
-    def _measured(self, tokenizer: AnyTokenizer) -> _Done:
+    def _measured(self, tokenizer: Tokenizer) -> _Done:
         scores = self._scores(tokenizer)
         differences: dict[str, Difference] = {}
         if self.against is not None and tokenizer is not self.against:
@@ -266,7 +266,7 @@ class _Measuring:
             measures=sorted({name.split("@")[0] for name in scores.values}),
         )
 
-    def _scores(self, tokenizer: AnyTokenizer) -> Scores:
+    def _scores(self, tokenizer: Tokenizer) -> Scores:
         material = self.material
         return score(
             tokenizer,
@@ -281,7 +281,7 @@ class _Measuring:
             **self.options,
         )
 
-    def _key(self, tokenizer: AnyTokenizer) -> str:
+    def _key(self, tokenizer: Tokenizer) -> str:
         material = self.material
         both = material.parallel
         beside = [material.english and material.english.digest, material.code and material.code.digest]
@@ -312,7 +312,7 @@ def _source_digest() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
-def _opened(entry: Entry, opener: Opener) -> AnyTokenizer | str:
+def _opened(entry: Entry, opener: Opener) -> Tokenizer | str:
     """The tokenizer, or why there is none."""
     if entry.why:
         return entry.why
@@ -322,14 +322,14 @@ def _opened(entry: Entry, opener: Opener) -> AnyTokenizer | str:
         return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
-def _names(entries: Sequence[Entry], opened: Sequence[AnyTokenizer | str]) -> list[str]:
+def _names(entries: Sequence[Entry], opened: Sequence[Tokenizer | str]) -> list[str]:
     """A name a row, all distinct."""
     pairs = zip(entries, opened, strict=True)
     names = [entry.name or (entry.spec if isinstance(tokenizer, str) else tokenizer.name) for entry, tokenizer in pairs]
     return distinct(names, [entry.shown or entry.spec for entry in entries])
 
 
-def _name_of(against: AnyTokenizer | None, entries: Sequence[Entry], opened: Sequence[AnyTokenizer | str]) -> str:
+def _name_of(against: Tokenizer | None, entries: Sequence[Entry], opened: Sequence[Tokenizer | str]) -> str:
     if against is None:
         return ""
     return next((name for name, s in zip(_names(entries, opened), opened, strict=True) if s is against), against.name)

@@ -15,10 +15,10 @@ from koktok.report.schema import GoldInfo, ReportRow, SpanInfo, TextInfo
 if TYPE_CHECKING:
     from koktok.metrics import GoldPage, Scores, Text
     from koktok.metrics.spans import SpanPage
-    from koktok.tokenizer.any_tokenizer import AnyTokenizer
+    from koktok.tokenizer.any_tokenizer import Tokenizer
 
 
-def row_of(tokenizer: AnyTokenizer, scores: Scores) -> ReportRow:
+def row_of(tokenizer: Tokenizer, scores: Scores) -> ReportRow:
     """A row of figures, without its number and family."""
     return ReportRow(
         number=0,

@@ -1,6 +1,6 @@
-"""Text to ids and back: `Tokenizer`, and the run-time models that it is made of."""
+"""Text to ids and back: `TrainedTokenizer`, and the run-time models that it is made of."""
 
 from koktok.tokenizer.encoding import Encoding
-from koktok.tokenizer.tokenizer import Tokenizer
+from koktok.tokenizer.tokenizer import TrainedTokenizer
 
-__all__ = ["Encoding", "Tokenizer"]
+__all__ = ["Encoding", "TrainedTokenizer"]

@@ -1,7 +1,7 @@
-"""`AnyTokenizer`: the protocol of every tokenizer that koktok opens, its own or a library's.
+"""`Tokenizer`: the protocol of every tokenizer that koktok opens, its own or a library's.
 
-`koktok.load` gives one of two: `koktok.Tokenizer`, which is koktok's own, or a `koktok.foreign.LibraryTokenizer`, which the
-library runs that its definition was written for. Each brings `encode`, `decode`, `encode_lines`, a table of tokens and what runs
+`koktok.load` gives one of two: a `TrainedTokenizer`, which is koktok's own, or a `LibraryTokenizer`, which the library runs that
+its definition was written for. Each brings `encode`, `decode`, `encode_lines`, a table of tokens and what runs
 them on much text, and this class the rest: many texts, flat arrays, look-ups, comparison.
 """
 
@@ -13,8 +13,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, overload
 
 from koktok.errors import InputError, UsageError
 from koktok.special import special_tokens
@@ -56,7 +57,7 @@ class TokenTable(Protocol):
         ...
 
 
-class AnyTokenizer(ABC):
+class Tokenizer(ABC):
     """A tokenizer that koktok opens, its own or another's."""
 
     vocab: TokenTable
@@ -88,6 +89,30 @@ class AnyTokenizer(ABC):
 
     notes: tuple[str, ...]
     """What travels with its figures: what it does to its input, what it loses."""
+
+    @classmethod
+    def load(cls, reference: str | Path) -> Self:
+        """Open a tokenizer of any kind, as `koktok.load` does.
+
+        Examples
+        --------
+        >>> Tokenizer.load("syllables").encode_lines(["한국"]).ids.tolist()
+        [0, 1]
+        """
+        opened: Self = import_module("koktok.foreign.open").load(reference)  # a later stage, found by name
+        return opened
+
+    @classmethod
+    def from_pretrained(cls, reference: str | Path) -> Self:
+        """Open a tokenizer, as users of transformers type it; nothing is fetched."""
+        return cls.load(reference)
+
+    @classmethod
+    def from_file(cls, reference: str | Path) -> Self:
+        """Open a tokenizer, as users of tokenizers type it; the tokenizer.json of a folder of koktok's is that folder."""
+        file = Path(reference)
+        ours = file.name == "tokenizer.json" and (file.parent / "koktok.toml").is_file()
+        return cls.load(file.parent if ours else reference)
 
     @property
     @abstractmethod
@@ -164,7 +189,7 @@ class AnyTokenizer(ABC):
 
     def __eq__(self, other: object) -> bool:
         """True for tokenizers of the same content, see `digest`."""
-        return isinstance(other, AnyTokenizer) and (self is other or self.digest() == other.digest())
+        return isinstance(other, Tokenizer) and (self is other or self.digest() == other.digest())
 
     def __hash__(self) -> int:
         return hash(self.digest())
@@ -218,9 +243,10 @@ class AnyTokenizer(ABC):
 
         Examples
         --------
-        >>> from koktok import Recipe, Tokenizer
+        >>> from koktok import Recipe
+        >>> from koktok.tokenizer import TrainedTokenizer
         >>> from koktok.vocab import Vocab
-        >>> tokenizer = Tokenizer(Recipe().changed(template="eos"), Vocab.bpe(" 한국", [" 한", " 국"], specials=["</s>"]))
+        >>> tokenizer = TrainedTokenizer(Recipe().changed(template="eos"), Vocab.bpe(" 한국", [" 한", " 국"], specials=["</s>"]))
         >>> tokenizer("한국").input_ids, [encoding["attention_mask"] for encoding in tokenizer(["한", "국"])]
         ([259, 257, 261], [[1, 1], [1, 1]])
         """
@@ -283,11 +309,12 @@ class AnyTokenizer(ABC):
         Examples
         --------
         >>> import tempfile
-        >>> from koktok import Recipe, Tokenizer
+        >>> from koktok import Recipe
+        >>> from koktok.tokenizer import TrainedTokenizer
         >>> from koktok.vocab import Vocab
         >>> path = Path(tempfile.mkdtemp(), "a.txt")
         >>> _ = path.write_text("한국\n국\n", encoding="utf-8")
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
         >>> [ids.tolist() for ids in tokenizer.encode_files(path)]
         [[256, 259], [256, 257]]
         """
@@ -333,9 +360,10 @@ class AnyTokenizer(ABC):
 
         Examples
         --------
-        >>> from koktok import Recipe, Tokenizer
+        >>> from koktok import Recipe
+        >>> from koktok.tokenizer import TrainedTokenizer
         >>> from koktok.vocab import Vocab
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
         >>> tokenizer.decode_ids(tokenizer.encode_ids(["한국", "국é"]))
         ['한국', '국é']
         """

@@ -150,9 +150,10 @@ class Stream:
 
     Examples
     --------
-    >>> from koktok import Recipe, Tokenizer
+    >>> from koktok import Recipe
+    >>> from koktok.tokenizer import TrainedTokenizer
     >>> from koktok.vocab import Vocab
-    >>> tokenizer = Tokenizer(Recipe(), Vocab.bpe(" 한글", [" 한"]))
+    >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.bpe(" 한글", [" 한"]))
     >>> stream = tokenizer.stream()
     >>> [stream.push(i) for i in tokenizer.encode("한é글").ids], stream.finish()
     (['한', '', '', 'é글'], '')

@@ -1,4 +1,4 @@
-"""`Tokenizer`: normalize, pre-tokenize, model: text to ids and back, with offsets into the text that the caller passed.
+"""`TrainedTokenizer`: normalize, pre-tokenize, model: text to ids and back, with offsets into the text that the caller passed.
 
 Decode(encode(x)) == normalize(x) for every text (law 4), and offsets are half-open code
 points of the raw text, also where normalization changed its length (law 7). Text that spells a special token is text,
@@ -18,7 +18,7 @@ from dataclasses import asdict
 from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from koktok import hangul
 from koktok.errors import UsageError
@@ -29,7 +29,7 @@ from koktok.formats.vocabularies import folder_of
 from koktok.recipe import Recipe
 from koktok.special import Style, cut_at, special_tokens
 from koktok.text.prefix import with_prefix, without_prefix
-from koktok.tokenizer.any_tokenizer import Allowed, AnyTokenizer, checked_text
+from koktok.tokenizer.any_tokenizer import Allowed, Tokenizer, checked_text
 from koktok.tokenizer.decoding import Stream, checked_ids, decoder_for
 from koktok.tokenizer.encoding import Encoding, NormalText, blanks_of, trimmed
 from koktok.tokenizer.models import Encoded, best_choices, model_for, n_best_of, sampler_for
@@ -61,7 +61,7 @@ def _version() -> str:
     return version("koktok")
 
 
-class Tokenizer(AnyTokenizer):
+class TrainedTokenizer(Tokenizer):
     """A trained tokenizer.
 
     Parameters
@@ -76,7 +76,7 @@ class Tokenizer(AnyTokenizer):
     Examples
     --------
     >>> pieces = {" ": -9.0, "한": -8.0, "국": -8.0, "어": -8.0, "는": -7.0, "한국어": -5.0, " 한국어": -5.0}
-    >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram(pieces))
+    >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram(pieces))
     >>> encoding = tokenizer.encode("한국어는 한국어")
     >>> encoding.pieces, encoding.offsets
     ([' 한국어', '는', ' 한국어'], [(0, 3), (3, 4), (4, 8)])
@@ -90,7 +90,7 @@ class Tokenizer(AnyTokenizer):
         if not isinstance(recipe, Recipe) or not isinstance(vocab, Vocab):
             raise UsageError(
                 f"expected a recipe and a vocabulary, got {type(recipe).__name__} and {type(vocab).__name__}",
-                hint="Tokenizer.load(FOLDER), or koktok.train(lines).tokenizer",
+                hint="TrainedTokenizer.load(FOLDER), or koktok.train(lines).tokenizer",
             )
         self.recipe = recipe
         self.vocab = vocab
@@ -110,7 +110,7 @@ class Tokenizer(AnyTokenizer):
         self.notes = () if self.lossless else (f"a {vocab.kind} vocabulary does not keep every text",)
 
     def __repr__(self) -> str:
-        return f"Tokenizer({self.vocab.kind}, size={self.vocab.size}, digest={self.vocab.digest()})"
+        return f"TrainedTokenizer({self.vocab.kind}, size={self.vocab.size}, digest={self.vocab.digest()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What was compiled and solved is made again: a used tokenizer pickles to the same bytes as a fresh one.
@@ -265,7 +265,7 @@ class Tokenizer(AnyTokenizer):
 
         Examples
         --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}, specials=["</s>"]))
+        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}, specials=["</s>"]))
         >>> tokens = tokenizer.encode_ids(["한국", "국"], after=["</s>"])
         >>> tokens.ids.tolist(), tokens.indptr.tolist(), tokens[1].tolist()
         ([256, 259, 260, 256, 257, 260], [0, 3, 6], [256, 257, 260])
@@ -318,7 +318,7 @@ class Tokenizer(AnyTokenizer):
 
         Examples
         --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0}))
+        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0}))
         >>> stream = tokenizer.stream()
         >>> [stream.push(i) for i in tokenizer.encode("한국").ids], stream.finish()
         (['', '한', '국'], '')
@@ -362,7 +362,7 @@ class Tokenizer(AnyTokenizer):
 
         Examples
         --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
         >>> tokenizer.sample("한국", alpha=100.0, seed_or_rng=0).pieces
         [' ', '한국']
         >>> tokenizer.sample("한국", dropout=0.1, seed_or_rng=0)
@@ -392,7 +392,7 @@ class Tokenizer(AnyTokenizer):
 
         Examples
         --------
-        >>> tokenizer = Tokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
+        >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.unigram({" ": -1.0, "한": -2.0, "국": -2.0, "한국": -3.0}))
         >>> [(encoding.pieces, score) for encoding, score in tokenizer.n_best("한국", 2)]
         [([' ', '한국'], -4.0), ([' ', '한', '국'], -5.0)]
         """
@@ -451,12 +451,12 @@ class Tokenizer(AnyTokenizer):
         return write_folder(path, with_extra(files, extra), TOKENIZER, force=force)
 
     @classmethod
-    def load(cls, path: str | Path) -> Tokenizer:
+    def load(cls, reference: str | Path) -> Self:
         """The tokenizer of a folder that koktok wrote; `koktok.load` opens those of other libraries too.
 
         Parameters
         ----------
-        path : str or Path
+        reference : str or Path
             The folder, or the tokenizer.json in it; or a vocabulary that travels with koktok, `koktok:ko-32k`.
 
         Raises
@@ -464,11 +464,8 @@ class Tokenizer(AnyTokenizer):
         ArtifactError
             When the folder is missing, damaged, changed by hand, written by a newer koktok, or somebody else's.
         """
-        folder = folder_of(path_of(path))
+        folder = folder_of(path_of(reference))
         return read_whole(folder, TOKENIZER, lambda: cls(*read_folder(folder)))
-
-    from_pretrained = load  # as users of transformers type it; nothing is fetched
-    from_file = load  # as users of tokenizers do
 
     # --- Private ------------------------------------------------------------------------------------------------------
 

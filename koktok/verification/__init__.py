@@ -18,7 +18,7 @@ from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.foreign.open import load_folder
 from koktok.formats.vocabularies import folder_of
 from koktok.progress import OnProgress
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.checks import (
     Batch,
     Bulk,
@@ -86,10 +86,11 @@ def verify(
     Examples
     --------
     >>> import tempfile
-    >>> from koktok import Recipe, Tokenizer
+    >>> from koktok import Recipe
+    >>> from koktok.tokenizer import TrainedTokenizer
     >>> from koktok.vocab import Vocab
     >>> vocab = Vocab.unigram({"한": -2.0, "국": -2.0, "한국": -3.0}, specials=Recipe().special_tokens)
-    >>> folder = Tokenizer(Recipe(), vocab).save(tempfile.mkdtemp() + "/tokenizer")
+    >>> folder = TrainedTokenizer(Recipe(), vocab).save(tempfile.mkdtemp() + "/tokenizer")
     >>> report = verify(folder, ["한국은 한국"])
     >>> report.passed, report.lines
     (True, 1)
@@ -110,7 +111,7 @@ def verify(
         tokenizer = load_folder(place)
     except ArtifactError as error:
         return Verification(str(place), findings=(loads(error.message),))
-    if not isinstance(tokenizer, Tokenizer):
+    if not isinstance(tokenizer, TrainedTokenizer):
         raise UsageError(
             f"`{place}` holds an imported tokenizer, which another library runs; there is nothing of koktok's to prove",
             hint="koktok diff A B --text TEXT, or koktok report",
@@ -138,7 +139,7 @@ def verify(
 class _Checks:
     """All checks of one folder."""
 
-    def __init__(self, tokenizer: Tokenizer, folder: Path, exports: list[Path]) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer, folder: Path, exports: list[Path]) -> None:
         self._tokenizer, self._folder, self._exports = tokenizer, folder, exports
         self.round_trip = RoundTrip(tokenizer)
         self._formats: list[Format] = []

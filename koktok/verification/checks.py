@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from koktok.foreign.huggingface_adapter import HuggingFace
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
     from koktok.tokenizer.encoding import Encoding
     from koktok.verification.finding import CheckResult
     from koktok.verification.formats import Reader
@@ -63,7 +63,7 @@ class Check:
 
     slow = True
 
-    def __init__(self, tokenizer: Tokenizer, *results: CheckResult) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer, *results: CheckResult) -> None:
         self._tokenizer, self._results = tokenizer, results
 
     def look(self, batch: Batch) -> None:
@@ -78,12 +78,12 @@ class Check:
 class Format(Check):
     """Check: a format gives the ids that `encode` gives (law 6), and its decoder the text that `decode` gives."""
 
-    def __init__(self, tokenizer: Tokenizer, name: str, reader: Reader) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer, name: str, reader: Reader) -> None:
         super().__init__(tokenizer)
         self.name, self.reader = name, reader
         of = "normal text" if reader.normalized else "raw text"
-        self.ids = CheckResult(f"ids: {name}", said=f"the ids of Tokenizer, on {of}")
-        self.text = CheckResult(f"decode: {name}", said="the text of Tokenizer.decode")
+        self.ids = CheckResult(f"ids: {name}", said=f"the ids of TrainedTokenizer, on {of}")
+        self.text = CheckResult(f"decode: {name}", said="the text of TrainedTokenizer.decode")
         # A decoder of jamo is ten thousand nodes in Hugging Face, and takes milliseconds a line.
         self._to_decode = FEW if tokenizer.recipe.jamo else sys.maxsize
         self.unread = self._raw = self._raw_differ = self._rounded = 0
@@ -155,7 +155,7 @@ class Format(Check):
         yield pieces_of(self._tokenizer, self.name, self.reader)
 
 
-def _total(tokenizer: Tokenizer, ids: Sequence[int]) -> float:
+def _total(tokenizer: TrainedTokenizer, ids: Sequence[int]) -> float:
     """The sum of the scores of these ids, 0 where the model has none."""
     vocab = tokenizer.vocab
     scores, first = vocab.scores, vocab.n_bytes
@@ -168,7 +168,7 @@ class Offsets(Check):
     A part of the sample is looked at decomposed (NFD), too, where offsets go wrong in other libraries.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer) -> None:
         self.tally = CheckResult("offsets", said="they index the raw text, also where it is decomposed (NFD)")
         super().__init__(tokenizer, self.tally)
         self._decomposed = 0
@@ -235,7 +235,7 @@ class OffsetsOfHuggingFace(Check):
     `lone_jamo`) theirs drift: not compared.
     """
 
-    def __init__(self, tokenizer: Tokenizer, name: str, adapter: HuggingFace) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer, name: str, adapter: HuggingFace) -> None:
         self.tally = CheckResult(f"offsets: {name}", said="Hugging Face's are ours on normal text")
         super().__init__(tokenizer, self.tally)
         self._adapter, self._seen = adapter, 0
@@ -277,7 +277,7 @@ class OffsetsOfHuggingFace(Check):
 class Lists(Check):
     """Check: `encode_batch` gives what `encode` gives, text by text."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer) -> None:
         self.tally = CheckResult("batch", said="encode_batch gives what encode gives")
         super().__init__(tokenizer, self.tally)
 
@@ -293,7 +293,7 @@ class Bulk(Check):
 
     slow = False
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer) -> None:
         self.tally = CheckResult("bulk", said="encode_ids and decode_ids give what encode and decode give")
         super().__init__(tokenizer, self.tally)
 
@@ -309,7 +309,7 @@ class Bulk(Check):
 class Streams(Check):
     """Check: ids pushed one by one give what `decode` gives."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer) -> None:
         self._stream = tokenizer.stream()
         self.tally = CheckResult("stream", said="ids pushed one by one give what decode gives")
         super().__init__(tokenizer, self.tally)
@@ -321,7 +321,7 @@ class Streams(Check):
             self.tally.record(text == expected, "{}: {} in place of {}", line, text, expected)
 
 
-def pieces_of(tokenizer: Tokenizer, name: str, reader: Reader) -> CheckResult:
+def pieces_of(tokenizer: TrainedTokenizer, name: str, reader: Reader) -> CheckResult:
     """Check: a format has the same piece at every id, no more and no fewer."""
     tally = CheckResult(f"pieces: {name}", said="the same piece at every id")
     ours, theirs = dict(enumerate(tokenizer.vocab.tokens)), dict(reader.pieces())
@@ -330,7 +330,7 @@ def pieces_of(tokenizer: Tokenizer, name: str, reader: Reader) -> CheckResult:
     return tally
 
 
-def pieces_of_gguf(tokenizer: Tokenizer, name: str, file: Path) -> CheckResult:
+def pieces_of_gguf(tokenizer: TrainedTokenizer, name: str, file: Path) -> CheckResult:
     """Check: a GGUF holds the table that koktok writes: tokens, scores, types, roles and normalizer.
 
     llama.cpp itself is no Python library, so no ids are compared here; what it does otherwise is the note.

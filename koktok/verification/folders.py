@@ -21,7 +21,7 @@ from koktok.verification.finding import CheckResult
 from koktok.verification.probes import around_specials
 
 if TYPE_CHECKING:
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
     from koktok.verification.formats import Reader
 
 
@@ -29,7 +29,7 @@ OWN = ("tokenizer.json", "tokenizer.model", "vocab.json")
 """Files that decide ids or text; others of a folder may be edited by its owner."""
 
 
-def specials(tokenizer: Tokenizer) -> CheckResult:
+def specials(tokenizer: TrainedTokenizer) -> CheckResult:
     """Check: text that spells a special token or a byte piece is text, unless the caller allows the token."""
     tally = CheckResult("special tokens", said="text that spells one is text, unless it is allowed")
     vocab = tokenizer.vocab
@@ -48,7 +48,7 @@ def specials(tokenizer: Tokenizer) -> CheckResult:
     return tally
 
 
-def specials_of_format(tokenizer: Tokenizer, name: str, reader: Reader) -> CheckResult:
+def specials_of_format(tokenizer: TrainedTokenizer, name: str, reader: Reader) -> CheckResult:
     """Check: in a format, too, such text is text when asked for, and the token when not."""
     tally = CheckResult(f"special tokens: {name}", said="text that spells one is text")
     texts = [
@@ -68,7 +68,7 @@ def specials_of_format(tokenizer: Tokenizer, name: str, reader: Reader) -> Check
     return tally
 
 
-def saving(tokenizer: Tokenizer, folder: Path) -> CheckResult:
+def saving(tokenizer: TrainedTokenizer, folder: Path) -> CheckResult:
     """Check: saving twice, and loading what was saved and saving it again, gives the same bytes as the folder has."""
     tally = CheckResult(
         "saving", said="saved twice, and loaded and saved again: the same bytes, and those of the folder"

@@ -23,7 +23,7 @@ from koktok.text.prefix import Prefix, with_prefix
 
 if TYPE_CHECKING:
     from koktok.foreign import LibraryTokenizer
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _ranks(folder: Path) -> Reader:
 
 
 def open_formats(
-    tokenizer: Tokenizer, folder: Path, more: Iterable[Path] = ()
+    tokenizer: TrainedTokenizer, folder: Path, more: Iterable[Path] = ()
 ) -> Iterator[tuple[str, Reader | Unopened]]:
     """The readers of a folder, or why there is none, by name."""
     for place in (folder, *more):

@@ -19,7 +19,7 @@ from koktok.verification.finding import CheckResult, Loss
 from koktok.vocab import MARK
 
 if TYPE_CHECKING:
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
     from koktok.tokenizer.encoding import Encoding
 
 
@@ -61,7 +61,7 @@ class RoundTrip(Check):
 
     slow = False
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: TrainedTokenizer) -> None:
         self._changes: Counter[tuple[str, str, str]] = Counter()
         said = "decode(encode(x)) is normalize(x)"
         if not tokenizer.lossless:
@@ -105,7 +105,7 @@ class RoundTrip(Check):
         return tuple(Loss(rule, name, times[rule, name], often[rule, name][1]) for rule, name in order)
 
 
-def _lost(tokenizer: Tokenizer, normal: str, encoding: Encoding) -> Iterator[tuple[str, str, str]]:
+def _lost(tokenizer: TrainedTokenizer, normal: str, encoding: Encoding) -> Iterator[tuple[str, str, str]]:
     """What a model that is not lossless did to a normal text, as (rule, before, after)."""
     vocab = tokenizer.vocab
     spaced, unknown = vocab.kind == "wordpiece", vocab.unknown_id if not tokenizer.lossless else -1

@@ -25,6 +25,7 @@ from koktok.bulk.units import _INERT, NOT_PLAIN, REPEATED, cuts_of, marks_of
 from koktok.errors import InputError, UsageError
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.pretokenize import Pattern
+from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import BYTE_CHARS, Vocab, spell
 
 Trained = Callable[..., Path]
@@ -134,7 +135,7 @@ def _odd_vocabularies() -> dict[str, Vocab]:
     }
 
 
-ODD = {name: Tokenizer(Recipe(), vocab) for name, vocab in _odd_vocabularies().items()}
+ODD = {name: TrainedTokenizer(Recipe(), vocab) for name, vocab in _odd_vocabularies().items()}
 
 
 @pytest.mark.parametrize("name", ODD)

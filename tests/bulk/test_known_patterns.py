@@ -17,6 +17,7 @@ from koktok.bulk.texts import Texts
 from koktok.bulk.units import NOT_PLAIN, marks_of
 from koktok.text.normalize import Folds, Normalizer
 from koktok.text.patterns import PublishedPattern
+from koktok.tokenizer import TrainedTokenizer
 
 CLASSES, MARKS = classes_of(marks_of(Normalizer(Folds(zero_width=False))))
 _FEW = list("''sStTrRvVeEmMlLdDſ가나ABCab  \n\r\t/.,()12½Ⅳ漢ǅʰªº　\xa0\x85–😀")
@@ -50,6 +51,6 @@ def test_plain_text_is_cut_as_by_the_engine(name: str, texts: list[str]) -> None
 @given(texts=st.lists(korean_text(), max_size=5))
 def test_ids_are_those_of_encode(name: str, trained: Callable[..., Path], texts: list[str]) -> None:
     learnt = Tokenizer.load(trained(train={"model": "bpe-bytes"}))
-    tokenizer = Tokenizer(learnt.recipe.changed(pretokenize={"pattern": name}), learnt.vocab)
+    tokenizer = TrainedTokenizer(learnt.recipe.changed(pretokenize={"pattern": name}), learnt.vocab)
     texts = [*texts, "I'm 가's  a\u0301 'LL", "NASA의API들 12345번/\n\n 끝 "]
     assert [ids.tolist() for ids in tokenizer.encode_ids(texts)] == [tokenizer.encode(text).ids for text in texts]

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_vocabularies import SPACED, case, differences, plane_behind_spaces
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe
+from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import Vocab, spell
 
 
@@ -30,7 +31,7 @@ def test_a_space_before_may_take_the_space(prefix: bool) -> None:
     """Two spaces are joined before the second one takes the bytes of a dash."""
     dash = spell(" —")
     vocab = Vocab.bpe_bytes(["ĠĠ", dash[:2], dash[:3], dash])
-    tokenizer = Tokenizer(Recipe().changed(model="bpe-bytes", prefix_space=prefix), vocab)
+    tokenizer = TrainedTokenizer(Recipe().changed(model="bpe-bytes", prefix_space=prefix), vocab)
     texts = [
         f"{before}{spaces}{char}" for before in ("", "가", "\n") for spaces in SPACED for char in ("—", "—a", "가")
     ]

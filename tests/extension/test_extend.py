@@ -17,7 +17,7 @@ from tiny_bases import ENGLISH, LINES, Suffixes, byte_level, ranked, saved, sent
 from tokenizers import Regex, models, pre_tokenizers
 
 import koktok
-from koktok import Recipe, Tokenizer
+from koktok import Recipe
 from koktok.cli import app
 from koktok.count.counting import read
 from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
@@ -29,6 +29,7 @@ from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.tiktoken import Ranks, load
 from koktok.segment import Whitespace
 from koktok.text.blocklist import Blocklist
+from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import Vocab
 
 
@@ -400,7 +401,7 @@ def test_verify_proves_a_folder_and_refutes_a_harmed_one(tmp_path: Path) -> None
     assert harmed == {laws.UNCHANGED}
     (tmp_path / "extension.json").write_text("{}")
     assert not verify(tmp_path).passed
-    Tokenizer(Recipe(), Vocab.unigram({"가": -1.0})).save(tmp_path / "plain")
+    TrainedTokenizer(Recipe(), Vocab.unigram({"가": -1.0})).save(tmp_path / "plain")
     with pytest.raises(UsageError, match="for extensions"):
         verify(tmp_path / "plain", strings=1)
 
@@ -415,7 +416,7 @@ def test_koktoks_own_vocabularies_can_be_extended(tmp_path: Path, kind: str) -> 
         if kind == "bpe"
         else Vocab.unigram(dict.fromkeys(chars, -5.0), specials=specials)
     )
-    base = open_base(str(Tokenizer(recipe, made).save(tmp_path / "ours")))
+    base = open_base(str(TrainedTokenizer(recipe, made).save(tmp_path / "ours")))
     _, new, files = made_of(base, 40)
     check(base, new, files, [*LINES[:300], *ENGLISH])
     assert sum(map(len, new.encode(LINES))) < 0.97 * sum(map(len, base.encode(LINES)))

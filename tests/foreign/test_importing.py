@@ -29,6 +29,7 @@ from koktok.foreign.sandbox import PROBES
 from koktok.formats import gguf
 from koktok.formats.tiktoken import ranks_of
 from koktok.text.patterns import LLAMA_CPP
+from koktok.tokenizer import TrainedTokenizer
 
 Ids = Callable[[str], list[int]]
 
@@ -177,7 +178,7 @@ def test_saved_and_loaded_it_is_the_same(foreign: Foreign, tmp_path: Path, mini:
         assert again.encode(line) == foreign.ours.encode(line)
         assert again.decode(again.encode(line).ids) == foreign.ours.decode(foreign.ours.encode(line).ids)
     with pytest.raises(ArtifactError, match=r"holds an imported tokenizer.*\nhint: koktok.load\("):
-        Tokenizer.load(folder)
+        TrainedTokenizer.load(folder)
     first = {file.name: file.read_bytes() for file in folder.iterdir()}
     assert {file.name: file.read_bytes() for file in again.save(tmp_path / "b").iterdir()} == first
     assert repr(load(folder)) == repr(again)
@@ -197,7 +198,7 @@ def test_reports_see_the_same_ids(foreign: Foreign, tmp_path: Path, mini: list[s
         assert (adapter.size, adapter.specials) == (foreign.ours.vocab.size, foreign.ours.vocab.special_ids)
         assert adapter.texts_of(wanted) == adapter.decode_batch(wanted) == [adapter.decode(ids) for ids in wanted]
     assert {adapter.digest() for adapter in opened} == {foreign.ours.vocab.digest()}
-    assert not isinstance(foreign.ours, Tokenizer)
+    assert not isinstance(foreign.ours, TrainedTokenizer)
 
 
 def test_references_are_loaded(tmp_path: Path) -> None:
@@ -386,7 +387,7 @@ def test_a_loose_file_of_ours_is_run_by_its_library(
     """A folder is recognized by its koktok.toml, a loose file by nothing; its ids are the same (law 6)."""
     folder = trained(**recipe)
     ours = load(folder)
-    assert isinstance(ours, Tokenizer)
+    assert isinstance(ours, TrainedTokenizer)
     for name in ("tokenizer.json", "tokenizer.model"):
         if (folder / name).is_file():
             (tmp_path / name).write_bytes((folder / name).read_bytes())

@@ -26,7 +26,6 @@ from koktok.formats.detect import detect
 from koktok.formats.tiktoken import EXPORT, files, ranks_from_tekken, ranks_of
 from koktok.metrics import Page, PageTokens
 from koktok.text.prefix import without_prefix
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
 from koktok.tokenizer.tokens import ByteTable, Tokens, align, tokens_by_bytes
 
 
@@ -42,7 +41,7 @@ def cuts_of(rows: Tokens, lines: list[str]) -> list[list[int]]:
 LINES = ["나는  학교에 갔다😀", "ㅋㅋ 漢字 뷁?!", "", " 앞 빈칸", "탭\t글 3,000원"]
 
 
-def check_spans(subject: AnyTokenizer, lines: list[str], *, spaces_too: bool = False) -> None:
+def check_spans(subject: Tokenizer, lines: list[str], *, spaces_too: bool = False) -> None:
     """Spans lie in their line, in order, and no solid character is left out."""
     rows = subject.encode_lines(lines)
     assert len(rows) == len(lines)

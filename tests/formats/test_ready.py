@@ -18,7 +18,7 @@ from koktok.formats.folder import CARD, MARK
 from koktok.formats.vocabularies import folder_of, packed, ready_vocabularies
 from koktok.metrics.coverage import coverage
 from koktok.recipe import Recipe
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 READY = {ready.name: ready for ready in ready_vocabularies()}
 NAMES = [*READY]
@@ -35,7 +35,7 @@ def test_there_is_one_for_every_purpose() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_is_what_its_recipe_says(name: str) -> None:
     """If this fails because a default has changed: python -m eval.ready build."""
-    ready, tokenizer = READY[name], Tokenizer.load(f"koktok:{name}")
+    ready, tokenizer = READY[name], TrainedTokenizer.load(f"koktok:{name}")
     assert tokenizer.vocab.digest() == ready.digest
     assert tokenizer.vocab.size == ready.recipe.train.vocab_size
     assert tokenizer.recipe.model_copy(update={"sources": ()}) == ready.recipe.model_copy(update={"sources": ()})
@@ -72,7 +72,10 @@ def test_transformers_opens_the_folder(name: str, tmp_path: Path) -> None:
     done = koktok("vocabulary", "get", name, "-o", tmp_path / "mine")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{tmp_path / 'mine'}\n"
-    theirs, ours = transformers.AutoTokenizer.from_pretrained(tmp_path / "mine"), Tokenizer.load(f"koktok:{name}")
+    theirs, ours = (
+        transformers.AutoTokenizer.from_pretrained(tmp_path / "mine"),
+        TrainedTokenizer.load(f"koktok:{name}"),
+    )
     assert [theirs(line, add_special_tokens=False)["input_ids"] for line in LINES] == [
         ours.encode(line).ids for line in LINES
     ]
@@ -86,12 +89,12 @@ def test_verify_passes_for_all_on_mini(name: str, mini: list[str]) -> None:
 
 def test_every_verb_takes_the_name() -> None:
     asked = koktok("encode", "koktok:ko-16k", "--as", "ids", stdin="학교에서는\n")
-    assert asked.stdout.split() == [str(i) for i in Tokenizer.load("koktok:ko-16k").encode("학교에서는").ids], (
+    assert asked.stdout.split() == [str(i) for i in TrainedTokenizer.load("koktok:ko-16k").encode("학교에서는").ids], (
         asked.stderr
     )
     assert koktok("decode", "koktok:ko-16k", stdin=asked.stdout).stdout == "학교에서는\n"
     made = load("koktok:ko-16k")
-    assert isinstance(made, Tokenizer)
+    assert isinstance(made, TrainedTokenizer)
     assert load("koktok:ko-16k").name == "ko-16k"
     assert load("koktok:ko-16k").digest() == made.digest()
 
@@ -101,14 +104,14 @@ def test_a_ready_name_means_the_same_in_every_folder(tmp_path: Path, monkeypatch
     READY["ko-16k"].write(tmp_path / "ko-32k")
     READY["ko-16k"].write(tmp_path / "own")
     monkeypatch.chdir(tmp_path)
-    assert Tokenizer.load("koktok:ko-32k").vocab.size == 32_000
-    assert Tokenizer.load("koktok:./ko-32k").vocab.size == Tokenizer.load("ko-32k").vocab.size == 16_000
-    assert Tokenizer.load("koktok:own").vocab.size == 16_000
+    assert TrainedTokenizer.load("koktok:ko-32k").vocab.size == 32_000
+    assert TrainedTokenizer.load("koktok:./ko-32k").vocab.size == TrainedTokenizer.load("ko-32k").vocab.size == 16_000
+    assert TrainedTokenizer.load("koktok:own").vocab.size == 16_000
 
 
 def test_a_wrong_name_is_told_with_the_like_of_it() -> None:
     with pytest.raises(UsageError, match="there is no vocabulary `ko-32`; there are: ko-16k") as told:
-        Tokenizer.load("koktok:ko-32")
+        TrainedTokenizer.load("koktok:ko-32")
     assert "ko-32k" in str(told.value)
     for words in (["vocabulary", "get", "ko-64"], ["encode", "koktok:ko-64", "x"]):
         done = koktok(*words)

@@ -44,6 +44,7 @@ from koktok.segment import Whitespace
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.text.blocks import Block
 from koktok.text.sources import Source
+from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import Vocab
 
 runner = CliRunner()
@@ -103,7 +104,7 @@ def test_marks_of_a_sentence(folders: dict[str, Path], kiwi: KiwiSegmenter) -> N
     vocab = Vocab.bpe(
         "학교에서는책을읽습니다. ", ["학교", " 학교", "에서", " 책", "습니", "습니다"], specials=["<pad>"]
     )
-    (row,) = marked(Tokenizer(Recipe(), vocab), ["학교에서는 책을 읽습니다."], kiwi)
+    (row,) = marked(TrainedTokenizer(Recipe(), vocab), ["학교에서는 책을 읽습니다."], kiwi)
     assert row == [
         (" 학교", EOJEOL | MORPHEME), ("에서", MORPHEME | ENDING), ("는", MORPHEME | ENDING), (" 책", EOJEOL | MORPHEME),
         ("을", MORPHEME | ENDING), (" ", EOJEOL | MORPHEME), ("읽", 0), ("습니다", MORPHEME | ENDING),
@@ -111,7 +112,10 @@ def test_marks_of_a_sentence(folders: dict[str, Path], kiwi: KiwiSegmenter) -> N
     ]  # fmt: skip
     # A border inside a token is none: 학교|에서|는 of 학교에 + 서는.
     vocab = Vocab.bpe(" 학교에서는", ["학교", " 학교", " 학교에", "서는"])
-    assert [mark & MORPHEME for _, mark in marked(Tokenizer(Recipe(), vocab), ["학교에서는"], kiwi)[0]] == [MORPHEME, 0]
+    assert [mark & MORPHEME for _, mark in marked(TrainedTokenizer(Recipe(), vocab), ["학교에서는"], kiwi)[0]] == [
+        MORPHEME,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes", "fallback-unigram"])
@@ -351,7 +355,7 @@ def ids_of(packed: Packed) -> list[int]:
 def test_sentences_have_one_space_between(folders: dict[str, Path], tmp_path: Path, prefix: bool) -> None:
     """Also where the tokenizer itself puts one before every text, as those trained with `--style bert` do."""
     plain = loaded(folders["unigram"])
-    tokenizer = Tokenizer(Recipe(pretokenize={"prefix_space": prefix}), plain.vocab)  # type: ignore[arg-type]
+    tokenizer = TrainedTokenizer(Recipe(pretokenize={"prefix_space": prefix}), plain.vocab)  # type: ignore[arg-type]
     packed = packed_of(tokenizer, TEXT, tmp_path)
     documents = [document.split("\n") for document in TEXT.strip().split("\n\n")]
     assert ids_of(packed) == [i for lines in documents for i in tokenizer.encode(" ".join(lines)).ids]
@@ -752,7 +756,7 @@ def test_rows_of_transformers_are_masked_by_eojeol(folders: dict[str, Path], kin
 
     tokenizer = loaded(folders["unigram" if kind == "prefixed" else kind])
     if kind == "prefixed":  # a space before every text, which the decoder takes away
-        tokenizer = Tokenizer(Recipe(pretokenize={"prefix_space": True}), tokenizer.vocab)  # type: ignore[arg-type]
+        tokenizer = TrainedTokenizer(Recipe(pretokenize={"prefix_space": True}), tokenizer.vocab)  # type: ignore[arg-type]
     folder = restyle(tokenizer, "bert").save(tmp_path / "t")
     theirs = transformers.AutoTokenizer.from_pretrained(folder)
     lines = [line for line in TEXT.split("\n") if line] * 8

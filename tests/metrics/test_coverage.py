@@ -13,7 +13,7 @@ from koktok.foreign import load
 from koktok.hangul import KS_X_1001
 from koktok.metrics.coverage import coverage
 from koktok.report.doctor import diagnose
-from koktok.tokenizer import Tokenizer
+from koktok.tokenizer import TrainedTokenizer
 
 SMALL = {"segmenter": "whitespace", "vocab_size": 900, "holdout": 0.0, "required": "none", "character_coverage": 0.9}
 
@@ -21,7 +21,7 @@ SMALL = {"segmenter": "whitespace", "vocab_size": 900, "holdout": 0.0, "required
 @pytest.mark.parametrize("model", ["unigram", "bpe-bytes"])
 def test_shares_are_those_of_single_characters_and_of_the_tokens(model: str, tmp_path: Path) -> None:
     folder = koktok.train(MINI / "news.txt", **SMALL | {"model": model}).save(tmp_path / "made")
-    found, tokenizer = coverage(load(str(folder))), Tokenizer.load(folder)
+    found, tokenizer = coverage(load(str(folder))), TrainedTokenizer.load(folder)
 
     def is_piece(char: str) -> bool:
         whole = any(len(tokenizer.encode(text).ids) == 1 for text in (char, f" {char}"))

@@ -41,7 +41,7 @@ from koktok.metrics.registry import _KNOWN
 from koktok.metrics.robustness import PERTURBATIONS
 from koktok.metrics.statistics import Units, Value, around, holm, jackknife, paired, standard_error, student_p
 from koktok.metrics.vocabulary import WORD_LISTS, reachable
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 
 GOLD = GoldCorpus.of(
     "own",
@@ -52,7 +52,7 @@ GOLD = GoldCorpus.of(
 
 
 @pytest.fixture(scope="module")
-def subject(trained: Callable[..., Path]) -> AnyTokenizer:
+def subject(trained: Callable[..., Path]) -> Tokenizer:
     return load(str(trained()))
 
 
@@ -84,7 +84,7 @@ def test_a_metric_over_shards_is_the_metric_over_the_whole(lines: list[str], dat
             assert again == pytest.approx(whole.values[name].value, nan_ok=True)
 
 
-def test_gold_shards_add_up(subject: AnyTokenizer) -> None:
+def test_gold_shards_add_up(subject: Tokenizer) -> None:
     whole = score(subject, gold=[GOLD], resamples=0)
     halves = [
         score(subject, gold=[GoldCorpus("own", True, part, 2 * len(part))], resamples=0)
@@ -97,7 +97,7 @@ def test_gold_shards_add_up(subject: AnyTokenizer) -> None:
             assert value == pytest.approx(whole.values[name].value, nan_ok=True)
 
 
-def test_a_misspelt_column_is_an_error(subject: AnyTokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_column_is_an_error(subject: Tokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a column that is called optional may be missing."""
     known = metrics()
     wrong = replace(known["fertility"], name="wrong", value=lambda sums: sums["tokens"] / sums["eojols"])
@@ -117,7 +117,7 @@ def test_blocks_of_shards_stay_apart() -> None:
     assert joined_tables([table, table]).by_unit()["x"].tolist() == [3, 4, 3, 4]
 
 
-def test_batches_change_nothing(subject: AnyTokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_change_nothing(subject: Tokenizer, text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = score(subject, text, resamples=50).as_dict()
     monkeypatch.setattr("koktok.metrics.page.BATCH", 300)
     assert score(subject, text, resamples=50).as_dict() == whole
@@ -137,7 +137,7 @@ def test_tokens_of_a_page_never_reach_over_a_line(lines: list[str]) -> None:
 # ── statistics ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_intervals_hold_the_value_and_shrink_with_the_text(subject: AnyTokenizer, text: Text) -> None:
+def test_intervals_hold_the_value_and_shrink_with_the_text(subject: Tokenizer, text: Text) -> None:
     value = score(subject, text, resamples=300).values["fertility"]
     assert value.low is not None
     assert value.high is not None
@@ -346,7 +346,7 @@ def test_paired_tests_see_what_separate_intervals_hide() -> None:
         paired(one, Table({"t": base[:9], "e": base[:9]}, np.arange(9)), lambda s: s["t"])
 
 
-def test_compare_takes_names_of_text_gold_and_distribution(subject: AnyTokenizer, text: Text) -> None:
+def test_compare_takes_names_of_text_gold_and_distribution(subject: Tokenizer, text: Text) -> None:
     one = score(subject, text, gold=[GOLD], resamples=20)
     two = score(load("syllables"), text, gold=[GOLD], resamples=20)
     assert compare(one, two, "fertility", resamples=100).p < 0.05
@@ -415,7 +415,7 @@ def test_nothing_to_measure_is_told() -> None:
 # ── the other texts ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_parallel_english_and_code(subject: AnyTokenizer) -> None:
+def test_parallel_english_and_code(subject: Tokenizer) -> None:
     values = score(
         load("bytes"),
         Text.of({"ko": ["하늘"]}),
@@ -472,7 +472,7 @@ def test_a_pieces_reach_is_found(tmp_path: Path) -> None:
         reachable(load("syllables"))
 
 
-def test_our_vocabulary_reaches_its_pieces(subject: AnyTokenizer) -> None:
+def test_our_vocabulary_reaches_its_pieces(subject: Tokenizer) -> None:
     states = reachable(subject)
     assert (states == 0).sum() == 0
     assert (states == -1).sum() == 256 + len(subject.special_ids)
@@ -511,7 +511,7 @@ def test_word_lists_are_distinct() -> None:
     assert all(word.endswith("다") for word in WORD_LISTS["verbs"].split())
 
 
-def test_speed_is_apart(subject: AnyTokenizer, text: Text) -> None:
+def test_speed_is_apart(subject: Tokenizer, text: Text) -> None:
     found = speed(lambda: subject, text.lines[:50], repeats=1)
     assert found.encode_mb_s > 0
     assert found.decode_mb_s is not None

@@ -24,7 +24,7 @@ from koktok.metrics.counts import Histogram
 from koktok.metrics.gold import GoldCorpus
 from koktok.metrics.language_model import kneser_ney, lattice_entropy
 from koktok.metrics.registry import metrics, percentile_frequency
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 from koktok.tokenizer.tokens import Tokens
 
 Span = tuple[int, int]
@@ -450,7 +450,7 @@ def test_consistency_by_listing_pairs() -> None:
 def test_compressed_sizes_are_those_of_the_library(trained: Callable[..., Path], mini: list[str]) -> None:
     from koktok.metrics.counts import packed
 
-    subject: AnyTokenizer = load(str(trained()))
+    subject: Tokenizer = load(str(trained()))
     table = packed(subject, Text.of({"x": mini[:50]}))
     assert table is not None
     assert table.columns["gzip"].tolist() == [len(zlib.compress("\n".join(mini[:50]).encode(), 9))]

@@ -79,12 +79,12 @@ def test_ids_in_another_order_are_told_and_are_no_change(tmp_path: Path) -> None
 
 def test_a_token_over_a_space_is_marked(tmp_path: Path) -> None:
     from koktok.recipe import Recipe
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
     from koktok.vocab import Vocab
 
     scores = {" ": -9.0, "할": -9.0, "수": -9.0, "할 수": -1.0}
     recipe = Recipe().changed(superwords=0.3, prefix_space=False)
-    folder = Tokenizer(recipe, Vocab.unigram(scores)).save(tmp_path / "t")
+    folder = TrainedTokenizer(recipe, Vocab.unigram(scores)).save(tmp_path / "t")
     found = difference(load(f"koktok:{folder}"), load("syllables"), ["할 수"])
     assert {(item.word, item.a, item.b) for item in found.words} == {("할", "할~", "할"), ("수", "~수", "수")}
 

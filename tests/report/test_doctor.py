@@ -16,17 +16,19 @@ from koktok.hangul import KS_X_1001
 from koktok.recipe import Recipe
 from koktok.report.doctor import CHECKS, SEVERITIES, diagnose, script_of
 from koktok.text.blocklist import Blocklist
-from koktok.tokenizer import Tokenizer
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer import TrainedTokenizer
+from koktok.tokenizer.any_tokenizer import Tokenizer
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
 
 
-def made(tmp_path: Path, pieces: Mapping[str, float]) -> AnyTokenizer:
+def made(tmp_path: Path, pieces: Mapping[str, float]) -> Tokenizer:
     """A unigram vocabulary of ours with these pieces, and the characters that they need."""
     chars = {char: -20.0 for piece in pieces for char in piece}
-    tokenizer = Tokenizer(Recipe(), Vocab.unigram(chars | {" ": -20.0} | dict(pieces), specials=["<pad>", "</s>"]))
+    tokenizer = TrainedTokenizer(
+        Recipe(), Vocab.unigram(chars | {" ": -20.0} | dict(pieces), specials=["<pad>", "</s>"])
+    )
     return load(f"koktok:{tokenizer.save(tmp_path / 'made')}")
 
 
@@ -120,7 +122,7 @@ def test_wordpiece_loses_syllables_and_reads_special_tokens(tmp_path: Path) -> N
 
 
 def test_byte_level_vocabularies_have_broken_pieces(tmp_path: Path) -> None:
-    from tokenizers import Tokenizer as Foreign
+    from tokenizers import TrainedTokenizer as Foreign
     from tokenizers import decoders, models, pre_tokenizers, trainers
 
     foreign = Foreign(models.BPE())

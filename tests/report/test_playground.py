@@ -32,7 +32,7 @@ from koktok.report.playground.lexicon import lexicon, runs_of
 from koktok.report.playground.payload import payload, tables
 from koktok.segment import Whitespace
 from koktok.text.patterns import PublishedPattern
-from koktok.tokenizer.any_tokenizer import AnyTokenizer
+from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.probes import around_specials, tricky_lines
 
 FOLDERS = sorted((ROOT / "tests" / "folders").glob("v*-*"))
@@ -105,7 +105,7 @@ def loaded(node: Engine, tokenizer: Tokenizer) -> Engine:
     return node
 
 
-def rows_of(tokenizer: AnyTokenizer, lines: Sequence[str]) -> list[Any]:
+def rows_of(tokenizer: Tokenizer, lines: Sequence[str]) -> list[Any]:
     """What the engine must say of lines."""
     rows = []
     for line in lines:
@@ -117,7 +117,7 @@ def rows_of(tokenizer: AnyTokenizer, lines: Sequence[str]) -> list[Any]:
     return rows
 
 
-def same(engine: Engine, tokenizer: AnyTokenizer, lines: Sequence[str]) -> None:
+def same(engine: Engine, tokenizer: Tokenizer, lines: Sequence[str]) -> None:
     for line, row, wanted in zip(lines, engine.ask("encode", lines), rows_of(tokenizer, lines), strict=True):
         assert row == wanted, line
 
@@ -152,7 +152,7 @@ def test_any_text(name: str, node: Engine, tmp_path: Path) -> None:
 def test_published_patterns(name: str, node: Engine, mini: list[str], tmp_path: Path) -> None:
     made = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / "v1-bpe-bytes", tmp_path))
     recipe = Recipe().changed(train={"model": "bpe-bytes"}, pretokenize={"pattern": name})
-    tokenizer = Tokenizer(recipe, made.vocab)
+    tokenizer = TrainedTokenizer(recipe, made.vocab)
     node.ask("load", [payload(tokenizer), tables()])
     same(node, tokenizer, [*tricky_lines(), "I'll I'LL we've DON'T itſ ABCdef aB", *mini[::3]])
 
@@ -175,7 +175,7 @@ def test_ranks_run_as_tiktoken_runs_them(node: Engine, mini: list[str], tmp_path
 @pytest.mark.parametrize("name", ["v1-unigram", "v1-bpe-bytes", "v1-fallback-unigram"])
 def test_a_space_before_the_first_word(name: str, node: Engine, mini: list[str], tmp_path: Path) -> None:
     made = Tokenizer.load(unpacked(ROOT / "tests" / "folders" / name, tmp_path))
-    tokenizer = Tokenizer(made.recipe.changed(prefix_space=True), made.vocab)
+    tokenizer = TrainedTokenizer(made.recipe.changed(prefix_space=True), made.vocab)
     assert tokenizer.encode("나는").ids != made.encode("나는").ids
     node.ask("load", [payload(tokenizer), tables()])
     same(node, tokenizer, [*tricky_lines(), *mini[::3]])

@@ -14,7 +14,7 @@ from conftest import MINI, koktok
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe
 from koktok.errors import ArtifactError, UsageError
 from koktok.metrics import Definition, Difference, Text, Value
 from koktok.metrics.gold import GoldCorpus
@@ -24,6 +24,7 @@ from koktok.report.measure import Entry, Material, entries_of, measure, showcase
 from koktok.report.page import spans_of
 from koktok.report.rows import equal_tokens, pareto_front
 from koktok.report.schema import GoldInfo, ReportRow, Sentence, TextInfo
+from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
@@ -486,7 +487,7 @@ def test_the_summary_is_printed_and_the_file_is_the_last_line(tmp_path: Path) ->
 
 def test_the_page_carries_the_engine_where_it_is_asked_for(tmp_path: Path) -> None:
     vocab = Vocab.unigram(dict.fromkeys(" 나는간다", -4.0))
-    folder = Tokenizer(Recipe(), vocab).save(tmp_path / "mine")
+    folder = TrainedTokenizer(Recipe(), vocab).save(tmp_path / "mine")
     (tmp_path / "text.txt").write_text("나는 간다\n" * 9, "utf-8")
     words = ("--text", tmp_path / "text.txt", "--resamples", 0, "--playground", "-o", tmp_path / "out")
     done = koktok("report", f"ours=koktok:{folder}", "syllables", *words)

@@ -12,13 +12,14 @@ import pytest
 from conftest import ROOT
 from test_report import example
 
-from koktok import Recipe, Tokenizer
+from koktok import Recipe
 from koktok.metrics import Value, metrics
 from koktok.report import Report, to_html
 from koktok.report.korean import KOREAN, korean_note
 from koktok.report.playground import to_page
 from koktok.report.rows import COLUMNS
 from koktok.report.schema import ReportRow
+from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import Vocab
 
 SIZES = {390: 844, 1400: 900}
@@ -173,7 +174,9 @@ def strings(node: ast.AST) -> set[str]:
 
 def test_a_reader_types_a_sentence_of_his_own(browser: Any, tmp_path: Path) -> None:
     """The engine stands in a frame that may run its script and ask for nothing."""
-    tokenizer = Tokenizer(Recipe(), Vocab.unigram(dict.fromkeys(" 학교에서는", -4.0) | {"학교": -5.0, "에서": -5.0}))
+    tokenizer = TrainedTokenizer(
+        Recipe(), Vocab.unigram(dict.fromkeys(" 학교에서는", -4.0) | {"학교": -5.0, "에서": -5.0})
+    )
     path = tmp_path / "page.html"
     path.write_text(to_html(example(), to_page({"<mine>": tokenizer})), encoding="utf-8")
     assert "<iframe" not in to_html(example())

@@ -25,6 +25,7 @@ from koktok.formats.tiktoken import ranks_of
 from koktok.text.normalize import Normalizer
 from koktok.text.patterns import LLAMA_CPP, PUBLISHED, TIKTOKEN, Published, PublishedPattern
 from koktok.text.pretokenize import Pattern
+from koktok.tokenizer import TrainedTokenizer
 from koktok.verification.probes import tricky_lines
 from koktok.vocab import unspell
 
@@ -46,7 +47,7 @@ def folder(request: pytest.FixtureRequest, learnt: Path, tmp_path_factory: pytes
     """The same pieces behind each pattern."""
     tokenizer = Tokenizer.load(learnt)
     recipe = tokenizer.recipe.changed(pretokenize={"pattern": request.param})
-    return Tokenizer(recipe, tokenizer.vocab).save(tmp_path_factory.mktemp("published") / request.param)
+    return TrainedTokenizer(recipe, tokenizer.vocab).save(tmp_path_factory.mktemp("published") / request.param)
 
 
 @given(korean_text())

@@ -11,6 +11,7 @@ from conftest import MODELS
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import InputError
+from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.decoding import Stream
 from koktok.vocab import Vocab
 
@@ -24,7 +25,7 @@ def pushed(stream: Stream, ids: Iterable[int]) -> list[str]:
 def test_a_syllable_waits_for_its_final() -> None:
     """가 may become 갔, and 갔 nothing more; a lead waits for its vowel, the typed ㅎ for nothing."""
     letters = ["\u1100", "\u1161", "\u11bb", "\u1103", "ㅎ", "ㅏ", "다"]
-    tokenizer = Tokenizer(Recipe(jamo=True), Vocab.plain("jamo", [*letters, " "]))
+    tokenizer = TrainedTokenizer(Recipe(jamo=True), Vocab.plain("jamo", [*letters, " "]))
     ids = {letter: tokenizer.vocab.ids[letter] for letter in [*letters, " "]}
     stream = tokenizer.stream()
     given = ["\u1100", "\u1161", "\u11bb", "\u1103", "\u1161", " ", "ㅎ", "ㅏ", "다", "\u1103"]
@@ -35,7 +36,7 @@ def test_a_syllable_waits_for_its_final() -> None:
 def test_every_syllable_of_jamo_in_every_cut() -> None:
     """All 11,172: the two or three jamo of a syllable one by one, and nothing of the next one is lost."""
     jamo = [*map(chr, range(0x1100, 0x1113)), *map(chr, range(0x1161, 0x1176)), *map(chr, range(0x11A8, 0x11C3))]
-    tokenizer = Tokenizer(Recipe(jamo=True), Vocab.plain("jamo", jamo))
+    tokenizer = TrainedTokenizer(Recipe(jamo=True), Vocab.plain("jamo", jamo))
     text = "".join(map(chr, range(0xAC00, 0xD7A4)))
     parts = pushed(tokenizer.stream(), tokenizer.encode(text).ids)
     assert "".join(parts) == text

@@ -16,6 +16,7 @@ from transformers import AutoTokenizer
 from koktok import Recipe, Tokenizer, train
 from koktok.errors import RecipeError
 from koktok.formats.styles import restyle
+from koktok.tokenizer import TrainedTokenizer
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},
@@ -74,7 +75,7 @@ def test_texts_with_special_and_added_tokens_in_their_midst_stay_exact(
 def test_folders_of_format_1_have_a_space_before_every_part(trained: Callable[..., Path], tmp_path: Path) -> None:
     folder = trained(train={"vocab_size": 2300}, pretokenize={"prefix_space": True})
     now = Tokenizer.load(folder)
-    before = Tokenizer(now.recipe.changed(format=1), now.vocab)
+    before = TrainedTokenizer(now.recipe.changed(format=1), now.vocab)
     library = Library.from_file(str(before.save(tmp_path / "before") / "tokenizer.json"))
     again = Tokenizer.load(tmp_path / "before")
     assert (now.prefix, before.prefix, again.prefix) == ("first", "each", "each")

@@ -19,6 +19,7 @@ from strategies import korean_text
 
 from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
+from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.models import BpeModel, UnigramModel, best_choices
 from koktok.vocab import Vocab
 
@@ -140,7 +141,7 @@ Trained = Callable[..., Path]
 TEXT = "학교에서는 책을 읽습니다. 나는 집에 갔다."
 DROPOUT = ("bpe", "bpe-bytes", "wordpiece", "wordpiece-bytes")
 PIECES = {"가": -2.0, "나": -2.5, "가나": -4.0, " ": -1.0, " 가": -3.0, "나가": -4.5}
-SMALL = Tokenizer(Recipe().changed(prefix_space=False), Vocab.unigram(PIECES))
+SMALL = TrainedTokenizer(Recipe().changed(prefix_space=False), Vocab.unigram(PIECES))
 
 
 def options(kind: str, strength: float) -> dict[str, float]:
@@ -160,7 +161,7 @@ def test_a_seed_gives_the_same_sample_and_a_generator_goes_on(tokenizer: Tokeniz
     assert drawn[0] == tokenizer.sample(TEXT, **how, seed_or_rng=3)
     assert len({tuple(encoding.ids) for encoding in drawn}) > 2
     again = tokenizer.encode(TEXT)  # sampling leaves no trace
-    assert again == Tokenizer(tokenizer.recipe, tokenizer.vocab).encode(TEXT)
+    assert again == TrainedTokenizer(tokenizer.recipe, tokenizer.vocab).encode(TEXT)
 
 
 @given(text=korean_text(), seed=st.integers(0, 9))

@@ -23,6 +23,7 @@ from koktok.errors import ArtifactError, InputError, UsageError, VocabSizeError
 from koktok.files.sentencepiece_model import ModelProto
 from koktok.foreign import LibraryTokenizer, load
 from koktok.pipeline import train
+from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import Vocab
 
 Trained = Callable[..., Path]
@@ -52,7 +53,7 @@ def test_offsets_of_text_that_normalization_changes(folds: dict, raw: str, expec
     """Item by item: code points of what the caller passed; Hugging Face's are wrong on the first."""
     pieces = ["한글", *"한글은A1fi(주)ㅋ é한ẹ"]
     vocab = Vocab.unigram({piece: -8.0 + len(piece) for piece in dict.fromkeys(pieces)})
-    encoding = Tokenizer(Recipe().changed(normalize=folds, prefix_space=False), vocab).encode(raw)
+    encoding = TrainedTokenizer(Recipe().changed(normalize=folds, prefix_space=False), vocab).encode(raw)
     seen = [i if i < 256 else piece for i, piece in zip(encoding.ids, encoding.pieces, strict=True)]
     assert [(token, *span) for token, span in zip(seen, encoding.offsets, strict=True)] == expected
 
@@ -155,7 +156,7 @@ def test_damaged_folders_are_refused(
     shutil.copytree(trained(), folder)
     damage(folder)
     with pytest.raises(ArtifactError, match=message):
-        Tokenizer.load(folder)
+        TrainedTokenizer.load(folder)
 
 
 def _longer(content: dict) -> None:
@@ -255,7 +256,7 @@ def test_tokenizers_are_equal_by_content(trained: Trained, tmp_path: Path) -> No
     assert len({one, again, bpe}) == 2
     assert one != bpe
     assert one != one.vocab
-    shown = Tokenizer(one.recipe.changed(holdout=0.3, train={"lam": 2.0}), one.vocab, {"koktok": "none"})
+    shown = TrainedTokenizer(one.recipe.changed(holdout=0.3, train={"lam": 2.0}), one.vocab, {"koktok": "none"})
     assert shown == one  # how it was made is no content
     for changes in (
         {"normalize": {"quotes": True}},
@@ -263,7 +264,7 @@ def test_tokenizers_are_equal_by_content(trained: Trained, tmp_path: Path) -> No
         {"special": {"template": "bos"}},
         {"train": {"superwords": 0.1}},
     ):
-        assert Tokenizer(one.recipe.changed(**changes), one.vocab) != one
+        assert TrainedTokenizer(one.recipe.changed(**changes), one.vocab) != one
 
 
 def test_imported_tokenizers_are_copied_too(trained: Trained, tmp_path: Path) -> None:
@@ -314,7 +315,7 @@ def test_ids_of_special_tokens_are_those_of_transformers(trained: Trained) -> No
         theirs = PreTrainedTokenizerFast.from_pretrained(trained(**recipe))
         for role in ("unk", "pad", "bos", "eos"):
             assert getattr(ours, f"{role}_id") == getattr(theirs, f"{role}_token_id"), role
-    assert Tokenizer(Recipe(), Vocab.bpe("가", [])).eos_id is None
+    assert TrainedTokenizer(Recipe(), Vocab.bpe("가", [])).eos_id is None
 
 
 def test_a_call_is_that_of_transformers(trained: Trained) -> None:
@@ -343,8 +344,9 @@ def test_other_names_of_load(trained: Trained, tmp_path: Path) -> None:
     assert Tokenizer.from_file(folder / "tokenizer.json") == expected
     shutil.copy(folder / "tokenizer.json", tmp_path)
     with pytest.raises(ArtifactError, match=r"there is no koktok.toml in it\nhint: koktok.load\(.*tokenizer.json"):
-        Tokenizer.load(tmp_path)
-    with pytest.raises(ArtifactError, match=r"`klue/bert-base` is no readable koktok tokenizer"):
+        TrainedTokenizer.load(tmp_path)
+    with pytest.raises(UsageError, match=r"`klue/bert-base` is no file or folder"):
         Tokenizer.from_pretrained("klue/bert-base")
+    assert Tokenizer.load(tmp_path) != expected
     assert koktok.load(tmp_path).encode("나는 학교에").ids == expected.encode("나는 학교에").ids
     assert koktok.load(folder) == expected

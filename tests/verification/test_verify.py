@@ -21,6 +21,7 @@ from koktok.files.sentencepiece_model import NORMAL, ModelProto
 from koktok.foreign.huggingface_adapter import HuggingFace
 from koktok.formats import tiktoken
 from koktok.text.normalize import Normalizer
+from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.decoding import Stream
 from koktok.verification import Verification, formats, verify
 from koktok.verification.finding import CheckResult
@@ -185,13 +186,18 @@ def worse(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, change: Calla
 
 
 FAULTS: list[tuple[type, str, Callable[[Any], Any], str]] = [
-    (Tokenizer, "decode", lambda text: text.rstrip(" "), "round trip"),
-    (Tokenizer, "encode", lambda e: replace(e, offsets=[(a, b + (b == 3)) for a, b in e.offsets]), "offsets"),
-    (Tokenizer, "encode", lambda e: replace(e, offsets=e.offsets[::-1]), "offsets"),
-    (Tokenizer, "encode", lambda e: replace(e, offsets=[(0, b) for a, b in e.offsets]), "offsets: tokenizer.json"),
-    (Tokenizer, "encode_batch", lambda found: [replace(e, ids=e.ids[:-1]) for e in found], "batch"),
-    (Tokenizer, "encode_ids", lambda found: replace(found, ids=found.ids[::-1]), "bulk"),
-    (Tokenizer, "decode_ids", lambda texts: [text[1:] for text in texts], "bulk"),
+    (TrainedTokenizer, "decode", lambda text: text.rstrip(" "), "round trip"),
+    (TrainedTokenizer, "encode", lambda e: replace(e, offsets=[(a, b + (b == 3)) for a, b in e.offsets]), "offsets"),
+    (TrainedTokenizer, "encode", lambda e: replace(e, offsets=e.offsets[::-1]), "offsets"),
+    (
+        TrainedTokenizer,
+        "encode",
+        lambda e: replace(e, offsets=[(0, b) for a, b in e.offsets]),
+        "offsets: tokenizer.json",
+    ),
+    (TrainedTokenizer, "encode_batch", lambda found: [replace(e, ids=e.ids[:-1]) for e in found], "batch"),
+    (TrainedTokenizer, "encode_ids", lambda found: replace(found, ids=found.ids[::-1]), "bulk"),
+    (TrainedTokenizer, "decode_ids", lambda texts: [text[1:] for text in texts], "bulk"),
     (Stream, "push", lambda text: text.replace(" ", ""), "stream"),
     (Stream, "finish", lambda text: text[:0], "stream"),
     (Normalizer, "to_hf", lambda node: node["normalizers"][-1], "ids: tokenizer.json"),
@@ -211,8 +217,8 @@ def test_a_fault_of_koktok_is_seen_by_the_right_check(
 
 
 def test_text_that_reaches_a_special_token_is_seen(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Tokenizer.encode
-    monkeypatch.setattr(Tokenizer, "encode", lambda self, text, **_: real(self, text, allowed_special="all"))
+    real = TrainedTokenizer.encode
+    monkeypatch.setattr(TrainedTokenizer, "encode", lambda self, text, **_: real(self, text, allowed_special="all"))
     report = verify(trained(), ["가나다"])
     assert "special tokens" in failed(report)
     assert "gives ['</s>']" in str(of(report, "special tokens").examples) or of(report, "special tokens").wrong > 10
@@ -231,7 +237,7 @@ def test_saving_that_is_another_each_time_is_seen(trained: Trained, monkeypatch:
 def test_a_folder_of_an_older_koktok_may_have_other_bytes(trained: Trained, folder: Callable[..., Path]) -> None:
     place = folder()
     loaded = Tokenizer.load(place)
-    old = Tokenizer(loaded.recipe, loaded.vocab, {**loaded.signature, "koktok": "0.0.1"})
+    old = TrainedTokenizer(loaded.recipe, loaded.vocab, {**loaded.signature, "koktok": "0.0.1"})
     old.save(place)
     edit_json(lambda c: c["model"].update(extra=1))(place)
     finding = of(verify(place, ["가나다"]), "saving")
@@ -415,7 +421,9 @@ def test_exports_may_be_files_and_must_be_there(trained: Trained, tmp_path: Path
 
 def test_a_line_that_sentencepiece_cannot_sum_exactly_is_told_and_no_failure(tmp_path: Path) -> None:
     hyphens = {"-" * n: n * (-20 - SCORE_STEP) for n in (1, 2, 3)}  # every way to cut them costs the same
-    place = Tokenizer(Recipe(), Vocab.unigram(hyphens, specials=Recipe().special_tokens)).save(tmp_path / "hyphens")
+    place = TrainedTokenizer(Recipe(), Vocab.unigram(hyphens, specials=Recipe().special_tokens)).save(
+        tmp_path / "hyphens"
+    )
     short, long = verify(place, ["-" * 3_000]), verify(place, ["-" * 20_001])
     assert (failed(short), failed(long)) == (set(), set())
     assert "32-bit" not in of(short, "ids: tokenizer.model").note

@@ -22,7 +22,7 @@ from koktok.text.patterns import PUBLISHED, TIKTOKEN, in_javascript
 from koktok.vocab import SCORE_STEP, WITH_UNKNOWN
 
 if TYPE_CHECKING:
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
 
 def tables() -> dict[str, Any]:
@@ -30,7 +30,7 @@ def tables() -> dict[str, Any]:
     return nfc_tables() | {"typed": list(COMPATIBILITY.items())}
 
 
-def payload(tokenizer: Tokenizer | LibraryTokenizer, name: str = "") -> dict[str, Any]:
+def payload(tokenizer: TrainedTokenizer | LibraryTokenizer, name: str = "") -> dict[str, Any]:
     """A tokenizer as JSON can hold it."""
     if isinstance(tokenizer, LibraryTokenizer):
         if isinstance(tokenizer, Tiktoken):

@@ -19,7 +19,7 @@ from koktok.report.playground.payload import packed, payload, tables
 
 if TYPE_CHECKING:
     from koktok.foreign import LibraryTokenizer
-    from koktok.tokenizer import Tokenizer
+    from koktok.tokenizer import TrainedTokenizer
 
 
 HERE: Final = Path(__file__).parent
@@ -28,7 +28,7 @@ _MARK: Final = b'<meta name="generator" content="koktok playground">'
 
 
 def to_page(
-    tokenizers: Mapping[str, Tokenizer | LibraryTokenizer],
+    tokenizers: Mapping[str, TrainedTokenizer | LibraryTokenizer],
     lexicon: Mapping[str, Any] | None = None,
     *,
     title: str = "koktok playground",
