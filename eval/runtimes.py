@@ -83,7 +83,7 @@ NODE = {
 RUNTIMES: dict[str, str] = {
     "tokenizers": """
         from tokenizers import Tokenizer
-        tokenizer = TrainedTokenizer.from_file(file)
+        tokenizer = Tokenizer.from_file(file)
         try:
             tokenizer.encode_special_tokens = True
             rows = [row.ids for row in tokenizer.encode_batch(lines, add_special_tokens=False)]
@@ -95,7 +95,7 @@ RUNTIMES: dict[str, str] = {
         with tempfile.TemporaryDirectory() as place:
             path = pathlib.Path(place) / "tokenizer.json"
             path.write_text(case["version_2"], encoding="utf-8")
-            tokenizer = TrainedTokenizer.from_file(str(path))
+            tokenizer = Tokenizer.from_file(str(path))
         rows = [row.ids for row in tokenizer.encode_batch(lines, add_special_tokens=False, encode_special_tokens=True)]""",
     "transformers": """
         from transformers import AutoTokenizer
@@ -109,16 +109,16 @@ RUNTIMES: dict[str, str] = {
         rows = tokenizer.encode_ordinary_batch(lines)""",
     "gigatoken": """
         from gigatoken import Tokenizer
-        rows = TrainedTokenizer(file).encode_batch(lines)""",
+        rows = Tokenizer(file).encode_batch(lines)""",
     "snaptokens": """
         from snaptokens import Tokenizer
-        rows = [getattr(row, "ids", row) for row in TrainedTokenizer.from_file(file).encode_batch(lines, add_special_tokens=False)]""",
+        rows = [getattr(row, "ids", row) for row in Tokenizer.from_file(file).encode_batch(lines, add_special_tokens=False)]""",
     "fastokens": """
         from fastokens import Tokenizer
-        rows = [getattr(row, "ids", row) for row in TrainedTokenizer.from_file(file).encode_batch(lines, add_special_tokens=False)]""",
+        rows = [getattr(row, "ids", row) for row in Tokenizer.from_file(file).encode_batch(lines, add_special_tokens=False)]""",
     "tokie": """
         from tokie import Tokenizer
-        rows = [row.ids for row in TrainedTokenizer.from_json(file).encode_batch(lines, add_special_tokens=False)]""",
+        rows = [row.ids for row in Tokenizer.from_json(file).encode_batch(lines, add_special_tokens=False)]""",
     "kitoken": """
         from kitoken import Kitoken
         tokenizer = Kitoken.from_file(file)

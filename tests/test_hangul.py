@@ -23,7 +23,6 @@ from koktok.files.sentencepiece_model import ModelProto
 from koktok.formats.hf import jamo_decoders
 from koktok.formats.sentencepiece import _joins, charsmap
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer, nfc
-from koktok.tokenizer import TrainedTokenizer
 from koktok.vocab import Vocab
 
 SYLLABLES = [chr(c) for c in range(0xAC00, 0xD7A4)]
@@ -49,7 +48,7 @@ def hf(normalizer: JamoNormalizer) -> Any:
     from tokenizers import Tokenizer
     from tokenizers.models import BPE
 
-    blank = json.loads(TrainedTokenizer(BPE()).to_str())
+    blank = json.loads(Tokenizer(BPE()).to_str())
     blank["normalizer"] = normalizer.to_hf()
     blank["decoder"] = {"type": "Sequence", "decoders": [{"type": "Fuse"}, *jamo_decoders()]}
     return Tokenizer.from_str(json.dumps(blank))

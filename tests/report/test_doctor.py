@@ -122,7 +122,7 @@ def test_wordpiece_loses_syllables_and_reads_special_tokens(tmp_path: Path) -> N
 
 
 def test_byte_level_vocabularies_have_broken_pieces(tmp_path: Path) -> None:
-    from tokenizers import TrainedTokenizer as Foreign
+    from tokenizers import Tokenizer as Foreign
     from tokenizers import decoders, models, pre_tokenizers, trainers
 
     foreign = Foreign(models.BPE())
