@@ -19,6 +19,7 @@ from koktok.errors import InputError, KoktokError, UsageError
 if TYPE_CHECKING:
     from koktok.metrics import Difference
     from koktok.metrics.gold import GoldCorpus
+    from koktok.metrics.gold.spans import SpanCorpus
     from koktok.report import Report
     from koktok.report.diff import Changes
     from koktok.report.doctor import Diagnosis
@@ -277,6 +278,15 @@ def _golds(paths: list[Path] | None, human: list[Path] | None) -> list[GoldCorpu
     return [replace(gold, name=name) for gold, name in zip(found, names, strict=True)]
 
 
+def _spans(paths: list[Path] | None) -> list[SpanCorpus]:
+    from koktok.metrics.gold.spans import read_spans
+    from koktok.report.names import distinct
+
+    found = [read_spans(path) for path in paths or ()]
+    names = distinct([corpus.name for corpus in found], [str(path) for path in paths or ()])
+    return [replace(corpus, name=name) for corpus, name in zip(found, names, strict=True)]
+
+
 def report(
     specs: Annotated[
         list[str] | None, typer.Argument(help=f"Tokenizers, `NAME=SPEC` to name a row: {SPEC}", show_default=False)
@@ -329,7 +339,6 @@ def report(
     from koktok.files import check_folder, write_folder
     from koktok.metrics import Parallel, Text
     from koktok.metrics.gold.silver import silver_gold
-    from koktok.metrics.gold.spans import read_spans
     from koktok.progress import ConsoleProgress
     from koktok.report import to_html, to_markdown
     from koktok.report.measure import Material, entries_of, measure, measure_speed, showcase
@@ -357,7 +366,7 @@ def report(
     material = Material(
         text=korean,
         golds=corpora,
-        spans=[read_spans(path) for path in spans or ()],
+        spans=_spans(spans),
         parallel=both,
         english=Text.of(_domains(english, field)) if english else None,
         code=Text.of(_domains(code, field)) if code else None,

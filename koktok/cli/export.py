@@ -136,8 +136,7 @@ def _hf(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, looks: dict[s
 def _hf2(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, *, force: bool) -> list[str]:
     from koktok.files import write_file
     from koktok.foreign import LibraryTokenizer, hf_files
-    from koktok.formats.folder import files_of
-    from koktok.formats.hf import in_version_2
+    from koktok.formats.hf import in_version_2, tokenizer_json
     from koktok.formats.limits import unsupported_reason
 
     roles: Mapping[str, str] = {}
@@ -146,7 +145,10 @@ def _hf2(tokenizer: TrainedTokenizer | LibraryTokenizer, out: Path, *, force: bo
     elif reason := unsupported_reason("hf", tokenizer.vocab):
         raise UsageError(f"no tokenizer.json: {reason}", hint="koktok train TEXT --model unigram --out FOLDER")
     else:
-        text, roles = str(files_of(tokenizer.recipe, tokenizer.vocab, {})["tokenizer.json"]), tokenizer.style.roles
+        text = tokenizer_json(
+            tokenizer.vocab, tokenizer.normalizer, tokenizer.pattern, style=tokenizer.style, prefix=tokenizer.prefix
+        )
+        roles = tokenizer.style.roles
     data = in_version_2(text, roles).encode()
     write_file(out, data, ours=lambda file: file.read_bytes() == data, force=force, what="tokenizer.json")
     return ["tokenizers 0.x does not read version 2.0, and the format may change before tokenizers 1.0"]

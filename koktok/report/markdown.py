@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from koktok.metrics import Definition, Difference
+from koktok.metrics import Definition, Difference, Value
 from koktok.report.rows import (
     by_kind,
     columns_of,
@@ -168,10 +168,7 @@ def _rows(report: Report, columns: Sequence[Definition], front: set[int]) -> Ite
         if not row.ran:
             yield [str(row.number), name, size, f"not run: {_message(row.why)}", *[""] * (len(columns) - 1)]
             continue
-        cells = []
-        for measure in columns:
-            cell = row.scores.get(measure.name)
-            cells.append(" ".join(filter(None, [shown(cell, measure), shown_interval(cell, measure)])))
+        cells = (_figure(row.scores.get(measure.name), measure) for measure in columns)
         yield [str(row.number), name, size, *cells]
 
 
@@ -187,17 +184,16 @@ def _by_gold(report: Report) -> Iterable[list[str]]:
 
 
 def _by_spans(report: Report) -> Iterable[list[str]]:
-    known = {measure.name: measure for measure in report.measures}
+    measure = next(measure for measure in report.measures if measure.name == "span_borders")
     for row in report.rows:
         if row.ran:
-            cells = [row.scores.get(f"span_borders@{one.name}") for one in report.spans]
-            texts = [
-                " ".join(
-                    filter(None, (shown(cell, known["span_borders"]), shown_interval(cell, known["span_borders"])))
-                )
-                for cell in cells
-            ]
-            yield [str(row.number), plain(row.name), *(text or "–" for text in texts)]
+            cells = (_figure(row.scores.get(f"span_borders@{one.name}"), measure) for one in report.spans)
+            yield [str(row.number), plain(row.name), *(cell or "–" for cell in cells)]
+
+
+def _figure(value: Value | None, measure: Definition) -> str:
+    """A figure and its interval."""
+    return " ".join(filter(None, (shown(value, measure), shown_interval(value, measure))))
 
 
 def _by_text(report: Report) -> Iterable[list[str]]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, overload
 
 from koktok.errors import InputError, UsageError
+from koktok.formats.vocabularies import folder_of
 from koktok.special import special_tokens
 from koktok.tokenizer.encoding import Encoding
 
@@ -110,9 +111,7 @@ class Tokenizer(ABC):
     @classmethod
     def from_file(cls, reference: str | Path) -> Self:
         """Open a tokenizer, as users of tokenizers type it; the tokenizer.json of a folder of koktok's is that folder."""
-        file = Path(reference)
-        ours = file.name == "tokenizer.json" and (file.parent / "koktok.toml").is_file()
-        return cls.load(file.parent if ours else reference)
+        return cls.load(folder_of(Path(reference)))
 
     @property
     @abstractmethod

@@ -100,3 +100,14 @@ def test_a_report_has_spans_as_a_column(tmp_path: Path) -> None:
     page, table = ((tmp_path / "out" / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
     assert "| 2 | eojeols | 0.000 |" in table
     assert '<section id="spans">' in page
+
+
+def test_two_files_of_one_name_are_two_columns(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "dev.tsv").write_text(NER, encoding="utf-8")
+    files = [word for folder in ("a", "b") for word in ("--spans", str(tmp_path / folder / "dev.tsv"))]
+    result = CliRunner().invoke(app, ["report", "syllables", *files, "-o", str(tmp_path / "out"), "-q"])
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["rows"]
+    assert {"span_borders@a/dev", "span_borders@b/dev"} <= row["scores"].keys()
