@@ -310,6 +310,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         *[*options, "--model-max-length", 99, "--jamo-fallback", "--out", tmp_path / "gpt"],
     )
     assert done.returncode == 0, done.stderr
+    assert (done.stdout, done.stderr) == ("", "")
     made = Tokenizer.load(tmp_path / "gpt")
     assert (made.vocab.size, made.style.model_max_length, made.style.padding_side) == (2304, 99, "left")
     assert made.recipe.jamo == "fallback"

@@ -100,6 +100,13 @@ def _put(left, right, piece, joins):  # type: ignore[no-untyped-def]  # pragma: 
 
 
 @njit(nogil=True, cache=True)
+def _put_all(lefts, rights, joins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    for i in range(len(lefts)):
+        if lefts[i] >= 0:
+            _put(lefts[i], rights[i], i, joins)
+
+
+@njit(nogil=True, cache=True)
 def _place(key, mask):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """Where the search for a key begins; unsigned, because overflow of a signed product is undefined."""
     return np.int64((np.uint64(key) * _FACTOR) >> _SHIFT) & mask
@@ -257,8 +264,7 @@ def chain_of(
     shorter = np.full(n, -1, np.int32)
     _shorten(trie.texts, trie.offsets, trie.cells, ids, first_id, shorter)
     joins = np.zeros(1 << (2 * n).bit_length(), np.int64)
-    for i in np.flatnonzero(lefts >= 0):
-        _put(lefts[i], rights[i], i, joins)
+    _put_all(lefts, rights, joins)
     whole, spaced = np.full(1 << 16, -1, np.int32), np.full(1 << 16, -1, np.int32)
     doubtful = np.zeros(_PAIRS, np.bool_)
     if bytewise and not letters:

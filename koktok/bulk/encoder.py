@@ -210,7 +210,7 @@ class Encoder:
         for k in jobs[~easy]:
             unit = str(data[begins[k] : ends[k]].data, CODEC, "surrogatepass")
             for pretoken in pattern.pretokenize(SPACE_MARK.join(map(normalizer, unit.split(chr(MARK_UNIT))))):
-                pretokens += vocab.guarded(pretoken)
+                pretokens += vocab.guarded(pretoken) if pretoken != SPACE_MARK else ()
             upto.append(len(pretokens))
         spelled = Texts.of(pretokens)
         more, offsets = self._solver(spelled.data, spelled.begins, spelled.ends)

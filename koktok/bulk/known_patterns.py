@@ -54,9 +54,15 @@ def _asked() -> NDArray[np.uint8]:
     classes[0x20000:] = NOT_PLAIN
     codes = np.array([*range(0xD800), *range(0xE000, 0x20000)])
     text = "".join(map(chr, codes.tolist()))
+    # The engine takes its time to go over so long a text: once for the runs, and then over the first character of each.
+    runs = Split(Regex("|".join(f"{pattern}+" for pattern in _ASKED.values())), "isolated").pre_tokenize_str(text)
+    begins = [begin for _, (begin, _) in runs]
+    kinds = np.full(len(runs), _REST, np.uint8)
+    heads = "".join(text[begin] for begin in begins)
     for name, pattern in _ASKED.items():
-        for _, (begin, end) in Split(Regex(f"{pattern}+"), "removed", invert=True).pre_tokenize_str(text):
-            classes[codes[begin:end]] = name
+        for _, (begin, end) in Split(Regex(f"{pattern}+"), "removed", invert=True).pre_tokenize_str(heads):
+            kinds[begin:end] = name
+    classes[codes] = np.repeat(kinds, np.diff([*begins, len(text)]))
     classes[[0x20, 0x0A, 0x0D, 0x2F, 0x27]] = _SPACE, _NEWLINE, _NEWLINE, _SLASH, _APOSTROPHE
     classes.flags.writeable = False
     return classes

@@ -93,6 +93,7 @@ class Texts:
             begun = np.zeros(len(self), np.bool_)
             begun[firsts[firsts < self.closes]] = True
             spaced &= begun
+        marked &= spaced
         data = np.zeros(self.size + int(spaced.sum() + marked.sum()) + len(_PADDING), np.uint16)
         begins, ends = np.empty_like(self.begins), np.empty_like(self.ends)
         _put_before(self.data, self.begins, self.ends, spaced, marked, MARK_UNIT, data, begins, ends)

@@ -137,8 +137,10 @@ def _lay_out(parents, steps, n_symbols):  # type: ignore[no-untyped-def]  # prag
         children[filled[parents[node]]] = node
         filled[parents[node]] += 1
     room = 2 * nodes + 4 * n_symbols + 16
-    cells, free = np.zeros(room, np.int64), np.ones(room, np.bool_)
-    free[: n_symbols + 2] = False
+    cells = np.zeros(room, np.int64)
+    # Of a cell that is taken, one behind it that is nearer to a free one; a free cell names itself.
+    behind = np.arange(room)
+    behind[: n_symbols + 2] = n_symbols + 2
     places = np.arange(nodes)  # right for 0, the single symbols and the inside; the others follow
     low = scan = end = n_symbols + 2
     last_count = np.int64(0)
@@ -151,35 +153,43 @@ def _lay_out(parents, steps, n_symbols):  # type: ignore[no-untyped-def]  # prag
         least, largest = np.int64(n_symbols + 1), np.int64(0)
         for child in mine:
             least, largest = min(least, steps[child]), max(largest, steps[child])
-        while not free[low]:
-            low += 1
+        low = _free(behind, low)
         if count != last_count:
             last_count, scan = count, low
         base, at, tries = np.int64(-1), max(low, scan), 0
         while base < 0:
-            if free[at]:
-                base = at - least
-                for child in mine:
-                    if not free[base + steps[child]]:
-                        base = np.int64(-1)
-                        break
-                tries += 1
-            at += 1
+            at = _free(behind, at)
             if at + n_symbols + 2 >= len(cells):
                 more = len(cells)
                 cells = np.concatenate((cells, np.zeros(more, np.int64)))
-                free = np.concatenate((free, np.ones(more, np.bool_)))
+                behind = np.concatenate((behind, np.arange(more, 2 * more)))
+            base = at - least
+            for child in mine:
+                if behind[base + steps[child]] != base + steps[child]:
+                    base = np.int64(-1)
+                    at += 1
+                    break
+            tries += 1
         if tries > _TRIES:  # what was too full for this one is too full for the next, which has as many children
-            scan = at - 1
+            scan = at
         for child in mine:
             places[child] = base + steps[child]
-            free[places[child]] = False
+            behind[places[child]] = places[child] + 1
         end = max(end, int(base + largest + 1))
         counts[parent] = -1 - base
     for node in range(1, nodes):
         laid = -1 - counts[node] if counts[node] < 0 else 0
         cells[places[node]] = (laid << 32) | (places[parents[node]] if node > n_symbols + 1 else 0)
     return cells[: end + n_symbols + 2].copy(), places
+
+
+@njit(nogil=True, cache=True)
+def _free(behind, at):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """The first free cell from a place on; the way there is half as long for the next one."""
+    while behind[at] != at:
+        behind[at] = behind[behind[at]]
+        at = behind[at]
+    return at
 
 
 @njit(nogil=True, cache=True)

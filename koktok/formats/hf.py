@@ -60,7 +60,6 @@ def tokenizer_json(
     nodes = nodes + _before(prefix)
     decoders = _decoders(vocab) + (jamo_decoders() if isinstance(normalizer, JamoNormalizer) else [])
     decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * bool(prefix)
-    decoders += [_replace(SPACE_MARK, "")] * (prefix == "first")
     content = {
         "version": "1.0",
         "truncation": None,
@@ -160,7 +159,8 @@ def _model(vocab: Vocab) -> dict[str, Any]:
     the special tokens up to that one are in the table too.
     """
     if vocab.kind == "unigram":
-        rows = [[piece, vocab.byte_score] for piece in BYTE_PIECES[: vocab.n_bytes]]
+        byte_score = vocab.byte_score
+        rows = [[piece, byte_score] for piece in BYTE_PIECES[: vocab.n_bytes]]
         rows += [[piece, score] for piece, score in zip(vocab.pieces, vocab.scores, strict=True)]
         return {"type": "Unigram", "unk_id": 0, "vocab": rows, "byte_fallback": vocab.byte_fallback}
     if vocab.kind in WITH_UNKNOWN:

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from koktok.text.prefix import Prefix
-from koktok.text.pretokenize import Pattern
+from koktok.text.prefix import SPACE_MARK, Prefix
+from koktok.text.pretokenize import Pattern, first_crossing
 from koktok.vocab import BYTE_PIECES, WITH_UNKNOWN, Vocab, spell
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def cutting(
     if prefix == "first":
         found, cuts = cutting(vocab, pattern, always_cut=always_cut or set_apart(vocab, pattern) != [])
         steps = [] if cuts is None else cuts.get("pretokenizers", [cuts])
-        return found, _sequence([_FIRST_SPACE, *steps])
+        return found, _sequence([*_FIRST_SPACE, *steps])
     node = pattern.to_hf()
     if always_cut or not pattern.bigram:
         return [], _by_regex(vocab, node)
@@ -91,12 +91,17 @@ def _by_regex(vocab: Vocab, node: dict[str, Any]) -> dict[str, Any]:
     return _sequence(steps) or node
 
 
-_FIRST_SPACE: Final = {"type": "Metaspace", "replacement": " ", "prepend_scheme": "first", "split": False}
 _LEVEL: Final = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
 
 
 def _split(pattern: dict[str, str]) -> dict[str, Any]:
     return {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
+
+
+_FIRST_SPACE: Final = (
+    {"type": "Metaspace", "replacement": " ", "prepend_scheme": "first", "split": False},
+    _split({"Regex": SPACE_MARK}) | {"behavior": "Removed"},  # as a `String` transformers.js would keep it
+)
 
 
 def _sequence(steps: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -118,7 +123,7 @@ def set_apart(vocab: Vocab, pattern: Pattern) -> list[str] | None:
         return None
     if vocab.bytewise:
         return _set_apart_of_bytes(vocab, pattern)
-    if not vocab.byte_fallback or any(map(pattern.crosses, vocab.pieces)):
+    if not vocab.byte_fallback or first_crossing(vocab.pieces, pattern):
         return None
     spelled = set("".join(BYTE_PIECES)) <= vocab.ids.keys()
     return [] if vocab.kind != "unigram" or spelled or not any(map(pattern.crosses, BYTE_PIECES)) else None

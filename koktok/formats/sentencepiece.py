@@ -59,6 +59,10 @@ LENGTHS = 30
 """Lengths of runs that `repeats` has rules for: SentencePiece takes fewer than 32 rules that begin with one another."""
 
 
+DECOMPOSED = 0x30000
+"""No code point from here on has a canonical decomposition."""
+
+
 @lru_cache(maxsize=8)
 def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
     # What looks at neighbours without bound is left out; see `differences`.
@@ -74,10 +78,12 @@ def _rules(folds: Folds, jamo: bool) -> dict[str, str]:  # noqa: FBT001
         if target != source:
             found[source] = target
 
-    for char in map(chr, range(1, 0x110000)):
+    for source in normal.sources:
+        add(source)
+    for char in map(chr, range(1, DECOMPOSED)):
         apart = unicodedata.normalize("NFD", char)
-        if (apart == char and char > "\uffff") or "\ud800" <= char <= "\udfff":
-            continue  # no fold reaches beyond the first plane
+        if apart == char:
+            continue
         add(char)
         if len(apart) == 1 or nfc(apart) != normal(char):
             continue

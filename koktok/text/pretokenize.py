@@ -224,3 +224,9 @@ def _compile(split: Split, digits: Digits, superwords: bool) -> re.Pattern[str]:
 
 
 _WORDS = re.compile(r" *+[^ \r\n]++| ++|[\r\n]++")
+
+
+@lru_cache(maxsize=4)  # every format asks, and a vocabulary has tens of thousands of pieces
+def first_crossing(pieces: tuple[str, ...], pattern: Pattern) -> str:
+    """The first piece that no pretoken can hold, or '' if there is none."""
+    return next((piece for piece in pieces if pattern.crosses(piece)), "")

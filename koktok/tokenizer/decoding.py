@@ -194,10 +194,10 @@ class Stream:
 
     def _begun(self, text: str) -> str:
         """`text`, without what was put before it."""
-        if not self._prefix or not text:
+        if not text:
             return text
         first, self._first = self._first, False
-        return without_prefix(text, self._prefix, first=first)
+        return without_prefix(text, self._prefix) if first else text
 
     def _settled(self, text: str) -> str:
         """`text` behind what was open, without what is open now."""

@@ -11,7 +11,7 @@ from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
 from koktok.special import WHITE_SPACE
-from koktok.text.prefix import Prefix, with_prefix
+from koktok.text.prefix import SPACE_MARK, Prefix, with_prefix
 
 if TYPE_CHECKING:
     from koktok.text.normalize import Normalizer
@@ -136,7 +136,8 @@ class NormalText:
             normal, starts, ends = read, [starts[0]] * extra + [*starts], [ends[0]] * extra + [*ends]
         pretokens, at = [], 0
         for pretoken in pattern.pretokenize(normal):
-            pretokens.append((at, pretoken))
+            if pretoken != SPACE_MARK:
+                pretokens.append((at, pretoken))
             at += len(pretoken)
         return cls(pretokens, starts, ends)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -116,6 +116,10 @@ def running(lengths: Sequence[int] | Ints) -> Ints:
 def code_points(text: str) -> npt.NDArray[np.uint32]:
     """The code points of a text; lone surrogates pass."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+
+
+SPACES: Final = np.array([code for code in range(0x3001) if chr(code).isspace()], dtype=np.uint32)
+"""All white space, as code points."""
 
 
 class ByteTable:

@@ -12,7 +12,7 @@ import pytest
 from conftest import MODELS, ROOT
 
 from koktok import Tokenizer
-from koktok.text.prefix import with_prefix
+from koktok.text.prefix import SPACE_MARK, with_prefix
 
 GUIDES = [ROOT / "docs" / "guides" / f"hand-over{language}.md" for language in ("", ".ko")]
 
@@ -43,6 +43,9 @@ def test_the_recipe(
         read = with_prefix(normal, ours.prefix)
         at, ids = len(normal) - len(read), []
         for pretoken in ours.pattern.pretokenize(read):
+            if pretoken == SPACE_MARK:
+                at += 1
+                continue
             places = [0, *cutter.cuts(pretoken), len(pretoken)]
             assert not any(a < at + cut < b for a, b in got["offset_mapping"] for cut in places), (line, pretoken)
             for a, b in pairwise(places):  # each part between two cuts by itself

@@ -20,6 +20,7 @@ from koktok import Tokenizer
 from koktok.formats.hf import tokenizer_json
 from koktok.formats.pre_tokenizer import SEPARATOR, cutting, set_apart
 from koktok.text.normalize import Normalizer
+from koktok.text.prefix import SPACE_MARK
 from koktok.text.pretokenize import Pattern
 from koktok.vocab import BYTE_CHARS, Vocab, spell
 
@@ -139,12 +140,17 @@ def test_a_half_character_that_may_stand_at_a_cut_is_set_apart() -> None:
 def test_trained_kinds_want_no_pattern(recipe: dict[str, Any], trained: Callable[..., Path]) -> None:
     folder = trained(**recipe)
     node = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["pre_tokenizer"]
-    assert (node["type"] if Tokenizer.load(folder).prefix == "first" else node) in (None, "Metaspace")
+    if Tokenizer.load(folder).prefix == "first":
+        assert [step["type"] for step in node["pretokenizers"]] == ["Metaspace", "Split"]
+        assert node["pretokenizers"][1]["pattern"] == {"Regex": SPACE_MARK}, "a literal, which every engine runs"
+    else:
+        assert node is None
 
 
 def test_no_trained_kind_has_a_pattern_that_tokenizers_1_does_not_run(trained: Callable[..., Path]) -> None:
-    kinds = [MODELS[kind] for kind in ("bpe-bytes", "wordpiece", "wordpiece-bytes", "word")]
-    for recipe in (*kinds, {"pretokenize": {"split": "scripts", "digits": "single"}}):
+    kinds = [MODELS[kind] for kind in ("wordpiece", "wordpiece-bytes", "word")]
+    own = {**MODELS["bpe-bytes"], "pretokenize": {"pattern": "koktok"}}
+    for recipe in (own, *kinds, {"pretokenize": {"split": "scripts", "digits": "single"}}):
         tokenizer = Tokenizer.load(trained(**recipe))
         node = json.dumps(cutting(tokenizer.vocab, tokenizer.pattern)[1])
         assert "Regex" not in node

@@ -4,7 +4,7 @@
 // the text that was passed, half-open, as in Python; strings are cut into arrays of code points where that matters.
 
 const SYLLABLES = 0xac00;
-const SPACE_MARK = "\u2000"; // before a space that a part begins with, where there is a space before the first word
+const SPACE_MARK = "\u2000"; // a cut between a space that a text begins with and the one before the first word
 const MARK = "##"; // before a WordPiece piece that continues a word
 const MAX_CHARS = 100; // a longer word is unknown to WordPiece
 const STEPS = 256; // scores are multiples of 1/256; costs here are whole numbers of such steps, so that sums are exact
@@ -509,7 +509,8 @@ class Tokenizer {
     const { chars, starts, ends } = this.normalizer.align(text);
     if (this.made.prefix && chars.length) { // what is put before has the place of what is behind it
       const each = this.made.prefix === "each";
-      const before = [...(each || !(base + starts[0]) ? [" "] : []), ...(!each && chars[0] === " " ? [SPACE_MARK] : [])];
+      const first = !(base + starts[0]);
+      const before = [...(each || first ? [" "] : []), ...(!each && first && chars[0] === " " ? [SPACE_MARK] : [])];
       const [start, end] = [starts[0], ends[0]];
       chars.unshift(...before);
       starts.unshift(...before.map(() => start));
@@ -518,6 +519,7 @@ class Tokenizer {
     let at = 0;
     for (const end of this.pattern.ends(chars)) {
       const pretoken = chars.slice(at, end).join("");
+      if (this.made.prefix && pretoken === SPACE_MARK) { at = end; continue; } // a cut
       const { ids, spans } = this.solve(pretoken);
       found.pretokens.push({ text: pretoken, first: found.ids.length, count: ids.length });
       for (let i = 0; i < ids.length; i++) {
@@ -596,7 +598,7 @@ class Stream {
     if (!text) return text;
     if (this.first && text.startsWith(" ")) text = text.slice(1);
     this.first = false;
-    return this.tokenizer.made.prefix === "first" ? text.replaceAll(SPACE_MARK, "") : text;
+    return text;
   }
 
   text(id) {

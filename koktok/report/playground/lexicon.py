@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from koktok.hangul import SYLLABLE
 from koktok.segment import Morpheme, Policy, Segmenter
-from koktok.segment.policy import cuts_of
+from koktok.segment.policy import cuts_of_words
 from koktok.segment.segmented import Kind
-from koktok.segment.serialized import deserialize, serialized_rows
+from koktok.segment.serialized import deserialize, serialized_rows, spans_of
 from koktok.vocab import MARK, Vocab, unspell
 
 WORDS: Final = 40_000
@@ -51,11 +51,10 @@ def lexicon(counts: Counter[str], segmenter: Segmenter, most: int = WORDS) -> di
     words = sorted(sorted(counts, key=lambda word: (-counts[word], word))[:most])
     shapes: dict[tuple[str, tuple[int, ...], tuple[int, ...]], int] = {}
     of = []
-    for word, row in zip(words, serialized_rows(segmenter, words), strict=True):
-        morphemes = deserialize(word, row)
-        cuts = cuts_of(word, morphemes, _ALL)
+    rows = [*serialized_rows(segmenter, words)]
+    for word, row, cuts in zip(words, rows, cuts_of_words(words, spans_of(rows), _ALL), strict=True):
         sure = tuple(cut.offset for cut in cuts if cut.kind not in UNSURE)
-        unsure = {cut.offset for cut in cuts} | _beside_fused(morphemes)
+        unsure = {cut.offset for cut in cuts} | _beside_fused(deserialize(word, row))
         shape = (row, sure, tuple(sorted(unsure.difference(sure))))
         of.append(shapes.setdefault(shape, len(shapes)))
     listed = [(row, [*sure], [*unsure]) for row, sure, unsure in shapes]
