@@ -58,12 +58,17 @@ SPM_MODELS = ("unigram", "bpe")
 WIDE_MODELS = ("unigram", "bpe", "bpe-bytes")
 """Models whose pieces may cross spaces."""
 
-TARGETS = ("keep", "tokens_per_eojeol", "nu")
-"""What a preset stands for one of: a target that `nu` is found for, or `nu` itself."""
+TARGETS = ("keep", "tokens_per_eojeol", "nu", "share")
+"""What a preset stands for one of: a target, or the `nu` (of Unigram) or the `share` (of BPE) that is found for a target."""
 
+DIALS = {"unigram": "nu", "bpe": "share", "bpe-bytes": "share"}
+"""Models whose own trainer meets a target, and the option that it finds for it."""
 
 PREFIXED_MODELS = ("unigram", "unigram-em", "bpe", "syllable", "jamo")
 """Models with a space before the first word by default: 1 % fewer tokens, and a word is cut alike wherever it stands."""
+
+WIDE_PRESETS = ("lm", "encoder", "short")
+"""Presets whose pieces may cross spaces by default."""
 
 PREFIXED_STYLES = ("bert", "roberta", "t5")
 """Families that tag and extract: transformers gets a text of them in words, `tokenizer(words, is_split_into_words=True)`."""
@@ -81,6 +86,9 @@ Script = Literal["hangul", "latin", "other"]
 
 SCRIPTS: tuple[Script, ...] = get_args(Script)
 """What pieces are told by, see `koktok.training.unigram`."""
+
+Price = Literal["tokens", "bits"]
+Group = Literal["josa", "eomi", "all"]
 
 Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -124,7 +132,7 @@ class PretokenizeRecipe(_Section):
     """Numbers as any other text, or split into single digits."""
     pattern: Literal["koktok", Published] = "koktok"
     """For `bpe-bytes`: a published pattern in place of `split` and `digits`. It is identical to the published one, because fast
-    runtimes recognize no other."""
+    runtimes recognize no other. By default `llama3`, but `koktok` where `split`, `digits` or superwords are given."""
     prefix_space: bool = False
     """A space before the first word of a text, which decoding removes. The first word is then tokenized like any other, and a
     text passed as a list of words gets the ids of the running text. On for Unigram and BPE; off for byte-level BPE and
@@ -158,14 +166,18 @@ class TrainRecipe(_Section):
     """Trainer: koktok's own, or the sentencepiece library with koktok's cuts."""
     vocab_size: Annotated[int, Field(ge=1, le=MOST_IDS)] = 32_000
     """Vocabulary size, including 256 bytes, special and reserved tokens."""
-    preset: Literal["short", "balanced", "aligned"] = "balanced"
-    """Unigram: fewer tokens, or more accurate boundaries. `short`: fewest tokens. `balanced`: keeps ~71 % of the boundaries
-    before particles, endings and the copula. `aligned`: keeps nearly all. The targets do not depend on the vocabulary size."""
-    keep: SomeShare | None = None
-    """Unigram: share of the morpheme boundaries that are token boundaries, e.g. 0.8; by default that of the preset. It is
-    measured on the running text, and `nu` is adjusted to reach it."""
+    preset: Literal["lm", "encoder", "aligned", "short"] = "lm"
+    """Unigram, BPE: for a language model, for an encoder, or for the most accurate boundaries. `lm`: as few tokens as SentencePiece
+    makes. `encoder`: 10 % more, so that spans can be marked. `aligned`: nearly all boundaries."""
+    keep: SomeShare | dict[Group, SomeShare] | None = None
+    """Unigram, BPE: share of the boundaries before particles, before endings and of all that are token boundaries, e.g. 0.8, or
+    josa=0.9,eomi=0.8; by default those of the preset. They are measured on the running text without punctuation, and `nu` or `share` is
+    adjusted to reach them."""
+    price: Price = "tokens"
+    """Unigram: cost of a piece. One token each, or in bits: more for a rare piece, and for one that swallows a boundary or a space,
+    the less its parts have in common."""
     tokens_per_eojeol: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """Unigram: target number of tokens per eojeol, e.g. 1.8, in place of `keep`."""
+    """Unigram, BPE: target number of tokens per eojeol, e.g. 1.8, in place of `keep`."""
     lam: Annotated[float, Field(ge=1 / MOST_COST, le=MOST_COST, allow_inf_nan=False)] | None = None
     """Unigram: cost of a token. By default that of the preset."""
     mu: Cost | None = None
@@ -173,24 +185,23 @@ class TrainRecipe(_Section):
     nu: Cost | dict[str, Cost] | None = None
     """Unigram: cost of a morpheme boundary inside a piece. One number, or one for each kind of boundary; excludes a target."""
     superwords: Share = 0.0
-    """Unigram, BPE: maximum share of pieces that cross spaces (수 있, 는 것 같); not for QA and NER. Such pieces contain no cut
-    inside a word."""
+    """Unigram, BPE: maximum share of pieces that cross spaces (수 있, 는 것 같). Such pieces contain no cut inside a word. By
+    default 0.3 in Unigram's presets but `aligned`, otherwise 0."""
     inner_superwords: bool = False
     """Superwords may contain cuts inside a word (할 수 있는), at the same cost as other pieces."""
-    superword_price: Literal["tokens", "bits"] = "tokens"
-    """Unigram: cost of a superword. One token, as any piece, or more, the less mutual information its words have: then there are
-    few superwords, of words that belong together."""
     blocklist: tuple[str, ...] = ()
     """Strings that no piece may contain, one per line. A word, `=word`, `!innocent word` or `/pattern/` (see `koktok.text.blocklist`)."""
     personal_data: Literal["keep", "drop"] = "drop"
     """Pieces that look like an address, a telephone number or a registration number. Learned, or left out."""
     junk: Literal["keep", "drop"] = "drop"
-    """Pieces of web addresses, runs of one character and other repetitions. Learned, or left out."""
+    """Pieces of web addresses and HTML entities, runs (of five of one character, or of three signs or jamo beside other text) and
+    other repetitions. Learned, or left out; nothing is learned from addresses then."""
     reserve_script: dict[Script, Share] = {}
     """Unigram: minimum share of pieces for a script, e.g. latin=0.3. For mixtures of languages; the other places go to the pieces
     that save most."""
-    share: Share = 0.8
-    """BPE: share of the merges that are learned inside morphemes. The others may join morphemes of one eojeol."""
+    share: Share | None = None
+    """BPE: share of the merges that are learned inside morphemes, in place of a preset or target. The others may join morphemes
+    of one eojeol."""
     min_count: Annotated[int, Field(ge=0, le=10**12)] = 0
     """Minimum count of a word in training. With 0 all words are used; of very many distinct words the rare ones are sampled."""
     max_piece_length: Annotated[int, Field(ge=1, le=64)] = 12
@@ -200,8 +211,9 @@ class TrainRecipe(_Section):
     ngram: Annotated[int, Field(ge=2, le=64)] = 2
     """Model `ngram`: longest n-gram."""
     required: Literal["none", "ks-x-1001", "auto"] | tuple[str, ...] = "auto"
-    """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables; `auto`: those if they take at
-    most a sixth of the ids, else those of everyday phrases; in a recipe also a list of strings with the characters."""
+    """Characters that must be pieces, as a named set or a file. `ks-x-1001`: its 2,350 syllables and 54 common signs; `auto`: those if
+    the syllables take at most a sixth of the ids, else those of everyday phrases; in a recipe also a list of strings with the
+    characters."""
     specials: tuple[str, ...] = DEFAULT_SPECIALS
     """Special tokens, in the order of their ids. WordPiece has a default of its own: `[PAD],[UNK],[CLS],[SEP],[MASK]`."""
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
@@ -215,6 +227,22 @@ class TrainRecipe(_Section):
             return values
         usual = values.get("specials", DEFAULT_SPECIALS) in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])
         return {**values, "specials": WORDPIECE_SPECIALS} if usual else values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_names(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        values = {("price" if name == "superword_price" else name): value for name, value in values.items()}
+        return {**values, "preset": "lm"} if values.get("preset") == "balanced" else values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _share_of_bpe(cls, values: Any) -> Any:
+        # Older recipes name one with every model.
+        if isinstance(values, Mapping) and "share" in values and DIALS.get(values.get("model", "unigram")) != "share":
+            return {name: value for name, value in values.items() if name != "share"}
+        return values
 
     @model_validator(mode="after")
     def _leaves_ids_to_pieces(self) -> TrainRecipe:
@@ -230,11 +258,11 @@ class TrainRecipe(_Section):
     def _preset_is_heard(self, info: ValidationInfo) -> TrainRecipe:
         # A folder of an older koktok may hold a preset that its model never heard; it loads for ever.
         usual = type(self).model_fields["preset"].default
-        heard = (self.model, self.backend) == ("unigram", "koktok")
+        heard = self.model in DIALS and self.backend == "koktok"
         if self.preset != usual and not heard and not (info.context or {}).get("stored"):
             raise RecipeError(
-                f"`preset` is for koktok's own unigram trainer, not for {self.model} of the backend {self.backend}",
-                hint="--model unigram --backend koktok; --share moves the cuts of bpe",
+                f"`preset` is for koktok's own trainers of {', '.join(DIALS)}, not for {self.model} of the backend {self.backend}",
+                hint="--model unigram --backend koktok",
             )
         return self
 
@@ -263,14 +291,16 @@ class TrainRecipe(_Section):
 
     def _has_one_target(self) -> None:
         """Refuse targets that exclude each other, and those of a trainer that has none."""
-        given = [name for name in TARGETS if getattr(self, name) is not None]
+        names = ("keep", "tokens_per_eojeol", DIALS.get(self.model, "keep"))
+        given = [name for name in dict.fromkeys(names) if getattr(self, name) is not None]
         if len(given) > 1:
             first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
             raise RecipeError(f"{first} and {second} set the same option", hint="one of them, not both")
-        if given and given[0] != "nu" and (self.model, self.backend) != ("unigram", "koktok"):
+        aimed = self.model in DIALS and self.backend == "koktok"
+        if given and given[0] in names[:2] and not aimed:
             raise RecipeError(
-                f"`{given[0]}` is for koktok's own unigram trainer, not for {self.model}",
-                hint="--model unigram; --share moves the cuts of bpe",
+                f"`{given[0]}` is for koktok's own trainers of {', '.join(DIALS)}, not for {self.model}",
+                hint="--model unigram --backend koktok",
             )
 
 
@@ -380,14 +410,26 @@ class Recipe(_Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _prefix_space_of_the_model(cls, values: Any) -> Any:
+    def _usual_values(cls, values: Any) -> Any:
+        # Before validation, so that koktok.toml shows them. Format 1 had none but what it says.
+        if not isinstance(values, Mapping) or values.get("format") == 1:
+            return values
+        for (section, name), value in usual(values).items():
+            fields = _plain(values.get(section, {}))
+            if (section, name) != TRIMMED and name not in fields and not isinstance(values.get(section), _Section):
+                values = {**values, section: {**fields, name: value}}
+        return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pattern_of_the_model(cls, values: Any) -> Any:
+        # Runs before `_usual_values`, which names the split: pydantic begins with the last one.
         if not isinstance(values, Mapping):
             return values
         space, train = _plain(values.get("pretokenize", {})), _plain(values.get("train", {}))
-        if "prefix_space" in space or values.get("format") == 1:  # format 1 had none unless it says so
+        if {"pattern", "split", "digits"} & space.keys() or values.get("format") == 1 or _pattern(train) == "koktok":
             return values
-        style = _plain(values.get("special", {})).get("style", "plain")
-        return {**values, "pretokenize": {**space, "prefix_space": _prefixed(style, train.get("model", "unigram"))}}
+        return {"normalize": {"zero_width": False}, **values, "pretokenize": {**space, "pattern": _pattern(train)}}
 
     @model_validator(mode="before")
     @classmethod
@@ -447,11 +489,8 @@ class Recipe(_Section):
             )
         if self.train.inner_superwords and not self.train.superwords:
             raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
-        if self.train.superword_price != "tokens" and not (self.train.superwords and self.train.model == "unigram"):
-            raise RecipeError(
-                "a price in bits is for the superwords of unigram",
-                hint="--superword-price tokens, or --superwords 0.3 --model unigram",
-            )
+        if self.train.price == "bits" and (self.train.model, self.train.backend) != ("unigram", "koktok"):
+            raise RecipeError("a price in bits is for koktok's own unigram trainer", hint="--price tokens")
         return self
 
     @field_validator("train")
@@ -642,27 +681,34 @@ class Recipe(_Section):
                 values[key] |= {name: value for name, value in change.items() if value is not None}
             elif change is not None:
                 values[key] = change
-        published = _plain(changes.get("pretokenize")).get("pattern") not in (None, "koktok")
-        if published and "normalize" not in changes and isinstance(values["normalize"], dict):
-            values["normalize"]["zero_width"] = False  # whoever knows the pattern knows NFC, and no fold before it
         segment, asked = values["segment"], _plain(changes.get("segment"))
         if isinstance(segment, dict) and segment.get("segmenter") != "kiwi" and "user_dictionary" not in asked:
             segment |= {"user_dictionary": "", "user_dictionary_sha256": ""}  # it was Kiwi's
-        usual = isinstance(values["train"], dict) and isinstance(
+        sound = isinstance(values["train"], dict) and isinstance(
             values["special"], dict
         )  # or `build` says what is wrong
-        for section, name, of_style in (
-            ("pretokenize", "prefix_space", _prefixed),
-            ("special", "trim_offsets", _trimmed),
-        ):
+        before, after = usual(self.model_dump(mode="json")), usual(values)
+        for (section, name), value in after.items() if sound else ():
             named = _plain(changes.get(section)).get(name) is not None
-            as_usual = getattr(getattr(self, section), name) == of_style(self.special.style, self.train.model)
-            if usual and isinstance(values[section], dict) and not named and as_usual:
-                values[section][name] = of_style(values["special"]["style"], values["train"]["model"])
-        if usual and train.get("specials") is None:
-            before = (self.special.style, self.train.model, self.special.chat_template)
-            after = (values["special"]["style"], values["train"]["model"], values["special"]["chat_template"])
-            values["train"]["specials"] = styles.changed(self.train.specials, before, after)
+            as_usual = getattr(getattr(self, section), name) == before[section, name]
+            if isinstance(values[section], dict) and not named and as_usual:
+                values[section][name] = value
+        space, pattern = _plain(changes.get("pretokenize")), str(self.pretokenize.pattern)
+        if space.get("pattern") is not None:
+            pattern = space["pattern"]
+        elif pattern == _pattern(self.train.model_dump()):
+            cutting = _plain(values["pretokenize"])
+            plain = (cutting.get("split"), cutting.get("digits")) == ("eojeol", "single")
+            named = space.get("split") is not None or space.get("digits") is not None
+            pattern = _pattern(_plain(values["train"])) if plain and not named else "koktok"
+            values["pretokenize"] = {**cutting, "pattern": pattern}
+        if pattern != self.pretokenize.pattern and "normalize" not in changes and isinstance(values["normalize"], dict):
+            # Whoever knows a published pattern knows NFC, and no fold before it.
+            values["normalize"]["zero_width"] = pattern == "koktok"
+        if sound and train.get("specials") is None:
+            old = (self.special.style, self.train.model, self.special.chat_template)
+            new = (values["special"]["style"], values["train"]["model"], values["special"]["chat_template"])
+            values["train"]["specials"] = styles.changed(self.train.specials, old, new)
         return self.build(values)
 
 
@@ -690,14 +736,14 @@ class Fields(TypedDict, total=False):
     backend: str | None
     vocab_size: int | None
     preset: str | None
-    keep: float | None
+    keep: float | Mapping[Group, float] | None
     tokens_per_eojeol: float | None
     lam: float | None
     mu: float | None
     nu: float | None
     superwords: float | None
     inner_superwords: bool | None
-    superword_price: str | None
+    price: str | None
     blocklist: Sequence[str] | None
     personal_data: str | None
     junk: str | None
@@ -722,14 +768,30 @@ class Fields(TypedDict, total=False):
     holdout: float
 
 
-def _prefixed(style: str, model: str) -> bool:
-    """Whether a space stands before the first word by default."""
-    return model in PREFIXED_MODELS or (style in PREFIXED_STYLES and model not in WITH_UNKNOWN)
+TRIMMED: Final = ("special", "trim_offsets")
+"""What only `Recipe.changed` sets."""
 
 
-def _trimmed(style: str, model: str) -> bool:
-    """Whether offsets are trimmed where nobody says: as in the family, if pieces hold spaces."""
-    return model != "wordpiece" and any(name == style and row.trim_offsets for name, row in STYLES.items())
+def _pattern(train: Mapping[str, Any]) -> str:
+    """The pattern by default: a published one where the model takes one, see `PretokenizeRecipe.pattern`."""
+    return "llama3" if train.get("model") == "bpe-bytes" and not train.get("superwords") else "koktok"
+
+
+def usual(values: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    """The defaults that depend on the model, the preset and the style, by section and field."""
+    train, special = _plain(values.get("train", {})), _plain(values.get("special", {}))
+    model, style, preset = train.get("model", "unigram"), special.get("style", "plain"), train.get("preset", "lm")
+    own = model == "unigram" and train.get("backend", "koktok") == "koktok"
+    wide = own and preset in WIDE_PRESETS and values.get("jamo") is not True
+    space = model in PREFIXED_MODELS or (style in PREFIXED_STYLES and model not in WITH_UNKNOWN)
+    trims = any(name == style and row.trim_offsets for name, row in STYLES.items())  # if pieces hold spaces
+    return {
+        ("pretokenize", "prefix_space"): space,
+        ("pretokenize", "split"): "scripts" if own and preset == "aligned" else "eojeol",
+        ("train", "superwords"): 0.3 if wide else 0.0,
+        ("train", "price"): "bits" if own else "tokens",
+        TRIMMED: trims and model != "wordpiece",
+    }
 
 
 SECTIONS: dict[str, type] = {

@@ -51,7 +51,7 @@ def test_every_default_is_spelled_out_and_the_signature_is_ignored() -> None:
         ("[recipe.train]\nmu = 1e308", r"`train.mu` is 1e\+308"),
         ("[recipe.train]\nnu = nan", r"`train.nu` is nan: input should be a finite number"),
         ("[recipe.train.nu]\nrest = 0.3\njosa = inf", r"`train.nu.josa` is inf: input should be a finite number"),
-        ("[recipe.train]\nshare = nan", r"`train.share` is nan"),
+        ('[recipe.train]\nmodel = "bpe"\nshare = nan', r"`train.share` is nan"),
         ("[recipe.train]\nsuperwords = nan", r"`train.superwords` is nan"),
         ("[recipe.train]\ncharacter_coverage = inf", r"`train.character_coverage` is inf"),
         ("[recipe.train.reserve_script]\nlatin = nan", r"`train.reserve_script.latin` is nan"),
@@ -134,16 +134,34 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         Recipe.load(tmp_path / "none.toml")
 
 
-@pytest.mark.parametrize("ignoring", [{"model": "bpe"}, {"backend": "spm"}])
+@pytest.mark.parametrize("ignoring", [{"model": "wordpiece"}, {"model": "bpe", "backend": "spm"}])
 def test_a_preset_that_the_trainer_would_ignore_is_refused_but_loads_from_a_folder(ignoring: dict[str, str]) -> None:
-    with pytest.raises(RecipeError, match="`preset` is for koktok's own unigram trainer"):
+    with pytest.raises(RecipeError, match="`preset` is for koktok's own trainers of unigram"):
         Recipe().changed(preset="aligned", **ignoring)
     stored = Recipe.build({"train": {"preset": "aligned", **ignoring}}, stored=True)
     assert stored.train.preset == "aligned"
-    assert Recipe().changed(**ignoring).train.preset == "balanced"
+    assert Recipe().changed(**ignoring).train.preset == "lm"
 
 
 def test_a_type_checker_knows_every_field() -> None:
     """`train(text, vocab_sise=3)` is an error to mypy and pyright."""
     apart = {"user_dictionary", "__pydantic_config__"}  # a parameter of its own
     assert Fields.__annotations__.keys() == SECTION_OF.keys() - apart | {"jamo", "holdout"}
+
+
+def test_the_pattern_follows_the_model() -> None:
+    recipe = Recipe().changed(model="bpe-bytes")
+    assert (recipe.pretokenize.pattern, recipe.normalize.zero_width) == ("llama3", False)
+    assert Recipe.build({"train": {"model": "bpe-bytes"}}) == recipe
+    assert recipe.changed(model="unigram") == Recipe()
+    assert Recipe().changed(preset="aligned").changed(model="bpe-bytes").pretokenize.pattern == "llama3"
+    for given in (
+        {"superwords": 0.2},
+        {"split": "scripts"},
+        {"digits": "free"},
+        {"digits": "single"},
+        {"pattern": "koktok"},
+    ):
+        for own in (recipe.changed(**given), Recipe().changed(model="bpe-bytes", **given)):
+            assert (own.pretokenize.pattern, own.normalize.zero_width) == ("koktok", True), given
+    assert recipe.changed(vocab_size=8000).pretokenize.pattern == "llama3"

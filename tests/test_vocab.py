@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koktok.errors import ArtifactError, VocabSizeError
-from koktok.hangul import EVERYDAY, KS_X_1001
+from koktok.hangul import EVERYDAY, KS_X_1001, KS_X_1001_SIGNS
 from koktok.tokenizer.models import model_for
 from koktok.training.alphabet import BASIC, alphabet_of
 from koktok.vocab import BYTE_PIECES, SCORE_STEP, Vocab
@@ -90,6 +90,9 @@ def test_digests_tell_vocabularies_apart() -> None:
 def test_ks_x_1001_is_the_standard() -> None:
     assert (len(KS_X_1001), len(set(KS_X_1001)), KS_X_1001[0], KS_X_1001[-1]) == (2350, 2350, "가", "힝")
     assert "뷁" not in KS_X_1001
+    assert all(len(sign.encode("euc_kr")) == 2 for sign in KS_X_1001_SIGNS), "as in the standard, outside ASCII"
+    assert {*"①⑮※·㎡℃「」『』㈜○△→★"} <= {*KS_X_1001_SIGNS}
+    assert not {*KS_X_1001_SIGNS} & {*KS_X_1001}
     assert "똠" not in KS_X_1001
 
 
@@ -97,7 +100,7 @@ def test_the_alphabet_covers_and_requires() -> None:
     words = [("가" * 50, 10), ("나", 9), ("뷁", 1), ("▁", 99)]
     small = alphabet_of(words, vocab_size=300, coverage=0.99)
     assert set(small) == {*BASIC, "가", "나"}
-    assert set(alphabet_of(words, vocab_size=30_000, coverage=0.99)) == {*BASIC, "나", *KS_X_1001}
+    assert set(alphabet_of(words, vocab_size=30_000, coverage=0.99)) == {*BASIC, "나", *KS_X_1001, *KS_X_1001_SIGNS}
     assert "뷁" in alphabet_of(words, vocab_size=300, coverage=1.0)
     assert "ᄀ" in alphabet_of(words, vocab_size=300, required="ᄀ")
 

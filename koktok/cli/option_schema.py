@@ -90,6 +90,18 @@ def _shares(items: list[str]) -> dict[str, float] | None:
     return pairs("--reserve-script", items, fraction, wanted=wanted, example="latin=0.3", names=SCRIPTS) or None
 
 
+def _keep(word: str) -> float | dict[str, float]:
+    from koktok.training.unigram_point import GROUPS
+
+    if "=" not in word:
+        try:
+            return fraction(word)
+        except ValueError:
+            raise UsageError(f"expected `--keep` with a share from 0 to 1, got `{word}`", hint="--keep 0.8") from None
+    wanted = f"KIND=SHARE with one of {', '.join(GROUPS)}, and a share from 0 to 1"
+    return pairs("--keep", word.split(","), fraction, wanted=wanted, example="josa=0.9,eomi=0.8", names=GROUPS)
+
+
 def _chat_template(given: str) -> str | None:
     from koktok.formats.styles import chat_template_of
 
@@ -115,6 +127,7 @@ def _rate(given: str) -> float | tuple[float, ...]:
 TYPED: Mapping[str, Typed] = {
     "vocab_size": Typed("32000|32k", size_of),
     "blocklist": Typed("FILE", _lines),
+    "keep": Typed("0.8|josa=0.9,eomi=0.8", _keep),
     "required": Typed("NAME|FILE", _required),
     "reserve_script": Typed("SCRIPT=SHARE", _shares, several=True),
     "specials": Typed("A,B,...", lambda given: tuple(given.split(","))),

@@ -23,13 +23,13 @@ CURVE = ("frontier.md", "frontier.json", "frontier.svg")
 
 FRONTIER = (
     "Plot tokens against boundary F1 instead: the presets and points between them, at --sizes. Text, analyser, split, "
-    "digits, specials and blocklist apply; --preset, --keep and the costs do not."
+    "digits, specials and blocklist apply; --preset, --keep, the costs and superwords do not."
 )
 
 
 OPTIONS = {
     "Model": (
-        "vocab_size model preset keep tokens_per_eojeol lam mu nu superwords inner_superwords superword_price blocklist personal_data junk "
+        "vocab_size model preset keep tokens_per_eojeol lam mu nu price superwords inner_superwords blocklist personal_data junk "
         "character_coverage required reserve_script share backend"
     ),
     "Korean": "segmenter policy mass user_dictionary split digits pattern prefix_space jamo",
@@ -131,7 +131,8 @@ def train(
             shown.note_comparison(made, progress)
         compared = compare_with_peers(made, peer=compare)
         made.save(out, compared.rows, force=force)
-    shown.print_training(made, compared, out)
+    if not quiet:
+        shown.print_training(made, compared, out)
     for line in summary(made.log):
         progress.note(line)
     if log is not None:

@@ -130,18 +130,22 @@ def print_training(
 
 
 def _missed(outcome: Mapping[str, Any]) -> str:
-    """What was asked for and cannot be had, with its own numbers; a preset may ask for two things.
+    """The target that is missed most, with its own numbers.
 
     Examples
     --------
-    >>> _missed({"wish": "kept", "asked": 0.53, "kept": 0.518, "grammar": 0.74})
-    '53.0% of all boundaries were asked for, and 51.8% are kept'
+    >>> _missed({"target": "eomi", "asked": 0.53, "eomi": 0.518})
+    '53.0% of the boundaries before endings were asked for, and 51.8% are kept'
     """
-    wish = outcome["wish"]
-    if wish == "tokens_per_eojeol":
-        return f"{outcome['asked']:g} tokens per eojeol were asked for, and there are {outcome[wish]:.3f}"
-    of = "all boundaries" if wish == "kept" else "those before particles, endings and the copula"
-    return f"{outcome['asked']:.1%} of {of} were asked for, and {outcome[wish]:.1%} are kept"
+    target = outcome["target"]
+    if target == "tokens":
+        return (
+            f"{outcome['asked']:g} tokens per eojeol were asked for, and there are {outcome['tokens_per_eojeol']:.3f}"
+        )
+    before = {"josa": "particles", "eomi": "endings"}[target]
+    return (
+        f"{outcome['asked']:.1%} of the boundaries before {before} were asked for, and {outcome[target]:.1%} are kept"
+    )
 
 
 def _next(made: Training, out: Path) -> Iterator[str]:
@@ -150,14 +154,13 @@ def _next(made: Training, out: Path) -> Iterator[str]:
     outcome = made.log.get("dials")
     if outcome:
         yield (
-            f"kept {outcome['kept']:.1%} of the morpheme boundaries in the training text, {outcome['grammar']:.1%} of those "
-            "before particles, endings and the copula"
+            f"kept {outcome['all']:.1%} of the morpheme boundaries in the training text: {outcome['josa']:.1%} of those before "
+            f"particles, {outcome['eomi']:.1%} before endings"
         )
         if not outcome.get("met", True):
             yield f"{_missed(outcome)}: this is as near as this text comes to it with {options.vocab_size:,} ids"
-    if outcome and outcome["kept"] < BOUND_TO:
-        more = min(0.95, round(outcome["kept"] + 0.15, 2))
-        yield f"for truer cuts and more tokens: --keep {more:g}, or --preset aligned; --frontier draws the curve"
+    if outcome and outcome["all"] < BOUND_TO:
+        yield "for truer cuts and more tokens: --preset encoder, or aligned, or --keep 0.95; --frontier draws the curve"
     yield "next:"
     yield f"  koktok encode {folder} FILE --as pieces"
     yield f"  koktok verify {folder} FILE"

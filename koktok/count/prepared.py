@@ -17,6 +17,7 @@ from polars import col
 
 from koktok.count.counts import WORD, Counts, summed
 from koktok.hangul import SYLLABLE, SYLLABLES
+from koktok.text.blocklist import ADDRESS
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
 
@@ -34,6 +35,22 @@ def after_a_space(counts: Counts) -> Counts:
     """Words, or runs of them, as they stand where every text begins with a space: those that began a line are like the others."""
     word = pl.when(col.word.str.contains(r"^\s")).then(col.word).otherwise(pl.lit(" ") + col.word)
     return Counts.from_frame(summed([counts.frame.with_columns(word=word)]))
+
+
+def without_addresses(counts: Counts) -> Counts:
+    """Words without the web addresses in them: what stands before an address stays, what is behind it goes with it.
+
+    Examples
+    --------
+    >>> without_addresses(Counts.from_mapping({" (출처:http://a.kr/b?c=1)": 2, " www.a.kr": 3, " 집": 1})).as_dict()
+    {' (출처:': 2, ' 집': 1}
+    """
+    there = counts.column.str.contains(ADDRESS)
+    if not there.any():
+        return counts
+    heads = counts.frame.filter(there).with_columns(col.word.str.replace(rf"(?s){ADDRESS}.*", ""))
+    kept = summed([counts.frame.filter(~there), heads.filter(col.word.str.strip_chars() != "")])
+    return Counts.from_frame(kept) if len(kept) else counts
 
 
 def prepare(counts: Counts, normalizer: Normalizer, pattern: Pattern) -> Counts:

@@ -15,7 +15,7 @@ from koktok.foreign.library import LibraryTokenizer
 from koktok.foreign.trivial import OpenVocabulary
 from koktok.segment import Policy, Segmenter, segmenter_for
 from koktok.segment.konlpy import KONLPY
-from koktok.segment.policy import cuts_of
+from koktok.segment.policy import Spans, cuts_of_words
 
 
 @cache
@@ -82,10 +82,8 @@ def of_segmenter(name: str, segmenter: Segmenter) -> LibraryTokenizer:
     def cut(lines: Sequence[str]) -> list[list[tuple[int, int, str]]]:
         places = [[(match.start(), match.group()) for match in re.finditer(r"\S+", line)] for line in lines]
         words = [*dict.fromkeys(word for line in places for _, word in line)]
-        ends = {
-            word: [0, *(c.offset for c in cuts_of(word, morphemes, policy)), len(word)]
-            for word, morphemes in zip(words, segmenter.analyse(words), strict=True)
-        }
+        found = cuts_of_words(words, Spans.of(segmenter.analyse(words)), policy)
+        ends = {word: [0, *(c.offset for c in cuts), len(word)] for word, cuts in zip(words, found, strict=True)}
         return [
             [(start + a, start + b, word[a:b]) for start, word in line for a, b in pairwise(ends[word])]
             for line in places

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from koktok.foreign.library import LibraryTokenizer
-from koktok.tokenizer.tokens import Tokens, running
+from koktok.tokenizer.tokens import SPACES, Tokens, code_points, running
 
 Cut = Callable[[str], list[tuple[int, int]]]
 
@@ -21,7 +21,7 @@ class OpenVocabulary(LibraryTokenizer):
         self,
         spec: str,
         name: str,
-        cut: Callable[[Sequence[str]], Sequence[Sequence[tuple[int, int] | tuple[int, int, str]]]],
+        cut: Callable[[Sequence[str]], Sequence[Sequence[tuple[int, int] | tuple[int, int, str]]]] = lambda _: (),
         *,
         digest: str,
         libraries: dict[str, str] | None = None,
@@ -81,8 +81,19 @@ class Bytes(LibraryTokenizer):
         return f"<0x{i:02X}>"
 
 
-def _syllables(lines: Sequence[str]) -> list[list[tuple[int, int]]]:
-    return [[(k, k + 1) for k, char in enumerate(line) if not char.isspace()] for line in lines]
+class Characters(OpenVocabulary):
+    """One token a character that is no space."""
+
+    def encode_lines(self, lines: Sequence[str]) -> Tokens:
+        codes, line_starts = code_points("".join(lines)), running([len(line) for line in lines])
+        places = np.flatnonzero(~np.isin(codes, SPACES))
+        found, first, which = np.unique(codes[places], return_index=True, return_inverse=True)
+        for code in found[np.argsort(first)].tolist():
+            if (form := chr(code)) not in self._ids:
+                self._ids[form] = len(self._forms)
+                self._forms.append(form)
+        ids = np.array([self._ids[chr(code)] for code in found.tolist()], np.int64)[which]
+        return Tokens(ids, np.searchsorted(places, line_starts), places, places + 1, line_starts)
 
 
 def _eojeols(lines: Sequence[str]) -> list[list[tuple[int, int]]]:
@@ -94,8 +105,8 @@ TRIVIAL: Final[dict[str, Callable[[], LibraryTokenizer]]] = {
     "eojeols": lambda: OpenVocabulary(
         "eojeols", "eojeols", _eojeols, digest="eojeols", notes=["one token an eojeol; spaces are no tokens"]
     ),
-    "syllables": lambda: OpenVocabulary(
-        "syllables", "syllables", _syllables, digest="syllables", notes=["one token a character; spaces are no tokens"]
+    "syllables": lambda: Characters(
+        "syllables", "syllables", digest="syllables", notes=["one token a character; spaces are no tokens"]
     ),
 }
 """Openers of the trivial rows."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from koktok.special import ROLES
 from koktok.text.patterns import LLAMA_CPP
+from koktok.text.pretokenize import first_crossing
 from koktok.vocab import KINDS, Vocab
 
 if TYPE_CHECKING:
@@ -56,19 +57,18 @@ def _obstacles(what: str, vocab: Vocab, pattern: Pattern | None, *, jamo: bool) 
         yield "tiktoken-stray", _stray(vocab)
     else:
         assert pattern is not None, "these formats run a pattern of their own"
-        crossing = (piece for piece in vocab.pieces if pattern.crosses(piece))
         no_unknown, no_end = (not set(ROLES[role]) & set(vocab.specials) for role in ("unk_token", "eos_token"))
         if what == "sentencepiece":
             yield "spm-kind", not row.sentencepiece
             yield "spm-unknown", no_unknown
-            yield "crossing", next(crossing, "")
+            yield "crossing", first_crossing(vocab.pieces, pattern)
         else:
             yield "gguf-jamo", jamo
             yield "gguf-kind", not row.gguf
             if row.gguf == "gpt2":
                 yield "gguf-pattern", (pattern.regex, False) not in LLAMA_CPP
                 return
-            yield "crossing", next(crossing, "")
+            yield "crossing", first_crossing(vocab.pieces, pattern)
             yield "gguf-unknown", no_unknown
             yield "gguf-end", no_end
 

@@ -16,10 +16,9 @@ from koktok.errors import InputError, UsageError
 from koktok.hangul import syllable_mask
 from koktok.metrics.statistics import Units
 from koktok.text.normalize import normalized
-from koktok.tokenizer.tokens import Ints, Tokens, code_points, running
+from koktok.tokenizer.tokens import SPACES, Ints, Tokens, code_points, running
 
 Mask = npt.NDArray[np.bool_]
-SPACES: Final = np.array(sorted(ord(c) for c in map(chr, range(0x3001)) if c.isspace()), dtype=np.uint32)
 BATCH: Final = 1 << 20  # characters that are measured at once
 
 

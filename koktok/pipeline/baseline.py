@@ -8,6 +8,7 @@ by one, as ours does, so distinct words weighted by their counts give the same f
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,8 +18,9 @@ from koktok.foreign.sentencepiece_adapter import SentencePiece
 from koktok.foreign.trivial import TRIVIAL
 from koktok.metrics.silver import Silver, SilverRow
 from koktok.pipeline.road import PEER_WORDS, Training
-from koktok.recipe import Recipe
+from koktok.recipe import Group, Recipe
 from koktok.tokenizer import TrainedTokenizer
+from koktok.training.unigram_point import GROUPS
 
 SECONDS_A_WORD: Final = 5e-5
 """Of SentencePiece's Unigram, for each distinct word."""
@@ -105,6 +107,20 @@ class PlainSentencePiece:
         return [self.tokenizer.piece(i).replace("▁", " ") for i in self.tokenizer.ids([text])[0]]
 
 
+def shown(keep: float | Mapping[Group, float]) -> str:
+    """A target as it is typed.
+
+    Examples
+    --------
+    >>> shown(0.8), shown({"josa": 0.9, "eomi": 0.9}), shown({"josa": 0.9, "eomi": 0.8})
+    ('0.8', '0.9', 'josa=0.9,eomi=0.8')
+    """
+    if not isinstance(keep, Mapping):
+        return f"{keep:g}"
+    same = len(keep) == len(GROUPS) and len({*keep.values()}) == 1
+    return f"{next(iter(keep.values())):g}" if same else ",".join(f"{name}={share:g}" for name, share in keep.items())
+
+
 def name_of(recipe: Recipe) -> str:
     """What our row is called: the model, and what was asked of it.
 
@@ -112,11 +128,11 @@ def name_of(recipe: Recipe) -> str:
     --------
     >>> from koktok import Recipe
     >>> [name_of(Recipe().changed(train=train)) for train in ({}, {"keep": 0.8}, {"model": "bpe"})]
-    ['koktok balanced', 'koktok keep 0.8', 'koktok bpe']
+    ['koktok lm', 'koktok keep 0.8', 'koktok bpe']
     """
     options = recipe.train
     if options.model != "unigram" or options.backend != "koktok":
         return f"koktok {options.model}"
     if options.keep is not None:
-        return f"koktok keep {options.keep:g}"
+        return f"koktok keep {shown(options.keep)}"
     return f"koktok {options.preset}" if options.tokens_per_eojeol is None and options.nu is None else "koktok"

@@ -33,17 +33,18 @@ if TYPE_CHECKING:
 
 
 def _keeping(share: float) -> Point:
-    return replace(PRESETS["balanced"].with_target(keep=share), name=f"keep {share}")
+    return replace(PRESETS["lm"].with_target(keep=share), name=f"keep {share}")
 
 
 FRONTIER: Final[tuple[Point, ...]] = (
     PRESETS["short"],
-    _keeping(0.5),
-    PRESETS["balanced"],
-    *map(_keeping, (0.6, 0.65, 0.7, 0.8, 0.9)),
+    *map(_keeping, (0.5, 0.7)),
+    PRESETS["lm"],
+    _keeping(0.9),
+    PRESETS["encoder"],
     PRESETS["aligned"],
 )
-"""From fewest tokens to truest cuts: the three presets by name, and shares of the boundaries that are kept between them.
+"""From fewest tokens to truest cuts: the presets by name, and shares of the boundaries that are kept between them.
 Every point can be had by a preset and `--keep` (`flags`)."""
 
 
@@ -228,10 +229,11 @@ def on_front(rows: Sequence[FrontierRow]) -> list[bool]:
 def train_frontier(
     text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: Options | None = None
 ) -> tuple[list[FrontierRow], Reference]:
-    """Many settings and sizes of the default trainer from one count, measured on the held-out words."""
+    """Many settings and sizes of the default trainer from one count, measured on the held-out words; without superwords."""
     options = options or Options()
-    if recipe.train.model != "unigram" or recipe.train.superwords:
-        raise UsageError("the curve is drawn for `unigram` without superwords", hint="--model unigram --superwords 0")
+    if recipe.train.model != "unigram":
+        raise UsageError(f"expected --model unigram for a curve, got {recipe.train.model}", hint="--model unigram")
+    recipe = recipe.changed(superwords=0.0)
     points = [recipe.changed(vocab_size=size) for size in sorted(vocab_sizes)]  # refuses impossible sizes
     # The smallest size decides the alphabet, so that all sizes have the same.
     recipe, made = segment_text(text, points[0], options, check=False)

@@ -17,7 +17,7 @@ import numpy as np
 from koktok.count import Counts
 from koktok.count.count_files import CountFile
 from koktok.count.counting import counting
-from koktok.count.prepared import after_a_space, prepare
+from koktok.count.prepared import after_a_space, prepare, without_addresses
 from koktok.count.sample import enough
 from koktok.count.shards import Shards, joined, occurring
 from koktok.recipe import Recipe
@@ -55,8 +55,9 @@ def estimate(sources: Sequence[Source], recipe: Recipe, *, threads: int | None =
             raw, half, times = occurring(joined(counted.shards.words), "n"), None, 1.0
     else:
         raw, half, times = _looked(sources, recipe.holdout, threads)
-    raw = after_a_space(raw) if recipe.pretokenize.prefix_space else raw
-    counts = prepare(raw, recipe.normalizer, recipe.pattern.within_words)
+    words = without_addresses(raw) if recipe.train.junk == "drop" else raw
+    words = after_a_space(words) if recipe.pretokenize.prefix_space else words
+    counts = prepare(words, recipe.normalizer, recipe.pattern.within_words)
     power = 1.0
     if half is not None and times > 1 and 0 < len(half) < len(raw):
         power = math.log(len(raw) / len(half)) / math.log(raw.total / half.total)

@@ -14,7 +14,6 @@ Nothing here prints: progress is reported to `Options.on_progress`, and remarks 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -26,9 +25,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from koktok.corpora.fetch import find
 from koktok.corpora.paths import as_text
 from koktok.corpora.recipe import CorpusRecipe
-from koktok.count import Counts, words_of
+from koktok.count import Counts
 from koktok.count.counting import CountResult, read
-from koktok.count.prepared import after_a_space, prepare, prepare_runs, words_in
+from koktok.count.counts import WORD, summed
+from koktok.count.prepared import after_a_space, prepare, prepare_runs, without_addresses, words_in
 from koktok.count.sample import enough, sampled, weights
 from koktok.errors import CorpusError, KoktokError, UsageError
 from koktok.formats.card import Credit, model_card
@@ -41,7 +41,7 @@ from koktok.recipe import Fields, Recipe, SourceRecord
 from koktok.segment import Policy, Segmenter, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.lexicon_file import Lexicon
-from koktok.segment.segmented import Cut, SegmentedCounts
+from koktok.segment.segmented import SegmentedCounts
 from koktok.segment.workers import Workers, in_subprocess
 from koktok.special import STYLES, fill
 from koktok.text.normalize import Normalizer
@@ -343,10 +343,6 @@ def _made(prepared: Prepared, recipe: Recipe, learnt: Learnt) -> Training:
         **({"dials": learnt.log["dials"]} if "dials" in learnt.log else {}),
     }
     notes = list(prepared.notes)
-    if recipe.train.superwords:
-        notes.append(
-            "superwords cross spaces: not for question answering and named entities, whose spans end inside them"
-        )
     if reading.report.bad_lines:
         bad, places = reading.report.bad_lines, ", ".join(reading.report.bad_places)
         notes.append(f"{bad} undecodable line{'s' * (bad > 1)} left out: {places}")
@@ -379,10 +375,12 @@ def trained_on(reading: CountResult, recipe: Recipe, notes: list[str]) -> tuple[
     """Prepare the words and runs for training; words that occur only in runs have `n` 0."""
     normalizer, pattern = recipe.normalizer, recipe.pattern
     raw, raw_runs = reading.train, reading.runs
+    if recipe.train.junk == "drop":
+        raw = without_addresses(raw)
     if recipe.pretokenize.prefix_space:
         raw, raw_runs = after_a_space(raw), raw_runs and after_a_space(raw_runs)
     counts = prepare(raw, normalizer, pattern.within_words)
-    whole = counts.total
+    whole = round(counts.total * reading.train.total / raw.total)
     counts, dropped = counts.pruned(recipe.train.min_count)
     runs = None if raw_runs is None else prepare_runs(raw_runs, normalizer, pattern, counts.words)
     if dropped.words:
@@ -435,24 +433,14 @@ def cut_texts(
     >>> cut_texts(Counts.from_mapping({" 집에 간다": 2}), Normalizer(), Whitespace(), Policy.parse("morphemes"))
     SegmentedCounts(words=1, cuts=0, total=2)
     """
-    texts: Counter[str] = Counter()
-    for text, n in sampled(raw, MEASURED).items():
-        texts[normalizer(text.removeprefix(" ") if first else text)] += n
-    words: Counter[str] = Counter()
-    for text, n in texts.items():
-        for word in words_of(text):
-            words[word] += n
-    cut = segment_counts(Counts.from_mapping(words), segmenter, policy)
-    number = {word: i for i, word in enumerate(cut.words)}
-    items = []
-    for text, n in texts.items():
-        at = 0
-        cuts: list[Cut] = []
-        for word in words_of(text):
-            cuts += [boundary._replace(offset=at + boundary.offset) for boundary in cut.cuts(number[word])]
-            at += len(word)
-        items.append((text, cuts, n))
-    return SegmentedCounts.from_items(items)
+    import polars as pl
+
+    found = sampled(raw, MEASURED)
+    column = found.column.str.strip_prefix(" ") if first else found.column
+    normal = pl.DataFrame({"word": [normalizer(text) for text in column], "n": found.n}).filter(pl.col.word != "")
+    texts = Counts.from_frame(summed([normal]))
+    words = texts.column.str.extract_all(WORD).explode().unique().to_frame().with_columns(n=pl.lit(1, pl.UInt64))
+    return segment_runs(texts, segment_counts(Counts.from_frame(words.sort("word")), segmenter, policy))
 
 
 @contextmanager

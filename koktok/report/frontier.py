@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from koktok.errors import InputError
+from koktok.pipeline.baseline import shown
 from koktok.pipeline.curve import FrontierRow, Reference, on_front, ordered
 from koktok.report.charts import Line, Mark, points, standalone, style_of
 from koktok.training.unigram_point import PRESETS
@@ -28,7 +29,7 @@ def flags(dials: Mapping[str, Any]) -> str:
     --------
     >>> from koktok.pipeline.curve import FRONTIER
     >>> [flags(vars(point)) for point in FRONTIER[2:4]]
-    ['--preset balanced', '--preset balanced --keep 0.6']
+    ['--preset lm --keep 0.7', '--preset lm']
     """
     found: list[tuple[int, bool, str]] = []
     for name, preset in PRESETS.items():
@@ -37,10 +38,18 @@ def flags(dials: Mapping[str, Any]) -> str:
         changed.pop("at_least", None)  # follows from whether a target is named
         if any(changed.get(key) is not None for key in ("keep", "tokens", "nu")):  # which take the preset's target away
             changed = {key: value for key, value in changed.items() if value is not None}
-        if all(key in OPTIONS and isinstance(value, float | int) for key, value in changed.items()):
-            options = " ".join([f"--preset {name}", *(f"{OPTIONS[key]} {value:g}" for key, value in changed.items())])
-            found.append((len(changed), name != "balanced", options))
+        typed = {key: _typed(key, value) for key, value in changed.items()}
+        if all(typed.values()):
+            options = " ".join([f"--preset {name}", *(f"{OPTIONS[key]} {value}" for key, value in typed.items())])
+            found.append((len(changed), name != "lm", options))
     return min(found)[2] if found else ""
+
+
+def _typed(name: str, value: Any) -> str:
+    """A value as one types it; nothing where no option gives it."""
+    if name not in OPTIONS or value is None or not (name == "keep" or isinstance(value, float | int)):
+        return ""
+    return shown(value) if name == "keep" else f"{value:g}"
 
 
 def to_markdown(rows: Sequence[FrontierRow], against: Reference | None = None) -> str:

@@ -17,13 +17,13 @@ from koktok import hangul
 from koktok.count import Counts
 from koktok.errors import UsageError
 from koktok.progress import Done
-from koktok.segment.policy import Morpheme, Policy, Segmenter, codas_of, cuts_of
+from koktok.segment.policy import CutColumns, Morpheme, Policy, Segmenter, codas_of, cuts_of_words
 from koktok.segment.segmented import Cut, SegmentedCounts
-from koktok.segment.serialized import deserialize, serialized_rows
+from koktok.segment.serialized import deserialize, serialized_rows, spans_of
 from koktok.segment.suffixes import LEARNT, SuffixBackoff, frequent_words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    import polars as pl
 
 __all__ = [
     "SEGMENTERS",
@@ -40,9 +40,6 @@ __all__ = [
 MAX_ANALYSED = 100
 """Longer words are not analysed: no Korean eojeol has 100 characters (the longest in 77 MB of text that are words have
 under 30), while repeated or unspaced text of that length has stalled and crashed analysers."""
-
-_SUFFIX, _ROOT = " XSN ", " XR "
-"""Tags of morphemes whose surface decides the kind of a boundary (가능|성, 이러|하): only a row without them says all."""
 
 
 class Whitespace:
@@ -108,6 +105,15 @@ def text_to_analyse(word: str) -> str:
     return stripped if len(stripped) <= MAX_ANALYSED and hangul.has_syllable(stripped) else ""
 
 
+def texts_to_analyse(words: pl.Series) -> pl.Series:
+    """`text_to_analyse` of each word of a column."""
+    import polars as pl
+
+    stripped = words.str.strip_chars_start(" ")
+    asked = (stripped.str.len_chars() <= MAX_ANALYSED) & stripped.str.contains(f"[{hangul.SYLLABLE}]")
+    return pl.select(pl.when(asked).then(stripped).otherwise(pl.lit(""))).to_series()
+
+
 def segment_counts(
     counts: Counts,
     segmenter: Segmenter,
@@ -125,42 +131,23 @@ def segment_counts(
     >>> segment_counts(words, Whitespace(), Policy.parse("morphemes"))
     SegmentedCounts(words=2, cuts=0, total=3)
     """
-    texts = [text_to_analyse(word) for word in counts.words]
-    head = _head(texts, counts, mass) if mass < 1 else []
-    asked = sorted(head or {text for text in texts if text})
+    if as_jamo and mass < 1:
+        raise UsageError("in jamo every word is analysed", hint="--segment-mass 1")
+    texts = texts_to_analyse(counts.column)
+    head = _head(texts.to_list(), counts, mass) if mass < 1 else []
+    asked = sorted(head) or texts.filter(texts != "").unique().sort().to_list()
     if on_progress:
         on_progress(0, len(asked))
+    rows = [*_with_progress(serialized_rows(segmenter, asked), len(asked), on_progress)]
+    found = cuts_of_words(asked, spans_of(rows), policy)
     if as_jamo:
-        if mass < 1:
-            raise UsageError("in jamo every word is analysed", hint="--segment-mass 1")
-        return _segmented_in_jamo(counts, asked, segmenter, policy, on_progress)
-    # Most words share their row with others of their length, so that cuts are looked for once in dozens of words.
-    shapes: dict[tuple[int | str, str], int] = {}
-    kinds: list[tuple[Cut, ...]] = [()]
-    shape_of: dict[str, int] = {"": 0}
-    for text, row in _with_progress(asked, serialized_rows(segmenter, asked), on_progress):
-        key = (text if _SUFFIX in row or _ROOT in row else len(text), row)
-        shape = shapes.get(key)
-        if shape is None:
-            found = cuts_of(text, deserialize(text, row), policy)
-            shapes[key] = shape = len(kinds) if found else 0
-            if found:
-                kinds.append(found)
-        shape_of[text] = shape
+        return _segmented_in_jamo(counts, asked, rows, found, policy)
     if mass < 1:
-        known = SuffixBackoff((text, kinds[shape_of[text]]) for text in head[:LEARNT])
-        same = {found: i for i, found in enumerate(kinds)}
-        for text in texts:
-            if text not in shape_of:
-                found = known.cuts(text)
-                shape_of[text] = same.setdefault(found, len(kinds))
-                if shape_of[text] == len(kinds):
-                    kinds.append(found)
-    of_word = np.fromiter((shape_of[text] for text in texts), np.int64, len(texts))
-    spaces = np.fromiter(
-        (len(word) - len(text) for word, text in zip(counts.words, texts, strict=True)), np.int32, len(texts)
-    )
-    return _assembled(counts, kinds, of_word, spaces)
+        cuts = dict(zip(asked, found, strict=True))
+        known = SuffixBackoff((text, cuts[text]) for text in head[:LEARNT])
+        cuts |= {text: known.cuts(text) for text in texts.unique().sort() if text and text not in cuts}
+        asked, found = [*cuts], CutColumns.of(cuts.values())
+    return _assembled(counts, texts, asked, found)
 
 
 def _head(texts: Sequence[str], counts: Counts, mass: float) -> list[str]:
@@ -172,42 +159,39 @@ def _head(texts: Sequence[str], counts: Counts, mass: float) -> list[str]:
     return frequent_words(n, mass)
 
 
-def _with_progress(asked: Sequence[str], rows: Iterable[str], on_progress: Done | None) -> Iterator[tuple[str, str]]:
-    """Words and rows, with progress on the way."""
-    for done, pair in enumerate(zip(asked, rows, strict=True), start=1):
-        yield pair
-        if on_progress and (done % 4096 == 0 or done == len(asked)):
-            on_progress(done, len(asked))
+def _with_progress(rows: Iterable[str], total: int, on_progress: Done | None) -> Iterator[str]:
+    """Rows, with progress on the way."""
+    for done, row in enumerate(rows, start=1):
+        yield row
+        if on_progress and (done % 4096 == 0 or done == total):
+            on_progress(done, total)
 
 
-def _assembled(
-    counts: Counts, kinds: Sequence[Sequence[Cut]], shape: NDArray[np.int64], spaces: NDArray[np.int32]
-) -> SegmentedCounts:
-    """Every word with the cuts of its shape, moved behind its spaces; flat, as millions of words want it."""
-    sizes = np.fromiter(map(len, kinds), np.int64, len(kinds))
-    begins = np.cumsum(sizes) - sizes
-    cuts = [cut for found in kinds for cut in found]
-    n_cuts = sizes[shape]
-    start = np.zeros(len(shape) + 1, np.int64)
-    np.cumsum(n_cuts, out=start[1:])
-    at = np.repeat(begins[shape] - start[:-1], n_cuts) + np.arange(start[-1])
-    offset = np.fromiter((cut.offset for cut in cuts), np.int32, len(cuts))
-    kind = np.fromiter((cut.kind for cut in cuts), np.uint8, len(cuts))
-    confidence = np.fromiter((cut.confidence for cut in cuts), np.float32, len(cuts))
-    moved = offset[at] + np.repeat(spaces, n_cuts)
-    return SegmentedCounts(counts.words, counts.n, start, moved, kind[at], confidence[at], counts.seen)
+def _assembled(counts: Counts, texts: pl.Series, asked: Sequence[str], found: CutColumns) -> SegmentedCounts:
+    """Every word with the cuts of its text, one of those that were asked, moved behind its spaces."""
+    import polars as pl
+
+    rows = pl.DataFrame({"text": asked}, schema={"text": pl.String}).with_row_index("number")
+    joined = texts.to_frame("text").join(rows, on="text", how="left", maintain_order="left")
+    number = joined["number"].cast(pl.Int64).fill_null(-1).to_numpy()
+    n = np.append(found.n, 0)  # of -1
+    start = np.concatenate([[0], np.cumsum(n[number])])
+    at = np.repeat((np.cumsum(n) - n)[number] - start[:-1], n[number]) + np.arange(start[-1])
+    sizes, rest = (column.str.len_chars().to_numpy().astype(np.int32) for column in (counts.column, texts))
+    moved = found.offset[at] + np.repeat(sizes - rest, n[number])
+    confidence = np.ones(len(at), np.float32)
+    return SegmentedCounts(counts.words, counts.n, start, moved, found.kind[at], confidence, counts.seen)
 
 
 def _segmented_in_jamo(
-    counts: Counts, asked: list[str], segmenter: Segmenter, policy: Policy, on_progress: Done | None
+    counts: Counts, asked: Sequence[str], rows: Sequence[str], found: CutColumns, policy: Policy
 ) -> SegmentedCounts:
-    """Cuts in conjoining jamo, where two words of one row need not be cut alike."""
+    """Cuts in conjoining jamo, where finals may be morphemes of their own."""
     cuts: dict[str, list[Cut]] = {}
-    for text, row in _with_progress(asked, serialized_rows(segmenter, asked), on_progress):
-        morphemes = deserialize(text, row)
-        found = _in_jamo(text, list(cuts_of(text, morphemes, policy)), codas_of(text, morphemes, policy))
-        if found:
-            cuts[text] = found
+    for text, row, between in zip(asked, rows, found, strict=True):
+        here = _in_jamo(text, list(between), codas_of(text, deserialize(text, row), policy))
+        if here:
+            cuts[text] = here
     spelled = [hangul.split(word) for word in counts.words]
     whole = SegmentedCounts.from_items(
         (letters, _shifted(word, cuts), n) for letters, (word, n) in zip(spelled, counts.items(), strict=True)

@@ -8,6 +8,7 @@ read in a second. The analyser's raw tags are kept, not cuts.
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
 import sqlite3
 from collections import deque
@@ -62,7 +63,6 @@ class CachedSegmenter:
                 store.execute("CREATE TABLE IF NOT EXISTS analysis (word TEXT PRIMARY KEY, row TEXT) WITHOUT ROWID")
                 store.execute("CREATE TABLE IF NOT EXISTS signature (text TEXT PRIMARY KEY) WITHOUT ROWID")
                 store.execute("INSERT OR IGNORE INTO signature VALUES (?)", (self.signature(),))
-                store.execute("CREATE TEMP TABLE asked (word TEXT PRIMARY KEY) WITHOUT ROWID")
                 store.execute("CREATE TEMP TABLE lexicon (word TEXT PRIMARY KEY, row TEXT) WITHOUT ROWID")
                 if self.lexicon is not None:
                     store.executemany("INSERT INTO lexicon VALUES (?, ?)", self.lexicon.rows())
@@ -113,11 +113,11 @@ class CachedSegmenter:
 
     def _known(self, store: sqlite3.Connection, batch: list[str]) -> dict[str, str]:
         """The rows that are kept of these words."""
-        store.executemany("INSERT OR IGNORE INTO temp.asked VALUES (?)", zip(batch, strict=True))
-        rows = dict(store.execute("SELECT word, row FROM temp.asked JOIN analysis USING (word)"))
-        if self.lexicon is not None:
-            rows |= store.execute("SELECT word, row FROM temp.asked JOIN temp.lexicon USING (word)")
-        store.rollback()  # which empties the table again
+        rows: dict[str, str] = {}
+        for table in ["analysis"] if self.lexicon is None else ["analysis", "temp.lexicon"]:
+            rows |= store.execute(
+                f"SELECT word, row FROM json_each(?) CROSS JOIN {table} ON word = value", (json.dumps(batch),)
+            )
         return rows
 
     def _keep(self, store: sqlite3.Connection, fresh: dict[str, str]) -> None:

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from typing import NamedTuple, Protocol, runtime_checkable
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
 
 from koktok.errors import UsageError
 from koktok.hangul import is_syllable, split
 from koktok.segment.segmented import Cut, Kind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Morpheme(NamedTuple):
@@ -39,7 +44,8 @@ class Segmenter(Protocol):
         ...
 
 
-_UNKNOWN = Morpheme(0, 0, "UN")
+_UNKNOWN = "UN"
+"""The tag of what is no morpheme."""
 
 _FUNCTION = frozenset({Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA})
 
@@ -151,43 +157,107 @@ def _kind(left: str, right: str, pointing: bool, bound_suffix: bool, single: boo
 _NOUNS = ("NNG", "NNP")
 
 
-def cuts_of(word: str, morphemes: Iterable[Morpheme], policy: Policy) -> tuple[Cut, ...]:
-    """The cuts of one word: offsets where a morpheme begins or ends, none crosses, and the policy keeps the kind.
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """The morphemes of many words as columns: the number of their word, their span in it, and the number of their tag."""
+
+    word: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    tag: NDArray[np.int64]
+    tags: Sequence[str]
+
+    @classmethod
+    def of(cls, analyses: Iterable[Iterable[Morpheme]]) -> Spans:
+        """The columns of the morphemes of each word."""
+        tags: dict[str, int] = {}
+        flat = [(i, m.start, m.end, tags.setdefault(m.tag, len(tags))) for i, word in enumerate(analyses) for m in word]
+        word, start, end, tag = np.array(flat, np.int64).reshape(-1, 4).T
+        return cls(word, start, end, tag, [*tags])
+
+
+@dataclass(frozen=True, eq=False)
+class CutColumns:
+    """The cuts of many words as columns: how many each word has, their offsets, and their kinds."""
+
+    n: NDArray[np.int64]
+    offset: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, cuts: Iterable[Sequence[Cut]]) -> CutColumns:
+        """The columns of the cuts of each word."""
+        words = [*cuts]
+        flat = np.array([cut[:2] for word in words for cut in word], np.int64).reshape(-1, 2)
+        n = np.fromiter(map(len, words), np.int64, len(words))
+        return cls(n, flat[:, 0].astype(np.int32), flat[:, 1].astype(np.uint8))
+
+    def __iter__(self) -> Iterator[tuple[Cut, ...]]:
+        """The cuts of each word."""
+        cuts = map(Cut, self.offset.tolist(), map(Kind, self.kind.tolist()))
+        return (tuple(islice(cuts, n)) for n in self.n.tolist())
+
+
+def cuts_of_words(words: Sequence[str], spans: Spans, policy: Policy) -> CutColumns:
+    """The cuts of words: offsets where a morpheme begins or ends, none crosses, and the policy keeps the kind.
 
     Examples
     --------
-    >>> went = [Morpheme(0, 1, "VV"), Morpheme(0, 1, "EP"), Morpheme(1, 2, "EF")]
-    >>> [cut.offset for cut in cuts_of("갔다", went, Policy.parse("morphemes"))]
+    >>> spans = Spans.of([[Morpheme(0, 1, "VV"), Morpheme(0, 1, "EP"), Morpheme(1, 2, "EF")]])
+    >>> cuts_of_words(["갔다"], spans, Policy.parse("morphemes")).offset.tolist()
     [1]
     """
-    spans = [m for m in morphemes if m.end > m.start]  # a zero-length copula (먹이다 → 이/VCP) has no surface to cut
-    if all(first.end == second.start for first, second in pairwise(spans)):
-        pairs = list(pairwise((_UNKNOWN, *spans, _UNKNOWN)))
-        places = [*(second.start for _, second in pairs[:-1]), pairs[-1][0].end]
-    else:
-        places, pairs = _uncrossed(spans)
-    cuts = []
-    for offset, (first, second) in zip(places, pairs, strict=True):
-        if not 0 < offset < len(word):
-            continue
-        # MeCab writes a fused span as VV+EP: the part that touches the border counts.
-        left, right = first.tag.split("+")[-1], second.tag.split("+")[0]
-        kind = kind_of(left, right, word[first.start : first.end], word[second.start : second.end])
-        if policy.keeps(kind, right):
-            cuts.append(Cut(offset, kind))
-    return tuple(cuts)
+    sizes = np.fromiter(map(len, words), np.int64, len(words))
+    node = np.concatenate([[0], np.cumsum(sizes + 1)])  # a word has one place more than characters
+    start, end = (np.clip(edge, 0, sizes[spans.word]) for edge in (spans.start, spans.end))
+    there = end > start  # a zero-length copula (먹이다 → 이/VCP) has no surface to cut
+    word = spans.word[there]
+    start, end = start[there] + node[word], end[there] + node[word]
+    left, right = np.full(node[-1] + 1, -1), np.full(node[-1] + 1, -1)  # the morphemes that touch at each place
+    left[end] = np.arange(len(end))  # of several the last
+    right[start[::-1]] = np.arange(len(start))[::-1]  # of several the first
+    crossing = np.bincount(start + 1, minlength=len(left)) - np.bincount(end, minlength=len(left))
+    places = ((left >= 0) | (right >= 0)) & (np.cumsum(crossing) == 0)
+    places[node[:-1]] = places[node[1:] - 1] = False
+    at = np.flatnonzero(places)
+    left, right = left[at], right[at]
+
+    def surface(i: int) -> str:
+        """Morpheme `i` as the text has it."""
+        which = int(word[i])
+        return words[which][int(start[i] - node[which]) : int(end[i] - node[which])]
+
+    # -1, no morpheme, is the last row of each of these tables.
+    tag = np.append(spans.tag[there], len(spans.tags))
+    syllable = np.append(end - start == 1, False)
+    of_word = np.append(word, -1)
+    # MeCab writes a fused span as VV+EP: the part that touches the border counts.
+    befores = [name.split("+")[-1] for name in (*spans.tags, _UNKNOWN)]
+    behinds = [name.split("+")[0] for name in (*spans.tags, _UNKNOWN)]
+    pointing, bound = np.zeros(len(at), np.bool_), np.zeros(len(at), np.bool_)
+    for i in np.flatnonzero(np.array([name.startswith("XR") for name in befores])[tag[left]]).tolist():
+        pointing[i] = surface(left[i]) in _POINTING
+    for i in np.flatnonzero(np.array([name.startswith("XSN") for name in behinds])[tag[right]]).tolist():
+        bound[i] = surface(right[i]) not in _FREE_SUFFIXES
+    # A kind depends on few things, and each combination of them is looked at once.
+    shape = (len(befores), len(behinds), 2, 2, 2)
+    seen = (tag[left], tag[right], pointing, bound, syllable[left] | syllable[right])
+    combinations, which = np.unique(np.ravel_multi_index(seen, shape), return_inverse=True)
+    kinds, kept = np.zeros(len(combinations), np.uint8), np.zeros(len(combinations), np.bool_)
+    for k, (a, b, *rest) in enumerate(
+        zip(*(column.tolist() for column in np.unravel_index(combinations, shape)), strict=True)
+    ):
+        kinds[k] = kind = _kind(befores[a], behinds[b], *map(bool, rest))
+        kept[k] = policy.keeps(kind, behinds[b])
+    keep = kept[which]
+    of = np.where(left >= 0, of_word[left], of_word[right])[keep]
+    return CutColumns(np.bincount(of, minlength=len(words)), (at[keep] - node[of]).astype(np.int32), kinds[which[keep]])
 
 
-def _uncrossed(spans: Sequence[Morpheme]) -> tuple[list[int], list[tuple[Morpheme, Morpheme]]]:
-    """Where morphemes begin or end and none crosses, and the two that touch there."""
-    crossed = {offset for m in spans for offset in range(m.start + 1, m.end)}
-    before: dict[int, Morpheme] = {}
-    behind: dict[int, Morpheme] = {}
-    for m in spans:
-        before[m.end] = m
-        behind.setdefault(m.start, m)
-    places = sorted((before.keys() | behind.keys()) - crossed)
-    return places, [(before.get(offset, _UNKNOWN), behind.get(offset, _UNKNOWN)) for offset in places]
+def cuts_of(word: str, morphemes: Iterable[Morpheme], policy: Policy) -> tuple[Cut, ...]:
+    """The cuts of one word; those of many are quicker found together."""
+    (cuts,) = cuts_of_words([word], Spans.of([morphemes]), policy)
+    return cuts
 
 
 def codas_of(word: str, morphemes: Sequence[Morpheme], policy: Policy) -> tuple[Cut, ...]:

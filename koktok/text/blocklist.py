@@ -39,18 +39,34 @@ PERSONAL: Final[dict[str, str]] = {
 PERSONAL_DEFAULT: Final = ("email", "registration", "telephone")
 """The patterns precise enough to refuse a piece unasked; `name_number` is for an audit that a person reads."""
 
+_HOSTS: Final = "com|net|org|co\\.kr|go\\.kr|or\\.kr|kr"
+
 JUNK: Final[dict[str, re.Pattern[str]]] = {
     # https:// and the ends of host names; the names themselves are words as good as others.
-    "address": re.compile(r"https?:|www\.|\.(?:com|net|org|co\.kr|go\.kr|kr)(?![A-Za-z])", re.IGNORECASE),
+    "address": re.compile(
+        rf"https?:|www\.|\.(?:{_HOSTS})(?![A-Za-z])|(?<![A-Za-z])(?:{_HOSTS})/|\.(?:html?|php|aspx?|nhn)\?",
+        re.IGNORECASE,
+    ),
+    # Left behind by whoever took text out of a page. Tags stay: code and documents are written with them.
+    "entity": re.compile(r"&(?:nbsp|lt|gt|amp|quot|#\d)|(?<![A-Za-z])(?:nbsp|quot|amp);"),
     # ㅋㅋㅋㅋ is a word of its own in Korean comments, and indentation is made of spaces; more of the same are spent ids.
     "run": re.compile(r"(\S)\1{4,}"),
+    # `...`, ` ---` and ㅋㅋㅋ, but not 습니다... or ***의, of which there are as many as words.
+    "glued_run": re.compile(r"^(?! *+(.)\1+$).*?([^\w\s]|[_\u3131-\u3163])\2\2", re.DOTALL),
     "repeats": re.compile(r"(\S.{1,3}?)\1{3,}"),
 }
-"""Patterns of what is in much text and worth no piece: web addresses, runs of one character, repetitions."""
+"""Patterns of what is in much text and worth no piece: web addresses, HTML entities, runs of five and more, runs of three or
+four signs or jamo beside anything else, repetitions."""
+
+ADDRESS: Final = rf"(?i:(?:https?|ftp)(?::|%3a)//|www\.[a-z0-9-]|[a-z0-9.-]+\.(?:{_HOSTS}|io|me|be|is|jp|cn|de|uk)/)"
+"""Where an address begins in a word, for polars; what follows is no text to learn pieces from."""
 
 
 _SYLLABLES: Final = re.compile(" *[가-힣]*")
 """What no pattern of personal data matches, and nine pieces in ten are."""
+
+_SHORT: Final = 5
+"""Characters with a space before them that hold no junk where they are such syllables."""
 
 
 class Blocklist:
@@ -69,6 +85,8 @@ class Blocklist:
     ('blocked pattern /ㅅ+ㅂ/', 'personal data: telephone', None)
     >>> [Blocklist(junk=JUNK).refuses(piece) for piece in ("ㅋㅋㅋㅋ", "ㅋㅋㅋㅋㅋ", "-=-=-=-=", " https:", "    ")]
     [None, 'junk: run', 'junk: repeats', 'junk: address', None]
+    >>> [Blocklist(junk=JUNK).refuses(piece) for piece in (" ...", "다...", "==", "!==", "&nbsp;", "</div>")]
+    [None, 'junk: glued_run', None, None, 'junk: entity', None]
     """
 
     def __init__(self, lines: Iterable[str] = (), personal: Iterable[str] = (), junk: Iterable[str] = ()) -> None:
@@ -129,7 +147,10 @@ class Blocklist:
             for text, pattern in self._patterns:
                 if pattern.search(rest):
                     return f"blocked pattern /{text}/"
-        if self._personal and not _SYLLABLES.fullmatch(piece):
+        plain = _SYLLABLES.fullmatch(piece) is not None
+        if plain and len(piece) <= _SHORT:
+            return None
+        if self._personal and not plain:
             wide = normalized("NFKC", piece)
             for name, pattern in self._personal:
                 if pattern.search(wide):

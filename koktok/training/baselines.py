@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from koktok.errors import UsageError
-from koktok.training.job import UNITS, Job, Learnt
+from koktok.training.job import UNLISTED, Job, Learnt
 from koktok.vocab import BYTE_PIECES, FORBIDDEN, Vocab
 
 
@@ -30,7 +30,7 @@ def train_simple(job: Job) -> Learnt:
     if kind == "ngram" and n < 2:
         raise UsageError(f"expected n-grams of at least 2 syllables, got {n}")
     letters = job.letters()
-    alphabet = [] if kind == "word" else sorted(set(job.required) - {FORBIDDEN}) if kind in UNITS else letters
+    alphabet = [] if kind == "word" else sorted(set(job.required) - {FORBIDDEN}) if kind in UNLISTED else letters
     known = {*letters, *alphabet}
     taken = {*job.specials, *(() if kind == "word" else BYTE_PIECES), *alphabet}  # text may not reach the first two
     units: Counter[str] = Counter()

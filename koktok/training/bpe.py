@@ -5,6 +5,12 @@ vocabulary that each stage gets decides between "aligned" and "short". A stage i
 where it may not join, and it starts from what run time would make of those words with the pieces so far, because at
 run time no cut is known. The last stage, where it is wanted, joins across eojeols (수 있, 는 것), and learns from counted runs.
 
+Over bytes, characters are joined first: a stage sees characters, and `joined_bytes` gives those that are pieces the lowest
+ranks. So no piece but a byte or a step to a character ends inside one, and text of such characters holds neither (law 17).
+
+What no word holds at the end, and no other piece is made of, gives its place to the next merge. What only steps to others are
+stays, because every runtime makes a piece out of two: 0.7 % of 32,000 ids, and one in ten of them could be gone round.
+
 Counting is incremental: each pair keeps its count and the places where it stood. Only pairs over a falling threshold
 wait in the heap, because most pairs are never candidates.
 """
@@ -14,17 +20,22 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from koktok.count import words_of
 from koktok.segment.segmented import Kind, SegmentedCounts
+from koktok.training.alphabet import joined_bytes
 from koktok.training.job import Job, Learnt
-from koktok.training.pairs import PairCounter
+from koktok.training.pairs import INSIDE, UNKNOWN, PairCounter
 from koktok.training.superwords import crosses_space
-from koktok.vocab import BYTE_PIECES, Vocab, spell, unspell
+from koktok.training.targets import Boundaries, TargetSearch
+from koktok.training.unigram import FAR, NEAR, TRIALS
+from koktok.training.unigram_point import GROUPS, Point, chosen
+from koktok.vocab import BYTE_PIECES, Vocab, spell
 
 _BATCH = 1 << 14  # pairs that enter the heap at a time; any number gives the same merges
 _REPORT = 256  # merges between two calls of on_progress
@@ -99,9 +110,7 @@ class Queue:
         self.push(np.nonzero((count >= self._threshold) & (count < ceiling))[0].tolist())
 
 
-def parts_of(
-    counts: SegmentedCounts, swallows: Collection[Kind], spell: Callable[[str], str] = str
-) -> tuple[list[str], list[int]]:
+def parts_of(counts: SegmentedCounts, swallows: Collection[Kind]) -> tuple[list[str], list[int]]:
     """The distinct parts of words between the cuts that may not be swallowed, sorted, with counts.
 
     Examples
@@ -119,8 +128,8 @@ def parts_of(
                 found[word[start : offsets[k]]] += n
                 start = offsets[k]
         found[word[start:]] += n
-    spelled = sorted((spell(part), n) for part, n in found.items() if part)
-    return [part for part, _ in spelled], [n for _, n in spelled]
+    parts = sorted((part, n) for part, n in found.items() if part)
+    return [part for part, _ in parts], [n for _, n in parts]
 
 
 class Learner:
@@ -130,11 +139,14 @@ class Learner:
         self.letters = job.letters()
         self.pieces = list(self.letters)
         self.merges: list[tuple[str, str]] = []
-        self.max_length, self.spelled = job.max_length, job.spelled
+        self._max_length, self._length = job.max_length, _bytes_of if job.spelled else len
         self._symbols: list[tuple[int, int]] = []
         self._crosses = job.crosses
         # A piece that spells a special token or a byte piece would let user text reach its id.
         self._taken = frozenset((*job.specials, *(() if job.spelled else BYTE_PIECES)))
+        self._fixed = len(job.joined)
+        for piece in job.joined:
+            self._append(self.pieces.index(piece[:-1]), self.pieces.index(piece[-1]))
 
     def key(self, left: int, right: int) -> Any:
         """The order of pairs of one count: by string."""
@@ -144,9 +156,8 @@ class Learner:
         self, counts: SegmentedCounts, stage: Stage, until: int, lowest: int, on_progress: Callable[[int], None]
     ) -> dict[str, Any]:
         """Join until there are `until` merges or no pair stands `lowest` times."""
-        rows, n = parts_of(counts, stage.swallows, spell if self.spelled else str)
-        counter = PairCounter(rows, n, self.letters)
-        self.replay(counter)
+        rows, n = parts_of(counts, stage.swallows)
+        counter = self.state(rows, n)
         begun = len(self.merges)
         made = self.grow(counter, until, lowest, on_progress)
         return {
@@ -158,12 +169,14 @@ class Learner:
             "tokens": counter.tokens,
         }
 
-    def replay(self, counter: PairCounter) -> None:
+    def state(self, rows: Sequence[str], n: Sequence[int]) -> PairCounter:
         """What run time makes of the rows with the pieces so far: BPE is its merges, replayed."""
+        counter = PairCounter(rows, n, self.letters)
         for symbol, merge in enumerate(self._symbols, start=len(self.letters)):
             known = counter.find(*merge)
             if known >= 0:
                 counter.merge(known, symbol)
+        return counter
 
     def grow(
         self,
@@ -171,14 +184,14 @@ class Learner:
         until: int,
         lowest: int,
         on_progress: Callable[[int], None],
-        refuses: Callable[[int, str], bool] = lambda _pair, _text: False,
+        refuses: Callable[[int, str], bool] = lambda _pair, _piece: False,
     ) -> dict[str, int]:
-        """Join until there are `until` merges or no pair stands `lowest` times; `refuses` sees the pair and its text."""
+        """Join until there are `until` merges or no pair stands `lowest` times; `refuses` sees the pair and its piece."""
         lefts, rights = counter.left, counter.right
-        pieces, length = self.pieces, [len(piece) for piece in self.pieces]
+        pieces, length = self.pieces, [*map(self._length, self.pieces)]
 
         def fits(pair: int) -> bool:
-            return length[int(lefts[pair])] + length[int(rights[pair])] <= self.max_length
+            return length[int(lefts[pair])] + length[int(rights[pair])] <= self._max_length
 
         def key(pair: int) -> Any:
             return self.key(int(lefts[pair]), int(rights[pair]))
@@ -188,8 +201,7 @@ class Learner:
         while len(self.merges) < until and (pair := queue.pop()) is not None:
             left, right = int(lefts[pair]), int(rights[pair])
             piece = pieces[left] + pieces[right]
-            text = unspell(piece) if self.spelled else piece
-            if piece in self._taken or (self._crosses and self._crosses(text)) or refuses(pair, text):
+            if piece in self._taken or (self._crosses and self._crosses(piece)) or refuses(pair, piece):
                 refused += 1
                 counter.count[pair] = 0
                 continue
@@ -198,19 +210,131 @@ class Learner:
             known = counter.n_pairs
             counter.merge(pair, len(pieces))
             lefts, rights = counter.left, counter.right
-            self.merges.append((pieces[left], pieces[right]))
-            self._symbols.append((left, right))
-            pieces.append(piece)
-            length.append(len(piece))
+            self._append(left, right)
+            length.append(length[left] + length[right])
             queue.push(range(known, counter.n_pairs))
             if len(self.merges) % _REPORT == 0:
                 on_progress(len(self.merges))
         on_progress(len(self.merges))
         return {"first_count": first, "last_count": last, "refused": refused}
 
+    def _append(self, left: int, right: int) -> None:
+        self.merges.append((self.pieces[left], self.pieces[right]))
+        self._symbols.append((left, right))
+        self.pieces.append("".join(self.merges[-1]))
+
+    def bury(self, counts: SegmentedCounts) -> int:
+        """Forget the merges whose piece no word holds and no piece is made of; returns how many."""
+        symbol = self.state(counts.words, counts.n.tolist()).symbol
+        used = np.bincount(symbol[symbol >= 0], minlength=len(self.pieces)) > 0
+        first, wanted, kept = len(self.letters), set[int](), list[int]()
+        for i in reversed(range(len(self.merges))):
+            if i < self._fixed or used[first + i] or first + i in wanted:
+                kept.append(i)
+                wanted.update(self._symbols[i])
+        dead = len(self.merges) - len(kept)
+        number = {i: i for i in range(first)} | {first + i: first + k for k, i in enumerate(reversed(kept))}
+        merges = [(number[left], number[right]) for left, right in (self._symbols[i] for i in reversed(kept))]
+        self.shrink(0)
+        for left, right in merges:
+            self._append(left, right)
+        return dead
+
     def shrink(self, merges: int) -> None:
         """Forget the merges behind so many."""
         del self.merges[merges:], self._symbols[merges:], self.pieces[len(self.letters) + merges :]
+
+    def cut_back(self, merges: int) -> Learner:
+        """A copy with the first merges only."""
+        other = copy(self)
+        other.merges, other.pieces, other._symbols = [*self.merges], [*self.pieces], [*self._symbols]
+        other.shrink(merges)
+        return other
+
+
+# ── how many merges stay inside morphemes ─────────────────────────────────────────────────────────────────────────────
+#
+# The larger the first stage, the more boundaries are kept, and the more tokens there are. The second stage swallows all kinds
+# alike, so of two targets the one that is missed most decides. The merges of the first stage are learnt once, as many as there
+# is room for; a trial takes the first of them and learns the second stage.
+
+START, SLOPE, LEAST = 4.0, 0.17, 2.0
+"""Where the search begins (16 merges of 17 inside morphemes), by how much the boundaries kept rise with the logarithm of the
+factor there, and where a preset ends, which asks for so many boundaries at least (four merges of five: few words keep more
+boundaries than any preset asks for, because they are cut between letters). A factor f is a share of f² / (1 + f²), so that a
+step near a share of 1 is a small one."""
+
+KEPT: Final[dict[str, float]] = {"short": 0.45, "lm": 0.61, "encoder": 0.8}
+"""What the presets keep of all boundaries; merges reach less of them at as many tokens than chosen pieces do."""
+
+
+def share_for(job: Job, point: Point, text: _Text, room: int, min_count: int) -> float:
+    """The share of merges inside morphemes with which the words meet the target of a point; 1 where it has none."""
+    wants = targets_of(point)
+    if not wants:
+        return 1.0
+    first, begun = Learner(job), len(job.joined)
+    first.learn(job.counts, curriculum(1.0)[0], room, min_count, _silent)
+    search = TargetSearch(0.0, near=NEAR, slope=SLOPE, least=LEAST if point.at_least else TargetSearch.LEAST)
+    factor: float | None = START
+    trials: list[tuple[float, float]] = []  # distance from the target, share
+    while factor is not None and len(trials) < TRIALS:
+        share = round(factor**2 / (1 + factor**2), 4)
+        learner = first.cut_back(begun + round(share * (room - begun)))
+        counter = learner.state(job.counts.words, job.counts.n.tolist())
+        learner.grow(counter, room, min_count, _silent)
+        figures = text.figures(counter)
+        over = min(figures[name] - want for name, want in wants.items())
+        trials.append((abs(over), share))
+        factor = search.after(factor, over)
+    return min(trials)[1]
+
+
+def targets_of(point: Point) -> dict[str, float]:
+    """The figures that a point asks for, and their values."""
+    if point.at_least:
+        return {"all": KEPT[point.name]}
+    return (
+        {f"{name}": share for name, share in (point.keep or {}).items()}
+        if point.tokens is None
+        else {"tokens_per_eojeol": point.tokens}
+    )
+
+
+class _Text:
+    """The words of a job, as figures want them."""
+
+    def __init__(self, job: Job) -> None:
+        counts = job.counts
+        sizes = np.fromiter(map(len, counts.words), np.int64, len(counts))
+        node = np.concatenate([[0], np.cumsum(sizes + 1)])
+        self._codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), np.uint32)
+        self._node = np.arange(len(self._codes)) + np.repeat(np.arange(len(counts)), sizes)  # before each character
+        self._cut = np.zeros(int(node[-1]), bool)
+        self._steps = {"", *(joined_bytes(job.letters()) if job.spelled else ())}
+        self._boundaries = Boundaries(counts, node)
+        self._eojeols = max(counts.total if job.eojeols is None else job.eojeols, 1e-9)
+
+    def figures(self, counter: PairCounter) -> dict[str, float]:
+        """Boundaries kept and tokens, where the rows of the counter are the words."""
+        self._cut[self._node] = counter.symbol != INSIDE
+        strange = counter.symbol == UNKNOWN
+        codes, number = np.unique(self._codes[strange], return_inverse=True)
+        more = np.array([self._bytes(chr(code)) - 1 for code in codes.tolist()], np.int64)[number]
+        return {
+            **{name: self._boundaries.kept(self._cut, name) for name in GROUPS},
+            "f1": self._boundaries.f1(self._cut),
+            "tokens_per_eojeol": (counter.tokens + int((more * counter.weight[strange]).sum())) / self._eojeols,
+        }
+
+    def _bytes(self, char: str) -> int:
+        """Tokens of a character that has no piece: its bytes, the first of them in one where there is such a step."""
+        data = spell(char)
+        return min(len(data) - max(0, size - 1) for size in range(len(data)) if data[:size] in self._steps)
+
+
+def _silent(_merges: int) -> None:
+    pass
 
 
 # ── across eojeols ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -244,21 +368,17 @@ def tokens_of(learner: Learner, runs: SegmentedCounts, *, inner: bool = False) -
                 cuts[word] = [offset - at for offset in offsets[begin:k]]
             at = end
     rows = sorted(cuts)
-    spelled = [spell(word) for word in rows] if learner.spelled else rows
-    counter = PairCounter(spelled, [1] * len(rows), learner.letters)
-    learner.replay(counter)
+    counter = learner.state(rows, [1] * len(rows))
     symbol = counter.symbol.tolist()
     found, at = {}, 0
-    for word, row in zip(rows, spelled, strict=True):
-        ends = [k for k in range(1, len(row)) if symbol[at + k] != -2] + [len(row)]
-        symbols = tuple(s for s in symbol[at : at + len(row)] if s != -2)
-        at += len(row)
+    for word in rows:
+        ends = [k for k in range(1, len(word)) if symbol[at + k] != INSIDE] + [len(word)]
+        symbols = tuple(s for s in symbol[at : at + len(word)] if s != INSIDE)
+        at += len(word)
         edges = cuts[word]
-        if learner.spelled:
-            edges = [len(word[:cut].encode()) for cut in edges]
         whole = inner or not edges
         # The token that ends in ends[0] holds no cut and ends at one (or is the word); likewise the last one.
-        head = whole or (ends[0] <= edges[0] and (ends[0] == len(row) or ends[0] in edges))
+        head = whole or (ends[0] <= edges[0] and (ends[0] == len(word) or ends[0] in edges))
         start = ends[-2] if len(ends) > 1 else 0
         tail = whole or (start >= edges[-1] and (start == 0 or start in edges))
         if not inner and not edges and len(ends) > 1:
@@ -343,7 +463,7 @@ def learn_across(learner: Learner, job: Job, until: int, on_progress: Callable[[
 
 
 def train_bpe(job: Job, *, stages: Sequence[Stage] | None = None, min_count: int = 2) -> Learnt:
-    """Train a BPE vocabulary, over characters or bytes.
+    """Train a BPE vocabulary, spelled in characters or bytes.
 
     Counts are 64-bit; Hugging Face counts pairs in 32 bits, so parity ends at two thousand million.
 
@@ -354,22 +474,34 @@ def train_bpe(job: Job, *, stages: Sequence[Stage] | None = None, min_count: int
     >>> learnt.vocab.pieces[-3:], learnt.merges[0]
     (('에서', ' 집', ' 학'), ('에', '서'))
     """
-    stages = curriculum(job.options.share) if stages is None else stages
-    learner = Learner(job)
-    room = job.room(len(learner.letters))
+    learner, options = Learner(job), job.options
+    spelled = joined_bytes(learner.letters) if job.spelled else learner.letters
+    room = job.room(len(spelled))
+    most = wide = 0 if job.runs is None else int(room * job.superwords.share)
+    plain, dead = stages is not None, 0  # stages of the caller's are BPE as other libraries have it
+    text = _Text(job)
+    point = chosen(options.preset, keep=options.keep, tokens=options.tokens_per_eojeol)
+    share = (
+        share_for(job, point, text, room - wide, min_count) if options.share is None and not plain else options.share
+    )
+    stages = curriculum(share or 0.0) if stages is None else stages
 
     def on_progress(done: int) -> None:
         job.on_progress(done, room)
 
     def learn(until: int) -> list[dict[str, Any]]:
+        nonlocal dead
         log: list[dict[str, Any]] = []
         share, begun = 0.0, len(learner.merges)
         for stage in stages:
             share += stage.share
             log.append(learner.learn(job.counts, stage, begun + round(share * (until - begun)), min_count, on_progress))
+        while not plain and (buried := learner.bury(job.counts)):
+            dead += buried
+            more = learner.learn(job.counts, ANYWHERE[0], until, min_count, on_progress)
+            log[-1] |= {"tokens": more["tokens"], "last_count": more["last_count"]}
         return log
 
-    most = wide = 0 if job.runs is None else int(room * job.superwords.share)
     log = learn(room - wide)
     while job.runs is not None:
         inside = len(learner.merges)
@@ -385,8 +517,21 @@ def train_bpe(job: Job, *, stages: Sequence[Stage] | None = None, min_count: int
         break
     pieces = learner.pieces[len(learner.letters) :]
     vocab = (
-        Vocab.bpe_bytes(pieces, specials=job.specials)
+        Vocab.bpe_bytes([*spelled, *map(spell, pieces)], specials=job.specials)
         if job.spelled
         else Vocab.bpe(learner.letters, pieces, specials=job.specials)
     )
-    return Learnt(vocab, {"stages": log}, tuple(learner.merges))
+    figures = text.figures(learner.state(job.counts.words, job.counts.n.tolist()))
+    outcome: dict[str, Any] = {"share": share, **figures}
+    wants = targets_of(point)
+    if options.share is None and wants:
+        worst = min(wants, key=lambda name: figures[name] - wants[name])
+        over = figures[worst] - wants[worst]
+        target = "tokens" if point.tokens is not None else worst
+        outcome |= {"target": target, "asked": wants[worst], "met": abs(over) <= FAR or (point.at_least and over > 0)}
+    account = {"stages": log, "dead_pieces_replaced": dead, **({} if plain else {"dials": outcome})}
+    return Learnt(vocab, account, tuple(learner.merges))
+
+
+def _bytes_of(piece: str) -> int:
+    return len(piece.encode())

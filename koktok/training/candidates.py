@@ -18,9 +18,11 @@ from numba import njit
 
 from koktok.errors import UsageError
 from koktok.hangul import syllable_mask
+from koktok.recipe import Price
 from koktok.segment.segmented import SegmentedCounts
 from koktok.training.lattice import Lattice
-from koktok.training.superwords import SuperwordPolicy, crosses_space, prices_in_bits, spaces
+from koktok.training.price import common_cuts, prices_in_bits
+from koktok.training.superwords import SuperwordPolicy, crosses_space, spaces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +47,7 @@ class CandidatePolicy:
     coverage: float = 0.9995
     crosses: Callable[[str], bool] | None = None
     superwords: SuperwordPolicy | None = None
+    price: Price = "tokens"
     min_words: int = 1
     closed: bool = True
 
@@ -165,10 +168,13 @@ def mine(
             pieces += sorted(found)
             numbers.append([float(n[found[piece]]) for piece in sorted(found)])
     counted = np.concatenate([np.asarray(level, dtype=np.float64) for level in numbers])
+    lattice = _lattice(node, weight, arcs)
     worth = np.ones(len(pieces))
-    if policy.superwords is not None and policy.superwords.price == "bits":
+    if policy.price == "bits":
+        borders = cut.copy()
+        borders[at_node[np.diff(gaps, prepend=0) > 0]] = True
         running = float(weight.sum() + weight[word[np.diff(gaps, prepend=0) > 0]].sum())
-        worth = prices_in_bits(pieces, counted, running)
+        worth = prices_in_bits(pieces, counted, common_cuts(lattice, borders, len(pieces)), running)
     return Candidates(
         pieces=tuple(pieces),
         n_chars=len(alphabet),
@@ -176,7 +182,7 @@ def mine(
         n=counted,
         superword=np.fromiter(map(crosses_space, pieces), dtype=bool, count=len(pieces)),
         worth=worth,
-        lattice=_lattice(node, weight, arcs),
+        lattice=lattice,
     )
 
 

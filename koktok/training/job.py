@@ -16,7 +16,7 @@ from koktok.recipe import Recipe, TrainRecipe
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.blocklist import JUNK, PERSONAL_DEFAULT, Blocklist
 from koktok.text.pretokenize import Pattern
-from koktok.training.alphabet import BASIC, alphabet_of, check_size, required_characters
+from koktok.training.alphabet import BASIC, alphabet_of, check_size, line_ends, required_characters
 from koktok.training.superwords import SuperwordPolicy
 from koktok.vocab import BYTE_CHARS, BYTE_PIECES, FORBIDDEN, KINDS, ModelKind, Vocab
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BYTES_PER_CHARACTER = 3
 """Of UTF-8, for Hangul: the length of a piece is counted in characters in a recipe, in bytes by a byte-level trainer."""
 
-UNITS = ("word", "syllable", "jamo")
+UNLISTED = ("word", "syllable", "jamo", "wordpiece-bytes")
 """Kinds whose units are their alphabet, or that have none."""
 
 
@@ -43,6 +43,8 @@ class Job:
     """Characters that are pieces; None: all of the text."""
     required: Collection[str] = ()
     """Characters that are always pieces."""
+    joined: Collection[str] = ()
+    """Longer strings that are pieces of a BPE from the start; each is another one, or a character, and a character."""
     coverage: float = 1e-9
     """Share of the running characters that candidates add to the alphabet; nearly 0, as the recipe sets the alphabet."""
     max_length: int = 12
@@ -73,8 +75,8 @@ class Job:
         personal = PERSONAL_DEFAULT if options.personal_data == "drop" else ()
         blocklist = Blocklist(options.blocklist, personal, JUNK if options.junk == "drop" else ())
         by_pattern = row.trainer != KINDS["word"].trainer and not row.bytewise and options.backend != "spm"
-        listed = not row.bytewise and kind not in UNITS
-        alphabet = _alphabet(counts, recipe, n_bytes=0 if row.marked else len(BYTE_PIECES)) if listed else None
+        n_bytes = 0 if row.marked else len(BYTE_PIECES)
+        alphabet = None if kind in UNLISTED else _alphabet(counts, recipe, n_bytes, bytewise=row.bytewise)
         return cls(
             counts,
             options.vocab_size,
@@ -82,14 +84,13 @@ class Job:
             specials,
             alphabet,
             required=_required(recipe, kind, alphabet or ()),
+            joined=line_ends(pattern, options.vocab_size - len(BYTE_PIECES) - len(specials)) if row.bytewise else (),
             max_length=options.max_piece_length * (BYTES_PER_CHARACTER if row.bytewise else 1),
-            # Bytes at the edge of a piece are no characters yet, so a script cannot be told; and no rule is needed, because
-            # words are pretokens already and no special token or byte piece can be spelled by a part of one.
+            # Where pieces are spelled in bytes no rule is needed: words are pretokens already, and no piece spells a special
+            # token or a byte piece.
             crosses=partial(_refused, blocklist, pattern if by_pattern else None, frozenset((*BYTE_PIECES, *specials))),
             options=options,
-            superwords=SuperwordPolicy(
-                options.superwords, inner=options.inner_superwords, price=options.superword_price
-            ),
+            superwords=SuperwordPolicy(options.superwords, inner=options.inner_superwords),
             **more,
         )
 
@@ -104,8 +105,8 @@ class Job:
         return KINDS[self.kind].bytewise
 
     def letters(self) -> list[str]:
-        """The alphabet, of characters or bytes."""
-        if self.spelled:
+        """The alphabet: characters, or bytes for the WordPiece over bytes."""
+        if self.kind == "wordpiece-bytes":
             return sorted(BYTE_CHARS)
         seen = {char for word in self.counts.words for char in word} if self.alphabet is None else set(self.alphabet)
         return sorted((seen | set(self.required)) - {FORBIDDEN})
@@ -113,7 +114,7 @@ class Job:
     def room(self, letters: int) -> int:
         """The number of ids left for longer pieces."""
         row = KINDS[self.kind]
-        n_bytes = 0 if row.bytewise or row.unknown else len(BYTE_PIECES)
+        n_bytes = 0 if row.unknown else len(BYTE_PIECES)
         taken = n_bytes + letters + len(self.specials)
         check_size(self.vocab_size, taken)
         return self.vocab_size - taken
@@ -128,7 +129,7 @@ class Learnt:
     merges: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
-def _alphabet(counts: SegmentedCounts, recipe: Recipe, *, n_bytes: int) -> tuple[str, ...]:
+def _alphabet(counts: SegmentedCounts, recipe: Recipe, n_bytes: int, *, bytewise: bool) -> tuple[str, ...]:
     rare = MODERN_JAMO if recipe.jamo == "fallback" else ""
     options = recipe.train
     found = alphabet_of(
@@ -137,6 +138,7 @@ def _alphabet(counts: SegmentedCounts, recipe: Recipe, *, n_bytes: int) -> tuple
         taken=n_bytes + len(recipe.special_tokens) + len(rare),
         coverage=options.character_coverage,
         required=MODERN_JAMO if recipe.spelled else options.required,
+        bytewise=bytewise,
     )
     return tuple(sorted({*found, *rare})) if rare else found
 

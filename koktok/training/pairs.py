@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+UNKNOWN, INSIDE = -1, -2
+"""Symbols of a character that is none, and of a place inside a token."""
+
 # The compiled functions share three plain tuples of arrays (named ones would put this module's name into Numba's cache):
-# text    symbol (at the first place of each token; -1 unknown, -2 inside a token), place to the right that may be joined
+# text    symbol (at the first place of each token; UNKNOWN or INSIDE), place to the right that may be joined
 #         (or -1), place to the left, count of the row
 # pairs   left and right symbol, count, newest place, number of places (stale ones too), hash table of pairs
 # places  where a pair stood, and the place that it stood at before (or -1)

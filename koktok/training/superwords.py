@@ -9,9 +9,8 @@ whether a place in the vocabulary is better spent inside words or across them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from koktok.segment.segmented import SegmentedCounts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
-Price = Literal["tokens", "bits"]
 
 _PLAIN = re.compile(f" ?[{SYLLABLE}]+(?: [{SYLLABLE}]+)+")
 
@@ -38,7 +35,6 @@ class SuperwordPolicy:
     min_runs: int = 6
     min_documents: int = 8
     inner: bool = False
-    price: Price = "tokens"
     pattern: str = _PLAIN.pattern
 
     def __post_init__(self) -> None:
@@ -47,8 +43,6 @@ class SuperwordPolicy:
                 f"expected floors of at least 1 and a share from 0 to 1 for superwords, got {self.min_count}, {self.min_runs}, "
                 f"{self.min_documents} and {self.share}"
             )
-        if self.price not in get_args(Price):
-            raise UsageError(f"expected {' or '.join(get_args(Price))} as the price of superwords, got `{self.price}`")
 
     def looks_right(self, piece: str) -> bool:
         """True where the pattern holds.
@@ -65,32 +59,6 @@ class SuperwordPolicy:
 def crosses_space(piece: str) -> bool:
     """True where a piece holds a space behind its first word."""
     return " " in piece.lstrip(" ")
-
-
-def prices_in_bits(pieces: Sequence[str], n: NDArray[np.float64], words: float) -> NDArray[np.float64]:
-    """Tokens that each piece costs where superwords are paid in bits: 1, but for those.
-
-    A superword takes the place of k words or parts of words, and of their bits b₁ + … + bₖ, where a string that occurs n times
-    among N words has log₂(N/n). It costs k · b / (b₁ + … + bₖ) tokens, at least one: k, and saves nothing, where its words meet by chance;
-    one where each says all of the others. So what is chosen is a matter of pointwise mutual information (Church & Hanks 1990),
-    and how often it occurs says no more than how much there is to save.
-
-    Examples
-    --------
-    >>> n = np.asarray([100.0, 10.0, 10.0, 10.0, 5.0, 1.0])
-    >>> prices_in_bits(("는", " 수", " 있", " 것", " 수 있", "는 것"), n, 1000.0).round(2).tolist()
-    [1.0, 1.0, 1.0, 1.0, 1.15, 2.0]
-    """
-    number = {piece: i for i, piece in enumerate(pieces)}
-    bits = np.log2(words / np.clip(n, 1e-9, words))
-    prices = np.ones(len(pieces))
-    for i, piece in enumerate(pieces):
-        if crosses_space(piece):
-            parts = words_of(piece)
-            found = [bits[number[part]] for part in parts if part in number]
-            whole = len(found) == len(parts) and sum(found) > 0
-            prices[i] = max(1.0, len(parts) * bits[i] / sum(found)) if whole else len(parts)
-    return prices
 
 
 def segment_runs(runs: Counts, words: SegmentedCounts) -> SegmentedCounts:

@@ -6,14 +6,16 @@ A cost means another thing at every size and in every text; a share of the bound
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from koktok.hangul import syllable_mask
+from koktok.recipe import Group
 from koktok.segment.segmented import Kind, SegmentedCounts
 from koktok.training.lattice import TRUST
-from koktok.training.unigram_point import GRAMMAR
+from koktok.training.unigram_point import CHAINS, GROUPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +58,7 @@ class TargetSearch:
         above = min((trial for trial in self.trials if trial[1] >= self.want), default=None)
         if below and above:
             (a, low), (b, high) = below, above
-            if abs(b - a) < 1e-3:
+            if abs(b - a) < 5e-3:
                 return None
             share = min(max((self.want - low) / (high - low), 0.15), 0.85)
             return math.exp(a + (b - a) * share)
@@ -64,6 +66,58 @@ class TargetSearch:
         step = math.copysign(min(max(abs(step), 0.05), 1.5), step)
         there = min(max(here + step, math.log(self.least)), math.log(self.MOST))
         return None if there == here else math.exp(there)
+
+
+class Targets:
+    """The shares, or the number of tokens, that a point asks for, and a search for each.
+
+    A group of kinds (`GROUPS`) has a factor of its own, which moves little but its own share, so the searches go side by side.
+    Kinds of no group have the geometric mean.
+
+    Examples
+    --------
+    >>> targets = Targets({"josa": 0.9, "eomi": 0.5}, near=0.01)
+    >>> times = targets.after(targets.begin(), {"josa": 0.895, "eomi": 0.3})
+    >>> times["josa"], round(times["eomi"], 2), round(targets.factors(times)["compound"], 2)
+    (1.0, 1.65, 1.28)
+    """
+
+    def __init__(
+        self, wants: Mapping[str, float], *, near: float, at_least: bool = False, before: Targets | None = None
+    ) -> None:
+        self.wants, self.at_least = dict(wants), at_least
+        least = 1.0 if at_least else TargetSearch.LEAST
+        slopes = {name: before.search[name].slope for name in wants} if before else dict.fromkeys(wants, 0.4)
+        self.search: dict[str, TargetSearch] = {
+            name: TargetSearch(want, near=near, slope=slopes[name], least=least) for name, want in wants.items()
+        }
+
+    def begin(self) -> dict[str, float]:
+        """The factors to begin with."""
+        return dict.fromkeys(self.wants, 1.0)
+
+    def factors(self, times: Mapping[str, float]) -> dict[str, float]:
+        """The factor of each kind of boundary."""
+        mean = math.prod(times.values()) ** (1 / len(times)) if times else 1.0
+        of_kind = {kind: times[name] for name, kinds in GROUPS.items() if name in times for kind in kinds}
+        return {label: of_kind.get(label, mean) for label in (*(kind.label for kind in Kind), "rest")}
+
+    def missed(self, values: Mapping[str, float], times: Mapping[str, float] | None = None) -> float:
+        """By how much the target that is missed most is missed; more than enough is none of a lower bound that was not raised."""
+        gaps = {name: values[name] - want for name, want in self.wants.items()}
+        free = {name for name in gaps if self.at_least and (times or {}).get(name, 1.0) <= 1.0}
+        return max((max(-gap, 0.0) if name in free else abs(gap) for name, gap in gaps.items()), default=0.0)
+
+    def worst(self, values: Mapping[str, float]) -> str:
+        """The name of the target that is furthest from its value, from below if there are such."""
+        return min(self.wants, key=lambda name: values[name] - self.wants[name])
+
+    def after(self, times: Mapping[str, float], values: Mapping[str, float]) -> dict[str, float] | None:
+        """The next trial after this one, or None where all are near enough, or nothing lies between."""
+        found = {name: search.after(times[name], values[name]) for name, search in self.search.items()}
+        if all(factor is None for factor in found.values()):
+            return None
+        return {name: factor or times[name] for name, factor in found.items()}
 
 
 class Boundaries:
@@ -81,8 +135,14 @@ class Boundaries:
         n = counts.n.astype(np.float64)
         self._place = np.repeat(node[:-1], np.diff(counts.start)) + counts.offset
         self._n = np.repeat(n, np.diff(counts.start))
-        self._trust = self._n * np.asarray([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])[counts.kind]
-        self._grammar = self._trust * np.asarray([kind.label in GRAMMAR for kind in Kind])[counts.kind]
+        trust = np.asarray([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])
+        self._trust = self._n * np.where([kind.label == "punctuation" for kind in Kind], 0.0, trust)[counts.kind]
+        self._group: dict[Group, NDArray[np.float64]] = {
+            name: self._trust
+            * np.asarray([kind.label in kinds and kind.label not in CHAINS for kind in Kind])[counts.kind]
+            for name, kinds in GROUPS.items()
+            if name != "all"
+        }
         syllable = np.zeros(int(node[-1]), dtype=bool)  # is the character behind this node one?
         inner = np.ones(len(syllable), dtype=bool)
         inner[node[1:] - 1] = False
@@ -92,13 +152,13 @@ class Boundaries:
         self._between[1:] = syllable[1:] & syllable[:-1]
         self._weight = np.repeat(n, np.diff(node)) * self._between
 
-    def kept(self, cut: NDArray[np.bool_]) -> float:
-        """The share of the boundaries, weighed by `TRUST`, at which there is a cut; 1 where there is none."""
-        return self._share(self._trust, cut)
+    def kept(self, cut: NDArray[np.bool_], group: Group = "all") -> float:
+        """The share of the boundaries, weighed by `TRUST`, at which there is a cut, punctuation apart; 1 where there is none.
 
-    def grammar(self, cut: NDArray[np.bool_]) -> float:
-        """The share of those before particles, endings and the copula; of all of them where a text has none of these."""
-        return self._share(self._grammar if self._grammar.any() else self._trust, cut)
+        Of a group of `GROUPS`; of all where a text has none of the group.
+        """
+        weight = self._group.get(group, self._trust)
+        return self._share(weight if weight.any() else self._trust, cut)
 
     def _share(self, weight: NDArray[np.float64], cut: NDArray[np.bool_]) -> float:
         return float((weight * cut[self._place]).sum() / weight.sum()) if weight.any() else 1.0

@@ -14,7 +14,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -31,8 +31,8 @@ from koktok.training.log import describe
 from koktok.training.prune import Choice, Round
 from koktok.training.scripts import by_script, floors_of
 from koktok.training.superwords import eojeol_counts
-from koktok.training.targets import Boundaries, TargetSearch
-from koktok.training.unigram_point import Point, chosen, priced
+from koktok.training.targets import Boundaries, Targets
+from koktok.training.unigram_point import GROUPS, Point, chosen, priced
 from koktok.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ NEAR = 0.003
 FAR = 0.01
 """What is promised: a result that is further from its target is told to be the best possible."""
 
-TRIALS, MORE_TRIALS = 8, 4
+TRIALS, MORE_TRIALS = 8, 5
 """At the cheapest segmentations, and with scores; two to four and one or two are usual."""
 
 RETRAIN = 2
@@ -151,6 +151,7 @@ def _mined(job: Job, points: Sequence[Point], size: int) -> Candidates:
             coverage=job.coverage,
             crosses=job.crosses,
             superwords=None if job.runs is None else job.superwords,
+            price=job.options.price,
         )
         found = mine(job.text, policy, job.letters(), job.run_documents)
         if len(found.pieces) - found.n_chars >= wanted:
@@ -174,7 +175,7 @@ class _Fitted:
     """Pieces, the factor of `nu` that they were chosen under, the scores that came of it, and what the decoder does."""
 
     alive: NDArray[np.bool_]
-    times: float
+    times: dict[str, float]
     lattice: Lattice
     score: NDArray[np.float64]
     vocab: Vocab
@@ -208,29 +209,30 @@ class Run:
         n_required = int(found.required.sum())
         longer = self.allowed[found.n_chars :]
         across = int((longer & found.superword[found.n_chars :]).sum())
+        inside = beside + n_required + int(longer.sum()) - across
+        largest = inside + across
+        while largest > inside and largest > inside + int((largest - beside) * self.share):
+            largest -= 1  # of a smaller vocabulary fewer pieces may cross spaces
+        # A smaller size may ask for fewer characters, and then has fewer candidates: the way between is safe.
+        hint = f"--vocab-size {(beside + n_required + largest) // 2}, or more text"
         for size in sizes:
-            most = min(across, int((size - beside) * self.share)) if across else 0
-            check_size(size, beside + n_required, beside + n_required + int(longer.sum()) - across + most, "candidates")
+            check_size(size, beside + n_required, largest, "candidates", hint)
 
     def train(self, size: int, alive: NDArray[np.bool_] | None = None) -> tuple[NDArray[np.bool_], Learnt]:
         """Pieces and scores at one size; `alive` are those of a larger size to start from."""
         clock = time.perf_counter()
         self.rounds = []
         alive = self.allowed | self.fixed if alive is None else alive
-        choice = self._choice(size, 1.0)
+        targets = self._targets()
+        times = targets.begin()
+        choice = self._choice(size, targets.factors(times))
         alive = choice.prune(alive)
-        search = None
-        if self.point.target is None:
-            alive = choice.refine(alive)
-            chosen = time.perf_counter()
-            found = self._fit(choice, alive, 1.0)
+        if targets.wants:
+            times, alive = self._search_pieces(size, alive, targets)
         else:
-            search = TargetSearch(
-                self.point.target, near=NEAR, least=1.0 if self.point.at_least else TargetSearch.LEAST
-            )
-            times, alive = self._search_pieces(size, alive, search)
-            chosen = time.perf_counter()
-            found = self._search_scores(size, alive, times, search)
+            alive = choice.refine(alive)
+        chosen = time.perf_counter()
+        found = self._search_scores(size, alive, times, targets)
         found, buried = self._without_dead(size, found)
         seconds = {"select": chosen - clock, "scores": time.perf_counter() - chosen}
         log = {
@@ -250,7 +252,18 @@ class Run:
 
     # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _choice(self, size: int, times: float) -> Choice:
+    def _targets(self, before: Targets | None = None) -> Targets:
+        point = self.point
+        wants: Mapping[Any, float] = point.keep or {} if point.tokens is None else {"tokens": point.tokens}
+        return Targets(wants, near=NEAR, at_least=point.at_least, before=before)
+
+    def _values(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> dict[str, float]:
+        """What these segmentations make of each target."""
+        if self.point.tokens is not None:
+            return {"tokens": self._tokens(uses) / max(self.eojeols, 1e-9)}
+        return {name: self.boundaries.kept(cut, name) for name in self.point.keep or ()}
+
+    def _choice(self, size: int, factors: Mapping[str, float]) -> Choice:
         """The selection for a size, with `nu` so many times what the point says."""
         found = self.candidates
         pieces = size - 256 - len(self.specials)
@@ -258,7 +271,7 @@ class Run:
         return Choice(
             pieces + found.n_chars - int(found.required.sum()),
             self.lattice,
-            node_costs(self.counts, self.lattice, self.point.weights(times), self.frequency),
+            node_costs(self.counts, self.lattice, self.point.weights(factors), self.frequency),
             self.price,
             self.fixed,
             (found.superword, int(pieces * self.share)) if found.superword.any() else None,
@@ -267,88 +280,67 @@ class Run:
             floors_of(found, self.reserve, pieces),
         )
 
-    def _target(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> tuple[str, float, float]:
-        """The target that these segmentations miss most: its name, the wanted value and the actual one."""
-        point = self.point
-        if point.tokens is not None:
-            return "tokens_per_eojeol", point.tokens, self._tokens(uses) / max(self.eojeols, 1e-9)
-        targets = [
-            (name, want, share(cut))
-            for name, want, share in (
-                ("grammar", point.grammar, self.boundaries.grammar),
-                ("kept", point.keep, self.boundaries.kept),
-            )
-            if want is not None
-        ]
-        return min(targets, key=lambda target: target[2] - target[1])
-
-    def _value(self, cut: NDArray[np.bool_], uses: NDArray[np.int64]) -> float:
-        """The value to compare with the target; with two targets, at the distance of the one that is missed most."""
-        _, want, got = self._target(cut, uses)
-        return got if want == self.point.target else (self.point.target or 0.0) + (got - want)
-
     def _tokens(self, uses: NDArray[np.int64]) -> float:
         return float((uses * self.candidates.tokens).sum())
 
-    def _met(self, got: float) -> bool:
-        """Whether that is near what was asked for, or more than that where a preset asks for so much at least."""
-        want = self.point.target or 0.0
-        return abs(got - want) <= FAR or (self.point.at_least and got > want)
-
     def _outcome(self, found: _Fitted) -> dict[str, Any]:
-        """The weights that were found, their boundaries, and whether the target is met."""
-        point = self.point
-        said: dict[str, Any] = {
+        """The weights that were found, their boundaries, and whether the targets are met."""
+        point, targets = self.point, self._targets()
+        outcome: dict[str, Any] = {
             "lam": point.lam,
             "mu": point.mu,
-            "nu": {kind: round(price * found.times, 6) for kind, price in priced(point.nu).items()},
+            "nu": {kind: round(price * found.times.get(kind, 1.0), 6) for kind, price in priced(point.nu).items()},
             "rarity": point.rarity,
-            "kept": self.boundaries.kept(found.cut),
-            "grammar": self.boundaries.grammar(found.cut),
+            **{name: self.boundaries.kept(found.cut, name) for name in GROUPS},
             "f1": self.boundaries.f1(found.cut),
             "tokens_per_eojeol": self._tokens(found.uses) / max(self.eojeols, 1e-9),
         }
-        if point.target is not None:
-            target, want, _ = self._target(found.cut, found.uses)
-            said |= {"wish": target, "asked": want, "met": self._met(self._value(found.cut, found.uses))}
-        return said
+        if targets.wants:
+            values = self._values(found.cut, found.uses)
+            worst = targets.worst(values)
+            outcome |= {"target": worst, "asked": targets.wants[worst], "met": targets.missed(values) <= FAR}
+        return outcome
 
     def _search_pieces(
-        self, size: int, alive: NDArray[np.bool_], search: TargetSearch
-    ) -> tuple[float, NDArray[np.bool_]]:
-        """The factor of `nu` with which the cheapest segmentations meet the target, and the pieces under it."""
-        factor: float | None = 1.0
+        self, size: int, alive: NDArray[np.bool_], targets: Targets
+    ) -> tuple[dict[str, float], NDArray[np.bool_]]:
+        """The factors of `nu` with which the cheapest segmentations meet the targets, and the pieces under them."""
+        coming: dict[str, float] | None = targets.begin()
         for _ in range(TRIALS):
-            times = factor or 1.0
-            choice = self._choice(size, times)
+            if coming is None:
+                break
+            times = coming
+            choice = self._choice(size, targets.factors(times))
             _, alive = choice.swap(alive, SWAP)
             cut, uses = cheapest(self.lattice.only(alive), choice.costs, self.price, self.pool)
-            factor = search.after(times, self._value(cut, uses))
-            if factor is None:
-                break
-        return times, self._choice(size, times).refine(alive)
+            coming = targets.after(times, self._values(cut, uses))
+        return times, self._choice(size, targets.factors(times)).refine(alive)
 
-    def _search_scores(self, size: int, alive: NDArray[np.bool_], times: float, search: TargetSearch) -> _Fitted:
-        """Scores with which the decoder meets the target, or comes nearest to it."""
-        search = TargetSearch(search.want, near=NEAR, slope=search.slope, least=search.least)
-        best: _Fitted | None = None
-        factor: float | None = times
+    def _search_scores(self, size: int, alive: NDArray[np.bool_], times: dict[str, float], targets: Targets) -> _Fitted:
+        """Scores with which the decoder meets the targets, or comes nearest to them."""
+        targets = self._targets(before=targets)
+        best: tuple[float, _Fitted] | None = None
+        coming: dict[str, float] | None = times
         found: _Fitted | None = None
-        for trial in range(MORE_TRIALS):
-            if factor is None:
+        for trial in range(MORE_TRIALS if targets.wants else 1):
+            if coming is None:
                 break
-            times = factor
-            choice = self._choice(size, times)
+            times = coming
+            factors = targets.factors(times)
+            choice = self._choice(size, factors)
             alive = choice.swap(alive, SWAP)[1] if trial else alive
-            found = self._fit(choice, alive, times, found)
-            value = self._value(found.cut, found.uses)
-            if best is None or abs(value - search.want) < abs(self._value(best.cut, best.uses) - search.want):
-                best = found
-            factor = search.after(times, value)
+            found = self._fit(choice, alive, factors, found)
+            values = self._values(found.cut, found.uses)
+            missed = targets.missed(values, times)
+            if best is None or missed < best[0]:
+                best = missed, found
+            coming = targets.after(times, values) if targets.wants else None
         assert best is not None, "there is at least one trial"
-        return best
+        return best[1]
 
-    def _fit(self, choice: Choice, alive: NDArray[np.bool_], times: float, before: _Fitted | None = None) -> _Fitted:
+    def _fit(
+        self, choice: Choice, alive: NDArray[np.bool_], times: dict[str, float], before: _Fitted | None = None
+    ) -> _Fitted:
         """Scores of these pieces; quicker where scores of nearly the same pieces are there."""
         lattice = self.lattice.only(alive)
         _, uses = cheapest(lattice, choice.costs, self.price, self.pool)
@@ -365,7 +357,9 @@ class Run:
         )
         return self._decoded(alive, times, lattice, score)
 
-    def _decoded(self, alive: NDArray[np.bool_], times: float, lattice: Lattice, score: NDArray[np.float64]) -> _Fitted:
+    def _decoded(
+        self, alive: NDArray[np.bool_], times: dict[str, float], lattice: Lattice, score: NDArray[np.float64]
+    ) -> _Fitted:
         """What the tokenizer will do: with the scores of the vocabulary, which are rounded."""
         pieces = self.candidates.pieces
         kept = alive.copy()
@@ -386,7 +380,7 @@ class Run:
         pieces stay where nothing else could be used, and then for the text that they spell at least: such a piece is often
         a frequent one (었습니다), which swallows its boundary in every word.
         """
-        choice = self._choice(size, found.times * PROHIBITIVE)
+        choice = self._choice(size, {kind: factor * PROHIBITIVE for kind, factor in found.times.items()})
         dead = np.zeros_like(self.fixed)
         while (here := found.alive & ~self.fixed & (found.uses == 0)).any():
             dead |= here

@@ -1,17 +1,18 @@
-"""`Point`: one setting of the default trainer, and the three that have names.
+"""`Point`: one setting of the default trainer, and those that have names.
 
 What is asked for. A cost means another thing at every size and in every text, so a setting may name a
-target in its place: the share of the morpheme boundaries that stay token borders, all of them or those that grammar draws,
-or the number of tokens. The trainer then turns `nu` until the vocabulary does that (see `koktok.training.unigram`).
+target in its place: the shares of the boundaries before particles and before endings that stay token borders, or the number of
+tokens. The trainer then turns `nu` until the vocabulary does that (see `koktok.training.unigram`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from koktok.errors import UsageError
+from koktok.recipe import Group
 from koktok.training import scores as crf
 from koktok.training.lattice import TRUST, CostWeights
 
@@ -24,9 +25,8 @@ class Point:
     lam: float = 1.0
     mu: float = 0.5
     nu: float | Mapping[str, float] = 0.5
-    keep: float | None = None
+    keep: Mapping[Group, float] | None = None
     tokens: float | None = None
-    grammar: float | None = None
     at_least: bool = False
     rarity: float = 0.2
     min_count: int = 10
@@ -38,10 +38,12 @@ class Point:
     epochs: int = crf.EPOCHS
 
     def __post_init__(self) -> None:
-        if self.tokens is not None and (self.keep, self.grammar) != (None, None):
+        if self.tokens is not None and self.keep is not None:
             raise UsageError("one target is possible at a time", hint="--keep 0.8, or --tokens-per-eojeol 1.8")
-        for share in (self.keep, self.grammar):
-            if share is not None and not 0 < share <= 1:
+        if self.keep is not None and (not self.keep or set(self.keep) - set(GROUPS)):
+            raise UsageError(f"expected shares of {' or '.join(GROUPS)}, got {dict(self.keep)}", hint="--keep josa=0.9")
+        for share in (self.keep or {}).values():
+            if not 0 < share <= 1:
                 raise UsageError(
                     f"expected a share of the boundaries over 0 and at most 1, got {share}", hint="--keep 0.8"
                 )
@@ -50,28 +52,24 @@ class Point:
                 f"expected more than 0 tokens for each eojeol, got {self.tokens}", hint="--tokens-per-eojeol 1.8"
             )
 
-    @property
-    def target(self) -> float | None:
-        """What is asked for, whichever it is."""
-        return next((target for target in (self.tokens, self.grammar, self.keep) if target is not None), None)
-
-    def with_target(self, *, keep: float | None = None, tokens: float | None = None) -> Point:
+    def with_target(self, *, keep: float | Mapping[Group, float] | None = None, tokens: float | None = None) -> Point:
         """The same with another target, or with none, in place of its own.
 
         Examples
         --------
-        >>> point = PRESETS["balanced"].with_target(keep=0.8)
-        >>> point.target, point.grammar, point.at_least
-        (0.8, None, False)
+        >>> point = PRESETS["lm"].with_target(keep=0.8)
+        >>> point.keep, point.at_least
+        ({'josa': 0.8, 'eomi': 0.8, 'all': 0.8}, False)
         """
-        return replace(self, keep=keep, tokens=tokens, grammar=None, at_least=False)
+        shares = dict.fromkeys(GROUPS, keep) if isinstance(keep, float | int) else keep
+        return replace(self, keep=shares, tokens=tokens, at_least=False)
 
-    def weights(self, times: float = 1.0) -> CostWeights:
-        """The costs, with `nu` so many times what stands here."""
-        nu = priced(self.nu)
-        return CostWeights.of(self.lam, self.mu, {kind: price * times for kind, price in nu.items()}, self.rarity)
+    def weights(self, times: Mapping[str, float] | None = None) -> CostWeights:
+        """The costs, with `nu` so many times what stands here, by kind of boundary."""
+        nu = {kind: price * (times or {}).get(kind, 1.0) for kind, price in priced(self.nu).items()}
+        return CostWeights.of(self.lam, self.mu, nu, self.rarity)
 
-    def sharpened(self, times: float = 1.0) -> CostWeights:
+    def sharpened(self, times: Mapping[str, float] | None = None) -> CostWeights:
         """The costs that scores are trained on."""
         weights = self.weights(times)
         more = self.sharp / weights.lam
@@ -83,9 +81,16 @@ def priced(nu: float | Mapping[str, float]) -> dict[str, float]:
     return dict(nu) if isinstance(nu, Mapping) else {kind: round(nu * trust, 9) for kind, trust in TRUST.items()}
 
 
-GRAMMAR = ("josa", "eomi", "copula")
-"""What the grammar draws behind a stem: a stem is spelled alike in every sentence as far as these are cut. Chains are left
-out, which are few strings: 었|다 alone would be a large part of the share."""
+GROUPS: Final[dict[Group, tuple[str, ...]]] = {
+    "josa": ("josa", "copula", "josa_chain"),
+    "eomi": ("eomi", "eomi_chain"),
+    "all": ("derivation", "auxiliary", "compound", "punctuation", "other"),
+}
+"""What may have a target, and the kinds of boundary whose price it moves: what grammar draws behind a noun, and behind a verb (a stem
+is spelled alike in every sentence as far as these are cut); and the share of all boundaries, which the price of the others moves."""
+
+CHAINS: Final = frozenset({"josa_chain", "eomi_chain"})
+"""Left out of the shares, which are few strings: 었|다 alone would be a large part of them."""
 
 PRICES = {
     "josa": 1.2,
@@ -123,25 +128,25 @@ def _sold(nu: float, prices: Mapping[str, float] = PRICES) -> dict[str, float]:
 
 
 PRESETS: dict[str, Point] = {
-    # Figures in eval/LOG.md. Rarity is what makes the curve smooth. `balanced` at 32,000 ids: with .70 and .72 in place of .71
-    # 1.860 and 1.872 tokens, recall before endings .614 and .639 (1.868, .631). `nu` is met there at .33: from .3 on 8,000 and
-    # 16,000 ids take more tokens than they need, from .25 on they keep less than with all boundaries as the target. `keep` is for
-    # little text, where endings are cut anyway: the demo has F1 .698 at the tokens of SentencePiece's defaults, .641 without.
-    # Candidates an id: at 64,000 `short` has .943 / F .531 with min_count 5 (3.4 an id) and .951 / .511 with 10 (1.8); at 32,000
-    # 10 leaves 3.6 and is best. With 2.1 MB and 16,000 ids 10 leaves 1.3 (1.994 tokens, F .589), 5 leaves 2.5 (1.932, .600), 3
-    # leaves 4.5 (1.946, .601); `aligned`: 5 gives 2.246, .842, and 3 gives 2.267, .853.
-    "short": Point("short", nu=_sold(0.1), keep=0.43, at_least=True, per_id=2.25),
-    "balanced": Point("balanced", nu=_sold(0.28, BALANCED), keep=0.53, grammar=0.71, at_least=True, per_id=2.25),
+    # Figures in eval/LOG.md. Rarity is what makes the curve smooth. Candidates an id: with 2.1 MB and 16,000 ids min_count 10 leaves
+    # 1.3 (1.994 tokens, F .589), 5 leaves 2.5 (1.932, .600), 3 leaves 4.5 (1.946, .601).
+    "lm": Point(
+        "lm", nu=_sold(0.15, BALANCED), keep={"josa": 0.865, "eomi": 0.84, "all": 0.8}, at_least=True, per_id=2.25
+    ),
+    "encoder": Point(
+        "encoder", nu=_sold(0.15, BALANCED), keep={"josa": 0.97, "eomi": 0.94, "all": 0.92}, at_least=True, per_id=2.25
+    ),
     # No cut is worth a token here, so rarity has nothing to say; rarer candidates keep rare stems whole.
     "aligned": Point("aligned", mu=2.0, nu=2.0, rarity=0.0, min_count=5, per_id=3.0),
+    "short": Point("short", nu=_sold(0.1), keep={"josa": 0.6, "eomi": 0.2}, at_least=True, per_id=2.25),
 }
-"""Fewest tokens; the default; truest cuts."""
+"""The default, for language models; for encoders; the truest cuts; the fewest tokens."""
 
 
 def chosen(
     preset: str,
     *,
-    keep: float | None = None,
+    keep: float | Mapping[Group, float] | None = None,
     tokens: float | None = None,
     nu: float | Mapping[str, float] | None = None,
     min_count: int | None = None,

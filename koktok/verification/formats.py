@@ -75,12 +75,12 @@ class Reader:
     def reads(self, text: str, *, prefix: Prefix = "") -> bool:
         """False for a text that the library reads in another way by design.
 
-        SentencePiece's strings of rules end at a NUL, and its space before the first word is no `SPACE_MARK` where the text
-        begins with a space.
+        SentencePiece's strings of rules end at a NUL, and nothing but tokenizer.json cuts a space that a text begins with from the one
+        before it.
         """
-        if self.adapter.library != SentencePiece.library:
-            return True
-        return "\0" not in text and not (prefix == "first" and text.startswith(" "))
+        of_sentencepiece = self.adapter.library == SentencePiece.library
+        apart = prefix == "first" and text.startswith(" ") and (of_sentencepiece or not self.puts_space)
+        return not apart and not (of_sentencepiece and "\0" in text)
 
     def pieces(self) -> Iterable[tuple[int, str]]:
         """Ids and their pieces, as `Vocab.tokens` spells them."""

@@ -65,7 +65,7 @@ def test_gguf_says_what_differs(trained: Trained, tmp_path: Path) -> None:
     assert (tmp_path / "a.gguf").read_bytes()[:4] == b"GGUF"
     assert "note: llama.cpp runs it as `t5`" in err
     assert "note: no byte fallback" in err
-    folder = trained(train={"model": "bpe-bytes"})
+    folder = trained(train={"model": "bpe-bytes"}, pretokenize={"pattern": "koktok"})
     code, out, err = koktok("export", folder, "--to", "gguf", "--out", tmp_path / "b.gguf")
     assert (code, out) == (1, "")
     assert "patterns that are built into it" in err

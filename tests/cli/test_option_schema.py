@@ -61,7 +61,7 @@ def test_help_names_types_choices_defaults_and_groups() -> None:
     shown = " ".join(koktok("train", "--help", env={"COLUMNS": "80"}).stdout.split())
     for words in (
         "--vocab-size 32000|32k Vocabulary size, including 256 bytes, special and reserved tokens. [32000] --model <str>",
-        "or more accurate boundaries: short | balanced | aligned. [balanced]",
+        "or for the most accurate boundaries: lm | encoder | aligned | short. [lm]",
         "--prefix-space / --no-prefix-space A space",
         "--jamo / --no-jamo Train on conjoining jamo.",
         "--coverage <float> Share of the characters of the text that have a piece of their own. [0.9995]",
@@ -122,4 +122,4 @@ def test_the_table_of_the_documentation_has_every_field() -> None:
     page = hooks["on_page_markdown"]((ROOT / "docs" / "reference" / "recipe.md").read_text(encoding="utf-8"))
     for name in (*SECTION_OF, "jamo", "holdout"):
         assert f"| `{OptionField(name).key}` |" in page
-    assert "| `train.share` | `--share` | `0.8` | BPE: share of the merges" in page
+    assert "| `train.character_coverage` | `--coverage` | `0.9995` | Share of the characters" in page

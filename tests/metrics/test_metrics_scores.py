@@ -436,7 +436,7 @@ def test_parallel_english_and_code(subject: Tokenizer) -> None:
 @pytest.mark.parametrize("name", sorted(PERTURBATIONS))
 @given(line=korean_text())
 @settings(max_examples=25)
-def test_perturbations_say_which_characters_stayed(name: str, line: str) -> None:
+def test_perturbations_are_deterministic_and_say_which_characters_stayed(name: str, line: str) -> None:
     line = unicodedata.normalize("NFC", line)
     new, where = PERTURBATIONS[name](line, np.random.default_rng(0))
     assert len(where) == len(new)
@@ -446,6 +446,7 @@ def test_perturbations_say_which_characters_stayed(name: str, line: str) -> None
         assert all(new[i] == line[k] for i, k in enumerate(where) if k >= 0)
     else:
         assert new == "".join(unicodedata.normalize("NFD", char) for char in line)
+    assert PERTURBATIONS[name](line, np.random.default_rng(0)) == (new, where), "another result the second time"
 
 
 def test_syllables_are_stable_and_words_are_not(text: Text) -> None:

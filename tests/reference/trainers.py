@@ -46,7 +46,7 @@ def _job(counts: SegmentedCounts, vocab_size: int, kind: str, given: dict[str, A
     )
     fields = {name: given.pop(name) for name in (*names, "alphabet", "required", "on_progress") if name in given}
     reserve = given.pop("reserve", None)
-    options = given.pop("options", {})
+    options = given.pop("options", {}) | {name: given.pop(name) for name in ("price",) if name in given}
     if reserve is not None:
         options["reserve_script"] = reserve
     return Job(
@@ -58,7 +58,7 @@ def _job(counts: SegmentedCounts, vocab_size: int, kind: str, given: dict[str, A
     )  # type: ignore[arg-type]
 
 
-def train_unigram(counts: SegmentedCounts, *, vocab_size: int, preset: str = "balanced", **given: Any) -> Learnt:
+def train_unigram(counts: SegmentedCounts, *, vocab_size: int, preset: str = "lm", **given: Any) -> Learnt:
     given["alphabet"] = given.pop("required", ())
     given = {"coverage": 0.9995, **given}
     seed, more = given.pop("seed", 0), {}

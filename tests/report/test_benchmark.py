@@ -96,6 +96,21 @@ def test_the_leaderboard_stands_by_size_and_marks_the_front(tmp_path: Path) -> N
     assert told.index("Up to 40,000") < told.index("cuts") < told.index("Up to 80,000") < told.index("big ★")
 
 
+def test_changes_of_the_lines_stand_in_tables_of_their_own(tmp_path: Path) -> None:
+    made = report("a", 1, 1, 1)
+    robust = {"stability_typo": Value(0.75), "fertility_change_typo": Value(0.5), "fertility_change_nfd": Value(2.0)}
+    row = made.rows[0].model_copy(update={"scores": made.rows[0].scores | robust})
+    file = tmp_path / "a.json"
+    file.write_text(made.model_copy(update={"rows": [row]}).to_json(), encoding="utf-8")
+    told = page(merged([file]))
+    assert "| tokenizer | a neighbouring key in a tenth of the syllables |\n|---|---:|\n| a | 0.750 |\n" in told
+    assert (
+        "| tokenizer | NFD | a neighbouring key in a tenth of the syllables |\n|---|---:|---:|\n| a | 2.000 | 0.500 |\n"
+        in told
+    )
+    assert "Byte tokens more" not in told
+
+
 def test_another_text_is_no_submission(tmp_path: Path) -> None:
     files = [tmp_path / "a.json", tmp_path / "b.json"]
     files[0].write_text(report("a", 1, 1, 1).to_json(), encoding="utf-8")

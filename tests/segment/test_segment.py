@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,11 +23,20 @@ from strategies import eojeols, korean_text
 from koktok import hangul
 from koktok.count import Counts, count_words
 from koktok.errors import AnalyserError, InputError, MissingExtraError, UsageError
-from koktok.segment import MAX_ANALYSED, Policy, Segmenter, segment_counts, segmenter_for, text_to_analyse
+from koktok.segment import (
+    MAX_ANALYSED,
+    Policy,
+    Segmenter,
+    segment_counts,
+    segmenter_for,
+    text_to_analyse,
+    texts_to_analyse,
+)
 from koktok.segment.cache import BATCH, CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.policy import Morpheme, _uncrossed, cuts_of, kind_of
+from koktok.segment.policy import CutColumns, Morpheme, Spans, cuts_of, cuts_of_words, kind_of
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
+from koktok.segment.serialized import serialize, spans_of
 
 ALL = Policy.parse("morphemes")
 
@@ -108,19 +118,44 @@ def test_no_cut_inside_a_span(word: str, data: st.DataObject) -> None:
     assert cuts == expected - {0, len(word)}
 
 
-@given(korean_text(), st.data())
-def test_morphemes_that_touch_are_cut_like_any_others(word: str, data: st.DataObject) -> None:
-    """The short way for them, against the long one."""
-    edges = sorted(data.draw(st.sets(st.integers(0, len(word)), max_size=6)))
-    tags = [data.draw(st.sampled_from(["NNG", "XSN", "XR", "JX", "VCP", "EC", "SF", "MM+EP"])) for _ in edges]
-    touching = [Morpheme(a, b, tag) for (a, b), tag in zip(pairwise(edges), tags, strict=False)]
-    places, pairs = _uncrossed(touching)
-    expected = []
-    for at, (first, second) in zip(places, pairs, strict=True):
-        left, right = first.tag.split("+")[-1], second.tag.split("+")[0]
-        kind = kind_of(left, right, word[first.start : first.end], word[second.start : second.end])
-        expected += [Cut(at, kind)] if 0 < at < len(word) else []
-    assert list(cuts_of(word, touching, ALL)) == expected
+@given(st.lists(st.one_of(korean_text(), st.text(" 가ㅋa", max_size=2 * MAX_ANALYSED))))
+def test_columns_are_stripped_as_words_are(words: list[str]) -> None:
+    assert texts_to_analyse(pl.Series(words, dtype=pl.String)).to_list() == [*map(text_to_analyse, words)]
+
+
+TAGS = ["NNG", "XSN", "XR", "JX", "VCP", "EC", "SF", "MM+EP"]
+
+
+@st.composite
+def analyses(draw: st.DrawFn) -> tuple[str, list[Morpheme]]:
+    """A word with spans that touch, overlap, are empty, or leave something out."""
+    word = draw(st.one_of(korean_text(), st.sampled_from(["그러하다", "가능성적", "가"])))
+    edges = st.integers(0, len(word))
+    spans = draw(
+        st.one_of(st.sets(edges, max_size=6).map(lambda at: [*pairwise(sorted(at))]), st.lists(st.tuples(edges, edges)))
+    )
+    return word, [Morpheme(*sorted(span), draw(st.sampled_from(TAGS))) for span in spans]
+
+
+def cuts_by_definition(word: str, morphemes: list[Morpheme]) -> tuple[Cut, ...]:
+    spans = [m for m in morphemes if m.start < m.end]
+    cuts = []
+    for at in range(1, len(word)):
+        before, behind = [m for m in spans if m.end == at], [m for m in spans if m.start == at]
+        if (before or behind) and not any(m.start < at < m.end for m in spans):
+            first, second = (before or [None])[-1], (behind or [None])[0]
+            tags = first.tag.split("+")[-1] if first else "UN", second.tag.split("+")[0] if second else "UN"
+            cuts.append(Cut(at, kind_of(*tags, *(word[m.start : m.end] if m else "" for m in (first, second)))))
+    return tuple(cuts)
+
+
+@given(st.lists(analyses(), max_size=5))
+def test_words_are_cut_together_as_each_by_itself(words: list[tuple[str, list[Morpheme]]]) -> None:
+    texts, morphemes = [word for word, _ in words], [found for _, found in words]
+    together = [*cuts_of_words(texts, Spans.of(morphemes), ALL)]
+    assert together == [cuts_by_definition(*word) for word in words]
+    assert [*cuts_of_words(texts, spans_of([*map(serialize, texts, morphemes)]), ALL)] == together
+    assert [*CutColumns.of(together)] == together
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from koktok.errors import AnalyserError, UsageError
 from koktok.segment import Policy, segment_counts, text_to_analyse
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
-from koktok.segment.policy import Morpheme, cuts_of
-from koktok.segment.serialized import deserialize, serialize, serialized_rows
+from koktok.segment.policy import Morpheme, Spans, cuts_of_words
+from koktok.segment.serialized import serialize, serialized_rows
 from koktok.segment.workers import BATCH, Workers, in_subprocess
 
 ALL = Policy.parse("morphemes")
@@ -115,17 +115,16 @@ def test_kiwi_says_the_same_in_processes(kiwi: KiwiSegmenter, mini: list[str]) -
     found.close()
 
 
-def test_cuts_by_row_are_cuts_by_word(kiwi: KiwiSegmenter, mini: list[str]) -> None:
-    """`segment_counts` looks cuts up by row; nothing that decides a cut may be missing from the row."""
+def test_cuts_move_behind_the_spaces_of_their_word(kiwi: KiwiSegmenter, mini: list[str]) -> None:
     counts = count_words(mini)
     found = segment_counts(counts, kiwi, ALL)
-    for i, word in enumerate(counts.words):
-        text = text_to_analyse(word)
+    words = [word for word in counts.words[::11] if text_to_analyse(word)]
+    texts = [*map(text_to_analyse, words)]
+    number = {word: i for i, word in enumerate(counts.words)}
+    for word, text, cuts in zip(words, texts, cuts_of_words(texts, Spans.of(kiwi.analyse(texts)), ALL), strict=True):
         spaces = len(word) - len(text)
-        cuts = (
-            cuts_of(text, deserialize(text, next(iter(kiwi.serialized([text])))), ALL) if text and i % 11 == 0 else None
-        )
-        assert cuts is None or found.cuts(i) == [cut._replace(offset=cut.offset + spaces) for cut in cuts]
+        assert found.cuts(number[word]) == [cut._replace(offset=cut.offset + spaces) for cut in cuts]
+    assert not any(found.cuts(i) for i, word in enumerate(counts.words) if not text_to_analyse(word))
 
 
 def test_the_tail_is_cut_as_its_endings_are() -> None:

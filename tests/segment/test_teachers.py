@@ -18,7 +18,7 @@ from koktok.errors import AnalyserError, MissingExtraError, UsageError
 from koktok.foreign import load
 from koktok.pipeline import train
 from koktok.recipe import Recipe
-from koktok.segment import Policy, segmenter_for
+from koktok.segment import Policy, Segmenter, segmenter_for
 from koktok.segment.align import laid
 from koktok.segment.konlpy import KONLPY, TAGS, KonlpySegmenter
 from koktok.segment.policy import SEJONG_TAGS, cuts_of
@@ -48,7 +48,7 @@ hannanum 도와주었다 도와주|었|다
 """
 
 
-def cut(word: str, segmenter: object) -> str:
+def cut(word: str, segmenter: Segmenter) -> str:
     (morphemes,) = segmenter.analyse([word])
     ends = [0, *(c.offset for c in cuts_of(word, morphemes, MORPHEMES)), len(word)]
     return "|".join(word[a:b] for a, b in pairwise(ends))

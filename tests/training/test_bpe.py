@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +17,21 @@ from hypothesis import strategies as st
 from reference.trainers import train_bpe
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
+import koktok.training.bpe
+from koktok.count import count_words
+from koktok.errors import RecipeError
 from koktok.files.sentencepiece_model import ModelProto
+from koktok.recipe import Recipe
+from koktok.segment import Policy, segment_counts
+from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.segmented import Cut, Kind, SegmentedCounts
 from koktok.tokenizer.models import BpeModel
+from koktok.training.alphabet import joined_bytes
 from koktok.training.bpe import Stage, curriculum
-from koktok.vocab import BYTE_CHARS
+from koktok.training.job import Job
+from koktok.training.lattice import TRUST
+from koktok.training.log import account
+from koktok.vocab import spell, unspell
 
 
 def counts_of(words: dict[str, int]) -> SegmentedCounts:
@@ -152,20 +163,40 @@ def test_parity_on_real_text(shared_text: Path, lines: int) -> None:
 
 
 @pytest.mark.parametrize("lines", [300])
-def test_parity_on_real_text_with_bytes(shared_text: Path, lines: int) -> None:
-    words = real_words(shared_text, lines)
-    spelled = {"".join(BYTE_CHARS[byte] for byte in word.encode()): n for word, n in words.items()}
-    result = train_bpe(
-        counts_of(words), vocab_size=256 + 2000, alphabet="bytes", ties="hf", min_count=1, max_length=999
-    )
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Split("\n", "removed")
-    trainer = trainers.BpeTrainer(vocab_size=2256, show_progress=False, initial_alphabet=list(BYTE_CHARS))
-    tokenizer.train_from_iterator(("\n".join([word] * n) for word, n in spelled.items()), trainer)
-    model = json.loads(tokenizer.to_str())["model"]
-    assert result.merges == tuple(tuple(pair) for pair in model["merges"])
-    assert result.vocab.ids == model["vocab"]
-    assert result.vocab.kind == "bpe-bytes"
+def test_merges_over_bytes_are_those_over_characters(shared_text: Path, lines: int) -> None:
+    counts = counts_of(real_words(shared_text, lines))
+    characters = {char for word in counts.words for char in word}
+    joined = joined_bytes(characters)
+    plain = train_bpe(counts, vocab_size=256 + len(characters) + 2000)
+    spelled = train_bpe(counts, vocab_size=256 + len(joined) + 2000, alphabet="bytes")
+    assert spelled.vocab.kind == "bpe-bytes"
+    assert spelled.merges == plain.merges
+    merged = [spell("".join(pair)) for pair in plain.merges]
+    assert spelled.vocab.pieces[256:] == (*joined, *merged)
+
+
+known, strange = "가각나é…漢😀a ", "갂뷁字😁ö"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(st.text(known, min_size=1, max_size=6), st.integers(1, 9), min_size=1), st.text(known + strange))
+def test_a_piece_ends_inside_a_character_only_as_a_step_to_one(words: dict[str, int], text: str) -> None:
+    """Law 17: text of characters that have a piece holds neither a part of one nor a step."""
+    size = 256 + len(joined_bytes(known)) + 6
+    vocab = train_bpe(counts_of(words), vocab_size=size, alphabet="bytes", characters=known, min_count=1).vocab
+    pieces = dict(zip(vocab.pieces, vocab.token_bytes, strict=True))
+    whole = {char.encode() for char in known}
+    assert whole <= set(pieces.values())
+    for data in pieces.values():
+        step = any(char.startswith(data) for char in whole)
+        assert len(data) == 1 or step or set(data.decode()) <= set(known)
+    model = BpeModel(vocab)
+    encode = lambda part: [vocab.token_bytes[i] for i in model.encode(part)[0]]  # noqa: E731
+    for part in filter(None, re.split(f"[{strange}]", text)):
+        assert "".join(data.decode() for data in encode(part)) == part
+    # What has no piece is bytes and steps by itself, and changes nothing in the text around it.
+    alone = [data for part in re.split(f"([{strange}])", text) if part for data in encode(part)]
+    assert encode(text) == alone
 
 
 @settings(max_examples=100, deadline=None)
@@ -247,15 +278,6 @@ def test_a_refused_piece_is_never_made_but_longer_ways_around_it_are() -> None:
     )
     assert merged(result) == ["나다", "가나다"]
     assert result.log["stages"][0]["refused"] == 1
-    seen: list[str] = []
-    one = counts_of({"가": 5})
-    train_bpe(
-        one,
-        vocab_size=258,
-        alphabet="bytes",
-        crosses=lambda piece: bool(seen.append(piece)),
-    )
-    assert seen == ["\ufffd\ufffd", "가"]  # in byte mode a predicate gets text, not GPT-2's spelling
 
 
 @pytest.mark.parametrize(
@@ -270,3 +292,65 @@ def test_a_refused_piece_is_never_made_but_longer_ways_around_it_are() -> None:
 def test_the_tie_rules_on_a_table(ties: str, expected: tuple[str, str]) -> None:
     words = {"aad": 5, "bbc": 5, "xb": 5, "aa": 9, "bb": 8}
     assert train(words, 3, ties=ties) == [("a", "a"), ("b", "b"), expected]
+
+
+# ── targets ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def text(mini: list[str], kiwi: KiwiSegmenter) -> SegmentedCounts:
+    return segment_counts(count_words(mini), kiwi, Policy.parse("morphemes"))
+
+
+@pytest.mark.parametrize("kind", ["bpe", "bpe-bytes"])
+@pytest.mark.parametrize("asked", [{"keep": 0.7}, {"tokens_per_eojeol": 2.4}])
+def test_what_is_asked_for_is_met(text: SegmentedCounts, kind: str, asked: dict[str, float]) -> None:
+    recipe = Recipe().changed(train={"model": kind, "vocab_size": 4000, **asked})
+    learnt = koktok.training.bpe.train_bpe(Job.of(text, recipe, recipe.pattern))
+    dials, model = learnt.log["dials"], BpeModel(learnt.vocab)
+    assert dials["met"]
+    kept = there = tokens = 0.0
+    for word, cuts, n in text.items():
+        ids, spans = model.encode(word)
+        tokens += n * len(ids)
+        edges = {start for start, _ in spans}
+        for cut in cuts:
+            worth = n * (0.0 if cut.kind.label == "punctuation" else TRUST.get(cut.kind.label, TRUST["rest"]))
+            there, kept = there + worth, kept + worth * (cut.offset in edges)
+    assert dials["all"] == pytest.approx(kept / there)
+    assert dials["tokens_per_eojeol"] == pytest.approx(tokens / text.total)
+    found = min(dials[name] for name in ("josa", "eomi", "all")) if "keep" in asked else dials["tokens_per_eojeol"]
+    assert found == pytest.approx(next(iter(asked.values())), abs=0.01)
+
+
+def test_presets_of_bpe(text: SegmentedCounts) -> None:
+    recipe = Recipe().changed(train={"model": "bpe-bytes", "vocab_size": 5000})
+    kept = {}
+    for preset in ("short", "lm", "aligned"):
+        learnt = koktok.training.bpe.train_bpe(Job.of(text, recipe.changed(preset=preset), recipe.pattern))
+        rows = account(text, learnt.vocab)["boundaries"].values()
+        kept[preset] = 1 - sum(row["swallowed"] for row in rows) / sum(row["n"] for row in rows)
+    assert kept["short"] <= kept["lm"] <= kept["aligned"]
+    assert kept["short"] < kept["aligned"]
+    shared = recipe.changed(share=1.0)
+    assert koktok.training.bpe.train_bpe(Job.of(text, shared, recipe.pattern)).vocab == learnt.vocab
+
+
+def test_every_piece_is_used_or_a_step_to_another_one(text: SegmentedCounts) -> None:
+    """Law 15."""
+    recipe = Recipe().changed(train={"model": "bpe-bytes", "vocab_size": 5000, "share": 0.5})
+    job = Job.of(text, recipe, recipe.pattern)
+    learnt = koktok.training.bpe.train_bpe(job)
+    encode = BpeModel(learnt.vocab).encode
+    used = {learnt.vocab.tokens[i] for word in text.words for i in encode(word)[0]}
+    steps = {part for pair in learnt.merges for part in pair}
+    dead = {"".join(pair) for pair in learnt.merges} - steps - set(map(unspell, used))
+    assert dead <= set(job.joined)
+    assert learnt.vocab.size == 5000
+
+
+@pytest.mark.parametrize("other", [{"keep": 0.6}, {"tokens_per_eojeol": 2.0}])
+def test_a_share_excludes_a_target(other: dict[str, float]) -> None:
+    with pytest.raises(RecipeError, match="set the same option"):
+        Recipe.build({"train": {"model": "bpe", "share": 0.8, **other}})
+    Recipe.build({"train": {"model": "unigram", "share": 0.8, **other}})  # as in folders of an older koktok

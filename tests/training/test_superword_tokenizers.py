@@ -8,7 +8,6 @@ from koktok import Recipe, Tokenizer, train
 from koktok.count import Counts
 from koktok.count.prepared import prepare_runs
 from koktok.errors import RecipeError
-from koktok.formats.card import model_card
 from koktok.segment.segmented import SegmentedCounts
 from koktok.text.normalize import Normalizer
 from koktok.text.pretokenize import Pattern
@@ -76,9 +75,9 @@ def test_where_there_are_none_the_recipe_says_so(changes: dict[str, object]) -> 
     with pytest.raises(RecipeError, match="superwords are for koktok's own unigram and BPE on syllables"):
         Recipe().changed(train={"superwords": 0.2}).changed(**changes)
     with pytest.raises(RecipeError, match="inner superwords are superwords, and there are none"):
-        Recipe().changed(train={"inner_superwords": True})
-    with pytest.raises(RecipeError, match="a price in bits is for the superwords of unigram"):
-        Recipe().changed(train={"superword_price": "bits", "superwords": 0.2, "model": "bpe"})
+        Recipe().changed(train={"inner_superwords": True, "superwords": 0.0})
+    with pytest.raises(RecipeError, match="a price in bits is for koktok's own unigram trainer"):
+        Recipe().changed(train={"price": "bits", "model": "bpe"})
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
@@ -94,10 +93,3 @@ def test_inner_cuts_are_swallowed_only_when_asked(model: str) -> None:
     assert not any(crosses_space(piece) and "없는" in piece for piece in narrow.vocab.pieces)
     assert len(inner.encode(LINES[0])) < len(narrow.encode(LINES[0]))
     assert inner.decode(inner.encode(LINES[0]).ids) == LINES[0]
-
-
-def test_whoever_trains_superwords_is_told_what_they_are_not_for() -> None:
-    given = {"superwords": 0.5, "vocab_size": 400}
-    made = train(LINES, Recipe().changed(train=given, holdout=0.0))
-    assert any("not for question answering and named entities" in note for note in made.notes)
-    assert "Superwords are not for question answering" in model_card(made.tokenizer, [], {}, words=0, held_out=False)

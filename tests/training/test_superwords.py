@@ -1,19 +1,19 @@
 """Superwords: the second table, its rules, and what the trainer makes of it."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.lines import runs_of
 from reference.trainers import train_unigram
 
+import koktok.training.price
 from koktok.count import Counts, words_of
 from koktok.errors import InputError, UsageError
 from koktok.segment.segmented import SegmentedCounts
 from koktok.tokenizer.models import UnigramModel
 from koktok.training.candidates import CandidatePolicy, mine
 from koktok.training.log import summary
-from koktok.training.superwords import SuperwordPolicy, crosses_space, eojeol_counts, prices_in_bits, segment_runs
+from koktok.training.superwords import SuperwordPolicy, crosses_space, eojeol_counts, segment_runs
 
 WORDS = {"그|는": 1, " 사람|은": 1, " 할": 1, " 수": 1, " 있|다.": 1, " 없|다.": 1, " 먹|을": 1, " 갈": 1}
 LINES = ["그는 할 수 있다.", "그는 갈 수 없다. 그는 먹을 수 있다.", "그는 사람은"] * 10
@@ -130,24 +130,17 @@ def by_chance_and_together() -> tuple[SegmentedCounts, SegmentedCounts]:
     )
 
 
-def test_in_bits_words_that_meet_by_chance_save_nothing():
+def test_in_bits_words_that_meet_by_chance_save_nothing(monkeypatch):
+    monkeypatch.setattr(koktok.training.price, "ACROSS", 1.0)
     counts, table = by_chance_and_together()
-    found = {
-        price: mine(table, CandidatePolicy(superwords=SuperwordPolicy(min_runs=1, price=price)))
-        for price in ("tokens", "bits")
-    }
-    worth = {price: dict(zip(made.pieces, made.worth.tolist(), strict=True)) for price, made in found.items()}
-    assert set(worth["tokens"].values()) == {1.0}
-    assert worth["bits"][" 수 있"] == worth["bits"]["할 수 있"] == 1.0, "each says all of the other"
-    assert worth["bits"]["오 가"] == pytest.approx(2 * np.log2(33.2) / (np.log2(33.2 / 8) + np.log2(33.2 / 2)))
-    assert {price for piece, price in worth["bits"].items() if not crosses_space(piece)} == {1.0}
     chosen = [
         [
             piece
             for piece in train_unigram(
                 counts,
                 runs=table,
-                superwords=SuperwordPolicy(share=0.12, min_runs=1, price=price),  # two of 18 pieces
+                superwords=SuperwordPolicy(share=0.12, min_runs=1),  # two of 18 pieces
+                price=price,
                 vocab_size=274,
                 preset="short",
             ).vocab.pieces
@@ -158,19 +151,3 @@ def test_in_bits_words_that_meet_by_chance_save_nothing():
     assert len(chosen[0]) == 2
     assert all(piece[0] in "오우" for piece in chosen[0]), "such a piece saves 100 tokens, and 할 수 있 80"
     assert chosen[1] == ["할 수 있"]
-    with pytest.raises(UsageError, match="expected tokens or bits as the price of superwords, got `money`"):
-        SuperwordPolicy(price="money")
-
-
-@given(st.lists(st.floats(1, 1000), min_size=3, max_size=3), st.floats(0.01, 1))
-def test_a_price_in_bits_is_at_least_a_token_and_falls_as_words_belong_together(n, share):
-    words, together = 1000.0, share * min(n)
-    price = [
-        prices_in_bits((*"가나", " 다", "가 다"), np.asarray([*n[:2], n[2], times]), words)[3]
-        for times in (together, together / 2)
-    ]
-    assert 1.0 <= price[0] <= price[1]
-    assert prices_in_bits(("가", " 다", "가 다"), np.asarray([9.0, 9.0, 100.0]), words)[2] == 1.0, "never less"
-    assert prices_in_bits(("가", "가 다"), np.asarray([9.0, 9.0]), words).tolist() == [1.0, 2.0], (
-        "no ` 다` to compare with"
-    )

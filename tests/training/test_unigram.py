@@ -164,7 +164,7 @@ def test_selection_beats_the_slow_reference():
         {f" {stem}|{tail}": 3 + i * j for i, stem in enumerate(STEMS[:5]) for j, tail in enumerate(TAILS[:6])}
     )
     found = mine(counts, CandidatePolicy(min_count=10, coverage=1.0))
-    costs, price = node_costs(counts, found.lattice, PRESETS["balanced"].weights()), found.tokens
+    costs, price = node_costs(counts, found.lattice, PRESETS["lm"].weights()), found.tokens
     fixed = np.zeros(len(price), dtype=bool)
     fixed[: found.n_chars] = True
     size = found.n_chars + 12

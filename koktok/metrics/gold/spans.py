@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from koktok.text.normalize import normalized
 
 @dataclass(frozen=True)
 class SpanCorpus:
-    """Texts (NFC), of each the spans as (start, end) in code points, and the number of its document."""
+    """Texts (NFC), of each the spans as (start, end) in code points with their types, and the number of its document."""
 
     name: str
     texts: list[str]
@@ -24,6 +24,8 @@ class SpanCorpus:
     digest: str = ""
     skipped: int = 0
     """Texts that are not NFC, and left out."""
+    labels: list[list[str]] = field(default_factory=list)
+    """The type of each span; answers have the type ''."""
 
     @property
     def n_spans(self) -> int:
@@ -41,8 +43,8 @@ def read_spans(path: str | Path, name: str | None = None) -> SpanCorpus:
     ...     file = Path(folder) / "ner.tsv"
     ...     _ = file.write_text("경\tB-OG\n찰\tI-OG\n은\tO\n\n", encoding="utf-8")
     ...     corpus = read_spans(file)
-    >>> corpus.texts, corpus.spans
-    (['경찰은'], [[(0, 2)]])
+    >>> corpus.texts, corpus.spans, corpus.labels
+    (['경찰은'], [[(0, 2)]], [['OG']])
     """
     path = Path(path)
     try:
@@ -55,21 +57,25 @@ def read_spans(path: str | Path, name: str | None = None) -> SpanCorpus:
         raise InputError(
             f"expected SQuAD's JSON or lines of character TAB tag, got `{path}`: {type(error).__name__}: {error}"
         ) from error
-    skipped = sum(text != normalized("NFC", text) for text, _, _ in read)
-    kept = [(text, spans, document) for text, spans, document in read if text == normalized("NFC", text)]
+    kept = [row for row in read if row[0] == normalized("NFC", row[0])]
     if not any(spans for _, spans, _ in kept):
         raise InputError(f"the file of spans `{path}` holds no span", hint="KLUE-NER, or SQuAD's JSON with answers")
     return SpanCorpus(
         name or path.stem,
         texts=[text for text, _, _ in kept],
-        spans=[spans for _, spans, _ in kept],
+        spans=[[(start, end) for start, end, _ in spans] for _, spans, _ in kept],
         documents=[document for _, _, document in kept],
         digest=hashlib.sha256(raw).hexdigest()[:16],
-        skipped=skipped,
+        skipped=len(read) - len(kept),
+        labels=[[label for _, _, label in spans] for _, spans, _ in kept],
     )
 
 
-def _klue_ner(text: str) -> Iterator[tuple[str, list[tuple[int, int]], int]]:
+_Marked = tuple[str, list[tuple[int, int, str]], int]
+"""A text, its spans with their types, the number of its document."""
+
+
+def _klue_ner(text: str) -> Iterator[_Marked]:
     """Sentences; each is a document of its own kind, so all have the same number."""
     chars: list[str] = []
     tags: list[str] = []
@@ -81,7 +87,7 @@ def _klue_ner(text: str) -> Iterator[tuple[str, list[tuple[int, int]], int]]:
         elif not line.strip():
             if chars:
                 starts = [i for i, tag in enumerate(tags) if tag.startswith("B-")]
-                yield "".join(chars), [(i, _end(tags, i)) for i in starts], 0
+                yield "".join(chars), [(i, _end(tags, i), tags[i].removeprefix("B-")) for i in starts], 0
             chars, tags = [], []
         elif not line.startswith("##"):
             raise ValueError(f"the line {line[:40]!r}")
@@ -91,16 +97,17 @@ def _end(tags: list[str], start: int) -> int:
     return next((i for i in range(start + 1, len(tags)) if not tags[i].startswith("I-")), len(tags))
 
 
-def _squad(content: Any) -> Iterator[tuple[str, list[tuple[int, int]], int]]:
+def _squad(content: Any) -> Iterator[_Marked]:
     """Paragraphs of articles, with the first answer to each question."""
     for number, article in enumerate(content["data"]):
         for paragraph in article["paragraphs"]:
-            text, spans = paragraph["context"], []
+            text = paragraph["context"]
+            spans: list[tuple[int, int, str]] = []
             for question in paragraph["qas"]:
                 if question["answers"]:
                     answer = question["answers"][0]
                     start, end = answer["answer_start"], answer["answer_start"] + len(answer["text"])
                     if text[start:end] != answer["text"]:
                         raise ValueError(f"the answer {answer['text'][:40]!r} is not at {start}")
-                    spans.append((start, end))
+                    spans.append((start, end, ""))
             yield text, spans, number
