@@ -30,6 +30,7 @@ import numpy as np
 from eval.context_mixing import characters_of, context_mixing
 from eval.machine import Told, machine
 from eval.peers import PEERS, digest_of, train_peer
+from eval.placebo import PLACEBOS
 from eval.texts import data_of, parts
 from koktok.files import cache_dir, write_file
 from koktok.foreign import load
@@ -130,7 +131,7 @@ def numbers(given: str) -> list[int]:
 
 def wanted(given: argparse.Namespace) -> Mapping[tuple[str, int], str]:
     """Specs of the vocabularies, by name and size."""
-    peers = {peer.name: peer for peer in PEERS}
+    peers = {peer.name: peer for peer in (*PEERS, *PLACEBOS)}
     asked = [(PEER, size) for size in numbers(given.peers)]
     asked += [(name, size) for name in peers if re.search(given.rows, name) for size in numbers(given.sizes)]
     return {(name, size): train_peer(peers[name], given.lines, size, given.work) for name, size in asked}
@@ -140,7 +141,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=data_of, help="folder with text/ and gold/, or corpus:bench-ko")
     parser.add_argument("--peers", default="8000,12000,16000,24000,32000,48000,64000", help="sizes of the line")
-    parser.add_argument("--rows", default=r"^koktok [a-z]+$", help="regular expression for names of eval/peers.py")
+    parser.add_argument(
+        "--rows", default=r"^koktok [a-z]+$", help="regular expression for names of eval/peers.py and eval/placebo.py"
+    )
     parser.add_argument("--sizes", default="32000", help="of the rows")
     parser.add_argument("--orders", type=numbers, default=[3, 4, 5])
     parser.add_argument(

@@ -1,22 +1,22 @@
 """Speed of encoding and decoding in bulk, of one sentence, and of loading, pair by pair against peers.
 
     python -m eval.bulk --from DATA/text --cache FOLDER [--size 32000] [--megabytes 20] [--runs 5] [--parts encode,...]
-    python -m eval.bulk TOKENIZER... --text TEXT [the same]
 
-With `--from`, the text is split, and `balanced` tokenizers (unigram; bpe-bytes; bpe-bytes with GPT-2's pattern, for those who know
-no other) are trained on one side and measured on the other (`eval/bulk_text.py`); `--cache` keeps all that for the next run.
-Else TOKENIZER is a folder and TEXT a file of lines. `--report FILE` writes the tables as Markdown, too, and beside them, as JSON,
-the seconds of every turn. In each pair koktok and the peer take turns, `--runs` times, on the same list of strings, or the same
-file, on one thread; a ratio is the median over the turns of their seconds. Seconds on the wall and of the processor are both
-shown: they differ where another program runs. *Cold* is a new table for each turn: every distinct word is solved in it. *Warm*
-has seen the text. Compiled code is loaded before the clock starts; what it takes to compile and to load is a part of its own.
-Peers whose vocabulary is another say so.
+Of the blocks of DATA/text some are measured on, and tokenizers of three kinds (unigram; bpe-bytes; bpe-bytes with GPT-2's pattern, for
+peers that know no other) are trained on the next ones and kept in `--cache`. In each pair koktok and the peer take turns, `--runs`
+times, on the same list of strings or the same file, on one thread; a ratio is the median over the turns of their seconds. Seconds on
+the wall and of the processor are both shown: they differ where another program runs. *Cold* is a new table for each turn: every
+distinct word is solved in it. *Warm* has seen the text. Compiled code is loaded before the clock starts; what it takes to compile and
+to load is a part of its own. Peers whose vocabulary is another say so. `--report FILE` writes the tables as Markdown, and beside them,
+as JSON, the seconds of every turn.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import gc
+import itertools
 import json
 import os
 import statistics
@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,8 +33,9 @@ from typing import Any
 os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from eval.bulk_text import made_from
 from eval.machine import Told, machine
+from eval.peers import koktok_peer, train_peer
+from eval.texts import base_lines
 from koktok.tokenizer import TrainedTokenizer
 from koktok.tokenizer.tokens import Tokens
 
@@ -42,9 +43,28 @@ Work = Callable[[], Any]
 Peer = Callable[[list[str]], list[Any]]
 """Texts to ids, or to something that has `ids`."""
 
+TRAINED = 25.0
+"""Megabytes to train on: so much reaches a vocabulary of 32,000, and more only takes longer."""
+
+KINDS: dict[str, dict[str, Any]] = {
+    "unigram": {},
+    "bpe-bytes": {"model": "bpe-bytes"},
+    "bpe-bytes-gpt2": {"model": "bpe-bytes", "other": {"pretokenize": {"pattern": "gpt2"}}},
+}
+"""The last one runs in gigatoken, which knows no other pattern better."""
 
 OTHER = " (o200k_base, another vocabulary of 200,000)"
 KNOWN = " (bpe-bytes with the pattern of gpt2; it refuses this one)"
+
+
+def made_from(folder: Path, cache: Path, size: int, megabytes: float) -> tuple[list[str], dict[str, str]]:
+    """Lines to measure on, and the folder of a tokenizer of each of `KINDS`, trained on other blocks where there is enough text."""
+    lines = base_lines(folder.parent)
+    ends = list(itertools.accumulate(len(line.encode()) + 1 for line in lines))
+    until = bisect.bisect(ends, min(megabytes * 1e6, ends[-1] / 2))
+    train = lines[until : bisect.bisect(ends, ends[until - 1] + TRAINED * 1e6)]
+    specs = {kind: train_peer(koktok_peer(f"koktok {kind}", **KINDS[kind]), train, size, cache) for kind in KINDS}
+    return lines[:until], {spec.partition(":")[2]: kind for kind, spec in specs.items()}
 
 
 @dataclass(frozen=True)
@@ -56,7 +76,7 @@ class Bench:
     megabytes: float
     runs: int
     say: Told
-    folders: list[str]
+    folders: dict[str, str]  # to the kind
     rounds: dict[str, list[list[float]]]
 
     def head(self, title: str) -> None:
@@ -86,75 +106,57 @@ class Bench:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tokenizers", nargs="*", help="folders of tokenizers")
-    parser.add_argument("--text", help="file of lines")
-    parser.add_argument("--from", dest="source", type=Path, help="folder of text, to train on and to measure on")
-    parser.add_argument("--cache", type=Path, help="folder for what --from makes")
-    parser.add_argument("--size", type=int, default=32_000, help="ids of what --from trains")
+    parser.add_argument("--from", dest="source", type=Path, required=True, help="text/ of a folder DATA")
+    parser.add_argument("--cache", type=Path, required=True, help="folder for what is trained")
+    parser.add_argument("--size", type=int, default=32_000, help="ids of what is trained")
     parser.add_argument("--megabytes", type=float, default=20)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--report", type=Path, help="Markdown file for the tables")
     given = parser.parse_args()
-    if (given.source is None) != (given.cache is None) or (given.source is None) != bool(
-        given.tokenizers and given.text
-    ):
-        parser.error("TOKENIZER... --text TEXT, or --from FOLDER --cache FOLDER")
-    about = ""
-    if given.source:
-        given.tokenizers, given.text, about = made_from(given.source, given.cache, given.size, given.megabytes)
-    lines = lines_of(given.text, given.megabytes)
+    lines, folders = made_from(given.source, given.cache, given.size, given.megabytes)
     with tempfile.TemporaryDirectory() as place:
         text = Path(place) / "text.txt"
         text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         size = sum(len(line.encode()) for line in lines) / 1e6
-        bench = Bench(text, lines, size, given.runs, Told(given.report), given.tokenizers, {})
-        bench.say(f"{machine()}\n")
-        bench.say(f"{bench.megabytes:.1f} MB, {len(lines):,} lines; {given.runs} turns{about and f'; {about}'}\n")
-        for part in given.parts.split(","):
-            for folder in given.tokenizers:
-                PARTS[part](folder, bench)
+        bench = Bench(text, lines, size, given.runs, Told(given.report), folders, {})
+        bench.say(f"{machine()}\n\n{bench.megabytes:.1f} MB, {len(lines):,} lines; {given.runs} turns\n")
+        for part, folder in itertools.product(given.parts.split(","), folders):
+            PARTS[part](folder, bench)
     if given.report:
         given.report.with_suffix(".json").write_text(json.dumps(bench.rounds, indent=1), encoding="utf-8")
 
 
-def lines_of(path: str, megabytes: float) -> list[str]:
-    data = Path(path).read_bytes()[: int(megabytes * 1e6)]
-    return data[: data.rfind(b"\n")].decode("utf-8").split("\n")
-
-
-def encoders(folder: str, kind: str, bench: Bench) -> dict[str, Peer]:
-    """The peers that can run this folder."""
+def libraries(folder: str, tokenizer: TrainedTokenizer, bench: Bench) -> Iterator[tuple[str, Peer, Callable[..., Any]]]:
+    """The peers that run this folder: a name, how it encodes lines, and how it decodes rows of ids."""
     from tokenizers import Tokenizer as Foreign
 
-    peers: dict[str, Peer] = {}
     file = Path(folder) / "tokenizer.json"
-    if (Path(folder) / "tokenizer.model").is_file():
+    if file.with_name("tokenizer.model").is_file():
         import sentencepiece
 
         model = sentencepiece.SentencePieceProcessor(model_file=str(file.with_name("tokenizer.model")))
-        peers["SentencePiece"] = lambda lines: model.encode(lines, num_threads=1)
+        yield "SentencePiece", partial(model.encode, num_threads=1), partial(model.decode, num_threads=1)
     hugging = Foreign.from_file(str(file))
     hugging.encode_special_tokens = True
-    peers["tokenizers, encode_batch_fast"] = lambda lines: hugging.encode_batch_fast(lines, add_special_tokens=False)
+    fast = partial(hugging.encode_batch_fast, add_special_tokens=False)
+    yield "tokenizers, encode_batch_fast", fast, hugging.decode_batch
     if kit := kitoken_of(folder, bench):
-        peers["kitoken"] = lambda lines: [kit.encode(line, False) for line in lines]
-    if giga := Giga.of(folder, bench):
-        peers[f"gigatoken{giga.label}"] = giga.lists
-    if kind == "bpe-bytes":
-        own = TrainedTokenizer.load(folder)
+        encode_one, decode_one = kit.encode, kit.decode
+        yield (
+            "kitoken",
+            lambda lines: [encode_one(line, False) for line in lines],
+            lambda rows: [*map(decode_one, rows)],
+        )
+    if tokenizer.vocab.kind == "bpe-bytes":
         from koktok.formats.tiktoken import ranks_of
 
-        encoding = ranks_of(own.vocab, own.pattern).encoding()
-        peers["tiktoken"] = lambda lines: encoding.encode_ordinary_batch(lines, num_threads=1)
-        try:
-            import bpe_openai
-
-            openai = bpe_openai.get_encoding("o200k_base")
-            peers[f"bpe-openai{OTHER}"] = lambda lines: [openai.encode_ordinary(line) for line in lines]
-        except Exception as error:
-            bench.say(f"bpe-openai does not run: {error}")
-    return peers
+        encoding = ranks_of(tokenizer.vocab, tokenizer.pattern).encoding()
+        yield (
+            "tiktoken",
+            partial(encoding.encode_ordinary_batch, num_threads=1),
+            partial(encoding.decode_batch, num_threads=1),
+        )
 
 
 @dataclass
@@ -173,7 +175,7 @@ class Giga:
             try:
                 found.fresh()
             except Exception as error:
-                bench.say(f"gigatoken does not run {Path(some).name}: {' '.join(str(error).split())[:120]}")
+                bench.say(f"gigatoken does not run {bench.folders[some]}: {' '.join(str(error).split())[:120]}")
             else:
                 return found
         return None
@@ -213,30 +215,35 @@ def kitoken_of(folder: str, bench: Bench) -> Any:
 def encode(folder: str, bench: Bench) -> None:
     tokenizer = TrainedTokenizer.load(folder)
     encoder, lines = tokenizer.bulk_encoder, bench.lines
-    peers = encoders(folder, tokenizer.vocab.kind, bench)
     expected = tokenizer.encode_ids(lines, threads=1)
-    for name, peer in list(peers.items()):
-        if OTHER not in name and KNOWN not in name and not check(name, peer, bench, expected):
-            peers[f"{name} (other ids)"] = peers.pop(name)
-
-    def ours() -> Tokens:
-        return encoder(lines, threads=1)
-
+    peers: dict[str, Peer] = {}
+    for name, peer, _ in libraries(folder, tokenizer, bench):
+        peers[name if same_ids(name, peer, bench, expected) else f"{name} (other ids)"] = peer
     giga = Giga.of(folder, bench)
+    if giga:
+        peers[f"gigatoken{giga.label}"] = giga.lists
+    if tokenizer.vocab.kind == "bpe-bytes":
+        try:
+            import bpe_openai
+
+            openai = bpe_openai.get_encoding("o200k_base")
+            peers[f"bpe-openai{OTHER}"] = lambda lines: [openai.encode_ordinary(line) for line in lines]
+        except Exception as error:
+            bench.say(f"bpe-openai does not run: {error}")
 
     def fresh() -> None:
         encoder.forget()  # the trie of the vocabulary stays, as the peers keep theirs
         if giga:
             giga.fresh()
 
+    ours = partial(encoder, lines, threads=1)
     bench.head(
         f"Encode, {tokenizer.vocab.kind}, {tokenizer.vocab.size:,} ids, {len(expected.ids):,} tokens, one thread"
     )
     for name, peer in peers.items():
-        work = partial(giga.lists if giga and name.startswith("gigatoken") else peer, lines)
-        bench.show(f"cold, {name}", ours, work, fresh=fresh)
-        ours(), work()
-        bench.show(f"warm, {name}", ours, work)
+        bench.show(f"cold, {name}", ours, partial(peer, lines), fresh=fresh)
+        ours(), peer(lines)
+        bench.show(f"warm, {name}", ours, partial(peer, lines))
 
 
 def files(folder: str, bench: Bench) -> None:
@@ -264,7 +271,7 @@ def files(folder: str, bench: Bench) -> None:
         bench.show(f"warm, {name}", ours, peer)
 
 
-def check(name: str, peer: Peer, bench: Bench, expected: Tokens) -> bool:
+def same_ids(name: str, peer: Peer, bench: Bench, expected: Tokens) -> bool:
     """A fast answer that is wrong is no answer; but a peer that does not normalize may differ here and there."""
     some = range(0, len(bench.lines), 10)
     found = peer([bench.lines[i] for i in some])
@@ -312,36 +319,16 @@ def decode(folder: str, bench: Bench) -> None:
     tokens = tokenizer.encode_ids(bench.lines)
     rows = [ids.tolist() for ids in tokens]
     assert tokenizer.decode_ids(tokens) == [tokenizer.normalize(line) for line in bench.lines]
-    peers = decoders(folder, tokenizer, rows, bench)
+    peers = {name: partial(write, rows) for name, _, write in libraries(folder, tokenizer, bench)}
+    giga = Giga.of(folder, bench)
+    if giga and not giga.label:
+        peers["gigatoken"] = lambda: [giga.made.decode(row) for row in rows]
     bench.head(f"Decode, {tokenizer.vocab.kind}, one thread; koktok from its flat array, the others from lists")
     for name, peer in peers.items():
         bench.show(name, lambda: tokenizer.decode_ids(tokens, threads=1), peer)
     bench.head("Decode, koktok from the same lists (`decode_batch`)")
     for name, peer in peers.items():
         bench.show(name, lambda: tokenizer.decode_batch(rows), peer)
-
-
-def decoders(folder: str, tokenizer: TrainedTokenizer, rows: list[list[int]], bench: Bench) -> dict[str, Work]:
-    from tokenizers import Tokenizer as Foreign
-
-    hugging = Foreign.from_file(str(Path(folder) / "tokenizer.json"))
-    peers: dict[str, Work] = {"tokenizers": lambda: hugging.decode_batch(rows)}
-    if (Path(folder) / "tokenizer.model").is_file():
-        import sentencepiece
-
-        model = sentencepiece.SentencePieceProcessor(model_file=str(Path(folder) / "tokenizer.model"))
-        peers["SentencePiece"] = lambda: model.decode(rows, num_threads=1)
-    if tokenizer.vocab.kind == "bpe-bytes":
-        from koktok.formats.tiktoken import ranks_of
-
-        encoding = ranks_of(tokenizer.vocab, tokenizer.pattern).encoding()
-        peers["tiktoken"] = lambda: encoding.decode_batch(rows, num_threads=1)
-    if kit := kitoken_of(folder, bench):
-        peers["kitoken"] = lambda: [kit.decode(row) for row in rows]
-    giga = Giga.of(folder, bench)
-    if giga and not giga.label:
-        peers["gigatoken"] = lambda: [giga.made.decode(row) for row in rows]
-    return peers
 
 
 def latency(folder: str, bench: Bench) -> None:
@@ -390,10 +377,10 @@ def load(folder: str, bench: Bench) -> None:
     )
     rows = [spoken([sys.executable, "-c", LOAD, folder]) for _ in range(bench.runs)]
     shown = " | ".join(f"{statistics.median(row[i] for row in rows):.3f}" for i in range(5))
-    bench.say(f"| {Path(folder).name} | {shown} |")
+    bench.say(f"| {bench.folders[folder]} | {shown} |")
     with tempfile.TemporaryDirectory() as empty:
         row = spoken([sys.executable, "-c", LOAD, folder], NUMBA_CACHE_DIR=empty)
-        bench.say(f"| {Path(folder).name}, nothing compiled yet | {' | '.join(f'{value:.3f}' for value in row)} |")
+        bench.say(f"| {bench.folders[folder]}, nothing compiled yet | {' | '.join(f'{value:.3f}' for value in row)} |")
     for words in (["-c", "pass"], ["-m", "koktok", "--help"]):
         found = []
         for _ in range(bench.runs):

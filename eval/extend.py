@@ -8,30 +8,22 @@ DATA is a folder with `text/`, or `corpus:bench-ko`; all rows learn from the sam
 * `koktok`, a list for each penalty `--nu`.
 * `continued`: continued BPE training as taidopurason/tokenizer-extension does it (arXiv:2512.03989), written anew from its description:
   pre-tokens of the base's pattern, encoded by the base, then BPE with a lazy heap; ids behind the base's, one merge a token.
-* `SentencePiece merged`: a SentencePiece BPE model of the same text, its pieces put behind those of the base with falling scores, as
-  Chinese-LLaMA does it (arXiv:2304.08177); only if the base is a SentencePiece model.
 
 Tokens are those of eojeols with Hangul, and of all; F1 is of token borders between two syllables against Kiwi's borders of morphemes.
 At the largest size: lines without Hangul whose ids changed (random Chinese and emoji, corpus:open-en and corpus:code, Python's own
-library, installed packages), new pieces that no text reaches, and lines of 10,000 that tiktoken or SentencePiece cuts otherwise than
-Hugging Face, of those that they cut alike before. Seconds are of one processor, memory is the peak of a process of its own.
+library, installed packages). That new pieces are reached and that libraries agree are laws of the tests (tests/extension).
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
-import multiprocessing
 import os
 import random
 import re
-import resource
 import sysconfig
-import tempfile
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, pairwise
@@ -46,25 +38,19 @@ from koktok.corpora.fetch import fetch, texts
 from koktok.count.counting import read
 from koktok.extension.base_text import prepare
 from koktok.extension.base_tokenizer import HANGUL, SPACE, Base, holds_hangul, open_base
-from koktok.extension.extension_files import definition_of, extended, files_of
-from koktok.extension.laws import reached
+from koktok.extension.extension_files import definition_of, extended
 from koktok.extension.learn import ExtendOptions, PieceList, learn
-from koktok.files.sentencepiece_model import NORMAL, ModelProto
 from koktok.hangul import syllable_mask
 from koktok.segment import Policy, segment_counts
 from koktok.segment.cache import CachedSegmenter
 from koktok.segment.kiwi import KiwiSegmenter
 from koktok.segment.segmented import Kind
-from koktok.tokenizer.agree import Ids, agreement
+from koktok.tokenizer.agree import agreement
 from koktok.training.lattice import TRUST
 
 BASES = "package:qwen3,package:llama3,package:o200k_base,package:mistral-v1"
-LINES = 10_000
-"""Lines on which libraries are compared."""
-
-Built = tuple[dict[str, Any], bytes | None]
-"""The tokenizer.json of an extension, and its SentencePiece model if there is one."""
-
+Built = dict[str, Any]
+"""The tokenizer.json of an extension."""
 
 Row = tuple[Callable[[str, list[str], int], Any], Callable[[Base, Any, int], Built]]
 """A way to extend: a training, and what builds any size from it."""
@@ -79,8 +65,7 @@ def train_koktok(reference: str, train: list[str], size: int, nu: float) -> Piec
 
 def build_koktok(base: Base, pieces: PieceList, size: int) -> Built:
     """Extend the base by the first pieces."""
-    extension = extended(base, pieces, size)
-    return definition_of(extension), files_of(extension).get("tokenizer.model")
+    return definition_of(extended(base, pieces, size))
 
 
 def train_continued(reference: str, train: list[str], size: int) -> tuple[list[str], list[tuple[str, str]]]:
@@ -160,62 +145,13 @@ def build_continued(base: Base, learnt: tuple[list[str], list[tuple[str, str]]],
         kept.append([left, right])
     pinned = {token: i for i, token in base.added.items()}
     table = base.ids | pinned | {token: base.size + k for k, token in enumerate(new[:size])}
-    return base.definition | {"model": base.model | {"vocab": table, "merges": [*map(list, base.merges), *kept]}}, None
+    return base.definition | {"model": base.model | {"vocab": table, "merges": [*map(list, base.merges), *kept]}}
 
 
-def train_sentencepiece(reference: str, train: list[str], size: int) -> list[str]:
-    """Learn a SentencePiece BPE model and return the pieces that the base lacks."""
-    import sentencepiece
-
-    base = open_base(reference)
-    had = {string.decode(errors="replace").replace(base.space.decode(), SPACE) for string in base.strings}
-    with tempfile.TemporaryDirectory() as place:
-        text = Path(place) / "text"
-        text.write_text("\n".join(train), encoding="utf-8")
-        sentencepiece.SentencePieceTrainer.train(
-            f"--input={text} --model_prefix={text} --model_type=bpe --vocab_size={size + 6000} --num_threads=1 "
-            f"--normalization_rule_name=identity --max_sentence_length={1 << 20} --minloglevel=2"
-        )
-        model = sentencepiece.SentencePieceProcessor(model_file=f"{text}.model")
-    return [piece for i in range(3, model.get_piece_size()) if (piece := model.id_to_piece(i)) not in had]
-
-
-def build_merged(base: Base, learnt: list[str], size: int) -> Built:
-    """Put pieces behind those of the base's SentencePiece model, and convert it as transformers does."""
-    pieces = learnt[:size]
-    proto = ModelProto(base.files["tokenizer.model"])
-    lowest = min(row.score for row in proto.pieces)
-    for k, piece in enumerate(pieces):
-        proto.add(piece, lowest - 1 - k, NORMAL)
-    table = base.ids | {piece: base.size + k for k, piece in enumerate(pieces)}
-    found = []
-    for piece, i in sorted(table.items(), key=lambda row: row[1]):
-        ways = [(piece[:k], piece[k:]) for k in range(1, len(piece))]
-        here = [(table[a], table[b], [a, b]) for a, b in ways if a in table and b in table]
-        found += [(i, pair) for _, _, pair in sorted(here)]
-    new = [pair for i, pair in found if i >= base.size]
-    model = base.model | {"vocab": table, "merges": [*map(list, base.merges), *new]}
-    return base.definition | {"model": model}, proto.serialized()
-
-
-def rows_of(base: Base, penalties: Sequence[float]) -> dict[str, Row]:
-    """Return the rows that a base can have."""
-    rows: dict[str, Row] = {f"koktok, nu {nu:g}": (partial(train_koktok, nu=nu), build_koktok) for nu in penalties}
-    rows["continued"] = train_continued, build_continued
-    if "tokenizer.model" in base.files and base.kind == "chars":
-        rows["SentencePiece merged"] = train_sentencepiece, build_merged
-    return rows
-
-
-def _alone(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float, float]:
-    made = function(*arguments)
-    return made, time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def trained(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
-    """Train in a process of its own; returns the result, processor seconds and megabytes."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_alone, function, arguments).result()
+def rows_of(penalties: Sequence[float]) -> dict[str, Row]:
+    """The ways to extend."""
+    ours = {f"koktok, nu {nu:g}": (partial(train_koktok, nu=nu), build_koktok) for nu in penalties}
+    return {**ours, "continued": (train_continued, build_continued)}
 
 
 class Held:
@@ -298,32 +234,6 @@ def changed(base: Base, rows: dict[str, Base], megabytes: int) -> tuple[Counter[
     return differing, compared
 
 
-def new_ids(base: Base, new: Base) -> dict[str, int]:
-    """Return the new pieces of the model with their ids; added tokens are none."""
-    return {token: i for token, i in new.ids.items() if i >= base.size and token not in base.added.values()}
-
-
-def libraries(base: Base, new: Base, model: bytes | None, lines: list[str]) -> str:
-    """Count the lines that other libraries cut otherwise than Hugging Face, of those that they cut alike before."""
-    pairs: list[tuple[str, list[Ids]]] = []
-    if base.ranks is not None:
-        more = {base.piece_bytes(token): i for token, i in new_ids(base, new).items()}
-        both = [replace(base.ranks, specials={}, ranks=base.ranks.ranks | some) for some in ({}, more)]
-        pairs.append(("tiktoken", [ranks.encoding().encode_ordinary_batch for ranks in both]))
-    if model is not None:
-        import sentencepiece
-
-        protos = (base.files["tokenizer.model"], model)
-        pairs.append(("SentencePiece", [sentencepiece.SentencePieceProcessor(model_proto=p).encode for p in protos]))
-    cells = []
-    for name, (old, now) in pairs:
-        rows = zip(lines, base.encode(lines), old(lines), strict=True)
-        alike = [line for line, ours, theirs in rows if ours == theirs]
-        found = agreement(zip(alike, new.encode(alike), now(alike), strict=True))
-        cells.append(f"{name} {found.differing:,} of {found.checked:,}")
-    return "; ".join(cells)
-
-
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m eval.extend", description=(__doc__ or "").split("\n")[0])
@@ -349,34 +259,15 @@ def main() -> None:
         head = ("row", "pieces", "tokens/eojeol", "of all eojeols", "precision", "kept", "F1")
         say(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
         say(f"| the base | 0 | {' | '.join(f'{value:.3f}' for value in held.figures(base))} |")
-        largest: dict[str, tuple[Base, bytes | None, float, float]] = {}
-        for name, (learnt_by, build) in rows_of(base, penalties).items():
-            learnt, seconds, peak = trained(learnt_by, base.name, train, sizes[-1])
+        largest: dict[str, Base] = {}
+        for name, (learnt_by, build) in rows_of(penalties).items():
+            learnt = learnt_by(base.name, train, sizes[-1])
             for size in sizes:
-                definition, model = build(base, learnt, size)
-                new = replace(base, definition=definition)
-                say(f"| {name} | {size:,} | {' | '.join(f'{value:.3f}' for value in held.figures(new))} |")
-            largest[name] = new, model, seconds, peak
-        at_the_largest(base, largest, lines[:LINES], sizes[-1], given.other_mb, say)
-
-
-def at_the_largest(
-    base: Base,
-    rows: dict[str, tuple[Base, bytes | None, float, float]],
-    lines: list[str],
-    size: int,
-    megabytes: int,
-    say: Told,
-) -> None:
-    """Print what else changes, and what the training costs."""
-    differing, compared = changed(base, {name: row[0] for name, row in rows.items()}, megabytes)
-    say(f"\nAt {size:,} pieces; text without Hangul: {compared / 1e6:.1f} MB.\n")
-    head = ("row", "lines without Hangul with other ids", "unreachable", "lines cut otherwise", "seconds", "MB at most")
-    say(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
-    for name, (new, model, seconds, peak) in rows.items():
-        lost = sum(not reached(new, token, i) for token, i in new_ids(base, new).items())
-        other = libraries(base, new, model, lines)
-        say(f"| {name} | {differing[name]:,} | {lost:,} | {other} | {seconds:.1f} | {peak:,.0f} |")
+                largest[name] = replace(base, definition=build(base, learnt, size))
+                say(f"| {name} | {size:,} | {' | '.join(f'{value:.3f}' for value in held.figures(largest[name]))} |")
+        differing, compared = changed(base, largest, given.other_mb)
+        say(f"\nAt {sizes[-1]:,} pieces, lines with other ids of {compared / 1e6:.1f} MB without Hangul:\n")
+        say("\n".join(f"* {name}: {differing[name]:,}" for name in largest))
 
 
 if __name__ == "__main__":

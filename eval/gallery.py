@@ -21,7 +21,6 @@ VOCABULARIES = (
     "koktok:ko-32k",
     "koktok:ko-32k-aligned",
     "koktok:ko-16k",
-    "koktok:ko-64k-superwords",
     "koktok:ko-32k-bytes",
 )
 

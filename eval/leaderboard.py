@@ -19,7 +19,8 @@ from typing import Final
 
 from eval.machine import report_text
 from koktok.files import write_file
-from koktok.metrics import Value
+from koktok.metrics import Value, metrics
+from koktok.metrics.robustness import PERTURBATIONS
 from koktok.report import Report
 from koktok.report.benchmark import BENCHMARK, check_same
 from koktok.report.markdown import plain, table
@@ -44,6 +45,11 @@ COLUMNS: Final = (
     ("code_tokens_per_byte", "code"),
 )
 INTERVALS: Final = ("fertility", HEADLINE)
+ROBUST: Final = {
+    "stability": "Cuts that stay (F1) where two syllables are unchanged and still neighbours; with a space between all syllables no two are.",
+    "fertility_change": "Tokens more per eojeol. Lines that grow must cost more: compare tokenizers, not columns.",
+    "fallback_change": "Byte tokens more per eojeol; none in vocabularies that have unknown tokens, or whose alphabet are bytes.",
+}
 
 
 def merged(files: list[Path]) -> Report:
@@ -118,6 +124,8 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
             f"## Recall by kind of border, {gold.name} ({gold.standing})",
             table(heads, "l" + "r" * len(gold.kinds), cells),
         ]
+    if robust := robustness(vocabularies):
+        parts += ["## The same lines, slightly other", *robust]
     parts += [
         "## Tokens per eojeol, by text",
         by_text(vocabularies),
@@ -148,6 +156,20 @@ def by_text(rows: list[ReportRow]) -> str:
         [plain(row.name), *(cell(row.scores.get(f"fertility@{name}")) for name in names)] for row in by_tokens(rows)
     )
     return table(["tokenizer", *names], "l" + "r" * len(names), lines)
+
+
+def robustness(rows: list[ReportRow]) -> list[str]:
+    """A table of each measure that has a figure: rows by tokens, a column for each change of the lines."""
+    parts = []
+    for measure, about in ROBUST.items():
+        names = [name for name in PERTURBATIONS if any(f"{measure}_{name}" in row.scores for row in rows)]
+        heads = ["tokenizer", *(metrics()[f"{measure}_{name}"].title.partition(": ")[2] for name in names)]
+        cells = [
+            [plain(row.name), *(cell(row.scores.get(f"{measure}_{name}")) for name in names)] for row in by_tokens(rows)
+        ]
+        if names:
+            parts += [about, table(heads, "l" + "r" * len(names), cells)]
+    return parts
 
 
 def beside_of(report: Report) -> str:

@@ -38,6 +38,16 @@ def report_text(file: Path) -> str:
     return (lzma.decompress(data) if file.suffix == ".xz" else data).decode()
 
 
+def write_between(page: Path, name: str, text: str) -> None:
+    """Replace what stands in a page between `<!-- NAME -->` and `<!-- end of NAME -->`."""
+    whole = page.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    if whole.count(begin) != 1 or whole.count(end) != 1:
+        sys.exit(f"expected one line {begin.strip()} and one line {end} in {page}")
+    before, _, rest = whole.partition(begin)
+    write_file(page, f"{before}{begin}\n{text}\n\n{end}{rest.partition(end)[2]}".encode())
+
+
 class Told:
     """Lines of a run, printed as they come; a report file is written anew after every line, so that a stopped run leaves one."""
 

@@ -12,7 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,8 +27,6 @@ Make = Callable[[Sequence[str], int, Path], str]
 SPECIALS = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
 SUPERWORDS = 0.3
 """At most this share of koktok's pieces crosses spaces in the rows that say so."""
-KEPT = ("keep .72", {"keep": 0.72})
-"""A row with as many tokens as `balanced` has without superwords, at 32,000 ids."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,9 @@ def source_of(peer: Peer) -> str:
         return ""
     import koktok
 
-    files = sorted(Path(koktok.__file__).parent.glob("**/*.py"))
-    kept = [path for path in files if path.parts[-2] in ("text", "segment", "train") or path.parts[-2] == "pipeline"]
+    home = Path(koktok.__file__).parent
+    rooms = ("text", "count", "segment", "training", "pipeline")
+    kept = [home / "recipe.py", *sorted(path for room in rooms for path in (home / room).glob("**/*.py"))]
     return hashlib.sha256(b"".join(path.read_bytes() for path in kept)).hexdigest()[:16]
 
 
@@ -180,13 +179,18 @@ def _kiwi_sw(lines: Sequence[str], size: int, folder: Path) -> str:
     return f"kiwi-sw:{path}"
 
 
-def _koktok(lines: Sequence[str], size: int, folder: Path, **train: object) -> str:
+def _koktok(lines: Sequence[str], size: int, folder: Path, *, other: dict[str, object], **train: object) -> str:
     from koktok import Recipe
     from koktok.pipeline import road
 
-    recipe = Recipe().changed(holdout=0.0, train={"vocab_size": size, **train})
+    recipe = Recipe().changed(holdout=0.0, train={"vocab_size": size, **train}, **other)
     road.train(lines, recipe).tokenizer.save(folder / "tokenizer")
     return f"koktok:{folder / 'tokenizer'}"
+
+
+def koktok_peer(name: str, *, slow: bool = False, other: dict[str, object] | None = None, **train: object) -> Peer:
+    """A row of koktok's: its name, settings of its training, and `other` parts of its recipe."""
+    return Peer(name, ("koktok", "kiwipiepy", "kiwipiepy_model"), partial(_koktok, other=other or {}, **train), slow)
 
 
 def _peers() -> Iterator[Peer]:
@@ -204,18 +208,15 @@ def _peers() -> Iterator[Peer]:
     yield Peer("Kiwi bpe_trainer", kiwi, partial(_kiwi_bpe, morphemes=False))
     yield Peer("Kiwi bpe_trainer j e vcp xsv", kiwi, partial(_kiwi_bpe, morphemes=True))
     yield Peer("Kiwi SwTokenizer", kiwi, _kiwi_sw, slow=True)
-    ours = ("koktok", *kiwi)
-    for preset in ("short", "balanced", "aligned"):
-        yield Peer(f"koktok {preset}", ours, partial(_koktok, preset=preset))
+    for preset in ("lm", "encoder", "aligned", "short"):
+        yield koktok_peer(f"koktok {preset}", preset=preset)
     for kind, label in (("unigram", "Unigram"), ("bpe", "BPE")):  # what koktok's own trainers add to its cuts
-        make = partial(_koktok, model=kind, backend="spm")
-        yield Peer(f"koktok's cuts, SentencePiece {label}", (*ours, "sentencepiece"), make)
-    for preset in ("short", "balanced", "aligned"):
-        make = partial(_koktok, preset=preset, superwords=SUPERWORDS)
-        yield Peer(f"koktok {preset}, superwords", ours, make, slow=True)
-    for name, wanted in (*((name, {"preset": name}) for name in ("short", "balanced", "aligned")), KEPT):
-        make = partial(_koktok, superwords=SUPERWORDS, superword_price="bits", **wanted)
-        yield Peer(f"koktok {name}, superwords in bits", ours, make, slow=True)
+        peer = koktok_peer(f"koktok's cuts, SentencePiece {label}", model=kind, backend="spm")
+        yield replace(peer, libraries=(*peer.libraries, "sentencepiece"))
+    yield koktok_peer("koktok lm, within words", slow=True, superwords=0.0)
+    yield koktok_peer("koktok lm, price in tokens", slow=True, price="tokens")
+    yield koktok_peer("koktok aligned, superwords", slow=True, preset="aligned", superwords=SUPERWORDS)
+    yield koktok_peer("koktok bpe-bytes", slow=True, model="bpe-bytes")
 
 
 PEERS = tuple(_peers())

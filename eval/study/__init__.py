@@ -1,1 +1,1 @@
-"""What a morpheme-aware vocabulary does for a language model: PLAN.md, and the code that carries it out."""
+"""What morpheme-aware vocabularies do for small models: PLAN.md, part 2, and the code that carries it out."""

@@ -1,4 +1,4 @@
-"""Lists of ids as flat arrays, the folder that carries them, and the order in which a training reads them."""
+"""Lists of ids as flat arrays, the folder that carries them, and the order in which a training reads them: numpy alone."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eval.study.sizes import Shape, Size
 from koktok.files import write_file
 
-Ids = npt.NDArray[np.uint16]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Lists:
-    """Lists of ids below 65,536, one behind the other."""
+    """Lists of numbers below 65,536, one behind the other."""
 
-    flat: Ids
-    ends: npt.NDArray[np.int64]  # where each begins, and where the last ends
+    flat: npt.NDArray[np.uint16]
+    ends: Ints  # where each begins, and where the last ends
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> Lists:
@@ -45,12 +44,12 @@ class Lists:
     def __len__(self) -> int:
         return len(self.ends) - 1
 
-    def in_order(self, order: npt.NDArray[np.int64]) -> Ids:
+    def in_order(self, order: Ints) -> Ints:
         """The lists in another order, joined."""
         starts = self.ends[:-1][order]
         lengths = np.diff(self.ends)[order]
         shift = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-        return self.flat[np.arange(int(lengths.sum())) + shift]
+        return self.flat[np.arange(int(lengths.sum())) + shift].astype(np.int64)
 
 
 def write_arrays(path: Path, lists: Mapping[str, Lists]) -> None:
@@ -66,25 +65,16 @@ class Prepared:
     """What `prepare` wrote of one tokenizer."""
 
     def __init__(self, work: Path, name: str) -> None:
-        place = work / "data" / name
-        if (failed := place / "failed.json").exists():
-            raise FileNotFoundError(json.loads(failed.read_text(encoding="utf-8")))
-        if not (place / "about.json").exists():
-            raise FileNotFoundError("not prepared")
-        self.about: dict[str, Any] = json.loads((place / "about.json").read_text(encoding="utf-8"))
-        self.shared = shared(work)
-        self._place = place
+        self.place = work / "data" / name
+        self.about: dict[str, Any] = json.loads((self.place / "about.json").read_text(encoding="utf-8"))
+        self.shared: dict[str, Any] = json.loads((work / "data" / "shared.json").read_text(encoding="utf-8"))
 
     @cached_property
-    def ids(self) -> dict[str, Lists]:
+    def lists(self) -> dict[str, Lists]:
         """Lists by name."""
-        with np.load(self._place / "ids.npz") as found:
+        with np.load(self.place / "ids.npz") as found:
             names = {key.rpartition(".")[0] for key in found}
             return {name: Lists(found[f"{name}.flat"], found[f"{name}.ends"]) for name in names}
-
-    def shape(self, size: Size) -> Shape:
-        """Of a step."""
-        return Shape.of(size, self.about["vocabulary"], self.about["bytes_per_token"])
 
     @property
     def end(self) -> int:
@@ -92,20 +82,14 @@ class Prepared:
         return int(self.about["vocabulary"]) - 1
 
 
-def shared(work: Path) -> dict[str, Any]:
-    """What all tokenizers have in common."""
-    found: dict[str, Any] = json.loads((work / "data" / "shared.json").read_text(encoding="utf-8"))
-    return found
-
-
 class Stream:
     """Training text without an end: the pieces in an order that the seed and the pass decide."""
 
     def __init__(self, pieces: Lists, seed: int) -> None:
         self._pieces, self._seed = pieces, seed
-        self._passes: dict[int, Ids] = {}
+        self._passes: dict[int, Ints] = {}
 
-    def take(self, at: int, count: int) -> Ids:
+    def take(self, at: int, count: int) -> Ints:
         """So many ids from a place on.
 
         Examples
@@ -117,14 +101,24 @@ class Stream:
         size, found = len(self._pieces.flat), []
         while count:
             number, place = divmod(at, size)
-            part = self._pass(number)[place : place + count]
+            if number not in self._passes:
+                order = np.random.default_rng([self._seed, number]).permutation(len(self._pieces))
+                self._passes = {number: self._pieces.in_order(order)}
+            part = self._passes[number][place : place + count]
             found.append(part)
             at, count = at + len(part), count - len(part)
         return np.concatenate(found)
 
-    def _pass(self, number: int) -> Ids:
-        if number not in self._passes:
-            order = np.random.default_rng([self._seed, number]).permutation(len(self._pieces))
-            self._passes = {k: v for k, v in self._passes.items() if k == number - 1}
-            self._passes[number] = self._pieces.in_order(order)
-        return self._passes[number]
+
+def folds(groups: Sequence[int], seed: int, count: int) -> list[tuple[Ints, Ints]]:
+    """What is learnt from and what is asked of each fold; a group of texts is in one fold.
+
+    Examples
+    --------
+    >>> [(train.tolist(), test.tolist()) for train, test in folds([0, 0, 1], 0, 2)]
+    [([2], [0, 1]), ([0, 1], [2])]
+    """
+    of = np.asarray(groups)
+    parts = np.array_split(np.random.default_rng(seed).permutation(np.unique(of)), count)
+    asked = [np.isin(of, part) for part in parts]
+    return [(np.flatnonzero(~here), np.flatnonzero(here)) for here in asked]

@@ -1,33 +1,27 @@
-"""The three sizes of the study, and the arithmetic of its arms."""
+"""The sizes and rows of PLAN.md, part 2, and their arithmetic."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-REFERENCE: Final = "sp-unigram"
-"""Whose text and compute the arms are measured by."""
-
 
 @dataclass(frozen=True)
 class Size:
-    """What PLAN.md fixes for a size."""
+    """What the plan fixes for a size."""
 
     corpus: str
-    ids: int  # of every vocabulary (characters have fewer)
+    ids: int
     cap: int  # eojeols taken of each source
     layers: int
     width: int
     context: int  # bytes of a sequence, sequences of a step
     batch: int
-    bytes_read: int  # of training text, in the arm of equal bytes
-    sweep: float  # the part of them that a run of the learning rate's sweep reads
+    bytes_read: int  # of training text
+    sweep: float  # the part of them that a run of the sweep reads
     rates: tuple[float, ...]
-    dropout: float
     held: int  # bytes asked for bits per byte
-    pairs: int  # minimal pairs a probe; labelled texts to learn from (a third as many are asked); prompts
-    texts: int
-    prompts: int
+    tuned: int | None = None  # texts of a task at most
 
     @property
     def head(self) -> int:
@@ -44,105 +38,97 @@ class Size:
         """Parameters outside of the embedding."""
         return self.layers * (4 * self.width**2 + 3 * self.width * self.hidden + 2 * self.width) + self.width
 
-    def flops(self, vocabulary: int, context: int) -> int:
-        """Training FLOPs of a token: forward and twice that backward, head counted, attention causal (half of all pairs)."""
-        return 6 * (self.body + self.width * vocabulary) + 6 * self.layers * self.width * context
+    def tokens(self, bytes_per_token: float) -> int:
+        """Tokens of a sequence: equal bytes, in whole tokens."""
+        return max(2, round(self.context / bytes_per_token))
+
+    def steps(self, bytes_per_token: float, share: float = 1.0) -> int:
+        """Steps that read this share of the text.
+
+        Examples
+        --------
+        >>> SIZES["tiny"].steps(4.0), SIZES["tiny"].steps(4.0, 0.5)
+        (391, 195)
+        """
+        return round(share * self.bytes_read / (self.batch * self.tokens(bytes_per_token) * bytes_per_token))
+
+    def flops(self, kind: str, vocabulary: int, bytes_per_token: float) -> float:
+        """Training FLOPs of a token: forward and twice that backward.
+
+        A decoder's attention sees half of all pairs, and an encoder's head is asked for the masked tokens alone.
+
+        Examples
+        --------
+        >>> round(SIZES["gpu"].flops("decoder", 32_001, 5.0) / 1e6), round(SIZES["gpu"].flops("encoder", 32_001, 5.0) / 1e6)
+        (260, 186)
+        """
+        decoder = kind == "decoder"
+        head = self.width * vocabulary * (1 if decoder else MASKED)
+        return 6 * (self.body + head) + (6 if decoder else 12) * self.layers * self.width * self.tokens(bytes_per_token)
 
 
+TINY_RATES: Final = (0.0005, 0.001, 0.002, 0.004, 0.008)
+GPU_RATES: Final = (0.00025, 0.0005, 0.001, 0.002, 0.004)
+ALL: Final = 1 << 40
 SIZES: Final = {
-    "tiny": Size(
-        "open-ko", 8_000, 12_000, 2, 96, 256, 4, 400_000, 1 / 3, (0.002, 0.004, 0.008), 0.0, 80_000, 300, 900, 100
-    ),
-    "night": Size(
-        "open-ko", 16_000, 1 << 40, 4, 192, 1024, 8, 24_000_000, 1 / 5, (0.001, 0.002, 0.004), 0.0, 500_000, 1000, 3000, 300
-    ),
-    "gpu": Size(
-        "bench-ko", 32_000, 1 << 40, 10, 512, 2048, 64, 580_000_000, 1 / 10, (0.0005, 0.001, 0.002), 0.1, 1_000_000, 1000, 3000, 300
-    ),
-}  # fmt: skip
-"""As PLAN.md has them."""
-
-PRESETS: Final = ("short", "balanced", "aligned")
-
-ALL: Final = (
-    *("sp-unigram", "sp-bpe", "hf-bpe", "kiwi-bpe"),
-    *(f"koktok-{preset}" for preset in PRESETS),
-    *(f"koktok-{preset}-superwords" for preset in PRESETS),
-    "characters",
-)
-
-CELLS: Final = {
-    "tiny": ALL,
-    "night": ("sp-unigram", "sp-bpe", "koktok-balanced", "koktok-aligned", "koktok-balanced-superwords"),
-    "gpu": ("sp-unigram", "sp-bpe", "koktok-balanced", "koktok-balanced-superwords"),
+    "tiny": Size("open-ko", 8_000, 12_000, 2, 96, 256, 4, 400_000, 1 / 3, TINY_RATES, 80_000, tuned=200),
+    "gpu": Size("bench-ko", 32_000, ALL, 8, 512, 2048, 64, 57_000_000, 1 / 10, GPU_RATES, 1_000_000),
 }
-"""The tokenizers that the plan runs of a size."""
-
-HOW: Final = ("clean", "no_spaces", "all_spaces")
-"""How labelled texts are asked."""
-
-ARMS: Final = ("bytes", "flops")
-SWEEP: Final = "sweep"
-SWEEP_SEED: Final = 100
+MASKED: Final = 0.15
+KINDS: Final = ("decoder", "encoder")
+SEEDS, SWEEP_SEED = 5, 100
 WARM, DECAY = 0.02, 0.2
-"""Parts of a run: of the equal-bytes arm the first, of the run itself the second."""
+FOLDS, TUNING_BATCH = 5, 32
+EPOCHS: Final = {"entities": 4, "answers": 2}
+TUNING_RATES: Final = (0.0001, 0.0004, 0.0016)
+
+PEERS: Final = ("sp-unigram", "sp-equal")
+ROWS: Final = {
+    "decoder": (*PEERS, "koktok-default", "koktok-words", "koktok-aligned", "koktok-moved"),
+    "encoder": (*PEERS, "koktok-default", "koktok-encoder", "koktok-aligned", "koktok-moved"),
+}
+TASKS: Final = tuple(EPOCHS)
+PARAGRAPH: Final = 300
+"""Characters of a paragraph that are asked."""
+PAIRS: Final = {
+    "decoder": (
+        *((name, peer) for name in ("koktok-default", "koktok-words", "koktok-aligned") for peer in PEERS),
+        ("koktok-moved", "sp-unigram"),
+    ),
+    "encoder": (
+        *((name, peer) for name in ("koktok-aligned", "koktok-encoder", "koktok-default") for peer in PEERS),
+        ("koktok-aligned", "koktok-moved"),
+    ),
+}
+PRIMARY: Final = {
+    "decoder": [("koktok-default", peer, "bits per byte") for peer in PEERS],
+    "encoder": [("koktok-aligned", other, task) for task in TASKS for other in (*PEERS, "koktok-moved")],
+}
+
+PRETRAINING, TUNING = 210e12, 60e12
+"""FLOP/s of one H200 in bf16: a fifth of its peak, and less for short rows in small batches."""
 
 
-@dataclass(frozen=True)
-class Shape:
-    """What a tokenizer makes of a size."""
+def budget(size: Size, vocabulary: int, bytes_per_token: float, tuned: dict[str, int]) -> list[tuple[str, int, float]]:
+    """Kinds of runs with their number and the seconds of one; `tuned` are the bytes of each task.
 
-    vocabulary: int  # all ids, the end of a line among them
-    context: int  # tokens of a sequence
-    step_bytes: float  # bytes of text that a step reads, on average
-    flops: int  # of a step
-
-    @classmethod
-    def of(cls, size: Size, vocabulary: int, bytes_per_token: float) -> Shape:
-        """Equal bytes of context, in whole tokens.
-
-        Examples
-        --------
-        >>> Shape.of(SIZES["tiny"], 8001, 4.0)
-        Shape(vocabulary=8001, context=64, step_bytes=1024.0, flops=1539422208)
-        """
-        context = max(2, round(size.context / bytes_per_token))
-        tokens = size.batch * context
-        return cls(vocabulary, context, tokens * bytes_per_token, tokens * size.flops(vocabulary, context))
-
-    def steps(self, size: Size, arm: str, reference: Shape) -> int:
-        """How many steps an arm is long.
-
-        Examples
-        --------
-        >>> small, large = (Shape.of(SIZES["tiny"], n, 4.0) for n in (2001, 8001))
-        >>> large.steps(SIZES["tiny"], "bytes", large), small.steps(SIZES["tiny"], "bytes", large)
-        (391, 391)
-        >>> small.steps(SIZES["tiny"], "flops", large), round(391 * large.flops / small.flops)
-        (928, 928)
-        """
-        read = round(size.bytes_read * (size.sweep if arm == SWEEP else 1) / self.step_bytes)
-        if arm != "flops" or self == reference:
-            return read
-        return round(reference.steps(size, "bytes", reference) * reference.flops / self.flops)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One run."""
-
-    tokenizer: str
-    arm: str
-    seed: int
-    rate: float
-    again: int = 0  # above 0 where the same is run once more, for the noise
-
-    @property
-    def key(self) -> str:
-        """Its folder."""
-        return f"{self.trunk}-{self.arm}"
-
-    @property
-    def trunk(self) -> str:
-        """What both arms have in common: all but when the rate begins to fall."""
-        return f"{self.tokenizer}-{self.seed}-{self.rate:g}" + (f"-again{self.again}" if self.again else "")
+    Examples
+    --------
+    >>> rows = budget(SIZES["gpu"], 32_001, 4.5, {"entities": 700_000, "answers": 3_600_000})
+    >>> sum(count * seconds for _, count, seconds in rows) < 30 * 60
+    True
+    """
+    tokens = size.bytes_read / bytes_per_token
+    read = (FOLDS - 1) * sum(EPOCHS[task] * bytes_of for task, bytes_of in tuned.items())
+    tuning = 6 * size.body * read / bytes_per_token / TUNING
+    found = []
+    for kind in KINDS:
+        rows, seconds = len(ROWS[kind]), tokens * size.flops(kind, vocabulary, bytes_per_token) / PRETRAINING
+        found.append((f"{kind}s, the sweep of rates", rows * len(size.rates), size.sweep * seconds))
+        found.append((f"{kind}s", rows * SEEDS, seconds))
+    encoders = len(ROWS["encoder"])
+    found.append(
+        ("encoders, one more for the rate of tuning", encoders, found[-1][2] + len(TUNING_RATES) * tuning / FOLDS)
+    )
+    found.append(("tuning of an encoder, both tasks, five folds", encoders * SEEDS, tuning))
+    return found

@@ -1,286 +1,310 @@
-"""The runs: each goes on from its last checkpoint, and gives the same losses however often it was stopped."""
+"""The runs of the plan, each kept when it is done: the sweep of rates, decoders, encoders and their tuning."""
 
 from __future__ import annotations
 
 import json
 import math
-import shutil
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
-from eval.study.data import Prepared, Stream
-from eval.study.model import Llama, device, token_bits
-from eval.study.sizes import ARMS, DECAY, REFERENCE, SWEEP, SWEEP_SEED, WARM, Cell, Shape, Size
+from eval.study.data import Ints, Prepared, Stream, folds
+from eval.study.model import Transformer, device
+from eval.study.sizes import (
+    DECAY,
+    EPOCHS,
+    FOLDS,
+    KINDS,
+    MASKED,
+    ROWS,
+    SWEEP_SEED,
+    TASKS,
+    TUNING_BATCH,
+    TUNING_RATES,
+    WARM,
+    Size,
+)  # fmt: skip
 from koktok.files import write_file
 
-OFTEN = 60.0
-"""Seconds between checkpoints."""
+WINDOWS = 16
+"""Windows of held-out text that are read at once."""
 
 
-def loss_of(model: Llama, ids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Nats a token."""
-    return functional.cross_entropy(model(ids).flatten(0, 1).float(), targets)
+@dataclass(frozen=True)
+class Cell:
+    """One run: `part` is `sweep`, `tuning` (the rates of tuning, on one fold) or `whole`."""
 
+    kind: str
+    row: str
+    part: str
+    seed: int
+    rate: float
 
-@cache
-def compiled() -> Any:
-    """`loss_of`, compiled once for each shape."""
-    torch._dynamo.config.cache_size_limit = 64  # eleven vocabularies in one process
-    return torch.compile(loss_of, dynamic=False)
-
-
-class OutOfTimeError(Exception):
-    """The minutes that were given are over; a checkpoint was written."""
-
-
-@dataclass
-class State:
-    """A model in training."""
-
-    model: Llama
-    optimizer: torch.optim.AdamW
-    step: int = 0
-    losses: list[float] = field(default_factory=list)
-
-    def save(self, path: Path) -> None:
-        """All that decides how it goes on."""
-        held = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "step": self.step}
-        held |= {"losses": self.losses, "random": torch.get_rng_state()}
-        if device() == "cuda":
-            held["cuda"] = torch.cuda.get_rng_state()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, lambda place: torch.save(held, place))
-
-    def load(self, path: Path) -> None:
-        """Go on from there."""
-        held = torch.load(path, map_location=device(), weights_only=True)
-        self.model.load_state_dict(held["model"])
-        self.optimizer.load_state_dict(held["optimizer"])
-        self.step, self.losses = held["step"], held["losses"]
-        torch.set_rng_state(held["random"].cpu())
-        if "cuda" in held:
-            torch.cuda.set_rng_state(held["cuda"].cpu())
+    @property
+    def key(self) -> str:
+        """The name of its file."""
+        return "-".join([self.kind, self.row, self.part, str(self.seed), f"{self.rate:g}"])
 
 
 class Runs:
-    """All cells of a size in a work folder."""
+    """The cells of a size and their results in the work folder."""
 
-    def __init__(self, size: Size, work: Path, *, seconds: float = math.inf, compiled: bool = False) -> None:
-        self.size, self.work, self.compiled = size, work, compiled
-        self.until = time.monotonic() + seconds
-        if device() == "cuda":  # of held-out text; training reads in bf16
-            torch.set_float32_matmul_precision("high")
-        self._kept: tuple[str, Prepared] | None = None
-
-    # ── which cells there are ─────────────────────────────────────────────────────────────────────────────────────────
-
-    def prepared(self, name: str) -> Prepared:
-        """The data of a tokenizer; the last one stays in memory."""
-        if self._kept is None or self._kept[0] != name:
-            self._kept = (name, Prepared(self.work, name))
-        return self._kept[1]
-
-    def steps(self, cell: Cell) -> int:
-        """How many a cell takes."""
-        reference = Prepared(self.work, REFERENCE).shape(self.size)
-        return self.prepared(cell.tokenizer).shape(self.size).steps(self.size, cell.arm, reference)
-
-    def fork(self, cell: Cell) -> int:
-        """The step from which on its rate falls."""
-        return math.floor(self.steps(cell) * (1 - DECAY))
-
-    def sweep(self, name: str) -> list[Cell]:
-        """The runs that choose a rate."""
-        return [Cell(name, SWEEP, SWEEP_SEED, rate) for rate in self.size.rates]
-
-    def rate(self, name: str) -> float | None:
-        """The rate that won; None where a run of the sweep is missing."""
-        found = [self.done(cell) for cell in self.sweep(name)]
-        ran = [row for row in found if row is not None and "why" not in row]
-        if any(row is None for row in found) or not ran:
-            return None
-        return float(min(ran, key=lambda row: row["dev"])["cell"]["rate"])
-
-    def cells(self, name: str, seed: int) -> list[Cell]:
-        """The runs of a seed, the shorter arm first, so that the longer one finds its trunk; none without a rate."""
-        rate = self.rate(name)
-        if rate is None:
-            return []
-        arms = ARMS[:1] if name == REFERENCE else ARMS
-        found = sorted((Cell(name, arm, seed, rate) for arm in arms), key=self.steps)
-        if name == REFERENCE and not seed:
-            found.append(Cell(name, "bytes", seed, rate, again=1))
-        return found
-
-    def place(self, cell: Cell) -> Path:
-        """Its folder."""
-        return self.work / "cells" / cell.key
+    def __init__(self, size: Size, work: Path) -> None:
+        self.size, self.work = size, work
 
     def done(self, cell: Cell) -> dict[str, Any] | None:
-        """What a finished cell found."""
-        path = self.place(cell) / "done.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        """The result of a cell."""
+        file = self.work / "cells" / f"{cell.key}.json"
+        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
 
-    def all(self, names: Sequence[str], seeds: Sequence[int]) -> Iterator[Cell]:
-        """Sweeps first, then seed by seed."""
-        for name in names:
-            yield from self.sweep(name)
-        for seed in seeds:
-            for name in names:
-                yield from self.cells(name, seed)
+    def rate(self, kind: str, row: str) -> float:
+        """The best rate of the sweep."""
+        cells = {rate: self.done(Cell(kind, row, "sweep", SWEEP_SEED, rate)) or {} for rate in self.size.rates}
+        return min(cells, key=lambda rate: cells[rate].get("loss", math.inf))
 
-    # ── a cell ────────────────────────────────────────────────────────────────────────────────────────────────────────
+    def tuning_rates(self, row: str) -> dict[str, float]:
+        """The best rate of tuning by task."""
+        found = self.done(Cell("encoder", row, "tuning", SWEEP_SEED, self.rate("encoder", row))) or {}
+        return {task: max(TUNING_RATES, key=lambda rate: found[task][f"{rate:g}"]) for task in TASKS}
+
+    def cells(self, rows: str, seeds: int) -> Iterator[Cell]:
+        """In the order of the plan: the sweep, then seed by seed; a rate is asked for when its sweep is done."""
+        chosen = [(kind, row) for kind in KINDS for row in ROWS[kind] if re.search(rows, row)]
+        for kind, row in chosen:
+            for rate in self.size.rates:
+                yield Cell(kind, row, "sweep", SWEEP_SEED, rate)
+        for kind, row in chosen:
+            if kind == "encoder":
+                yield Cell(kind, row, "tuning", SWEEP_SEED, self.rate(kind, row))
+        for seed in range(seeds):
+            for kind, row in chosen:
+                yield Cell(kind, row, "whole", seed, self.rate(kind, row))
 
     def run(self, cell: Cell) -> dict[str, Any]:
-        """Train, ask the held-out text, write down; what was finished is read."""
-        if (found := self.done(cell)) is not None:
-            return found
-        begun, data = time.process_time(), self.prepared(cell.tokenizer)
-        shape = data.shape(self.size)
-        state = self.trained(cell, data, shape)
-        place = self.place(cell)
-        what: dict[str, Any] = {"cell": asdict(cell), "steps": state.step, "device": device()}
-        what |= {"tokens": state.step * self.size.batch * shape.context, "bytes": round(state.step * shape.step_bytes)}
-        what |= {"flops": state.step * shape.flops}
-        write_file(place / "losses.jsonl", "".join(f"{json.dumps(loss)}\n" for loss in state.losses).encode())
-        if math.isfinite(sum(state.losses)):
-            what["dev"] = self.bits(state.model, data, "dev", shape)[0].sum() / data.shared["dev_bytes"]
-            if cell.arm != SWEEP:
-                bits, ends = self.bits(state.model, data, "test", shape)
-                unknown = np.array(data.about["unknown_bits"])
-                what["bits"] = (np.add.reduceat(bits, ends[:-1]) + unknown).tolist()
-                write_file(place / "model.pt", lambda path: torch.save(state.model.state_dict(), path))
+        """Train, ask and keep."""
+        begun = time.monotonic()
+        data = Prepared(self.work, cell.row)
+        found: dict[str, Any] = asdict(cell)
+        model = self.pretrained(cell, data)
+        loss = held_loss(model, self.size, data, "dev", cell)
+        if not math.isfinite(float(loss.sum())):
+            found["why"] = "its loss was not finite"
+        elif cell.part == "sweep":
+            found["loss"] = float(loss.mean())
+        elif cell.kind == "decoder":
+            bits = held_loss(model, self.size, data, "test", cell)
+            ends = data.lists["test"].ends[:-1]
+            found["bits"] = (np.add.reduceat(bits, ends) + np.array(data.about["unknown_bits"])).tolist()
+        elif cell.part == "tuning":
+            for task in TASKS:
+                found[task] = {
+                    f"{rate:g}": self.tuned(model, data, task, cell.seed, rate, 1)[1] for rate in TUNING_RATES
+                }
         else:
-            what["why"] = "its loss was not finite"
-        what["seconds"] = time.process_time() - begun
-        write_file(place / "done.json", json.dumps(what).encode())
-        (place / "state.pt").unlink(missing_ok=True)
-        if all(self.done(other) for other in self.siblings(cell)):
-            shutil.rmtree(self.trunk(cell, 0).parent, ignore_errors=True)
-        return what
+            rates = self.tuning_rates(cell.row)
+            found |= {task: self.tuned(model, data, task, cell.seed, rates[task], FOLDS)[0] for task in TASKS}
+        found["seconds"] = time.monotonic() - begun
+        write_file(self.work / "cells" / f"{cell.key}.json", json.dumps(found).encode())
+        return found
 
-    def bits(self, model: Llama, data: Prepared, name: str, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-        """Bits of each token of held-out lines, and where the lines end."""
-        lists = data.ids[name]
-        stream = torch.from_numpy(np.concatenate([[data.end], lists.flat.astype(np.int64)]))  # behind an end
-        model.eval()
-        return token_bits(model, stream, shape.context), lists.ends
-
-    def trained(self, cell: Cell, data: Prepared, shape: Shape) -> State:
-        """From the nearest checkpoint to the last step."""
-        total, fork = self.steps(cell), self.fork(cell)
-        warm = max(1, round(WARM * shape.steps(self.size, "bytes", shape)))
+    def pretrained(self, cell: Cell, data: Prepared) -> Transformer:
+        """A model that has read its text."""
+        size, per_token = self.size, data.about["bytes_per_token"]
         torch.manual_seed(cell.seed)
-        model = Llama(self.size, shape.vocabulary).to(device())
-        options = {"betas": (0.9, 0.95), "weight_decay": 0.1, "fused": True}
-        state = State(model, torch.optim.AdamW(model.parameters(), cell.rate, **options))
-        if (best := self.nearest(cell)) is not None:
-            state.load(best)
-        forks = self.forks(cell)
-        stream = Stream(data.ids["train"], cell.seed)
-        loss = compiled() if self.compiled else loss_of
-        saved, count = time.monotonic(), self.size.batch * shape.context
-        waiting: list[torch.Tensor] = []
-        model.train()
-        while state.step < total:
-            if state.step in forks:
-                self.kept(state, waiting).save(self.trunk(cell, state.step))
-            rate = cell.rate * min((state.step + 1) / warm, 1.0, (total - state.step) / (total - fork))
-            for group in state.optimizer.param_groups:
-                group["lr"] = rate
-            ids = torch.from_numpy(stream.take(state.step * count, count + 1).astype(np.int64)).to(device())
-            waiting.append(self.one(state, loss, ids[:-1].view(-1, shape.context), ids[1:]))
-            state.step += 1
-            now = time.monotonic()
-            if now > self.until or now - saved > OFTEN:
-                self.kept(state, waiting).save(self.place(cell) / "state.pt")
-                saved = now
-                if now > self.until:
-                    raise OutOfTimeError
-        return self.kept(state, waiting)
+        model = Transformer(size, data.about["vocabulary"] + 1, causal=cell.kind == "decoder").to(device())
+        steps = size.steps(per_token, size.sweep if cell.part == "sweep" else 1.0)
+        context = size.tokens(per_token)
+        stream, random = Stream(data.lists["train"], cell.seed), np.random.default_rng([cell.seed, 1])
+        for step in optimized(model, cell.rate, steps):
+            ids = stream.take(step * size.batch * context, size.batch * context + 1)
+            with step_of(model):
+                lost(model, ids, context, cell.kind, random).mean().backward()
+        return model
 
-    @staticmethod
-    def one(state: State, loss: Any, ids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """One step; its loss in nats a token."""
-        with torch.autocast("cuda", torch.bfloat16) if device() == "cuda" else nullcontext():
-            found: torch.Tensor = loss(state.model, ids, targets)
-        found.backward()
-        torch.nn.utils.clip_grad_norm_(state.model.parameters(), 1.0)
-        state.optimizer.step()
-        state.optimizer.zero_grad()
-        return found.detach()
-
-    @staticmethod
-    def kept(state: State, waiting: list[torch.Tensor]) -> State:
-        """The losses as numbers: asked for seldom, since a GPU waits for it."""
-        state.losses += torch.stack(waiting).tolist() if waiting else []
-        waiting.clear()
-        return state
-
-    # ── checkpoints ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def forks(self, cell: Cell) -> set[int]:
-        """Steps at which a sibling that is longer will want to go on; they are the siblings' forks that lie on the way."""
-        if cell.arm == SWEEP or cell.tokenizer == REFERENCE:
-            return set()
-        mine = self.fork(cell)
-        return {mine} if any(self.fork(other) > mine for other in self.siblings(cell)) else set()
-
-    def siblings(self, cell: Cell) -> list[Cell]:
-        """The other arm."""
-        return [Cell(**{**asdict(cell), "arm": arm}) for arm in ARMS if arm != cell.arm]
-
-    def trunk(self, cell: Cell, step: int) -> Path:
-        """Where the state before the rate falls is kept."""
-        return self.work / "trunks" / cell.trunk / f"{step}.pt"
-
-    def nearest(self, cell: Cell) -> Path | None:
-        """The checkpoint that is farthest on the way."""
-        own = self.place(cell) / "state.pt"
-        if own.exists():
-            return own
-        if cell.arm == SWEEP:
-            return None
-        before = [
-            path for path in (self.work / "trunks" / cell.trunk).glob("*.pt") if int(path.stem) <= self.fork(cell)
-        ]
-        return max(before, key=lambda path: int(path.stem), default=None)
+    def tuned(self, model: Transformer, data: Prepared, task: str, seed: int, rate: float, asked: int) -> tuple[list[Any], float]:  # fmt: skip
+        """What a copy of the model and a head answer to each text, and the share of tokens or answers that are right."""
+        examples = Examples(data, task)
+        answers: list[Any] = [None] * len(examples)
+        right: list[float] = []
+        groups = data.shared["articles"] if task == "answers" else range(len(examples))
+        for train, test in folds(list(groups), seed, FOLDS)[:asked]:
+            torch.manual_seed(seed)
+            copied = Transformer(self.size, data.about["vocabulary"] + 1, causal=False).to(device())
+            copied.load_state_dict(model.state_dict())
+            head = nn.Linear(self.size.width, examples.classes).to(device())
+            both = nn.ModuleList([copied, head])
+            random = np.random.default_rng(seed)
+            order = [batch for _ in range(EPOCHS[task]) for batch in examples.batches(random.permutation(train))]
+            for step in optimized(both, rate, len(order)):
+                with step_of(both):
+                    examples.loss(head(copied(*examples.padded(order[step]))), order[step]).backward()
+            with torch.no_grad():
+                for batch in examples.batches(test):
+                    scores = head(copied(*examples.padded(batch))).float().cpu()
+                    for k, row in zip(batch, scores, strict=True):
+                        answers[k] = examples.answer(int(k), row.numpy())
+                        right.append(examples.right(int(k), answers[k]))
+        return answers, float(np.mean(right))
 
 
-def train(runs: Runs, names: Sequence[str], seeds: Sequence[int]) -> bool:
-    """All cells, as far as the time reaches; whether it reached.
+def optimized(model: nn.Module, rate: float, steps: int) -> Iterator[int]:
+    """Steps, each followed by one of AdamW; the rate rises, stays, and falls to 0."""
+    optimizer = torch.optim.AdamW(model.parameters(), rate, betas=(0.9, 0.95), weight_decay=0.1)
+    warm, fall = max(1, round(WARM * steps)), max(1, round(DECAY * steps))
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * min((step + 1) / warm, 1.0, (steps - step) / fall)
+        yield step
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
 
-    A tokenizer that was not made is left out here, and told in the report.
-    """
-    there = []
-    for name in names:
-        try:
-            Prepared(runs.work, name)
-            there.append(name)
-        except FileNotFoundError as error:
-            print(f"{name}: not run: {error}", file=sys.stderr)
-    try:
-        for cell in runs.all(there, seeds):
-            if runs.done(cell) is None:
-                if time.monotonic() > runs.until:
-                    return False
-                found = runs.run(cell)
-                told = f"{found['dev']:.4f} bits a byte" if "dev" in found else found["why"]
-                print(
-                    f"{cell.key}: {found['steps']:,} steps, {told}, {found['seconds']:.0f} s",
-                    file=sys.stderr,
-                    flush=True,
-                )
-    except OutOfTimeError:
-        return False
+
+def step_of(model: nn.Module) -> Any:
+    """The precision of a step."""
+    model.train()
+    return torch.autocast("cuda", torch.bfloat16) if device() == "cuda" else nullcontext()
+
+
+def lost(model: Transformer, ids: Ints, context: int, kind: str, random: np.random.Generator) -> Tensor:
+    """Nats of the tokens that are asked: of a decoder each but the first, of an encoder the masked ones."""
+    if kind == "decoder":
+        rows, targets = torch.from_numpy(ids[:-1]).view(-1, context), torch.from_numpy(ids[1:])
+        hidden = model(rows.to(device())).flatten(0, 1)
+        return functional.cross_entropy(model.scores(hidden).float(), targets.to(device()), reduction="none")
+    blank, chosen = blanked(ids[:-1], model.embedding.num_embeddings - 1, random)
+    hidden = model(torch.from_numpy(blank).view(-1, context).to(device())).flatten(0, 1)
+    masked = torch.from_numpy(np.flatnonzero(chosen)).to(device())
+    targets = torch.from_numpy(ids[:-1][chosen]).to(device())
+    return functional.cross_entropy(model.scores(hidden[masked]).float(), targets, reduction="none")
+
+
+def blanked(ids: Ints, mask: int, random: np.random.Generator) -> tuple[Ints, np.ndarray]:
+    """Ids with 15 % of them chosen, of which 8 in 10 become the mask and 1 in 10 any id (BERT), and which were chosen."""
+    chosen = random.random(ids.shape) < MASKED
+    chosen.flat[0] |= not chosen.any()
+    how = random.random(ids.shape)
+    found = np.where(chosen & (how < 0.8), mask, ids)
+    return np.where(chosen & (how >= 0.9), random.integers(0, mask, ids.shape), found), chosen
+
+
+def held_loss(model: Transformer, size: Size, data: Prepared, name: str, cell: Cell) -> np.ndarray:
+    """Of a decoder the bits of each held-out token, with half a context before it at least; of an encoder those of masked ones."""
+    flat = data.lists[name].flat.astype(np.int64)
+    context = size.tokens(data.about["bytes_per_token"])
+    model.eval()
+    with torch.no_grad():
+        if cell.kind == "decoder":
+            return token_bits(model, np.concatenate([[data.end], flat]), context)
+        random = np.random.default_rng(0)
+        whole = flat[: max(1, len(flat) // context) * context]
+        rows = [np.append(part, 0) for part in np.array_split(whole, max(1, len(whole) // context))]
+        nats = [lost(model, row, len(row) - 1, "encoder", random).cpu().numpy() for row in rows]
+        return np.concatenate(nats) / math.log(2)
+
+
+def token_bits(model: Any, stream: Ints, context: int) -> np.ndarray:
+    """Bits of all tokens of a stream but the first, each predicted once."""
+    bits, at = np.zeros(len(stream) - 1), 1
+    windows = []
+    while at < len(stream):
+        start = max(0, at - context // 2)
+        windows.append((start, at, min(start + context + 1, len(stream))))
+        at = windows[-1][-1]
+    for k in range(0, len(windows), WINDOWS):
+        some = windows[k : k + WINDOWS]
+        longest = max(stop - start for start, _, stop in some)
+        ids = torch.tensor(np.stack([np.pad(stream[a:c], (0, longest - (c - a))) for a, _, c in some])).to(device())
+        scores = model.scores(model(ids[:, :-1])).float().flatten(0, 1)
+        losses = functional.cross_entropy(scores, ids[:, 1:].flatten(), reduction="none").view(len(some), -1)
+        for row, (start, first, stop) in zip(losses.double().cpu().numpy(), some, strict=True):
+            bits[first - 1 : stop - 1] = row[first - start - 1 : stop - start - 1] / math.log(2)
+    return bits
+
+
+class Examples:
+    """The texts of a task: sentences with labels of their tokens, or questions before paragraphs with the tokens of the answer."""
+
+    def __init__(self, data: Prepared, task: str) -> None:
+        lists, self.task = data.lists, task
+        self.ids = [row.tolist() for row in lists[f"{task}-ids"]]
+        self.labels = [row.tolist() for row in lists[f"{task}-labels"]]
+        self.before = (
+            [row.tolist() for row in lists["questions"]] if task == "answers" else [[data.end]] * len(self.ids)
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def classes(self) -> int:
+        """What a head scores: outside, and beginning and inside of each type; or first and last."""
+        return 2 if self.task == "answers" else 1 + 2 * ((max(map(max, self.labels)) + 1) // 2)
+
+    def batches(self, order: Ints) -> list[Ints]:
+        """Texts of like length together, in an order of their own."""
+        near = np.array(sorted(order.tolist(), key=lambda k: (len(self.ids[k]) + len(self.before[k])) // 16))
+        some = [near[k : k + TUNING_BATCH] for k in range(0, len(near), TUNING_BATCH)]
+        return [some[k] for k in np.random.default_rng(len(some)).permutation(len(some))]
+
+    def padded(self, batch: Ints) -> tuple[Tensor, Tensor]:
+        """Rows of ids, and their lengths."""
+        rows = [self.before[k] + self.ids[k] for k in batch.tolist()]
+        longest = max(map(len, rows))
+        ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+        return ids.to(device()), torch.tensor(list(map(len, rows))).to(device())
+
+    def loss(self, scores: Tensor, batch: Ints) -> Tensor:
+        """Cross entropy of the labels, or of the first and the last token of the answer."""
+        total = torch.zeros((), device=scores.device)
+        for k, row in zip(batch.tolist(), scores.float(), strict=True):
+            mine = row[len(self.before[k]) : len(self.before[k]) + len(self.ids[k])]
+            if self.task == "entities":
+                total = total + functional.cross_entropy(mine, torch.tensor(self.labels[k], device=mine.device))
+            else:
+                ends = torch.tensor(self.answer_of(k), device=mine.device)
+                total = total + functional.cross_entropy(mine.T, ends)
+        return total / len(batch)
+
+    def answer_of(self, k: int) -> list[int]:
+        """The first and the last token that touch the answer."""
+        touched = [i for i, label in enumerate(self.labels[k]) if label]
+        return [touched[0], touched[-1]]
+
+    def answer(self, k: int, scores: np.ndarray) -> list[int]:
+        """Labels, or the first and the last token of the best span."""
+        mine = scores[len(self.before[k]) : len(self.before[k]) + len(self.ids[k])]
+        if self.task == "entities":
+            return [int(label) for label in mine.argmax(axis=1)]
+        best = np.maximum.accumulate(mine[::-1, 1])[::-1]  # of the ends from here on
+        first = int((mine[:, 0] + best).argmax())
+        return [first, first + int(mine[first:, 1].argmax())]
+
+    def right(self, k: int, answer: Sequence[int]) -> float:
+        """The share of right tokens that are in entities, or whether the answer is right."""
+        if self.task == "answers":
+            return float(list(answer) == self.answer_of(k))
+        pairs = [(a, b) for a, b in zip(answer, self.labels[k], strict=True) if a or b]
+        return float(np.mean([a == b for a, b in pairs])) if pairs else 1.0
+
+
+def train(size: Size, work: Path, rows: str, seeds: int, seconds: float) -> bool:
+    """All cells, as far as the time reaches; whether it reached."""
+    runs, until = Runs(size, work), time.monotonic() + seconds
+    for cell in runs.cells(rows, seeds):
+        if runs.done(cell) is None:
+            if time.monotonic() > until:
+                return False
+            found = runs.run(cell)
+            print(f"{cell.key}: {found.get('why', 'done')}, {found['seconds']:.0f} s", file=sys.stderr, flush=True)
     return True

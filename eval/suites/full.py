@@ -50,7 +50,7 @@ def suite(data: Path, *, size: int, limit: int | None, sample: int, draw: int = 
         held=held,
         golds=golds,
         spans=[read_spans(data / "gold" / name) for name in SPANS if (data / "gold" / name).exists()],
-        published=[*_published(data / "tokenizers"), *(Entry(f"package:{name}") for name in package_names()), HANBERT],
+        published=[*published(data / "tokenizers"), HANBERT],
         shown=showcase([], 8, 0, [ours]),
         remarks=(
             f"Rows with a name like “SentencePiece …”, “HF …”, “Kiwi …” and “koktok …” are trained here on the same {len(train):,} lines "
@@ -77,9 +77,9 @@ def _first(gold: GoldCorpus, limit: int) -> GoldCorpus:
     return GoldCorpus(f"{gold.name}, first {limit:,} words", gold.human, kept, words, gold.skipped, digest)
 
 
-def _published(folder: Path) -> list[Entry]:
+def published(folder: Path) -> list[Entry]:
+    """The vocabularies of a folder, and those of installed packages."""
     found = [path for path in sorted(folder.glob("*")) if not path.name.startswith("fetched.")]
-    return [
-        Entry(str(path), shown=f"tokenizers/{path.name if path.is_dir() else path.name.split('.')[0]}")
-        for path in found
-    ]
+    names = [path.name if path.is_dir() else path.name.split(".")[0] for path in found]
+    here = [Entry(str(path), shown=f"tokenizers/{name}") for path, name in zip(found, names, strict=True)]
+    return [*here, *(Entry(f"package:{name}") for name in package_names())]

@@ -53,8 +53,8 @@ def test_every_peer_of_the_issue_is_there() -> None:
         "bpe_trainer",
         "SwTokenizer",
         "koktok's cuts, SentencePiece Unigram",
-        "koktok short",
-        "koktok balanced",
+        "koktok encoder",
+        "koktok lm",
         "koktok aligned",
         "superwords",
     ):

@@ -1,4 +1,4 @@
-"""Rows of the benchmark alone: lists of units, Kiwi's SwTokenizer, models behind MeCab."""
+"""Rows of the benchmark alone: lists of characters, Kiwi's SwTokenizer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sentencepiece
 
-from eval.rows import Adapted, marked_morphemes, open_row
+from eval.rows import open_row
 from koktok.errors import ArtifactError
-from koktok.foreign.trivial import OpenVocabulary
 
 
 @pytest.mark.parametrize("content", ['{"broken": 1}', '{"cut short": ', ""])
@@ -30,37 +28,15 @@ def test_a_list_of_characters_is_no_wordpiece(tmp_path: Path) -> None:
     assert open_row(str(vocab)).encode_lines(["나는 뷁"]).ids.tolist() == [2, 3, 1]
 
 
-def test_plain_lists_of_jamo(tmp_path: Path) -> None:
-    path = tmp_path / "tok.vocab"
-    path.write_text("\n".join(["[UNK]\t-1", "▁\t9", *(f"{c}\t1" for c in "난ᄀ")]), "utf-8")
-    row = open_row(str(path)).encode_lines(["난 가"])
-    assert row.ids.tolist() == [2, 3, 4, 1, 5, 3]
-    assert row.spans.tolist() == [[0, 1], [0, 1], [0, 1], [1, 2], [2, 3], [2, 3]]
-
-
-def test_mecab_is_asked_for_and_not_guessed(tmp_path: Path) -> None:
-    path = tmp_path / "m.model"
-    with path.open("wb") as file:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(["나 는 ▃ 집 에 ▃ 간다"] * 20), model_writer=file, vocab_size=16,
-            hard_vocab_limit=False, minloglevel=2,
-        )  # fmt: skip
-    assert "▃" in "".join(sentencepiece.SentencePieceProcessor(model_file=str(path)).id_to_piece(list(range(10))))
-    model = open_row(str(path))
-    assert not isinstance(model, Adapted)
-    assert model.encode_lines(["나는 간다"]).ids.size
-    pytest.importorskip("mecab")
-    assert isinstance(open_row(f"sp:{path}#mecab"), Adapted)
-
-
-def test_segmented_input_maps_back_to_the_line() -> None:
-    inner = OpenVocabulary(
-        "x", "x", lambda lines: [[(k, k + 1) for k in range(len(line))] for line in lines], digest=""
-    )
-    cut = marked_morphemes(lambda _: [(0, 2), (2, 3), (5, 6)], "▃")
-    row = Adapted(inner, cut, note="segmented").encode_lines(["학교에  간"])
-    # 학 교 space 에 space ▃ space 간: spaces that were put in have no width
-    assert row.spans.tolist() == [[0, 1], [1, 2], [2, 2], [2, 3], [3, 3], [3, 5], [5, 5], [5, 6]]
+def test_a_character_is_its_bytes_and_a_list_without_an_unknown_one_is_an_error(tmp_path: Path) -> None:
+    vocab = tmp_path / "vocab.txt"
+    vocab.write_text("[PAD]\n[UNK]\n▁\n나", "utf-8")
+    row = open_row(f"plain:{vocab}")
+    assert row.encode_lines(["나 x"]).spans.tolist() == [[0, 1], [1, 2], [2, 3]]
+    assert [row.token_bytes(i) for i in range(4)] == [None, None, b" ", "나".encode()]
+    vocab.write_text("나\n는", "utf-8")
+    with pytest.raises(ArtifactError, match="has none of"):
+        open_row(f"plain:{vocab}")
 
 
 @pytest.mark.slow
