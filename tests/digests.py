@@ -17,7 +17,7 @@ RECIPES = {
     "default": SIZE,
     "short": f"{SIZE} --preset short",
     "aligned": f"{SIZE} --preset aligned",
-    "superwords": f"{SIZE} --superwords 0.3 --superword-price bits",
+    "superwords": f"{SIZE} --superwords 0.3 --price bits",
     "jamo": f"{SIZE} --jamo",
     "spm": f"{SIZE} --backend spm",
     "bpe": f"{SIZE} --model bpe",

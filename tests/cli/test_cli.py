@@ -437,7 +437,7 @@ def test_frontier_draws_the_curve_and_writes_it(tmp_path: Path) -> None:
     wrong = koktok("train", "corpus:mini", "--frontier", "--sizes", "2300;2600", "--out", tmp_path / "no")
     assert (wrong.returncode, "a number of ids was wanted" in wrong.stderr) == (2, True)
     other = koktok("train", "corpus:mini", "--frontier", "--model", "bpe", "--out", tmp_path / "no")
-    assert (other.returncode, "for `unigram` without superwords" in other.stderr) == (2, True)
+    assert (other.returncode, "expected --model unigram for a curve, got bpe" in other.stderr) == (2, True)
     none = koktok("train", "corpus:mini", "--frontier", "--holdout", "0", "--out", tmp_path / "no")
     assert (none.returncode, "nothing was held out" in none.stderr) == (2, True)
 

@@ -55,8 +55,11 @@ def bounds(trainer: str) -> tuple[int, int]:
         train(job(trainer, 4))
     with pytest.raises(VocabSizeError, match=r"expected at most [\d,]+ ids .*, got 9,999\n") as large:
         train(job(trainer, 9_999))
-    least, most = (int(str(caught.value).split(" ids ")[0].split()[-1].replace(",", "")) for caught in (small, large))
-    return least, most
+    return _size_in(small.value), _size_in(large.value)
+
+
+def _size_in(error: VocabSizeError) -> int:
+    return int(str(error).split(" ids ")[0].split()[-1].replace(",", ""))
 
 
 def between(trainer: str) -> int:
@@ -122,7 +125,7 @@ def train_most(trainer: str, **values: object) -> Learnt:
         try:
             return train(job(trainer, size, **values))
         except VocabSizeError as error:
-            size = int(error.hint.split()[1])
+            size = _size_in(error)
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)
