@@ -20,10 +20,12 @@ SHOWN = {
     "SentencePiece BPE, spaces only": "SentencePiece BPE",
     "HF byte-level BPE": "Hugging Face byte-level BPE",
     "Kiwi bpe_trainer j e vcp xsv": "Kiwi bpe_trainer",
-    "koktok lm": "koktok lm (default)",
-    "koktok encoder": "koktok encoder",
+    "koktok short": "koktok short",
+    "koktok balanced": "koktok balanced",
     "koktok aligned": "koktok aligned",
-    "koktok lm, within words": "lm, within words",
+    "koktok short, superwords": "short, superwords",
+    "koktok balanced, superwords": "balanced, superwords",
+    "koktok aligned, superwords": "aligned, superwords",
 }
 """Rows trained on the same text at 32,000 ids, and what the picture calls them."""
 
@@ -35,7 +37,7 @@ def draw(report: Path, out: Path) -> list[str]:
     marks = [
         # The numbers are those of a colour, and the second group's of a square.
         Mark(
-            1 + ("koktok" in name) + COLOURS * ("words" in name),
+            1 + ("koktok" in name) + COLOURS * ("superwords" in name),
             label,
             rows[name]["fertility"]["value"],
             rows[name]["boundary_f1"]["value"],

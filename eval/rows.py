@@ -40,7 +40,7 @@ class Characters(LibraryTokenizer):
             size=len(self._pieces),
             digest=hashlib.sha256(raw).hexdigest()[:16],
             libraries={},
-            notes=["one token a character", f"spaces are {'' if self._space else 'no '}tokens"],
+            notes=["one token a character", "spaces are tokens" if self._space else "spaces are no tokens"],
             unknown_ids={unknown},
             special_ids={i for piece, i in self._ids.items() if len(piece) > 1} - {unknown},
         )

@@ -415,8 +415,8 @@ class Recipe(_Section):
         if not isinstance(values, Mapping) or values.get("format") == 1:
             return values
         for (section, name), value in usual(values).items():
-            fields = _plain(values.get(section, {}))
-            if (section, name) != TRIMMED and name not in fields and not isinstance(values.get(section), _Section):
+            fields = values.get(section, {})  # what is no table stays as it came, and its field says what is wrong
+            if (section, name) != TRIMMED and isinstance(fields, Mapping) and name not in fields:
                 values = {**values, section: {**fields, name: value}}
         return values
 

@@ -112,7 +112,7 @@ def shown(keep: float | Mapping[Group, float]) -> str:
 
     Examples
     --------
-    >>> shown(0.8), shown({"josa": 0.9, "eomi": 0.9}), shown({"josa": 0.9, "eomi": 0.8})
+    >>> shown(0.8), shown(dict.fromkeys(GROUPS, 0.9)), shown({"josa": 0.9, "eomi": 0.8})
     ('0.8', '0.9', 'josa=0.9,eomi=0.8')
     """
     if not isinstance(keep, Mapping):

@@ -35,7 +35,7 @@ KOREAN: Final = {
 
 _NOTES: Final = (
     (r"spaces are no tokens", "공백은 토큰이 되지 않음"),
-    (r"spaces are tokens \((.*)\)", r"공백도 토큰(\1)"),
+    (r"spaces are tokens", "공백도 토큰"),
     (r"cuts from a file", "파일에 적힌 분할"),
     (r"one token an eojeol", "어절마다 토큰 하나"),
     (r"one token a character", "글자마다 토큰 하나"),

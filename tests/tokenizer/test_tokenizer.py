@@ -193,10 +193,12 @@ def test_text_cannot_reach_a_special_token_that_it_was_trained_on(model: str) ->
     lines = [f"{special} 나는{special} 집에 {special}" for special in specials] * 30
     values = {"model": model, "vocab_size": 5000, "specials": specials, "required": "none"}
     recipe = Recipe().changed(train=values, segment={"segmenter": "whitespace"}, holdout=0.0)
-    try:
-        tokenizer = train(lines, recipe).tokenizer
-    except VocabSizeError as error:  # its hint is a size that works
-        tokenizer = train(lines, recipe.changed(train={"vocab_size": int(error.hint.split()[1])})).tokenizer
+    tokenizer = None
+    while tokenizer is None:
+        try:
+            tokenizer = train(lines, recipe).tokenizer
+        except VocabSizeError as error:  # a smaller size has other merges, and perhaps fewer
+            recipe = recipe.changed(train={"vocab_size": int(error.hint.split()[1])})
     text = " ".join(specials) + "".join(specials)
     reached = set(tokenizer.encode(text).ids) & set(tokenizer.vocab.special_ids.values())
     assert reached <= ({tokenizer.vocab.unknown_id} if model == "word" else set())
@@ -262,7 +264,7 @@ def test_tokenizers_are_equal_by_content(trained: Trained, tmp_path: Path) -> No
         {"normalize": {"quotes": True}},
         {"pretokenize": {"digits": "free"}},
         {"special": {"template": "bos"}},
-        {"train": {"superwords": 0.1}},
+        {"train": {"superwords": 0.0 if one.recipe.train.superwords else 0.1}},
     ):
         assert TrainedTokenizer(one.recipe.changed(**changes), one.vocab) != one
 
