@@ -1,12 +1,13 @@
 """The vocabularies that travel with koktok: trained anew, packed, and measured beside SentencePiece on the same text.
 
     python -m eval.ready build [NAME...]
-    python -m eval.ready table [DATA] [--cap 110000] [--no-peers]
+    python -m eval.ready table [DATA] [--cap 110000] [--no-peers] [--beside package:llama3 ...]
 
 `build` trains them (all by default) with `koktok train corpus:... --recipe koktok/formats/vocabularies/NAME.toml`, packs each folder into
-NAME.xz and writes its digest into NAME.toml. `table` measures on what DATA (corpus:bench-ko by default) holds out, and on English that
-corpus:open-en holds out: tokens per eojeol, F1 at the boundaries of human treebanks, recall before particles and endings, tokens per
-English word, beside SentencePiece trained on the same text at the same size.
+NAME.xz and writes its digest into NAME.toml. `table` measures on what DATA (corpus:bench-ko by default) holds out, on English that
+corpus:open-en holds out, and on Python of corpus:code: tokens per eojeol, F1 at the boundaries of human treebanks, recall before particles
+and endings, tokens per English word and per character of code, beside SentencePiece trained on the same text at the same size, and beside
+tokenizers that are named.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from eval.machine import machine
 from eval.texts import CAP, GOLDS, data_of, split
-from koktok.corpora.fetch import texts
+from koktok.corpora.fetch import fetch, texts
 from koktok.files import write_file
 from koktok.foreign import load
 from koktok.foreign.sentencepiece_adapter import SentencePiece
@@ -49,27 +50,31 @@ def build(name: str) -> None:
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def table(data: Path, cap: int, *, peers: bool) -> None:
+def table(data: Path, cap: int, *, peers: bool, beside: list[str]) -> None:
     held = Text.of(split(data / "text", cap)[1])
     english = Text.of({"English": _lines(texts("open-en/held-out"))})
+    code = _lines(sorted(fetch("code").glob("*.py")))
     golds = [GoldPage(read_gold(data / "gold" / gold)) for gold in GOLDS.split(",")]
     names = [page.gold.name for page in golds]
     print(
         f"{machine()}\n\n| tokenizer | ids | tokens per eojeol | {' | '.join(f'F1 {name}' for name in names)} | josa | eomi",
         end="",
     )
-    print(f" | bytes of fallback | tokens per English word |\n|{'---|' * (7 + len(names))}")
+    print(" | bytes of fallback | tokens per English word | per character of code", end="")
+    print(f" |\n|{'---|' * (8 + len(names))}")
     done: set[tuple[int, tuple[str, ...]]] = set()
     for ready in ready_vocabularies():
         like = (ready.recipe.train.vocab_size, ready.text)
         if peers and like not in done:
             done.add(like)
             on = " + ".join(text.removeprefix("corpus:") for text in ready.text)
-            _row(f"SentencePiece Unigram, its defaults, on {on}", _sentencepiece(*like), held, english, golds)
-        _row(f"`{ready.name}`", load(f"koktok:{ready.name}"), held, english, golds)
+            _row(f"SentencePiece Unigram, its defaults, on {on}", _sentencepiece(*like), held, english, code, golds)
+        _row(f"`{ready.name}`", load(f"koktok:{ready.name}"), held, english, code, golds)
+    for reference in beside:
+        _row(f"`{reference}`", load(reference), held, english, code, golds)
 
 
-def _row(name: str, subject: Tokenizer, held: Text, english: Text, golds: list[GoldPage]) -> None:
+def _row(name: str, subject: Tokenizer, held: Text, english: Text, code: list[str], golds: list[GoldPage]) -> None:
     v = score(subject, held, gold=golds, resamples=0).values
     first = golds[0].gold.name
     cells = [name, f"{subject.size:,}", f"{v['fertility'].value:.3f}"]
@@ -78,6 +83,7 @@ def _row(name: str, subject: Tokenizer, held: Text, english: Text, golds: list[G
     cells += [
         f"{v['fallback_bytes'].value:.3%}",
         f"{score(subject, english, resamples=0).values['fertility'].value:.3f}",
+        f"{len(subject.encode_lines(code).ids) / sum(map(len, code)):.3f}",
     ]
     print(f"| {' | '.join(cells)} |", flush=True)
 
@@ -109,13 +115,16 @@ def main() -> None:
     parser.add_argument(
         "--cap", type=int, default=CAP, help="table: eojeols of each file, of which a tenth is held out"
     )
+    parser.add_argument(
+        "--beside", nargs="*", default=[], help="table: other tokenizers, as `koktok report` names them"
+    )
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True, help="table: SentencePiece too")
     given = parser.parse_args()
     if given.what == "build":
         for name in given.rest or [ready.name for ready in ready_vocabularies()]:
             build(name)
     else:
-        table(data_of((given.rest or ["corpus:bench-ko"])[0]), given.cap, peers=given.peers)
+        table(data_of((given.rest or ["corpus:bench-ko"])[0]), given.cap, peers=given.peers, beside=given.beside)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import IO, Any
 from koktok.errors import CorpusError, MissingExtraError
 from koktok.hangul import has_syllable
 
-FORMATS = ("txt", "md", "json", "jsonl", "html", "csv", "tsv", "ipynb", "po")
+FORMATS = ("txt", "code", "md", "json", "jsonl", "html", "csv", "tsv", "ipynb", "po")
 
 _BREAK = re.compile(r"\r\n?|\n")
 
@@ -28,7 +28,7 @@ _BREAK = re.compile(r"\r\n?|\n")
 def prose(
     stream: IO[bytes], form: str, *, encoding: str = "utf-8", name: str = "text", fields: Sequence[str] = ()
 ) -> Iterator[str]:
-    r"""Yield the lines of prose of one document, stripped, without empty ones.
+    r"""Yield the lines of prose of one document, stripped, without empty ones; lines of code keep their indentation.
 
     Examples
     --------
@@ -37,14 +37,14 @@ def prose(
     ['제목', '굵은 글']
     """
     try:
-        if form == "txt":
+        if form in ("txt", "code"):
             lines: Iterator[str] = (raw.decode(encoding) for raw in stream)
         else:
             lines = _READERS[form](stream.read().decode(encoding), fields)
         for text in lines:
             for line in _BREAK.split(text):
                 if stripped := line.removeprefix("\ufeff").strip():
-                    yield stripped
+                    yield line.removeprefix("\ufeff").rstrip() if form == "code" else stripped
     except (UnicodeDecodeError, LookupError) as error:
         raise CorpusError(f"`{name}` is not in {encoding}: {error}", hint='encoding = "cp949" in the recipe') from error
     except (ValueError, RecursionError, OSError, csv.Error) as error:  # JSON nested deeper than Python's stack; polib's

@@ -101,7 +101,7 @@ class _Source(_Strict):
     """The keys of every kind of source."""
 
     name: Annotated[str, Field(pattern=r"^(\w[\w.-]*)?$", max_length=100)] = ""
-    format: Literal["txt", "md", "json", "jsonl", "html", "csv", "tsv", "ipynb", "po", "file"] = "txt"
+    format: Literal["txt", "code", "md", "json", "jsonl", "html", "csv", "tsv", "ipynb", "po", "file"] = "txt"
     fields: Include = ()
     encoding: Annotated[str, Field(max_length=40), AfterValidator(_charset)] = "utf-8"
     licence: Text = ""

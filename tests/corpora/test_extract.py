@@ -60,6 +60,12 @@ def test_extraction(form: str, text: str, lines: list[str]) -> None:
     assert list(prose(io.BytesIO(text.encode()), form)) == lines
 
 
+def test_code_keeps_its_indentation() -> None:
+    data = "\ufeffdef f():\n    return 1  \n\n\t\tx\n".encode()
+    assert list(prose(io.BytesIO(data), "code")) == ["def f():", "    return 1", "\t\tx"]
+    assert list(prose(io.BytesIO(data), "txt")) == ["def f():", "return 1", "x"]
+
+
 def test_extraction_of_what_is_something_else() -> None:
     with pytest.raises(CorpusError, match=r"`a\.json` is no json"):
         list(prose(io.BytesIO(b"{"), "json", name="a.json"))
