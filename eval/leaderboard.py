@@ -43,6 +43,7 @@ COLUMNS: Final = (
     ("unknown_eojeols", "unknown"),
     ("english_fertility", "English"),
     ("code_tokens_per_byte", "code"),
+    ("code_tokens_per_byte_words", "code, one space"),
 )
 INTERVALS: Final = ("fertility", HEADLINE)
 ROBUST: Final = {

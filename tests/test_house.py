@@ -40,7 +40,7 @@ ROOMS = [
     "report",
     "cli",
 ]
-"""The rooms in the order of the data flow, as the README shows them."""
+"""The rooms in the order of the data flow, as docs/architecture.md shows them."""
 
 HEAVY = (
     "kiwipiepy",
@@ -169,15 +169,15 @@ def test_importing_loads_nothing_heavy(code: str) -> None:
     assert done.stdout == "[]\n"
 
 
-def test_the_readme_shows_the_tree_as_it_is() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^    (?:├── |└── )?(\S+?)(?:\.py|/)?\s", _tree(readme), re.M)
+def test_the_map_shows_the_tree_as_it_is() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^    (?:├── |└── )?(\S+?)(?:\.py|/)?\s", _tree(page), re.M)
     assert shown == ROOMS
     on_disk = {path.stem for path in (ROOT / "koktok").iterdir() if not path.name.startswith(("_", "py.typed"))}
     assert on_disk == set(ROOMS)
     for name in ("corpora", "tests", "eval", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"):
         assert (ROOT / name).exists()
-        assert name in readme
+        assert name in page
 
 
 def test_the_map_names_what_there_is() -> None:
@@ -203,8 +203,8 @@ def test_the_map_names_what_there_is() -> None:
             assert all((guide.parent / file).exists() for file in re.findall(r"`(\w+\.py)`", name)), name
 
 
-def _tree(readme: str) -> str:
-    return re.search(r"<!-- tree -->\n```\n(.*?)```", readme, re.S)[1]
+def _tree(page: str) -> str:
+    return re.search(r"<!-- tree -->\n```\n(.*?)```", page, re.S)[1]
 
 
 def test_the_readme_has_two_commands_for_all_the_set_up() -> None:

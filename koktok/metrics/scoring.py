@@ -115,7 +115,8 @@ def score(
     tables |= {f"spans@{one.corpus.name}": span_table(tokenizer, one) for one in marked}
     if parallel is not None:
         tables["parallel"] = parallel_table(tokenizer, parallel)
-    tables |= {name: plain_table(tokenizer, t) for name, t in (("english", english), ("code", code)) if t}
+    beside = {"english": english, "code": code, "code_words": Text.of({"code": _words(code.lines)}) if code else None}
+    tables |= {name: plain_table(tokenizer, t) for name, t in beside.items() if t}
     if extended:
         tables["vocabulary"] = Table.row(vocabulary_counts(tokenizer))
         counts, details["probes"] = probes(tokenizer)
@@ -155,6 +156,11 @@ def score(
     values = _values(found, tokenizer.size, headline, resamples, seed) | parts
     trivial = {page.gold.name: trivial_rows(page) for page in pages}
     return Scores(about, values, trivial, details, signature, found)
+
+
+def _words(lines: Iterable[str]) -> list[str]:
+    """Lines with one space between words, as a tokenizer reads them that drops the others."""
+    return [" ".join(line.split()) for line in lines]
 
 
 def _of_text(

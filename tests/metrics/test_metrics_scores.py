@@ -421,13 +421,20 @@ def test_parallel_english_and_code(subject: Tokenizer) -> None:
         Text.of({"ko": ["하늘"]}),
         parallel=Parallel(["하늘", "물"], ["sky", "water"]),
         english=Text.of({"en": ["the sky is blue"]}),
-        code=Text.of({"py": ["    return 1"]}),
+        code=Text.of({"py": ["    return  1"]}),
         resamples=0,
     ).values
     assert values["parity"].value == pytest.approx(9 / 8)
     assert values["premium"].value == pytest.approx((6 / 3 + 3 / 5) / 2)
     assert values["english_fertility"].value == pytest.approx(15 / 4)
     assert values["code_tokens_per_byte"].value == 1
+    syllables = score(
+        load("syllables"), code=Text.of({"py": ["    return  1"]}), text=Text.of({"ko": ["하늘"]}), resamples=0
+    )
+    assert syllables.values["code_tokens_per_byte"].value == pytest.approx(
+        7 / 13
+    )  # indentation is no token there, but counts
+    assert syllables.values["code_tokens_per_byte_words"].value == pytest.approx(7 / 8)
 
 
 # ── encoding again ────────────────────────────────────────────────────────────────────────────────────────────────────
