@@ -1,6 +1,6 @@
 """The picture of README and docs: tokens against F1 at human morpheme boundaries, from a report of `eval full`.
 
-python -m eval.picture eval/reports/2026-11-23-bench-ko.json.xz docs/images/tokens-f1.svg
+python -m eval.picture eval/reports/2026-11-24-bench-ko.json.xz docs/images/tokens-f1.svg
 """
 
 from __future__ import annotations
@@ -10,22 +10,24 @@ import sys
 from pathlib import Path
 
 from eval.machine import report_text
-from koktok.report.charts import COLOURS, Mark, points, standalone
+from koktok.report.charts import Line, Mark, points, standalone
 from koktok.report.frontier import STYLE
 
 INK = ".k0 { stroke: #757575 } .k1 { stroke: #00796b } .dot.best { fill: #00796b } .mark { stroke: none }"
 
 SHOWN = {
-    "SentencePiece Unigram, spaces only": "SentencePiece Unigram",
+    "SentencePiece Unigram, spaces only": "SentencePiece, spaces only",
+    "SentencePiece Unigram, defaults": "SentencePiece, defaults",
+    "SentencePiece Unigram, across spaces": "SentencePiece, across spaces",
     "SentencePiece BPE, spaces only": "SentencePiece BPE",
     "HF byte-level BPE": "Hugging Face byte-level BPE",
     "Kiwi bpe_trainer j e vcp xsv": "Kiwi bpe_trainer",
+    "Kiwi SwTokenizer": "Kiwi SwTokenizer",
     "koktok short": "koktok short",
-    "koktok balanced": "koktok balanced",
+    "koktok lm": "koktok lm, the default",
+    "koktok encoder": "koktok encoder",
+    "koktok aligned, superwords": "koktok aligned, superwords",
     "koktok aligned": "koktok aligned",
-    "koktok short, superwords": "short, superwords",
-    "koktok balanced, superwords": "balanced, superwords",
-    "koktok aligned, superwords": "aligned, superwords",
 }
 """Rows trained on the same text at 32,000 ids, and what the picture calls them."""
 
@@ -35,9 +37,9 @@ def draw(report: Path, out: Path) -> list[str]:
     rows = {row["name"]: row.get("scores", {}) for row in json.loads(report_text(report))["rows"]}
     shown = {name: label for name, label in SHOWN.items() if {"fertility", "boundary_f1"} <= rows.get(name, {}).keys()}
     marks = [
-        # The numbers are those of a colour, and the second group's of a square.
+        # The numbers are those of a colour.
         Mark(
-            1 + ("koktok" in name) + COLOURS * ("superwords" in name),
+            1 + ("koktok" in name),
             label,
             rows[name]["fertility"]["value"],
             rows[name]["boundary_f1"]["value"],
@@ -45,9 +47,11 @@ def draw(report: Path, out: Path) -> list[str]:
         )
         for name, label in shown.items()
     ]
+    ours = sorted((mark.x, mark.y) for mark in marks if mark.front)
+    curves = [Line(2, "koktok", ours)]
     axes = ("tokens per eojeol (fewer is shorter text)", ""), ("F1 at human morpheme boundaries", "")
     out.write_text(
-        standalone(points(marks, *axes, curves=(), width=720, height=440), f"{STYLE}{INK}"), encoding="utf-8"
+        standalone(points(marks, *axes, curves=curves, width=720, height=440), f"{STYLE}{INK}"), encoding="utf-8"
     )
     return list(shown.values())
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import Final
 
 Label = tuple[str, str]
@@ -129,6 +130,11 @@ def points(
         path += "".join(f"H{px(m.x):.1f}V{py(m.y):.1f}" for m in front[1:])
         found.append(f'<path class="front" d="{path}"/>')
     taken = [(px(m.x) - 7, py(m.y) - 7, px(m.x) + 7, py(m.y) + 7) for m in marks]
+    for curve in curves or ():  # a name on a line is not read
+        for (ax, ay), (bx, by) in pairwise((px(x), py(y)) for x, y in curve.values):
+            steps = max(1, round(math.dist((ax, ay), (bx, by)) / STEP))
+            along = [(ax + (bx - ax) * k / steps, ay + (by - ay) * k / steps) for k in range(steps + 1)]
+            taken += [(x - 2, y - 2, x + 2, y + 2) for x, y in along]
     frame = (left, top, width - right, height - bottom)
     names = []
     for m in sorted(marks, key=lambda m: (not m.front, m.number)):
@@ -225,6 +231,9 @@ def _width(text: str) -> float:
 
 LEADER: Final = 11
 """A name this far from its point, in pixels, is joined to it by a line."""
+
+STEP: Final = 6
+"""Between the points of a curve that names keep away from, in pixels: less than half of a name's height."""
 
 
 def _free_place(

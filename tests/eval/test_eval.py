@@ -169,7 +169,7 @@ def test_the_verb_writes_its_files_and_the_same_json_again(tmp_path: Path) -> No
 
 def test_the_picture_is_drawn_from_the_report(tmp_path: Path) -> None:
     drawn = tmp_path / "picture.svg"
-    assert len(draw(ROOT / "eval" / "reports" / "2026-11-23-bench-ko.json.xz", drawn)) == 10
+    assert len(draw(ROOT / "eval" / "reports" / "2026-11-24-bench-ko.json.xz", drawn)) == 12
     assert drawn.read_bytes() == (ROOT / "docs" / "images" / "tokens-f1.svg").read_bytes()
 
 

@@ -216,7 +216,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
 class ByHand(Whitespace):
     """An analyser of one word, 학교에서는."""
 
-    def packed(self, words: Sequence[str]) -> Iterator[str]:
+    def serialized(self, words: Sequence[str]) -> Iterator[str]:
         for word in words:
             yield "0 2 NNG \n2 4 JKB \n4 5 JX " if word == "학교에서는" else ""
 
