@@ -1,8 +1,11 @@
-"""Writes the table of the options from the fields that also make the options, and lets `|` stand in code in tables."""
+"""Writes the table of the options and the help of the verbs from what makes them, and lets `|` stand in code in tables."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
+from subprocess import run
+from sys import executable
 from typing import Any
 
 from koktok.cli.option_schema import OptionField
@@ -29,7 +32,14 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """As MkDocs calls it, for every page."""
     # GitHub wants `\|` inside code in a table; Python-Markdown takes a plain `|` there, and would show the backslash.
     plain = re.sub(r"^\|.*", lambda row: re.sub("`[^`]*`", _unescaped, row[0]), markdown, flags=re.MULTILINE)
+    plain = re.sub(r"<!-- help (\w+) -->", lambda verb: f"```text\n{help_of(verb[1])}```", plain)
     return plain.replace("<!-- options -->", options_table()) if "<!-- options -->" in plain else plain
+
+
+@cache
+def help_of(verb: str) -> str:
+    """What `koktok VERB --help` prints."""
+    return run([executable, "-m", "koktok", verb, "--help"], capture_output=True, text=True, check=True).stdout
 
 
 def _unescaped(code: re.Match[str]) -> str:

@@ -18,7 +18,10 @@ corpus_app = typer.Typer(
 
 @corpus_app.command("list")
 def corpus_list() -> None:
-    """List the corpora: name, eojeols, domain, licence."""
+    """List the corpora: name, eojeols, domain, licence.
+
+    Example: koktok corpus list
+    """
     from koktok.corpora.fetch import list_corpora
 
     list_rows(
@@ -29,7 +32,10 @@ def corpus_list() -> None:
 
 @corpus_app.command("show")
 def corpus_show(name: Annotated[str, typer.Argument(help="Name of a corpus.")]) -> None:
-    """Show the recipe of a corpus."""
+    """Show the recipe of a corpus.
+
+    Example: koktok corpus show mini
+    """
     from koktok.corpora.fetch import show
     from koktok.progress import print_line
 
@@ -50,7 +56,10 @@ def corpus_fetch(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fetch a corpus into the cache and print the folder with its text."""
+    """Fetch a corpus into the cache and print the folder with its text.
+
+    Example: koktok corpus fetch demo
+    """
     from koktok.corpora.fetch import fetch
     from koktok.progress import ConsoleProgress
 

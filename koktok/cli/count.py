@@ -49,6 +49,8 @@ def count(
 
     A killed count resumes: its finished shards are in OUT.parts until the file is written.
     `koktok count merge A.parquet B.parquet -o C.parquet` adds counts; their files of runs are merged, too.
+
+    Example: koktok count crawl/*.txt --runs -o crawl.parquet
     """
     if not 0 <= holdout < 1:
         raise UsageError(f"`--holdout {holdout}` wants a share of the lines, from 0 to under 1", hint="--holdout 0.05")

@@ -75,6 +75,8 @@ def doctor(
     """Audit a vocabulary: unreachable, broken and duplicate pieces, junk, personal data, coverage of Korean.
 
     Exit code: 0 without findings of the severity --fail-on or above, 1 with findings, 2 on error.
+
+    Example: koktok doctor my-tokenizer --text text.txt
     """
     from koktok.foreign import load
     from koktok.progress import ConsoleProgress, print_line
@@ -143,6 +145,8 @@ def diff(
     """Show where two tokenizers cut the same text differently; without --text, read standard input.
 
     Exit code, as of `diff`: 0 the same, 1 different, 2 on error.
+
+    Example: koktok diff koktok:ko-16k koktok:ko-32k --text text.txt
     """
     from koktok.foreign import load
     from koktok.progress import ConsoleProgress, print_line
@@ -335,6 +339,8 @@ def report(
 
     The same inputs give the same bytes. A tokenizer that cannot be opened gets a row with the reason. Exit code: 1 if none can
     be opened, 2 if one fails while it is measured. Prints a summary; its last line is the file to open.
+
+    Example: koktok report my-tokenizer syllables --text text.txt -o out
     """
     from koktok.files import check_folder, write_folder
     from koktok.metrics import Parallel, Text

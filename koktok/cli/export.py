@@ -57,7 +57,10 @@ def export(
     quiet: Quiet = False,
     **settings: Any,
 ) -> None:
-    """Write a tokenizer for another library, and print what that library does differently."""
+    """Write a tokenizer for another library, and print what that library does differently.
+
+    Example: koktok export my-tokenizer --to hf --style bert -o for-bert
+    """
     from koktok.files import place_of
     from koktok.foreign.open import load_folder
     from koktok.formats.folder import MARK
@@ -249,7 +252,10 @@ def import_(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Import a tokenizer of another library into a folder that every command accepts; its ids do not change."""
+    """Import a tokenizer of another library into a folder that every command accepts; its ids do not change.
+
+    Example: koktok import tokenizer.json -o theirs
+    """
     from koktok.files import check_folder
     from koktok.foreign import LibraryTokenizer, load
     from koktok.foreign.sandbox import PROBES

@@ -48,7 +48,10 @@ def extend(
     quiet: Quiet = False,
     **settings: Any,
 ) -> None:
-    """Add Korean pieces to an existing tokenizer, with proof that old ids and English are unchanged; extend the embeddings."""
+    """Add Korean pieces to an existing tokenizer, with proof that old ids and English are unchanged; extend the embeddings.
+
+    Example: koktok extend path/to/model text.txt --add 8192 -o wider
+    """
     from koktok.progress import ConsoleProgress, table
 
     if apply is not None:

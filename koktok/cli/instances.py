@@ -84,6 +84,8 @@ def instances(
 
     Ids and the boundaries of sentences, eojeols and morphemes are packed once. Each instance is a function of seed, epoch and
     document. The same command resumes a stopped run.
+
+    Example: koktok instances my-tokenizer text.txt -o data
     """
     if not text:
         _print_statistics(tokenizer)

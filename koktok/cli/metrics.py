@@ -15,7 +15,10 @@ def metrics(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what each metric is: definition, unit, direction, source, pitfalls."""
+    """Show what each metric is: definition, unit, direction, source, pitfalls.
+
+    Example: koktok metrics fertility
+    """
     from dataclasses import asdict
 
     from koktok.metrics import describe

@@ -37,6 +37,8 @@ def playground(
 
     The page includes the morphemes of frequent words, of --text, or of koktok's own small corpus and the vocabulary. Besides
     folders of koktok it runs tiktoken ranks with a published pattern: package:o200k_base, tiktoken:FILE#llama3.
+
+    Example: koktok playground my-tokenizer -o page.html
     """
     from koktok.files import check_file, write_file
     from koktok.foreign.open import load

@@ -82,6 +82,8 @@ def encode(
 
     Token files contain flat ids and the boundaries of documents, for memory mapping by numpy, Arrow or Megatron-LM. The same
     command resumes a stopped run after its last finished file.
+
+    Example: koktok encode my-tokenizer text.txt --as pieces
     """
     import json
 
@@ -194,7 +196,10 @@ def decode(
     skip_special_tokens: Annotated[bool, typer.Option("--skip-special-tokens", help="Omit special tokens.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Decode line by line: ids separated by spaces become text."""
+    """Decode line by line: ids separated by spaces become text.
+
+    Example: koktok decode my-tokenizer ids.txt
+    """
     from koktok.foreign.open import load_folder
     from koktok.progress import print_line
 
@@ -224,7 +229,10 @@ def normalize(
     quiet: Quiet = False,
     **settings: Any,
 ) -> None:
-    """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB count)."""
+    """Normalize line by line, or report what normalization changes (rule TAB before TAB after TAB count).
+
+    Example: koktok normalize text.txt --fullwidth
+    """
     from collections import Counter
 
     from koktok.progress import print_line
@@ -276,7 +284,10 @@ def segment(
     quiet: Quiet = False,
     **settings: Any,
 ) -> None:
-    """Show where words are cut: `|` between the pieces, colours on a terminal, or TSV. With --learn, learn a segmentation."""
+    """Show where words are cut: `|` between the pieces, colours on a terminal, or TSV. With --learn, learn a segmentation.
+
+    Example: koktok segment text.txt
+    """
     from koktok.count import count_words
     from koktok.count.prepared import prepare
     from koktok.progress import print_line, print_pieces

@@ -80,7 +80,10 @@ def train(
     quiet: Quiet = False,
     **settings: Any,
 ) -> None:
-    """Train a tokenizer on Korean text and write its folder."""
+    """Train a tokenizer on Korean text and write its folder.
+
+    Example: koktok train text.txt --vocab-size 8000 -o my-tokenizer
+    """
     from koktok.recipe import Recipe
 
     base = Recipe.load(recipe) if recipe else Recipe()

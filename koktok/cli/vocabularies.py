@@ -21,7 +21,10 @@ Name = Annotated[str, typer.Argument(help="Name of a vocabulary.", show_default=
 
 @vocabulary_app.command("list")
 def vocabulary_list() -> None:
-    """List the vocabularies: name, ids, model, purpose."""
+    """List the vocabularies: name, ids, model, purpose.
+
+    Example: koktok vocabulary list
+    """
     from koktok.formats.vocabularies import ready_vocabularies
 
     rows = [(ready.name, ready.recipe.train, ready.title) for ready in ready_vocabularies()]
@@ -33,7 +36,10 @@ def vocabulary_list() -> None:
 
 @vocabulary_app.command("show")
 def vocabulary_show(name: Name) -> None:
-    """Show the training text of a vocabulary, the command that trains it again, and its model card."""
+    """Show the training text of a vocabulary, the command that trains it again, and its model card.
+
+    Example: koktok vocabulary show ko-32k
+    """
     from koktok.formats.folder import CARD
     from koktok.formats.vocabularies import find
     from koktok.progress import print_line
@@ -56,7 +62,10 @@ def vocabulary_get(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write. [NAME]", show_default=False)] = None,
     force: Force = False,
 ) -> None:
-    """Write the folder of a vocabulary, for transformers, tokenizers and sentencepiece; print its name."""
+    """Write the folder of a vocabulary, for transformers, tokenizers and sentencepiece; print its name.
+
+    Example: koktok vocabulary get ko-32k -o my-tokenizer
+    """
     from koktok.formats.vocabularies import find
 
     ready = find(name)
@@ -73,6 +82,8 @@ def vocabulary_build(
     """Train a vocabulary again by its recipe, and check that its folder equals the included one, bit for bit.
 
     Exit code 1 if it differs: another version of Kiwi, for instance, may cut words differently.
+
+    Example: koktok vocabulary build ko-32k
     """
     from koktok.cli.training_shown import announced
     from koktok.files import check_folder
