@@ -38,7 +38,10 @@ def verify(
     field: Field = None,
     quiet: Quiet = False,
 ) -> None:
-    """Verify a tokenizer on your text: losslessness, equal ids in every format, offsets, batches, streams, special tokens."""
+    """Verify a tokenizer on your text: losslessness, equal ids in every format, offsets, batches, streams, special tokens.
+
+    A folder that koktok did not train: the ids of its tokenizer.json against those of AutoTokenizer of transformers.
+    """
     import os
 
     from koktok.progress import ConsoleProgress, print_line
