@@ -39,7 +39,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 @cache
 def help_of(verb: str) -> str:
     """What `koktok VERB --help` prints."""
-    return run([executable, "-m", "koktok", verb, "--help"], capture_output=True, text=True, check=True).stdout
+    shown = run([executable, "-m", "koktok", verb, "--help"], capture_output=True, text=True, check=True).stdout
+    return shown.replace("python -m koktok", "koktok")
 
 
 def _unescaped(code: re.Match[str]) -> str:

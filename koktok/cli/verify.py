@@ -40,6 +40,8 @@ def verify(
 ) -> None:
     """Verify a tokenizer on your text: losslessness, equal ids in every format, offsets, batches, streams, special tokens.
 
+    Of a folder that koktok did not train, the ids of its tokenizer.json are compared with those of transformers' AutoTokenizer.
+
     Example: koktok verify my-tokenizer text.txt
     """
     import os

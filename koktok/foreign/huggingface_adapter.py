@@ -150,6 +150,11 @@ class HuggingFace(LibraryTokenizer):
         with asking(self.library):
             return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=False)]
 
+    def ids_with_template(self, lines: Sequence[str]) -> list[list[int]]:
+        """Special tokens that a line spells are read, and the file's post-processor puts its own around the line."""
+        with asking(self.library):
+            return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=True)]
+
     def offsets(self, lines: Sequence[str]) -> list[Spans]:
         with asking(self.library):
             return [row.offsets for row in self.strict.encode_batch(list(lines), add_special_tokens=False)]

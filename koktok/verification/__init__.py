@@ -2,7 +2,7 @@
 
 Whatever the tests of this repository prove of small folders is proven again of the folder at hand:
 `probes` (what breaks tokenizers), `formats` (every format in the library that runs it), `loss`, `checks` and `folders` (what
-is checked), `finding` (what was found).
+is checked), `others` (a folder that koktok did not train), `finding` (what was found).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from koktok.verification.finding import CheckResult, Loss, Verification, loads
 from koktok.verification.folders import probe, saving, specials, specials_of_format
 from koktok.verification.formats import Unopened, ggufs, open_formats
 from koktok.verification.loss import RoundTrip
+from koktok.verification.others import is_of_others, verify_others
 from koktok.verification.probes import tricky_lines
 
 __all__ = ["SAMPLE", "CheckResult", "Loss", "Verification", "verify"]
@@ -59,7 +60,8 @@ def verify(
     Parameters
     ----------
     folder : str or Path
-        A saved tokenizer, or an extension or pruned vocabulary (`koktok extend`); then `exports` are bases that it must extend.
+        A saved tokenizer; an extension or pruned vocabulary (`koktok extend`), then `exports` are bases that it must extend; or
+        any folder with a tokenizer.json, of which the ids of the file are compared with those of transformers' `AutoTokenizer`.
     lines : iterable of str
         The user's text; `TRICKY` lines of our own are always checked besides. Each distinct line is looked at once.
     exports : iterable of str or Path
@@ -80,8 +82,10 @@ def verify(
     Raises
     ------
     UsageError
-        When the folder holds a tokenizer that koktok imported and another library runs, no export lies at a place, or `strings`
-        came for a folder that is no extension.
+        When the folder holds an imported tokenizer without a tokenizer.json, no export lies at a place, `strings` came for a
+        folder that is no extension, or `exports` for one that koktok did not train.
+    MissingExtraError
+        When the folder is of others and transformers is not installed.
 
     Examples
     --------
@@ -107,6 +111,8 @@ def verify(
         )
     if is_pruned(place):
         return verify_pruned(place, lines, exports=[*exports])
+    if is_of_others(place):
+        return verify_others(place, lines, exports=[*exports], sample=sample, on_progress=on_progress)
     try:
         tokenizer = load_folder(place)
     except ArtifactError as error:

@@ -87,6 +87,15 @@ class Reader:
         return ((i, piece) for i, piece in enumerate(self.adapter.tokens) if piece)
 
 
+def auto_tokenizer(folder: Path) -> Any:
+    """What `AutoTokenizer` of the installed transformers builds from a folder, without its code and without a network."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+
+
 class CodeOfItsOwnError(Exception):
     """A folder asks for code that `verify` does not run."""
 
@@ -101,13 +110,7 @@ class TransformersFolder(Reader):
         with suppress(ValueError):  # transformers says itself what is wrong with the file
             if "auto_map" in json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")):
                 raise CodeOfItsOwnError("the folder asks for code of its own (`auto_map`), which is not run here")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from transformers import AutoTokenizer
-
-            self.library: Any = AutoTokenizer.from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=False
-            )
+        self.library = auto_tokenizer(folder)
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """With the call-time `split_special_tokens=True`."""

@@ -1,0 +1,99 @@
+"""The check of a folder of others: the ids that its tokenizer.json says, against those that transformers gives.
+
+`AutoTokenizer` reads tokenizer_config.json, too, and the class that is named there may put a normalizer, a pre-tokenizer or a
+post-processor of its own in the place of those in tokenizer.json. Which classes do so differs between versions of transformers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from koktok.errors import ArtifactError, MissingExtraError, UsageError
+from koktok.foreign.huggingface_adapter import open_hf
+from koktok.formats.folder import MARK, is_imported
+from koktok.formats.probe import LINES
+from koktok.tokenizer.agree import agree
+from koktok.verification.finding import CheckResult, Verification, loads
+from koktok.verification.formats import auto_tokenizer
+from koktok.verification.probes import around_specials, tricky_lines
+
+if TYPE_CHECKING:
+    from koktok.foreign.huggingface_adapter import HuggingFace
+    from koktok.progress import OnProgress
+
+_DEFINITION = "tokenizer.json"
+_BATCH = 1000
+
+
+def is_of_others(folder: Path) -> bool:
+    """True for a folder with a tokenizer.json that koktok did not train."""
+    return (folder / _DEFINITION).is_file() and (not (folder / MARK).is_file() or is_imported(folder))
+
+
+def verify_others(
+    folder: Path,
+    lines: Iterable[str],
+    *,
+    exports: Sequence[str | Path] = (),
+    sample: int,
+    on_progress: OnProgress | None = None,
+) -> Verification:
+    """Compare the ids of tokenizer.json with those of `AutoTokenizer`, without and with the special tokens that are added."""
+    if exports:
+        raise UsageError(
+            f"expected no exports for `{folder}`, which koktok did not train, got {len(exports)}",
+            hint=f"koktok verify {folder} TEXT, without --with",
+        )
+    texts = list(dict.fromkeys(lines))
+    size = len(texts), sum(map(len, texts))
+    try:
+        file = open_hf(str(folder), folder / _DEFINITION)
+    except ArtifactError as error:
+        return Verification(str(folder), findings=(loads(error.message),))
+    opens = CheckResult("transformers", said="AutoTokenizer opens the folder without code from it")
+    named = f"{_DEFINITION} in tokenizers {version('tokenizers')}"
+    try:
+        library = auto_tokenizer(folder)
+    except ModuleNotFoundError as error:
+        if error.name != "transformers":
+            raise
+        raise MissingExtraError("transformers", "transformers") from error
+    except Exception as error:  # it has errors of many libraries; all mean that it refuses the folder
+        opens.record(False, "{}", f"{type(error).__name__}: {error}".splitlines()[0])
+        return Verification(str(folder), named, *size, (loads(), opens))
+    opens.record(True, "")
+    chosen = texts[:: max(1, len(texts) // max(1, sample))]
+    every = list(dict.fromkeys((*chosen, *LINES, *tricky_lines(), *around_specials(file.specials))))
+    findings = [
+        _compared(file, library, every, added=False, on_progress=on_progress),
+        _compared(file, library, [*LINES, *chosen[:_BATCH]], added=True),
+    ]
+    named += f", {type(library).__name__} of transformers {version('transformers')}"
+    return Verification(str(folder), named, *size, (loads(), opens, *findings))
+
+
+def _compared(
+    file: HuggingFace, library: Any, lines: list[str], *, added: bool, on_progress: OnProgress | None = None
+) -> CheckResult:
+    """Ids of the library in place of those of the file; `added` with the special tokens that each puts around a text."""
+
+    def of_library(batch: Sequence[str]) -> list[list[int]]:
+        rows: list[list[int]] = library(list(batch), add_special_tokens=added)["input_ids"]
+        return rows
+
+    def of_file(batch: Sequence[str]) -> list[list[int]]:
+        return file.ids_with_template(batch) if added else file.ids_by_default(batch)
+
+    def told() -> Iterator[str]:
+        for done, line in enumerate(lines, 1):
+            yield line
+            if on_progress is not None and (done % _BATCH == 0 or done == len(lines)):
+                on_progress("verify", done, len(lines))
+
+    check = "ids with special tokens: transformers" if added else "ids: transformers"
+    result = CheckResult(check, said=f"AutoTokenizer gives the ids of {_DEFINITION}")
+    result.add(agree(of_library, of_file, told()))
+    return result

@@ -1,0 +1,114 @@
+"""`verify` of folders that koktok did not train: tokenizer.json against what transformers builds from the same folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import tokenizers
+from conftest import koktok
+from tokenizers import processors
+from tiny_bases import byte_level
+
+from koktok.errors import MissingExtraError, UsageError
+from koktok.foreign import load
+from koktok.verification import verify
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # transformers opens files and warns as it likes
+
+PARTING = "def f(x): return x"
+"""GPT-2's pattern cuts `(` from `x`; that of Llama 3 does not."""
+
+
+def folder_of(place: Path, kind: str, made: tokenizers.Tokenizer | None = None, **config: object) -> Path:
+    """A folder as a model's publisher writes it: a tokenizer.json, and the class of transformers that is to open it."""
+    place.mkdir()
+    (made or byte_level()).save(str(place / "tokenizer.json"))
+    (place / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": kind, **config}))
+    return place
+
+
+def outcomes(report: object) -> dict[str, str]:
+    return {finding.check: finding.outcome for finding in report.findings}
+
+
+def test_a_folder_that_transformers_reads_as_it_is_passes(tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "same", "PreTrainedTokenizerFast")
+    report = verify(place, [PARTING])
+    assert set(outcomes(report).values()) == {"pass"}
+    assert {finding.check: finding.looked for finding in report.findings}["ids: transformers"] > 1000
+    assert f"transformers {version('transformers')}" in report.tokenizer
+
+
+@pytest.mark.skipif(version("transformers") < "5", reason="GPT-2's class keeps the pre-tokenizer of the file")
+def test_a_class_that_builds_its_own_pre_tokenizer_is_seen(tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "other", "GPT2TokenizerFast")
+    text = tmp_path / "text.txt"
+    text.write_text(f"학교\n{PARTING}\n", encoding="utf-8")
+    done = koktok("verify", place, text)
+    assert done.returncode == 1
+    assert "GPT2Tokenizer of transformers" in done.stdout
+    rows = done.stderr.splitlines()
+    first = rows[rows.index("ids: transformers: AutoTokenizer gives the ids of tokenizer.json") + 1]
+    assert first.startswith(f"    '{PARTING}': from token 2 on [")
+    assert rows[-1] == "FAILED"
+
+
+def test_other_special_tokens_around_a_text_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = byte_level(specials=("<|begin|>", "<|end|>"))
+    made.post_processor = processors.TemplateProcessing("<|begin|> $A", "$A $B", [("<|begin|>", 420)])
+    begin = made.token_to_id("<|begin|>")
+    made.post_processor = processors.TemplateProcessing("<|begin|> $A", "$A $B", [("<|begin|>", begin)])
+    place = folder_of(tmp_path / "template", "PreTrainedTokenizerFast", made)
+    assert verify(place).passed
+    from koktok.verification import others
+
+    real = others.auto_tokenizer
+
+    def without(folder: Path) -> object:
+        library = real(folder)
+        library.backend_tokenizer.post_processor = processors.ByteLevel()
+        return library
+
+    monkeypatch.setattr(others, "auto_tokenizer", without)
+    report = outcomes(verify(place))
+    assert (report["ids: transformers"], report["ids with special tokens: transformers"]) == ("pass", "fail")
+
+
+def test_a_file_that_truncates_and_pads_is_compared_without_that(tmp_path: Path) -> None:
+    made = byte_level()
+    made.enable_truncation(4)
+    made.enable_padding(length=16)
+    assert verify(folder_of(tmp_path / "short", "PreTrainedTokenizerFast", made), [PARTING]).passed
+
+
+def test_code_of_the_folder_is_not_run(tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "code", "EvilTokenizer", auto_map={"AutoTokenizer": ["evil.Evil", None]})
+    (place / "evil.py").write_text("raise SystemExit('ran')")
+    report = verify(place)
+    assert (report.passed, outcomes(report)["transformers"]) == (False, "fail")
+
+
+def test_a_broken_tokenizer_json_is_a_finding(tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "broken", "PreTrainedTokenizerFast")
+    (place / "tokenizer.json").write_text("{}")
+    report = verify(place)
+    assert outcomes(report) == {"loads": "fail"}
+
+
+def test_without_transformers_the_line_to_type_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = folder_of(tmp_path / "same", "PreTrainedTokenizerFast")
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'koktok\[transformers\]'"):
+        verify(place)
+
+
+def test_an_imported_tokenizer_is_compared_too_and_takes_no_exports(tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "foreign", "PreTrainedTokenizerFast")
+    saved = load(place / "tokenizer.json").save(tmp_path / "imported")
+    assert verify(saved, [PARTING]).passed
+    with pytest.raises(UsageError, match="expected no exports"):
+        verify(saved, exports=[place])
