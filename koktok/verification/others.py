@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from koktok.errors import ArtifactError, MissingExtraError, UsageError
 from koktok.foreign.huggingface_adapter import open_hf
-from koktok.formats.folder import MARK, is_imported
+from koktok.formats.folder import MARK, TOKENIZER, is_imported
 from koktok.formats.probe import LINES
 from koktok.tokenizer.agree import agree
 from koktok.verification.finding import CheckResult, Verification, loads
@@ -30,7 +30,10 @@ _BATCH = 1000
 
 def is_of_others(folder: Path) -> bool:
     """True for a folder with a tokenizer.json that koktok did not train."""
-    return (folder / _DEFINITION).is_file() and (not (folder / MARK).is_file() or is_imported(folder))
+    written = (folder / MARK).is_file() or (
+        folder / TOKENIZER.manifest
+    ).is_file()  # one that lost a file is still koktok's
+    return (folder / _DEFINITION).is_file() and (not written or ((folder / MARK).is_file() and is_imported(folder)))
 
 
 def verify_others(

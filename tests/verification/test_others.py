@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import tokenizers
 from conftest import koktok
-from tokenizers import processors
 from tiny_bases import byte_level
+from tokenizers import processors
 
 from koktok.errors import MissingExtraError, UsageError
 from koktok.foreign import load

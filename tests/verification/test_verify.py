@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tokenizers
 from conftest import MINI, MODELS, WITHOUT_HF, koktok
 
 from koktok import Recipe, Tokenizer
@@ -392,9 +392,9 @@ def test_an_imported_tokenizer_without_a_tokenizer_json_is_refused(tmp_path: Pat
     """Another library runs it, so there are no two sides to compare."""
     from koktok.foreign import load
 
-    (tmp_path / "vocab.txt").write_text("[UNK]\n학교\n##에\n", encoding="utf-8")
-    saved = load(tmp_path / "vocab.txt").save(tmp_path / "imported")
-    (saved / "tokenizer.json").unlink(missing_ok=True)
+    ranks = "".join(f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256))
+    (tmp_path / "a.tiktoken").write_text(ranks, encoding="utf-8")
+    saved = load(tmp_path / "a.tiktoken", pattern="gpt2").save(tmp_path / "imported")
     with pytest.raises(UsageError, match="holds an imported tokenizer"):
         verify(saved, ["가나다"])
 
