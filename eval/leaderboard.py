@@ -68,6 +68,20 @@ def merged(files: list[Path]) -> Report:
     return reports[0].model_copy(update={"rows": numbered, "sentences": []})
 
 
+def by_front(rows: Sequence[ReportRow]) -> str:
+    """The rows on the front of their size, in five columns."""
+    cells, low = [], 0
+    for high, _ in (*CLASSES, (1 << 62, "")):
+        here = [row for row in rows if low < (row.vocab_size or 0) <= high]
+        low = high
+        for row in by_tokens(pareto_front(here, HEADLINE)):
+            figures = [
+                cell(value_of(row, name)) for name in ("fertility", HEADLINE, "boundary_f1", "span_borders@klue-ner")
+            ]
+            cells.append([plain(row.name), f"{row.vocab_size:,}", *figures])
+    return table(["tokenizer", "ids", "tokens per eojeol", "headline F1", "F1 Kaist", "entities"], "lrrrrr", cells)
+
+
 def without(row: ReportRow) -> ReportRow:
     """The row without its figures of English and code."""
     kept = {name: value for name, value in row.scores.items() if not name.startswith(("english_", "code_"))}
@@ -80,14 +94,11 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
     beside = [row for row in report.rows if row.family in ("analyser", "trivial")]
     parts = [
         f"# Leaderboard, {BENCHMARK}",
-        "What is measured, and how: [the benchmark](benchmark.md). Made by `python -m eval.leaderboard`; a row of your own is "
-        "`koktok report NAME=TOKENIZER --submit FILE.json`, sent as a pull request to eval/reports.",
-        "Headline: F1 before particles (josa), endings (eomi) and the copula, mean of UD Kaist and UD KSL. F1 Kaist, KSL: all borders between "
-        "syllables; all gaps: beside punctuation, digits and letters too. Lines back: share that decodes to what was encoded (NFC). Unknown: "
-        "eojeols with an unknown token. English: tokens per word; code: tokens per byte. "
-        f"{beside_of(report)} {speed_of(timed)}"
-        f"Brackets: 95 % intervals, Student's t over {units_of(report)}; they are over texts with one "
-        "training each. Compare rows at equal tokens: every cut raises recall.",
+        "The rows on the front of each size: no other has both fewer tokens and a higher headline F1 (before particles, endings and "
+        "the copula). "
+        "[All columns](#what-the-columns-say) stand below by size; what is measured, and how, says [the benchmark](benchmark.md). "
+        "A row of your own is `koktok report NAME=TOKENIZER --submit FILE.json`, sent as a pull request to eval/reports.",
+        by_front(vocabularies),
     ]
     low = 0
     for high, title in (*CLASSES, (1 << 62, "More")):
@@ -128,6 +139,14 @@ def page(report: Report, timed: Sequence[SpeedReport] = ()) -> str:
     if robust := robustness(vocabularies):
         parts += ["## The same lines, slightly other", *robust]
     parts += [
+        "## What the columns say",
+        "Made by `python -m eval.leaderboard`. Headline: F1 before particles (josa), endings (eomi) and the copula, mean of UD Kaist "
+        "and UD KSL. F1 Kaist, KSL: all borders between syllables; all gaps: beside punctuation, digits and letters too. Entities, answers: "
+        "the share that begins and ends at token borders. Lines back: share that decodes to what was encoded (NFC). Unknown: eojeols with an "
+        "unknown token. English: tokens per word; code: tokens per byte, with its indentation and with one space between words. "
+        f"{beside_of(report)} {speed_of(timed)}"
+        f"Brackets: 95 % intervals, Student's t over {units_of(report)}; they are over texts with one "
+        "training each. Compare rows at equal tokens: every cut raises recall.",
         "## Tokens per eojeol, by text",
         by_text(vocabularies),
         "## Signatures",

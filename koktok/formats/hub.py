@@ -7,8 +7,6 @@ from pathlib import Path
 from koktok.errors import MissingExtraError, UsageError
 from koktok.formats.folder import MARK
 
-__all__ = ["push_to_hub"]
-
 
 def push_to_hub(folder: str | Path, repo: str, *, private: bool = False, token: str | None = None) -> str:
     """Upload a saved tokenizer with its card, koktok.toml and probe.json, in one commit.
