@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -422,7 +423,8 @@ def test_a_reader_that_leaves_is_no_error(trained: Trained) -> None:
 
 def test_help_and_version() -> None:
     assert "Korean vocabularies" in koktok("--help").stdout
-    assert koktok("--version").stdout == "0.1.0\n"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert koktok("--version").stdout == f"{project['version']}\n"
     assert koktok().returncode == 2
 
 
