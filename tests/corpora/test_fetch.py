@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import hashlib
-import http.server
 import io
 import json
-import lzma
 import os
 import re
 import subprocess
 import sys
-import tarfile
-import threading
 import time
-import urllib.error
-import urllib.request
 import zipfile
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,8 +19,8 @@ from hypothesis import strategies as st
 
 from koktok.corpora import download
 from koktok.corpora import fetch as fetching
+from koktok.corpora.fetch import fetch, find, list_corpora, show
 from koktok.errors import CorpusError, visible
-from koktok.corpora.fetch import CorpusRecipe, fetch, find, list_corpora, show
 
 MINI = "koktok train corpus:mini --vocab-size 2000 --out my-tokenizer"
 HEAD = """
