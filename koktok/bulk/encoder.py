@@ -280,9 +280,7 @@ def workers_of(threads: int | None) -> int:
 
 
 def _in_order(
-    work: Callable[[Callable[[], Texts]], tuple[Texts, Tokens]],
-    batches: Iterator[Callable[[], Texts]],
-    workers: int,
+    work: Callable[[Callable[[], Texts]], tuple[Texts, Tokens]], batches: Iterator[Callable[[], Texts]], workers: int
 ) -> Iterator[tuple[Texts, Tokens]]:
     """Results in the order of the batches; at most two batches a thread are waiting."""
     first = list(islice(batches, 2))

@@ -135,11 +135,7 @@ def write_token_files(
     def make(notes: Checkpoint) -> dict[str, Any]:
         blocks = behind(_blocks(sources, documents, report, on_progress), notes, "documents")
         stream = tokenizer.bulk_encoder.stream(
-            blocks,
-            threads=threads,
-            dtype=dtype,
-            before=[ids[t] for t in before],
-            after=[ids[t] for t in after],
+            blocks, threads=threads, dtype=dtype, before=[ids[t] for t in before], after=[ids[t] for t in after]
         )
         _write_shards(stream, notes, dtype, format, shard_tokens)
         return {

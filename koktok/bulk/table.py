@@ -90,11 +90,7 @@ class WordTable:
         return heads, jobs[:n_jobs], places[:n_jobs]
 
     def keep(
-        self,
-        places: NDArray[np.int64],
-        ids: NDArray[np.int32],
-        firsts: NDArray[np.int64],
-        counts: NDArray[np.int64],
+        self, places: NDArray[np.int64], ids: NDArray[np.int32], firsts: NDArray[np.int64], counts: NDArray[np.int64]
     ) -> None:
         """Store the ids of the jobs that have an entry: `counts` of them, from `firsts` on."""
         wanted = int(self._state[2]) + len(ids)

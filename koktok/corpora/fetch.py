@@ -154,13 +154,7 @@ def texts(name: str) -> list[Path]:
 _HELD_OUT = "/held-out"
 
 
-def fetch(
-    name: str,
-    *,
-    force: bool = False,
-    mirror: str | None = None,
-    on_progress: OnProgress | None = None,
-) -> Path:
+def fetch(name: str, *, force: bool = False, mirror: str | None = None, on_progress: OnProgress | None = None) -> Path:
     """Return the folder of a corpus's text, and download and extract it unless the cache has it.
 
     The folder has a UTF-8 .txt file for each source, with a paragraph, item or cell on each line (and a second one,

@@ -147,7 +147,5 @@ def _add_count_files(source: Source, files: Sequence[CountFile | None], counts: 
         counts.add(counted.name, counted.lines, source.weight, counted.holdout)
     report.files += len(words)
     counts.shards.add(
-        [Shard.of_count(file) for file in words],
-        [Shard.of_count(CountFile.open(file)) for file in wide],
-        source.weight,
+        [Shard.of_count(file) for file in words], [Shard.of_count(CountFile.open(file)) for file in wide], source.weight
     )

@@ -50,10 +50,7 @@ _MORE: Final = {"hannanum": {"ntags": 22}}
 _BEYOND: Final = r"[\U00010000-\U0010ffff]"
 """Emoji and rare ideographs, which Java has in two halves: Komoran and Kkma hand out the halves, and those are no text."""
 
-HIDDEN: Final = {
-    "komoran": re.compile(_BEYOND),
-    "kkma": re.compile(_BEYOND + r"|([가-힣]{1,4}?)\1{3,}"),
-}
+HIDDEN: Final = {"komoran": re.compile(_BEYOND), "kkma": re.compile(_BEYOND + r"|([가-힣]{1,4}?)\1{3,}")}
 """What an analyser is not shown. Of repeated syllables Kkma tries every reading: from 는 twelve times it does not come back."""
 
 STAND_IN: Final = "※"

@@ -55,11 +55,7 @@ class Source:
 
     @classmethod
     def of(
-        cls,
-        *paths: str | os.PathLike[str],
-        name: str | None = None,
-        weight: float = 1.0,
-        field: str | None = None,
+        cls, *paths: str | os.PathLike[str], name: str | None = None, weight: float = 1.0, field: str | None = None
     ) -> Source:
         """Return the source of the files that these paths name, each once, in a fixed order.
 

@@ -290,9 +290,7 @@ def _continued(codes: NDArray[np.uint32], word: NDArray[np.int64], inner: NDArra
 
 
 def _lattice(
-    node: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]],
+    node: NDArray[np.int64], weight: NDArray[np.float64], arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]]
 ) -> Lattice:
     """Arcs sorted by the node they end in, short ones first."""
     n = np.zeros(int(node[-1]) + 1, np.int64)

@@ -170,11 +170,7 @@ def removal_loss(
 
 
 def addition_gain(
-    lattice: Lattice,
-    costs: NodeCosts,
-    price: NDArray[np.float64],
-    alive: NDArray[np.bool_],
-    pool: ThreadPoolExecutor,
+    lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], alive: NDArray[np.bool_], pool: ThreadPoolExecutor
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """The cost of the cheapest segmentations, the uses of each piece, and the gain if a dead one alone were added."""
     return _summed(_addition_gain, lattice, costs, np.where(alive, price, -price), pool)

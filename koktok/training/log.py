@@ -43,11 +43,7 @@ def shape_of(piece: str) -> str:
 
 
 def describe(
-    counts: SegmentedCounts,
-    vocab: Vocab,
-    node: NDArray[np.int64],
-    cut: NDArray[np.bool_],
-    tokens: float,
+    counts: SegmentedCounts, vocab: Vocab, node: NDArray[np.int64], cut: NDArray[np.bool_], tokens: float
 ) -> dict[str, Any]:
     """Pieces by length and shape, tokens a word, and by kind of boundary how many there were and how many were swallowed.
 

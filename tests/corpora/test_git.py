@@ -247,8 +247,7 @@ def test_a_mirror_leads_to_no_other_repository(tmp_path: Path, repository: Path,
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/../evil/owner/name", "/owner/../../x", "/./a", "/owner/na%2e", "/a b", "/a?b", "/a#b", "", "/a\\b"],
+    "path", ["/../evil/owner/name", "/owner/../../x", "/./a", "/owner/na%2e", "/a b", "/a?b", "/a#b", "", "/a\\b"]
 )
 def test_a_recipe_cannot_leave_the_mirror(tmp_path: Path, repository: Path, evil: Path, path: str) -> None:
     name = recipe(tmp_path, first_commit(repository))
