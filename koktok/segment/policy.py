@@ -255,7 +255,7 @@ def cuts_of_words(words: Sequence[str], spans: Spans, policy: Policy) -> CutColu
 
 
 def cuts_of(word: str, morphemes: Iterable[Morpheme], policy: Policy) -> tuple[Cut, ...]:
-    """The cuts of one word; those of many are quicker found together."""
+    """The cuts of one word; many words are faster together."""
     (cuts,) = cuts_of_words([word], Spans.of([morphemes]), policy)
     return cuts
 

@@ -31,7 +31,7 @@ PERSONAL: Final[dict[str, str]] = {
     r"|(?:\+82[-. ]?|0)(?:2|[3-6][1-5]|70|50\d?)[-. )]{1,2}\d{3,4}[-. ]\d{4})(?!\d)",
     # Resident registration number (주민등록번호): date of birth, a digit for century and sex, six more (or masked).
     "registration": rf"(?<!\d)\d\d{_DAY}(?:[- ][1-8][\d*]{{0,6}}|[1-8]\d{{6}})(?!\d)",
-    # A Korean name with a number behind it: 홍길동1977. Words of three syllables match too (이미지01), so it is a hint.
+    # A Korean name followed by a number: 홍길동1977. Words of three syllables match too (이미지01), so it is a hint.
     "name_number": rf"(?<![{SYLLABLE}])[{_NAMES}][{SYLLABLE}]{{2}}[씨님]?[_-]?\d{{2,}}",
 }
 """Patterns of personal data by name; they are matched against the NFKC form, so that fullwidth digits count as digits."""
@@ -47,7 +47,7 @@ JUNK: Final[dict[str, re.Pattern[str]]] = {
         rf"https?:|www\.|\.(?:{_HOSTS})(?![A-Za-z])|(?<![A-Za-z])(?:{_HOSTS})/|\.(?:html?|php|aspx?|nhn)\?",
         re.IGNORECASE,
     ),
-    # Left behind by whoever took text out of a page. Tags stay: code and documents are written with them.
+    # Left over from pages whose text was extracted. Tags stay: code and documents are written with them.
     "entity": re.compile(r"&(?:nbsp|lt|gt|amp|quot|#\d)|(?<![A-Za-z])(?:nbsp|quot|amp);"),
     # ㅋㅋㅋㅋ is a word of its own in Korean comments, and indentation is made of spaces; more of the same are spent ids.
     "run": re.compile(r"(\S)\1{4,}"),
@@ -136,7 +136,7 @@ class Blocklist:
         return cls(lines, personal)
 
     def refuses(self, piece: str) -> str | None:
-        """Why this piece is refused, or None where it may stand."""
+        """The reason for which a piece is refused, or None."""
         if self.lines:
             folded = _fold(piece)
             if folded.strip() in self._exact:

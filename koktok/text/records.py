@@ -250,7 +250,7 @@ def pick(record: Any, field: str | None, place: str) -> str | None:
 
 
 def _texts_in(record: Mapping[Any, Any], depth: int = 3) -> Iterator[str]:
-    """Names of fields that hold text, those of inner records behind."""
+    """Names of fields that hold text, those of inner records last."""
     yield from (str(key) for key, value in record.items() if isinstance(value, str))
     for key, value in record.items():
         if isinstance(value, Mapping) and depth > 1:
@@ -272,7 +272,7 @@ def _csv(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Bl
 
 
 def _tsv(file: _File, blocks: Iterable[Block], field: str | None) -> Iterator[Block]:
-    # By its registration TSV knows no quotes, and NSMC, the best known one in Korean, is full of loose ones.
+    # TSV has no quotes by its registration, and NSMC, the best known Korean one, is full of unbalanced ones.
     yield from _table(file, ((at, line.split("\t")) for at, line in _numbered(blocks)), field)
 
 

@@ -418,7 +418,7 @@ def learn_superwords(learner: Learner, runs: SegmentedCounts, until: int) -> dic
     rows = ["".join(map(chr, symbols)) for _, symbols in chains]  # a private alphabet: the symbol is the code point
     counter = PairCounter(rows, [n[i] for i in numbers], [*map(chr, range(len(learner.pieces)))])
     run = np.repeat(np.asarray(numbers, np.int64), [*map(len, rows)])
-    represents = runs.stands
+    represents = runs.represents
 
     def refuses(pair: int, piece: str) -> bool:
         if not crosses_space(piece):  # inside an eojeol: a step of an inner superword

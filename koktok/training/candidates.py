@@ -1,6 +1,6 @@
 """Candidates: every substring that could become a piece, found level by level, with the lattice that it spans.
 
-Where pieces come from. A string of k characters can only be frequent where its first k - 1 characters
+A string of k characters can only be frequent where its first k - 1 characters
 are (the apriori rule of Agrawal & Srikant 1994), so level k numbers the pairs (number of the prefix, next character)
 at the places where level k - 1 was frequent. Pairs are compared in full, so nothing collides, and the lattice falls out.
 """
@@ -69,7 +69,7 @@ class CandidatePolicy:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What was found."""
+    """The candidates of some words, and their lattice."""
 
     pieces: tuple[str, ...]
     n_chars: int
@@ -106,8 +106,8 @@ def mine(
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     sizes = np.fromiter(map(len, counts.words), dtype=np.int64, count=len(counts))
     word = np.repeat(np.arange(len(counts)), sizes)
-    weight, stands = counts.n.astype(np.float64), counts.stands
-    # Where nobody counted documents, every word is in enough of them.
+    weight, represents = counts.n.astype(np.float64), counts.represents
+    # Where documents were not counted, every word is in enough of them.
     held = np.full(len(counts), np.inf) if documents is None else documents.astype(np.float64)
     inner = policy.superwords is not None and policy.superwords.inner
     alphabet, char = _numbered(codes, [ord(c) for c in required])
@@ -129,7 +129,7 @@ def mine(
     numbers = [occurrences.tolist()]
     usable = needed[char]
     place = np.flatnonzero(usable)
-    here = (char, at_node, word_end, hangul, usable, word, weight, stands, held, sums, allowed, gaps, goes_on)
+    here = (char, at_node, word_end, hangul, usable, word, weight, represents, held, sums, allowed, gaps, goes_on)
 
     def level(k: int, place: NDArray[np.int64], number: NDArray[np.int64]) -> Any:
         found = _level(k, k > policy.max_length, place, number, len(alphabet), *here, inner, policy.aligned)
@@ -180,13 +180,13 @@ def mine(
 
 @njit(nogil=True, cache=True)
 def _level(  # type: ignore[no-untyped-def]
-    k, plain, place, number, n_letters, char, at_node, word_end, hangul, usable, word, weight, stands, held, sums, allowed,
+    k, plain, place, number, n_letters, char, at_node, word_end, hangul, usable, word, weight, represents, held, sums, allowed,
     gaps, goes_on, inner, aligned,
 ):  # fmt: skip
     """The strings of `k` characters at places where those of k - 1 were frequent: their numbers, and their sums by number.
 
     Returns places and the number at each; by number the place where it was seen first, occurrences, and of those that
-    follow the policy the occurrences, words and documents; and whether it is cut off: the same letter goes on from it at
+    follow the policy the occurrences, words and documents; and whether it is cut off: the same letter continues it at
     every place. Equal strings have equal numbers, in the order of first sight.
     """
     size = 1
@@ -224,7 +224,7 @@ def _level(  # type: ignore[no-untyped-def]
         cut_off[same, 1] = cut_off[same, 1] and goes_on[last + 1] and char[last + 1] == char[first + k]
         if fine:
             sum_of[same, 1] += weight[w]
-            sum_of[same, 2] += stands[w]
+            sum_of[same, 2] += represents[w]
             sum_of[same, 3] += held[w]
     by, off = sum_of[:distinct], cut_off[:distinct, 0] | cut_off[:distinct, 1]
     return places[:n], numbers[:n], example[:distinct], by[:, 0], by[:, 1], by[:, 2], by[:, 3], off
@@ -279,7 +279,7 @@ def _cuts(
 
 
 def _continued(codes: NDArray[np.uint32], word: NDArray[np.int64], inner: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """By character, and one more: whether it goes on from the one before, both Latin letters inside one morpheme.
+    """By character, and one more: whether it continues the one before, both Latin letters inside one morpheme.
 
     Not asked of syllables: a part of one name is the start of others, and without such candidates a text of 2.5 MB has 1 %
     more tokens at 16,000 ids.

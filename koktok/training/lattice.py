@@ -44,7 +44,7 @@ TRUST = {
 }
 """What a boundary of each kind is worth. People share Kiwi's cut in .95 to 1.00 of the cases for the first five, .95 for
 derivation, .87 for auxiliaries, .79 for compounds, .35 for numerals, .27 for others; and, of those that `rest` gives up, in
-.16 for bound syllables, .15 for modifiers, .08 behind prefixes, .06 for suffixes of nouns and never for pointing roots
+.16 for bound syllables, .15 for modifiers, .08 after prefixes, .06 for suffixes of nouns and never for pointing roots
 (Kaist treebank, a quarter of the train part). With F about .7 a cut gains where that share is over F/2. Punctuation is a token
 of its own to all annotators, though no score between syllables sees it. A boundary of no known kind is taken at its word:
 it is what cuts look like that no Korean analyser made."""
@@ -103,7 +103,7 @@ class Lattice:
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What compiled code reads."""
+        """The arrays for compiled code."""
         return self.node, self.arc, self.length, self.piece, self.weight
 
     def only(self, alive: NDArray[np.bool_]) -> Lattice:
@@ -135,7 +135,7 @@ def node_costs(
 
     A boundary that the analyser is unsure of (confidence under 1) weighs less, and a cut there costs the rest of `mu`.
     A boundary of a kind with `nu` 0 is no boundary: a cut there splits a word like any other (맨|손 is one word to human
-    annotators: of Kiwi's cuts behind prefixes they share 7 %).
+    annotators: of Kiwi's cuts after prefixes they share 7 %).
     `frequency` is, for each cut, how often in a million its eojeol occurs; by default each word is one.
     A cut beside a space, a digit or a Latin letter is free: no human boundary score looks there.
     """
@@ -148,7 +148,7 @@ def node_costs(
         frequency = np.repeat(counts.n * (1e6 / max(counts.total, 1)), np.diff(counts.start))
     price = np.zeros(n_nodes)
     price[boundary] = nu * counts.confidence * (USUAL / np.maximum(frequency, 1e-9)) ** weights.rarity
-    hangul = np.zeros(n_nodes, dtype=bool)  # is the character behind this node a syllable?
+    hangul = np.zeros(n_nodes, dtype=bool)  # is the character after this node a syllable?
     codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
     last = lattice.node[1:] - 1
     inner = np.ones(n_nodes, dtype=bool)
@@ -252,7 +252,7 @@ def _paths(base, end, arc, length, piece, split, swallow, price, ahead, behind, 
 
 
 def decode(lattice: Lattice, score: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """What a Unigram decoder does with these scores: the nodes where it cuts (last ones too), and uses of each piece.
+    """Decode as Unigram with these scores: the nodes where it cuts (last ones too), and uses of each piece.
 
     Of equal paths it takes the one whose last piece starts earliest, as `koktok.tokenizer.models` does.
     """
@@ -266,7 +266,7 @@ def decode(lattice: Lattice, score: NDArray[np.float64]) -> tuple[NDArray[np.boo
 def cheapest(
     lattice: Lattice, costs: NodeCosts, price: NDArray[np.float64], pool: ThreadPoolExecutor
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """What a decoder would do that knew the costs: the nodes where the cheapest segmentations cut, and uses of pieces."""
+    """The cheapest segmentations: the nodes where they cut, and uses of pieces."""
     cut, weight = np.zeros(int(lattice.node[-1]), dtype=bool), lattice.weight.astype(np.int64)
 
     def part(span: tuple[int, int]) -> NDArray[np.int64]:

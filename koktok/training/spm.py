@@ -96,7 +96,7 @@ def _run(
             normalization_rule_name="identity",
             add_dummy_prefix=False,
             remove_extra_whitespaces=False,
-            # The words are our pretokens already: whatever may stand together in them may stand in a piece.
+            # The words are our pretokens already: any part of them may be a piece.
             split_by_unicode_script=False,
             split_by_number=False,
             byte_fallback=False,

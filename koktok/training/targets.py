@@ -59,7 +59,7 @@ class TargetSearch:
         return self._slope
 
     def after(self, factor: float, value: float) -> float | None:
-        """The next trial after this one, or None where it is near enough, or nothing lies between."""
+        """The next trial after this one, or None if it is near enough, or there is nothing between."""
         here = math.log(factor)
         self.trials.append((here, value))
         if abs(value - self.want) <= self.near:
@@ -123,7 +123,7 @@ class Targets:
         return min(self.wants, key=lambda name: values[name] - self.wants[name])
 
     def after(self, times: Mapping[str, float], values: Mapping[str, float]) -> dict[str, float] | None:
-        """The next trial after this one, or None where all are near enough, or nothing lies between."""
+        """The next trial after this one, or None if all are near enough, or there is nothing between."""
         found = {name: search.after(times[name], values[name]) for name, search in self.search.items()}
         if all(factor is None for factor in found.values()):
             return None
@@ -153,7 +153,7 @@ class Boundaries:
             for name, kinds in GROUPS.items()
             if name != "all"
         }
-        syllable = np.zeros(int(node[-1]), dtype=bool)  # is the character behind this node one?
+        syllable = np.zeros(int(node[-1]), dtype=bool)  # is the character after this node one?
         inner = np.ones(len(syllable), dtype=bool)
         inner[node[1:] - 1] = False
         codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)

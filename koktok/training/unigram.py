@@ -176,7 +176,7 @@ class Run:
             node_costs(self.counts, lattice, point.sharpened(factors), self.frequency),
             point.sharp * self.candidates.tokens,
             start,
-            damping=self.counts.stands * self.counts.own**point.damping,
+            damping=self.counts.represents * self.counts.own**point.damping,
             epochs=point.epochs if before is None else min(RETRAIN, point.epochs),
             resume=None if before is None else np.where(before.alive, before.score, start),
         )

@@ -61,7 +61,7 @@ def train_unigram_em(job: Job) -> Learnt:
     [' 학교에', '에서']
     """
     counts, vocab_size, specials = job.counts, job.vocab_size, job.specials
-    # SentencePiece seeds from the distinct words, each taken once: a seed stands in two places of them.
+    # SentencePiece seeds from the distinct words, each taken once: a seed occurs in two of them.
     policy = CandidatePolicy(
         min_count=2,
         max_length=job.max_length,
