@@ -324,36 +324,15 @@ class LibraryTokenizer(Tokenizer):
         tokens = self.tokens
         return Encoding(ids, [tokens[i] for i in ids], offsets)
 
-    def encode_ids(
-        self,
-        texts: Any,
-        *,
-        threads: int | None = None,
-        dtype: Any = None,
-        add_special_tokens: bool = False,
-        before: Sequence[str] = (),
-        after: Sequence[str] = (),
-        allowed_special: Allowed = (),
-    ) -> Tokens:
-        """Ids of many texts in one flat array, each as `encode` gives them; see `Tokenizer.encode_ids`."""
-        from koktok.foreign.batch import LibraryEncoder
-
-        return self._ids_by(
-            LibraryEncoder(self, add_special_tokens=add_special_tokens),
-            texts,
-            before=before,
-            after=after,
-            threads=threads,
-            dtype=dtype,
-            allowed_special=allowed_special,
-        )
-
     @property
     def bulk_encoder(self) -> LibraryEncoder:
-        """What `encode_ids` runs on: the library, text by text."""
+        """The library, text by text."""
+        return self._encoder(add_special_tokens=False)[0]
+
+    def _encoder(self, *, add_special_tokens: bool) -> tuple[LibraryEncoder, Sequence[str], Sequence[str]]:
         from koktok.foreign.batch import LibraryEncoder
 
-        return LibraryEncoder(self)
+        return LibraryEncoder(self, add_special_tokens=add_special_tokens), (), ()
 
     @property
     def _bulk_decoder(self) -> LibraryDecoder:

@@ -7,10 +7,11 @@ are not; a check that cannot run says why, and is no failure.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from koktok.tokenizer.agree import EXAMPLES, Agreement, parting
+from koktok.tokenizer.agree import EXAMPLES, Agreement
 
 LONGEST = 80
 
@@ -51,7 +52,7 @@ class CheckResult:
         self.looked += agreement.checked
         self._fail(agreement.differing)
         for line, a, b in agreement.examples[: EXAMPLES - len(self.examples)]:
-            at = parting(a, b)
+            at = _first_difference(a or (), b or ())
             words = "{}: from token {} on {} in place of {}" if at else "{}: {} in place of {}"
             values = (line, at, a[at:], b[at:]) if at and a and b else (line, a, b)
             self.examples.append(words.format(*map(shown, values)))
@@ -69,6 +70,10 @@ class CheckResult:
     def skipped(self) -> bool:
         """Whether the check cannot run."""
         return self.outcome == "not run"
+
+
+def _first_difference(a: Sequence[int], b: Sequence[int]) -> int:
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def loads(why: str = "") -> CheckResult:

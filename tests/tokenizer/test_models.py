@@ -22,7 +22,6 @@ from tokenizers import models as hf_models
 
 from koktok.bulk.solvers import Solver
 from koktok.bulk.texts import Texts
-from koktok.errors import UsageError
 from koktok.formats.hf import _model
 from koktok.tokenizer.models import BpeModel, UnigramModel, WordPieceModel, model_for
 from koktok.vocab import BYTE_CHARS, BYTE_PIECES, KINDS, MARK, ModelKind, Vocab, spell
@@ -242,13 +241,6 @@ def test_byte_chars_are_gpt2s() -> None:
     text = bytes(range(128)).decode() + "éÿ가"
     [(spelled, _)] = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(text)
     assert spelled == "".join(BYTE_CHARS[byte] for byte in text.encode())
-
-
-def test_an_unknown_kind_names_the_known_ones() -> None:
-    vocab = Vocab.bpe("가", [])
-    object.__setattr__(vocab, "kind", "quantum")
-    with pytest.raises(UsageError, match="no model reads a vocabulary of kind 'quantum'; known kinds: unigram, bpe"):
-        model_for(vocab)
 
 
 # ── WordPiece ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -333,7 +333,7 @@ def test_a_call_is_that_of_transformers(trained: Trained) -> None:
         assert (encoding.input_ids, encoding["attention_mask"]) == (ids, mask)
     assert ours(texts[0]) == found[0] == ours.encode(texts[0], add_special_tokens=True)
     assert ours(texts[0], add_special_tokens=False) == ours.encode(texts[0])
-    with pytest.raises(UsageError, match=r"`return_tensors` is nothing .*\nhint: .*AutoTokenizer.from_pretrained"):
+    with pytest.raises(UsageError, match=r"`return_tensors` is no option of .*\nhint: .*AutoTokenizer.from_pretrained"):
         ours("가", return_tensors="pt")
     with pytest.raises(InputError, match=r"expected one .str. in .encode., got int"):
         ours([3])  # type: ignore[list-item]
