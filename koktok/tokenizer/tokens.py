@@ -174,4 +174,3 @@ def tokens_by_bytes(
             pairs = np.array(spans, dtype=np.int64).reshape(-1, 2) + line_starts[k]
             starts[part], ends[part] = pairs[:, 0], pairs[:, 1]
     return Tokens(flat, indptr, starts.astype(np.int64), ends.astype(np.int64), line_starts)
-

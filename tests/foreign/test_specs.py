@@ -26,7 +26,7 @@ from koktok.formats.detect import detect
 from koktok.formats.tiktoken import EXPORT, files, ranks_from_tekken, ranks_of
 from koktok.metrics import Page, PageTokens
 from koktok.text.prefix import without_prefix
-from koktok.tokenizer.tokens import ByteTable, Tokens, align, tokens_by_bytes
+from koktok.tokenizer.tokens import ByteTable, Tokens, tokens_by_bytes
 
 
 def cuts_of(rows: Tokens, lines: list[str]) -> list[list[int]]:
@@ -106,11 +106,6 @@ def test_any_cutting_of_the_bytes_gives_spans_that_cover_the_line(lines: list[st
             truth[-1].append((before[a], before[b] if complete else before[b] + 1))
     rows = tokens_by_bytes(lines, ids, ByteTable(table), lambda _: pytest.fail("nothing is left"))
     assert [list(map(tuple, row.spans.tolist())) for row in rows.lines()] == truth
-
-
-def test_align_finds_pieces_around_unknown_ones() -> None:
-    assert align("ab 뷁c d", ["ab", None, "c", "d"]) == [(0, 2), (3, 4), (4, 5), (6, 7)]
-    assert align("뷁 나", [None, "나"]) == [(0, 1), (2, 3)]
 
 
 # ── kinds ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

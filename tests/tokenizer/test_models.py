@@ -329,6 +329,6 @@ def test_words_are_known_or_unknown() -> None:
     assert not model.lossless
     assert model.encode(" 집") == ([0], [(0, 2)])
     assert model.encode("집") == ([1], [(0, 1)])
-    assert model.encode(" 집에") == ([vocab.id_of("<unk>")], [(0, 3)])
-    assert model.encode("<pad>") == ([vocab.id_of("<unk>")] * 2, [(0, 1), (1, 5)])  # never the special token
+    assert model.encode(" 집에") == ([vocab.unknown_id], [(0, 3)])
+    assert model.encode("<pad>") == ([vocab.unknown_id] * 2, [(0, 1), (1, 5)])  # never the special token
     assert model.encode("") == ([], [])
