@@ -283,7 +283,7 @@ def test_paths_are_guessed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ("hf:", "names nothing"),
+        ("hf:", "expected hf:PATH"),
         ("nothing:here", "the kind `nothing` is not known"),
         ("nowhere", "is no file or folder"),
         ("sp:nowhere.model", "there is no file"),
