@@ -215,7 +215,7 @@ def test_references_are_loaded(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be saved in a folder"):
         load("bytes").save(tmp_path / "bytes")
     assert not (tmp_path / "bytes").exists()
-    with pytest.raises(UsageError, match="options are for paths"):
+    with pytest.raises(UsageError, match="needs no options; they are for paths"):
         load("bytes", pattern="gpt2")
 
 
@@ -425,10 +425,10 @@ class TestBadFiles:
             ("tokenizer.json", "", "is empty"),
             ("tokenizer.json", json.dumps(GOOD)[:-9], "is no JSON: .*"),
             ("tokenizer.json", {"a": 1}, "has no model with a vocab"),
-            ("tokenizer.json", {"model": {"vocab": {}}, "decoder": {"type": "Kiwi"}}, "is Kiwi's own format"),
+            ("tokenizer.json", {"model": {"vocab": {}}, "decoder": {"type": "Kiwi"}}, "has Kiwi's own format"),
             ("tokenizer.json", GOOD | {"model": {"type": "New", "vocab": {}}}, "cannot read this tokenizer.json"),
             ("tokenizer.json", GOOD | {"normalizer": {"type": "Mine"}}, "cannot read this tokenizer.json"),
-            ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"a": 1'), "gives 'a' twice"),
+            ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"a": 1'), "has the key 'a' twice"),
             ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"b": 0'), "gives the id 0 to 'a' and to 'b'"),
             ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"b": -1'), "gives 'b' the id -1"),
             ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"b": 1.5'), "gives 'b' the id 1.5"),
@@ -501,7 +501,7 @@ class TestBadFiles:
         with pytest.raises(ArtifactError, match="does not fit"):
             load(file)
         self.write(tmp_path, "merges.txt", "#version: 0.2\na b c\n")
-        with pytest.raises(ArtifactError, match="is no pair of byte-level pieces"):
+        with pytest.raises(ArtifactError, match="expected a pair of byte-level pieces"):
             load(file)
 
     @pytest.mark.parametrize("name", ["koktok.toml", "tokenizer.json"])

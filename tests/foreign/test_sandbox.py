@@ -44,7 +44,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
         {"normalizer": {"type": "Sequence", "normalizers": [GROWING] * 6}},
         r"tokenizers ends the whole process \(SIGABRT\): memory allocation",
     ),
-    "a decoder of Kiwi's, by name": ({"decoder": "Kiwi"}, "is Kiwi's own format"),
+    "a decoder of Kiwi's, by name": ({"decoder": "Kiwi"}, "has Kiwi's own format"),
     "a row whose piece is a list": (
         {"model": {"type": "Unigram", "unk_id": 0, "vocab": [[["a"], 1]]}},
         "expected a piece and its score in each row of the vocabulary",

@@ -212,7 +212,7 @@ def test_tiktoken_files_need_a_pattern(tmp_path: Path) -> None:
     other = tmp_path / "pattern.txt"
     other.write_text(r"\s|\S" + "\n", "utf-8")
     assert load(f"tiktoken:{path}#{other}").digest() != subject.digest()
-    with pytest.raises(UsageError, match="and not their pattern"):
+    with pytest.raises(UsageError, match="and no pattern"):
         load(f"tiktoken:{path}")
     with pytest.raises(UsageError, match="`nothing` is not known"):
         load(f"tiktoken:{path}#nothing")
@@ -225,7 +225,7 @@ def test_a_hint_with_a_path_can_be_typed(tmp_path: Path) -> None:
     path = tmp_path / "두 말" / "it's.tiktoken"
     path.parent.mkdir()
     path.write_text("IQ== 0\n", "ascii")
-    with pytest.raises(UsageError, match="and not their pattern") as caught:
+    with pytest.raises(UsageError, match="and no pattern") as caught:
         load(str(path))
     assert shlex.split(caught.value.hint) == [f"tiktoken:{path}#cl100k"]
     with pytest.raises(ArtifactError, match="does not hold a SentencePiece model") as told:
