@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from koktok.count.prepared import after_a_space, prepare
 from koktok.errors import UsageError
 from koktok.metrics.silver import Silver
-from koktok.pipeline.road import Options, cut_words, segment_text
+from koktok.pipeline.road import Options, segment_text
+from koktok.pipeline.words import cut_words
 from koktok.progress import OnProgress
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
@@ -234,14 +235,12 @@ def train_frontier(
     if not raw.total:
         raise UsageError("the curve is drawn on held-out words, and nothing was held out", hint="--holdout 0.05")
     raw = after_a_space(raw) if recipe.pretokenize.prefix_space else raw
-    held = cut_words(
-        prepare(raw, prepared.normalizer, prepared.pattern), recipe, prepared.segmenter, options.on_progress
-    )
+    held = cut_words(prepare(raw, recipe.normalizer, recipe.pattern), recipe, prepared.segmenter, options.on_progress)
     eojeols = sum(n for word, n in raw.items() if word.strip(" "))
     job = Job.of(
         prepared.segmented,
         recipe,
-        prepared.pattern,
+        recipe.pattern,
         threads=options.threads,
         on_progress=lambda done, total: options.on_progress("train", done, total),
     )
