@@ -83,8 +83,8 @@ class Learner:
             length.append(length[left] + length[right])
             queue.push(range(known, counter.n_pairs))
             if len(self.merges) % _REPORT == 0:
-                self.report()
-        self.report()
+                job.on_progress(len(self.merges), self.room)
+        job.on_progress(len(self.merges), self.room)
         return {
             "stage": stage,
             "wanted": until - begin,
@@ -105,10 +105,6 @@ class Learner:
     def tie_key(self, left: int, right: int) -> Any:
         """The order of pairs of one count: by string."""
         return self.pieces[left], self.pieces[right]
-
-    def report(self) -> None:
-        """Report progress."""
-        self.job.on_progress(len(self.merges), self.room)
 
     def replay(self, rows: Sequence[str], n: Sequence[int]) -> PairCounter:
         """The rows as run time segments them with the pieces so far: encoding with BPE is replaying its merges."""

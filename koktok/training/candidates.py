@@ -55,7 +55,7 @@ class CandidatePolicy:
         """Characters of a piece without a syllable, at most."""
         return min(int(self.max_length * PLAIN), 255)
 
-    def takes(self, piece: str, n: float, runs: float, documents: float) -> bool:
+    def allows(self, piece: str, n: float, runs: float, documents: float) -> bool:
         """True where a piece that crosses a space may be one."""
         rule = self.superwords
         return (
@@ -76,7 +76,7 @@ class Candidates:
     required: NDArray[np.bool_]
     n: NDArray[np.float64]
     superword: NDArray[np.bool_]
-    worth: NDArray[np.float64]
+    price: NDArray[np.float64]
     lattice: Lattice
 
     @property
@@ -122,14 +122,14 @@ def mine(
     hangul = np.concatenate([[0], np.cumsum(syllable_mask(codes))])  # before each character
     word_end = np.repeat(node[1:] - 1, sizes)
 
-    goes_on = _continued(codes, word, ~allowed[at_node] & policy.closed)
+    continues = _continued(codes, word, ~allowed[at_node] & policy.closed)
 
     arcs: list[tuple[NDArray[np.int64], int, NDArray[np.int64]]] = [(at_node + 1, 1, char)]
     pieces = [chr(c) for c in alphabet.tolist()]
     numbers = [occurrences.tolist()]
     usable = needed[char]
     place = np.flatnonzero(usable)
-    here = (char, at_node, word_end, hangul, usable, word, weight, represents, held, sums, allowed, gaps, goes_on)
+    here = (char, at_node, word_end, hangul, usable, word, weight, represents, held, sums, allowed, gaps, continues)
 
     def level(k: int, place: NDArray[np.int64], number: NDArray[np.int64]) -> Any:
         found = _level(k, k > policy.max_length, place, number, len(alphabet), *here, inner, policy.aligned)
@@ -148,7 +148,7 @@ def mine(
             enough = np.flatnonzero((n >= policy.min_count) & (runs >= policy.min_words) & ~cut_off)
             for i, p in zip(enough.tolist(), example[enough].tolist(), strict=True):
                 piece = text[p : p + k]
-                if crosses_space(piece) and not policy.takes(piece, n[i], runs[i], books[i]):
+                if crosses_space(piece) and not policy.allows(piece, n[i], runs[i], books[i]):
                     continue
                 if policy.crosses is None or not policy.crosses(piece):
                     found[piece] = i
@@ -161,19 +161,19 @@ def mine(
             numbers.append([float(n[found[piece]]) for piece in sorted(found)])
     counted = np.concatenate([np.asarray(level, dtype=np.float64) for level in numbers])
     lattice = _lattice(node, weight, arcs)
-    worth = np.ones(len(pieces))
+    price = np.ones(len(pieces))
     if policy.price == "bits":
         borders = cut.copy()
         borders[at_node[np.diff(gaps, prepend=0) > 0]] = True
         running = float(weight.sum() + weight[word[np.diff(gaps, prepend=0) > 0]].sum())
-        worth = prices_in_bits(pieces, counted, common_cuts(lattice, borders, len(pieces)), running)
+        price = prices_in_bits(pieces, counted, common_cuts(lattice, borders, len(pieces)), running)
     return Candidates(
         pieces=tuple(pieces),
         n_chars=len(alphabet),
         required=needed,
         n=counted,
         superword=np.fromiter(map(crosses_space, pieces), dtype=bool, count=len(pieces)),
-        worth=worth,
+        price=price,
         lattice=lattice,
     )
 
@@ -181,7 +181,7 @@ def mine(
 @njit(nogil=True, cache=True)
 def _level(  # type: ignore[no-untyped-def]
     k, plain, place, number, n_letters, char, at_node, word_end, hangul, usable, word, weight, represents, held, sums, allowed,
-    gaps, goes_on, inner, aligned,
+    gaps, continues, inner, aligned,
 ):  # fmt: skip
     """The strings of `k` characters at places where those of k - 1 were frequent: their numbers, and their sums by number.
 
@@ -220,8 +220,8 @@ def _level(  # type: ignore[no-untyped-def]
         fine = edges and (inner or whole) if across else whole or edges or not aligned
         sum_of[same, 0] += weight[w]
         first = example[same]
-        cut_off[same, 0] = cut_off[same, 0] and goes_on[p] and char[p - 1] == char[first - 1]
-        cut_off[same, 1] = cut_off[same, 1] and goes_on[last + 1] and char[last + 1] == char[first + k]
+        cut_off[same, 0] = cut_off[same, 0] and continues[p] and char[p - 1] == char[first - 1]
+        cut_off[same, 1] = cut_off[same, 1] and continues[last + 1] and char[last + 1] == char[first + k]
         if fine:
             sum_of[same, 1] += weight[w]
             sum_of[same, 2] += represents[w]
