@@ -7,7 +7,7 @@ three are additive over arcs, so shortest paths find the cheapest segmentation o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -148,15 +148,17 @@ def node_costs(
         frequency = np.repeat(counts.n * (1e6 / max(counts.total, 1)), np.diff(counts.start))
     price = np.zeros(n_nodes)
     price[boundary] = nu * counts.confidence * (USUAL / np.maximum(frequency, 1e-9)) ** weights.rarity
-    hangul = np.zeros(n_nodes, dtype=bool)  # is the character after this node a syllable?
-    codes = np.frombuffer("".join(counts.words).encode("utf-32-le"), dtype=np.uint32)
-    last = lattice.node[1:] - 1
-    inner = np.ones(n_nodes, dtype=bool)
-    inner[last] = False
-    hangul[inner] = syllable_mask(codes)
-    split = np.zeros(n_nodes)
-    split[1:] = weights.mu * (1 - sure[1:]) * (hangul[1:] & hangul[:-1])  # a last node is never Hangul, so words part
-    return NodeCosts(split, np.cumsum(price))
+    return NodeCosts(weights.mu * (1 - sure) * between_syllables(counts.words, lattice.node), np.cumsum(price))
+
+
+def between_syllables(words: Sequence[str], node: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Of each node, whether it is a gap between two Hangul syllables of one word."""
+    before = np.ones(int(node[-1]), dtype=bool)  # is there a character after this node, and is it a syllable?
+    before[node[1:] - 1] = False
+    before[before] = syllable_mask(np.frombuffer("".join(words).encode("utf-32-le"), dtype=np.uint32))
+    before[1:] &= before[:-1].copy()
+    before[0] = False
+    return before
 
 
 def removal_loss(
@@ -288,7 +290,7 @@ def merge_gain(
 
 @njit(nogil=True, cache=True)
 def _merge_gain(node, arc, length, piece, weight, split, swallow, price, cut, gain):  # type: ignore[no-untyped-def]
-    paid = np.empty(_longest(0, len(node) - 1, node))  # by the tokens up to each cut
+    paid = np.empty(longest_word(0, len(node) - 1, node))  # by the tokens up to each cut
     for w in range(len(node) - 1):
         base, end = node[w], node[w + 1]
         paid[0] = 0.0
@@ -310,7 +312,7 @@ def _merge_gain(node, arc, length, piece, weight, split, swallow, price, cut, ga
 
 @njit(nogil=True, cache=True)
 def _decode(node, arc, length, piece, weight, score, cut, uses):  # type: ignore[no-untyped-def]
-    size = _longest(0, len(node) - 1, node)
+    size = longest_word(0, len(node) - 1, node)
     ahead, best = np.empty(size), np.empty(size, np.int64)
     for w in range(len(node) - 1):
         base, end = node[w], node[w + 1]
@@ -327,7 +329,7 @@ def _decode(node, arc, length, piece, weight, score, cut, uses):  # type: ignore
 
 @njit(nogil=True, cache=True)
 def _cheapest(lo, hi, node, arc, length, piece, weight, split, swallow, price, cut, uses):  # type: ignore[no-untyped-def]
-    size = _longest(lo, hi, node)
+    size = longest_word(lo, hi, node)
     ahead, behind = np.empty(size), np.empty(size)
     best = np.empty(size, np.int64)
     for w in range(lo, hi):
@@ -350,7 +352,8 @@ def _follow(base, end, best, length, piece, n, cut, uses):  # type: ignore[no-un
 
 
 @njit(nogil=True, cache=True)
-def _longest(lo, hi, node):  # type: ignore[no-untyped-def]
+def longest_word(lo, hi, node):  # type: ignore[no-untyped-def]
+    """The number of nodes of the longest of some words."""
     longest = 1
     for w in range(lo, hi):
         longest = max(longest, node[w + 1] - node[w])
@@ -359,7 +362,7 @@ def _longest(lo, hi, node):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, loss):  # type: ignore[no-untyped-def]
-    size = _longest(lo, hi, node)
+    size = longest_word(lo, hi, node)
     ahead, behind, second = np.empty(size), np.empty(size), np.empty(size)
     best = np.empty(size, np.int64)
     used = np.full(size, -1, np.int64)
@@ -401,7 +404,7 @@ def _removal_loss(lo, hi, node, arc, length, piece, weight, split, swallow, pric
 @njit(nogil=True, cache=True)
 def _addition_gain(lo, hi, node, arc, length, piece, weight, split, swallow, price, uses, gain):  # type: ignore[no-untyped-def]
     """As `_removal_loss`, for the pieces whose price is negative: they are dead, and would cost that much if alive."""
-    size = _longest(lo, hi, node)
+    size = longest_word(lo, hi, node)
     ahead, behind = np.empty(size), np.empty(size)
     best = np.empty(size, np.int64)
     total = 0.0

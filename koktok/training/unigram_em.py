@@ -17,7 +17,7 @@ from numba import njit
 from koktok.training.alphabet import check_size
 from koktok.training.candidates import CandidatePolicy, Candidates, mine
 from koktok.training.job import Job, Learnt
-from koktok.training.lattice import Lattice, decode
+from koktok.training.lattice import Lattice, decode, longest_word
 from koktok.training.log import describe
 from koktok.vocab import Vocab
 
@@ -190,9 +190,7 @@ def _pruned(
 
 @njit(nogil=True, cache=True)
 def _expectation(lo, hi, node, arc, length, piece, weight, score, expected):  # type: ignore[no-untyped-def]
-    size = 1
-    for w in range(lo, hi):
-        size = max(size, node[w + 1] - node[w])
+    size = longest_word(lo, hi, node)
     ahead, behind = np.empty(size), np.empty(size)
     loss = 0.0
     for w in range(lo, hi):
