@@ -261,11 +261,7 @@ def _blocks(
             blocks = read(Source(source.name, (path,), field=source.field), report=one, may_be_empty=True)
             block = Block.of(["\n".join(line for some in blocks for line in some.lines())])
             digest.update(block.data)
-            report.files += 1
-            report.bytes += one.bytes
-            report.lines += one.lines
-            report.bad_lines += one.bad_lines
-            report.bad_places += one.bad_places
+            report.add(one)
             yield block
         report.digests[source.name] = digest.hexdigest()
 

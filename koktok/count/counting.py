@@ -88,7 +88,7 @@ def counting(
     folder: Path | None = None,
     on_progress: OnProgress = silent,
 ) -> Iterator[SourceCounts]:
-    """Count all sources, and lend their shards; spilled ones are gone when the context ends.
+    """Count all sources; the shards last as long as the context.
 
     `folder` keeps finished shards for a count that is killed.
     """

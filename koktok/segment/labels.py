@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Final
 
+from koktok.segment.policy import FUNCTIONAL
 from koktok.segment.segmented import Cut, Kind
-
-FUNCTIONAL: Final = (Kind.JOSA, Kind.JOSA_CHAIN, Kind.EOMI, Kind.EOMI_CHAIN, Kind.COPULA)
-"""Boundaries before particles, endings and the copula."""
 
 
 def line_cuts(words: Iterable[tuple[str, Iterable[Cut]]]) -> dict[int, Kind]:

@@ -1,8 +1,8 @@
-"""`Blocklist`: which pieces a vocabulary should not hold: a user's words, and what looks like personal data.
+"""`Blocklist`: pieces that a vocabulary may not hold: a user's words, and strings that look like personal data.
 
-One matching function for two ends. Training asks it of every candidate (so that an abusive word or a
-telephone number never becomes a piece; the text itself is still spelled, with smaller pieces), and `koktok doctor` asks
-it of every piece of a finished vocabulary. Both see plain text: callers undo byte spellings, `##` and `▁` before.
+One matching function for two uses. Training checks every candidate with it (so that an abusive word or a
+telephone number never becomes a piece; the text itself is still spelled, with smaller pieces), and `koktok doctor` checks
+every piece of a finished vocabulary. Both see plain text: callers undo byte spellings, `##` and `▁` before.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ JUNK: Final[dict[str, re.Pattern[str]]] = {
     "glued_run": re.compile(r"^(?! *+(.)\1+$).*?([^\w\s]|[_\u3131-\u3163])\2\2", re.DOTALL),
     "repeats": re.compile(r"(\S.{1,3}?)\1{3,}"),
 }
-"""Patterns of what is in much text and worth no piece: web addresses, HTML entities, runs of five and more, runs of three or
+"""Patterns of frequent strings that deserve no piece: web addresses, HTML entities, runs of five and more, runs of three or
 four signs or jamo beside anything else, repetitions."""
 
 ADDRESS: Final = rf"(?i:(?:https?|ftp)(?::|%3a)//|www\.[a-z0-9-]|[a-z0-9.-]+\.(?:{_HOSTS}|io|me|be|is|jp|cn|de|uk)/)"
@@ -63,7 +63,7 @@ ADDRESS: Final = rf"(?i:(?:https?|ftp)(?::|%3a)//|www\.[a-z0-9-]|[a-z0-9.-]+\.(?
 
 
 _SYLLABLES: Final = re.compile(" *[가-힣]*")
-"""What no pattern of personal data matches, and nine pieces in ten are."""
+"""No pattern of personal data matches these, which nine pieces in ten are."""
 
 _SHORT: Final = 5
 """Characters with a space before them that hold no junk where they are such syllables."""

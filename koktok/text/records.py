@@ -43,7 +43,7 @@ _CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 @dataclass
 class ReadReport:
-    """What was read: a reading function fills it in."""
+    """Statistics of reading, filled in by a reading function."""
 
     files: int = 0
     bytes: int = 0
@@ -104,7 +104,7 @@ def _size(file: Path) -> int | None:
 
 @dataclass
 class _File:
-    """The file being read, and what becomes of its bad text."""
+    """The file being read, and the policy for its bad text."""
 
     path: Path
     errors: Errors
@@ -385,7 +385,7 @@ def _decoded(lines: Block) -> tuple[str, bool]:
 
 
 def _sniff(file: _File, head: bytes) -> None:
-    """Refuse what is no UTF-8 text by its first bytes: better at once than after an hour."""
+    """Refuse a file whose first bytes are no UTF-8 text, at once and not after an hour."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise file.refuse("is UTF-16; UTF-8 was wanted", file.shell("iconv -f utf-16 -t utf-8"))
     if b"\0" in head[:8192]:

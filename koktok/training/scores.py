@@ -1,4 +1,4 @@
-"""Scores that carry at run time what the analyser knew: the weights of a semi-Markov CRF, exported as Unigram scores.
+"""Scores that bring the analyser's cuts to run time: the weights of a semi-Markov CRF, exported as Unigram scores.
 
 At run time a plain Unigram decoder takes the path with the highest sum of piece scores. The
 scores are trained (Sarawagi & Cohen 2004) so that the probability of cheap paths under them is high: with C the cost of

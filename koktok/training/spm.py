@@ -1,7 +1,7 @@
 """Training with the sentencepiece library, from counts, under our cuts.
 
 SentencePiece reads `word TAB count` lines, and a delimiter in them keeps seed
-pieces (Unigram) and merges (BPE) inside morphemes. What it returns is put into our canonical form.
+pieces (Unigram) and merges (BPE) inside morphemes. Its result is brought into koktok's canonical form.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def train_spm(job: Job) -> Learnt:
 
 
 class _TooFewError(Exception):
-    """SentencePiece has fewer candidates than it was asked for."""
+    """SentencePiece has fewer candidates than the requested size."""
 
     def __init__(self, most: int) -> None:
         super().__init__(most)
