@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import os
 import random
 import re
 from collections import Counter
@@ -52,12 +51,9 @@ def hf_merges(words: dict[str, int], merges: int, *, max_length: int | None = No
 def spm_pieces(words: dict[str, int], merges: int, max_length: int = 16) -> list[str]:
     """Merged pieces of SentencePiece's trainer on exactly these words, ▁ spelled as a space."""
     model = io.BytesIO()
-    lines = "".join(f"{word}\t{n}\n" for word, n in words.items())
     size = len({char for word in words for char in word}) + merges + 1
-    path = Path(os.environ["KOKTOK_TMP"]) / "words.tsv"
-    path.write_text(lines, encoding="utf-8")
     sentencepiece.SentencePieceTrainer.train(
-        input=str(path),
+        sentence_iterator=iter([f"{word}\t{n}" for word, n in words.items()]),
         input_format="tsv",
         model_writer=model,
         model_type="bpe",
@@ -78,11 +74,6 @@ def spm_pieces(words: dict[str, int], merges: int, max_length: int = 16) -> list
     )
     proto = ModelProto(model.getvalue())
     return [row.piece.replace("▁", " ") for row in proto.pieces[1:] if len(row.piece) > 1]
-
-
-@pytest.fixture(autouse=True)
-def _scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KOKTOK_TMP", str(tmp_path))
 
 
 def real_words(folder: Path, lines: int) -> dict[str, int]:
