@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 WORD = " *[^ ]+| +"
 """A word as a regular expression; spaces at the end of a line are a word."""
 
+BY_WORD = ("word", "n")
+"""The order of tables of distinct words. The second key changes nothing, but polars sorts rows of two columns three times as fast."""
+
 _WORD = re.compile(WORD)
 
 
@@ -193,9 +196,4 @@ def summed(frames: Sequence[pl.DataFrame | pl.LazyFrame]) -> pl.DataFrame:
     """Sum tables of counts, in any number and order."""
     import polars as pl
 
-    return in_order(pl.concat([frame.lazy() for frame in frames]).group_by("word").sum()).collect()
-
-
-def in_order(words: pl.LazyFrame) -> pl.LazyFrame:
-    """Sort a table of distinct words by code point."""
-    return words.sort("word", "n")  # polars sorts rows of two columns three times as fast as one of strings
+    return pl.concat([frame.lazy() for frame in frames]).group_by("word").sum().sort(BY_WORD).collect()

@@ -27,7 +27,7 @@ import polars as pl
 from polars import col
 
 from koktok.count.count_files import CountFile
-from koktok.count.counts import WORD, Counts, in_order, summed
+from koktok.count.counts import BY_WORD, WORD, Counts, summed
 from koktok.errors import InputError, UsageError
 from koktok.files import Checkpoint, scratch
 from koktok.text.blocks import Block
@@ -100,7 +100,7 @@ def tables_of(text: Text, *, runs: bool = False) -> list[pl.DataFrame]:
                 col.n.sum(), documents=(col.n > 0).sum().cast(pl.UInt64), held=col.held.sum()
             )
         )
-    return [in_order(plan).collect() for plan in plans]
+    return [plan.sort(BY_WORD).collect() for plan in plans]
 
 
 def weighed(table: pl.DataFrame, weight: float) -> pl.DataFrame:
