@@ -1,10 +1,9 @@
-"""`MergeState`: rows of tokens that are merged as run time merges them, by the rank of the joined string.
+"""`MergeState`: rows of tokens, merged as at run time, by the rank of the merged string.
 
-Pairs that are one candidate. tiktoken, SentencePiece and llama.cpp join any two neighbours whose joined
-string is a piece, so candidates are counted by their joined string (a hash of it), whatever pairs make it. And once a piece
-is there, whatever it makes joinable is joined at once, the lowest rank first and then the leftmost, as run time does: a
-state is at every moment exactly what a tokenizer with the pieces so far makes of the text. A joint that a morpheme border
-forbids to count still joins there when the piece exists, because at run time no border is known.
+tiktoken, SentencePiece and llama.cpp merge any two neighbours whose merged string is a piece, so a candidate is a merged string
+(its hash), counted over all pairs that make it. After each new piece all possible merges are made at once, the lowest rank first
+and then the leftmost, so the state is always the segmentation by a tokenizer with the pieces so far. A pair across a morpheme
+boundary, which does not count for the candidate, is merged, too, because the tokenizer knows no boundaries.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def _hashes(data, start, hashes, powers):  # type: ignore[no-untyped-def] # prag
 
 
 def hash_of(strings: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """A polynomial hash of each string, and the power that joins it to what stands before: h(xy) = h(x) p(y) + h(y).
+    """A polynomial hash of each string, and its power for concatenation: h(xy) = h(x) p(y) + h(y).
 
     Examples
     --------
@@ -116,7 +115,7 @@ def _key(text, names, place):  # type: ignore[no-untyped-def] # pragma: no cover
 
 @njit(cache=True)
 def _note(text, names, pairs, places, used, place):  # type: ignore[no-untyped-def] # pragma: no cover
-    """The pair that starts at `place` stands there from now on."""
+    """Add the pair that starts at `place` to its candidate."""
     key, there = _key(text, names, place)
     if there:
         second = text[1][place]
@@ -268,7 +267,7 @@ class MergeState:
         self._next_rank = max(int(ranks.max()), 0) + 1 + self.n_old
         self._listed = listed
         unknown = int((rows.symbol < 0).sum())
-        # Every merge takes one token away and makes at most two new pairs.
+        # Every merge removes one token and makes at most two new pairs.
         self._places = tuple(np.empty(3 * size + 2 * unknown + 1, np.int32) for _ in range(3))
         self._used = np.zeros(2, np.int64)
         self._asked = 0
@@ -300,13 +299,13 @@ class MergeState:
         return int(self._pairs[0][c])
 
     def risen(self) -> list[int]:
-        """Candidates that came to new places since this was asked last."""
-        begun, self._asked = self._asked, int(self._used[1])
-        risen: list[int] = np.unique(self._places[2][begun : self._asked]).tolist()
+        """Candidates with new places since the last call."""
+        first, self._asked = self._asked, int(self._used[1])
+        risen: list[int] = np.unique(self._places[2][first : self._asked]).tolist()
         return risen
 
     def join(self, c: int, power: int) -> int:
-        """Make a piece of a candidate, of the lowest rank so far, wherever it stands; returns its symbol."""
+        """Turn a candidate into a piece after all others, merge it at all its places, and return its symbol."""
         symbol = self.n
         self.n += 1
         for column, value in zip(self._names, (self.code(c), power, self._next_rank), strict=True):
@@ -323,16 +322,16 @@ class MergeState:
         return symbol
 
     def tokens(self, weight: NDArray[np.int64]) -> int:
-        """Running tokens under one weight of each place; an unknown character counts with its bytes."""
+        """Number of running tokens with these weights; an unknown character counts as its bytes."""
         size = np.where(self.symbol == -1, self._rows.size, 1)
         return int((weight * size)[self.symbol != -2].sum())
 
     def swallowed(self, weight: NDArray[np.int64], kind: int) -> int:
-        """Borders of this kind or a higher one (1 of characters, 2 of morphemes) inside tokens, under one weight of each place."""
+        """Number of boundaries of at least this kind (1 character, 2 morpheme) inside tokens, with these weights."""
         return int(weight[(self.symbol == -2) & (self._rows.border >= kind)].sum())
 
     def uses(self) -> NDArray[np.int64]:
-        """How often every new symbol stands now."""
+        """The frequency of every new symbol."""
         new = self.symbol >= self.n_old
         uses = np.bincount(self.symbol[new] - self.n_old, self.weight[new], self.n - self.n_old)
         return uses.astype(np.int64)

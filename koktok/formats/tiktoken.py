@@ -69,7 +69,7 @@ class Ranks:
         missing = [byte for byte in range(256) if bytes([byte]) not in self.ranks]
         if missing:
             raise ArtifactError(
-                f"expected ranks of all 256 bytes, got none for {len(missing)} of them, first 0x{missing[0]:02X}"
+                f"expected ranks of all 256 bytes, got none for {len(missing)}, first 0x{missing[0]:02X}"
             )
         taken: dict[int, object] = {}
         for piece, i in (*self.ranks.items(), *self.specials.items()):

@@ -430,8 +430,16 @@ class TestBadFiles:
             ("tokenizer.json", GOOD | {"normalizer": {"type": "Mine"}}, "cannot read this tokenizer.json"),
             ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"a": 1'), "has the key 'a' twice"),
             ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"b": 0'), "gives the id 0 to 'a' and to 'b'"),
-            ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"b": -1'), "gives 'b' the id -1"),
-            ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"b": 1.5'), "gives 'b' the id 1.5"),
+            (
+                "tokenizer.json",
+                json.dumps(GOOD).replace('"b": 1', '"b": -1'),
+                "expected a whole number from 0 as id of 'b', got -1",
+            ),
+            (
+                "tokenizer.json",
+                json.dumps(GOOD).replace('"b": 1', '"b": 1.5'),
+                "expected a whole number from 0 as id of 'b', got 1.5",
+            ),
             ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"b": 4000000000'), "gives the id 4000000000 in a"),
             (
                 "tokenizer.json",
@@ -441,7 +449,7 @@ class TestBadFiles:
             (
                 "tokenizer.json",
                 GOOD | {"model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", 0.0], ["a", -1.0]]}},
-                "gives the piece 'a' twice",
+                "has the piece 'a' twice",
             ),
             (
                 "tokenizer.json",
@@ -455,7 +463,7 @@ class TestBadFiles:
             ("vocab.txt", "[UNK]\n가\n나라\n가\n", r"the piece '가' 2 times, on lines 2, 4"),
             ("vocab.txt", "가\n나\n", "is none of: a tokenizer.json"),
             ("a.tiktoken", "IQ== 0\n가\n", "line 2 of"),
-            ("a.tiktoken", "IQ== 0\n", "no piece for 255 of the 256 bytes"),
+            ("a.tiktoken", "IQ== 0\n", "got none for 255"),
         ],
     )
     def test_broken(self, name: str, content: Any, message: str, tmp_path: Path) -> None:

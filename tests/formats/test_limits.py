@@ -47,7 +47,7 @@ WRITERS: dict[str, Callable[..., Any]] = {
         ("tiktoken", UNIGRAM, PLAIN, "byte-level BPE only, and this is unigram", "--model bpe-bytes"),
         ("tiktoken", BYTES, JamoNormalizer(), "cannot split syllables", "--model bpe-bytes"),
         # Joins never reach "abcd": "bc" comes before "ab" and "cd", and nothing joins to it.
-        ("tiktoken", Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]), PLAIN, "would take it for a whole word", ""),
+        ("tiktoken", Vocab.bpe_bytes(["bc", "cd", "ab", "abcd"]), PLAIN, "would use it for a whole word", ""),
     ],
 )
 def test_what_a_format_cannot_hold_says_why(
