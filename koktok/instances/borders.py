@@ -39,20 +39,7 @@ _NARROW = 16  # ids of 16 bits and their marks fit the 20 bits that the table of
 
 
 class MarkedTexts:
-    """An encoder of texts to ids and marks, for a tokenizer that koktok trained or imported.
-
-    Examples
-    --------
-    >>> from koktok import Recipe
-    >>> from koktok.tokenizer import TrainedTokenizer
-    >>> from koktok.segment import Policy, Whitespace
-    >>> from koktok.vocab import Vocab
-    >>> tokenizer = TrainedTokenizer(Recipe(), Vocab.bpe("가나 .", [" 가"]))
-    >>> marked = MarkedTexts(tokenizer, WordCuts(Whitespace(), Policy.parse("morphemes")))
-    >>> for _, tokens, marks in marked(iter([Block.of(["가나 가.", "나"])])):
-    ...     print([tokenizer.vocab.tokens[i] for i in tokens.ids], marks.tolist())
-    [' 가', '나', ' 가', '.', ' ', '나'] [3, 0, 3, 8, 3, 0]
-    """
+    """An encoder of texts to ids and marks, for a tokenizer that koktok trained or imported."""
 
     def __init__(self, tokenizer: TrainedTokenizer | LibraryTokenizer, lexicon: WordCuts) -> None:
         self.tokenizer, self.lexicon, self.facts = tokenizer, lexicon, TokenFacts.of(tokenizer)

@@ -133,15 +133,6 @@ def chunks_layout(shard: PackedShard, length: int) -> Layout:
     """Cut the stream of all documents of a shard, with an end token after each, every `length` tokens.
 
     A segment ends with its document or with the instance; an empty segment is an end token alone.
-
-    Examples
-    --------
-    >>> from koktok.instances.packing import PackedShard
-    >>> none = np.zeros(0)
-    >>> shard = PackedShard(np.arange(9), none, np.array([0, 3, 4, 9]), none, none, none)
-    >>> layout = chunks_layout(shard, 4)
-    >>> layout.starts.tolist(), layout.begins.tolist(), layout.ends.tolist()
-    ([0, 1, 3, 4], [0, 3, 4, 6], [3, 4, 6, 9])
     """
     most = len(shard.documents) + (len(shard.ids) + len(shard.documents)) // length + 2
     starts, begins, ends = np.zeros(most + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.int32)
@@ -183,15 +174,6 @@ def best_fit_layout(shard: PackedShard, length: int) -> Layout:
     """Put documents, with an end token after each, where they leave the least room, the longest first (Ding et al. 2024).
 
     Only documents that are longer than an instance are cut.
-
-    Examples
-    --------
-    >>> from koktok.instances.packing import PackedShard
-    >>> none = np.zeros(0)
-    >>> shard = PackedShard(np.arange(12), none, np.array([0, 3, 5, 6, 12]), none, none, none)
-    >>> layout = best_fit_layout(shard, 5)
-    >>> layout.starts.tolist(), layout.begins.tolist(), layout.ends.tolist()
-    ([0, 1, 2, 4, 5], [6, 0, 3, 5, 11], [11, 3, 5, 6, 12])
     """
     sizes = np.diff(shard.documents)
     pieces = -(-(sizes + 1) // length) * (sizes > 0)

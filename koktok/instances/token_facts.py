@@ -172,13 +172,7 @@ def _flags(size: int, ids: Iterable[int]) -> NDArray[np.bool_]:
 
 
 def _ranges(ids: Sequence[int]) -> list[list[int]]:
-    """Return rising numbers as half-open ranges.
-
-    Examples
-    --------
-    >>> _ranges([0, 1, 2, 7])
-    [[0, 3], [7, 8]]
-    """
+    """Return rising numbers as half-open ranges: 0, 1, 2, 7 as [0, 3], [7, 8]."""
     ranges: list[list[int]] = []
     for i in ids:
         if ranges and ranges[-1][1] == i:
