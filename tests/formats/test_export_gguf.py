@@ -111,10 +111,13 @@ def test_notes_say_what_differs() -> None:
 
 
 class TestIntoAModel:
-    def test_tensors_and_keys_stay_and_the_tokenizer_is_ours(self, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    @pytest.fixture
+    def table(self, trained: Callable[..., Path]) -> GgufVocab:
+        return make(Tokenizer.load(trained(train={"model": "bpe", "vocab_size": 2300})))
+
+    def test_tensors_and_keys_stay_and_the_tokenizer_is_ours(self, table: GgufVocab, tmp_path: Path) -> None:
         import gguf
 
-        table = make(tokenizer)
         model = tiny_model(tmp_path / "model.gguf", len(table.tokens) + 3)
         before, was = gguf.GGUFReader(model), model.read_bytes()
         new = write_into(table, model, tmp_path / "new.gguf", chat_template="{{ new }}")
@@ -134,8 +137,7 @@ class TestIntoAModel:
         assert back.tokens[size:] == tuple(f"[PAD{size + i}]" for i in range(3))
         assert {*back.types[size:]} == {CONTROL}
 
-    def test_other_sizes_and_other_files_are_refused(self, tokenizer: Tokenizer, tmp_path: Path) -> None:
-        table = make(tokenizer)
+    def test_other_sizes_and_other_files_are_refused(self, table: GgufVocab, tmp_path: Path) -> None:
         small = tiny_model(tmp_path / "small.gguf", len(table.tokens) - 1)
         with pytest.raises(ArtifactError, match=r"has embeddings for other ids \(token_embd\.weight [\d,]+\) than"):
             write_into(table, small, tmp_path / "new.gguf")
@@ -150,7 +152,7 @@ class TestIntoAModel:
             write_into(table, model, tmp_path / "new.gguf")
         assert not (tmp_path / "new.gguf").exists()
 
-    def test_the_verb(self, trained: Callable[..., Path], tmp_path: Path) -> None:
+    def test_the_verb(self, table: GgufVocab, trained: Callable[..., Path], tmp_path: Path) -> None:
         folder = trained(train={"model": "bpe", "vocab_size": 2300})
         model = tiny_model(tmp_path / "model.gguf", 2304)
         words = ("export", folder, "--to", "gguf", "-o", tmp_path / "new.gguf")
@@ -158,7 +160,7 @@ class TestIntoAModel:
         assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'new.gguf'}\n"), done.stderr
         assert "4 rows more than there are ids" in done.stderr
         assert "a vocabulary alone" not in done.stderr
-        assert read(tmp_path / "new.gguf").tokens[:2300] == make(Tokenizer.load(folder)).tokens
+        assert read(tmp_path / "new.gguf").tokens[:2300] == table.tokens
         again = koktok(*words, "--into", model)
         assert (again.returncode, "was not written by koktok" in again.stderr) == (2, True)
         alone = koktok(*words[:-1], tmp_path / "alone.gguf")
