@@ -26,7 +26,7 @@ from koktok.extension import laws, learn
 from koktok.extension.base_text import BaseText, prepare
 from koktok.extension.base_tokenizer import Base, base_of, holds_hangul, open_base
 from koktok.files.sentencepiece_model import ModelProto
-from koktok.formats.tiktoken import Ranks, load
+from koktok.formats.tiktoken import load
 from koktok.segment import Whitespace
 from koktok.text.blocklist import Blocklist
 from koktok.tokenizer import TrainedTokenizer
@@ -58,9 +58,21 @@ def check(base: Base, new: Base, files: dict[str, bytes], lines: list[str]) -> N
     assert all(said.holds for said in laws.on_text(base, new, lines))
 
 
+Tiny = tuple[write.Extension, Base, dict[str, bytes]]
+
+
 @pytest.fixture(scope="module")
-def tiny() -> tuple[write.Extension, Base, dict[str, bytes]]:
+def tiny() -> Tiny:
     return made_of(ranked(), 160)
+
+
+@pytest.fixture(scope="module")
+def encoding(tiny: Tiny, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The extension in tiktoken."""
+    folder = tmp_path_factory.mktemp("tiny")
+    for name, data in tiny[2].items():
+        (folder / name).write_bytes(data)
+    return load(folder).encoding()
 
 
 def test_a_run_is_what_run_time_does() -> None:
@@ -83,13 +95,8 @@ def test_every_beginning_of_the_list_is_the_shorter_list() -> None:
     assert learnt(base, 40)[0].pieces == learnt(base, 90)[0].pieces[:40]
 
 
-def test_libraries_agree_and_the_laws_hold(
-    tiny: tuple[write.Extension, Base, dict[str, bytes]], tmp_path: Path
-) -> None:
+def test_libraries_agree_and_the_laws_hold(tiny: Tiny, encoding: Any) -> None:
     extension, new, files = tiny
-    for name, data in files.items():
-        (tmp_path / name).write_bytes(data)
-    encoding = load(tmp_path).encoding()
     lines = [*LINES, *ENGLISH, "ㅋㅋㅋㅋㅋㅋ 하하하하", "쌘돌이 퉜다 API는 3개"]
     assert new.encode(lines) == encoding.encode_ordinary_batch(lines)
     check(extension.base, new, files, lines)
@@ -97,8 +104,8 @@ def test_libraries_agree_and_the_laws_hold(
 
 
 @given(st.text(alphabet=st.sampled_from("학교에서는대한민국 abc1!ㅋㅠ가쌘\n漢😀"), max_size=40))
-def test_no_text_is_longer_and_libraries_agree(text: str) -> None:
-    extension, new, encoding = _tiny()
+def test_no_text_is_longer_and_libraries_agree(tiny: Tiny, encoding: Any, text: str) -> None:
+    extension, new, _ = tiny
     before, after = extension.base.encode([text])[0], new.encode([text])[0]
     assert len(after) <= len(before)
     assert after == encoding.encode_ordinary(text)
@@ -107,27 +114,10 @@ def test_no_text_is_longer_and_libraries_agree(text: str) -> None:
 
 
 @given(st.binary(max_size=24))
-def test_bytes_without_hangul_keep_their_ids(data: bytes) -> None:
-    extension, _, encoding = _tiny()
+def test_bytes_without_hangul_keep_their_ids(tiny: Tiny, encoding: Any, data: bytes) -> None:
     if not holds_hangul(data):
-        old = extension.base.ranks.encoding()
+        old = tiny[0].base.ranks.encoding()
         assert encoding._encode_bytes(data) == old._encode_bytes(data)
-
-
-_KEPT: list[Any] = []
-
-
-def _tiny() -> Any:
-    if not _KEPT:
-        extension, new, _ = made_of(ranked(), 160)
-        ranks = Ranks(
-            "new",
-            extension.base.ranks.pattern,
-            {new.piece_bytes(t): i for t, i in new.ids.items() if i not in new.added},
-            {},
-        )
-        _KEPT.append((extension, new, ranks.encoding()))
-    return _KEPT[0]
 
 
 def test_borders_of_morphemes_decide_what_comes_first() -> None:
@@ -136,9 +126,9 @@ def test_borders_of_morphemes_decide_what_comes_first() -> None:
     assert points[0.0].recall < points[1.0].recall <= points[4.0].recall
     assert points[0.0].tokens < points[1.0].tokens <= points[4.0].tokens
     text = learnt(base, 1)[1]
-    wish = (points[0.0].recall + points[1.0].recall) / 2
-    kept = learn.learn(base, text, learn.ExtendOptions(add=120, keep=wish))
-    assert abs(kept.points[-1].recall - wish) <= 0.01
+    target = (points[0.0].recall + points[1.0].recall) / 2
+    kept = learn.learn(base, text, learn.ExtendOptions(add=120, keep=target))
+    assert abs(kept.points[-1].recall - target) <= 0.01
 
 
 def test_llama_3_emits_whole_words_and_its_reserved_slots_can_be_filled(tmp_path: Path) -> None:
@@ -179,7 +169,7 @@ def _broken(files: dict[str, bytes], change: Callable[[dict[str, Any]], None]) -
     return base_of("broken", {**files, "tokenizer.json": json.dumps(content).encode()})
 
 
-def test_the_proof_refutes(tiny: tuple[write.Extension, Base, dict[str, bytes]]) -> None:
+def test_the_proof_refutes(tiny: Tiny) -> None:
     extension, new, files = tiny
     base, record = extension.base, write.ExtensionRecord.model_validate_json(files["extension.json"])
 
@@ -218,25 +208,27 @@ def test_no_piece_is_refused_by_the_laws_or_the_user() -> None:
 
 @pytest.mark.parametrize("fill", [None, "unused"])
 def test_sentencepiece_bpe(tmp_path: Path, fill: str | None) -> None:
-    import sentencepiece
-
     base = open_base(sentencepiece_model(tmp_path, "bpe"))
     assert base.kind == "chars"
     add = 20 if fill else 150
     extension, new, files = made_of(base, add, fill)
     assert any(len(piece.string.decode().strip("▁")) == 1 for piece in extension.pieces) or fill
     check(base, new, files, [*LINES, *ENGLISH])
-    library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
-    old = sentencepiece.SentencePieceProcessor(model_proto=base.files["tokenizer.model"])
+    check_sentencepiece(base, new, files)
+
+
+def check_sentencepiece(base: Base, new: Base, files: dict[str, bytes]) -> None:
+    """The library agrees on the extension where it agrees on the base."""
+    from sentencepiece import SentencePieceProcessor
+
+    library, old = (SentencePieceProcessor(model_proto=some["tokenizer.model"]) for some in (files, base.files))
     agreed = [line for line in LINES if old.encode(line) == base.encode([line])[0]]
-    assert len(agreed) > 0.95 * len(LINES)
+    assert len(agreed) > 0.9 * len(LINES)
     assert [library.encode(line) for line in agreed] == new.encode(agreed)
 
 
 def test_scores_of_32_bits_stay_apart(tmp_path: Path) -> None:
     """The last pieces of Mistral's vocabulary have -10⁹, where the next lower number is 64 away."""
-    import sentencepiece
-
     file = Path(sentencepiece_model(tmp_path, "bpe"))
     proto = ModelProto(file.read_bytes())
     min(proto.pieces, key=lambda row: row.score).score = -1e9
@@ -246,11 +238,7 @@ def test_scores_of_32_bits_stay_apart(tmp_path: Path) -> None:
     proto = ModelProto(files["tokenizer.model"])
     scores = [proto.pieces[i].score for i in extension.ids]
     assert all(later < before for before, later in pairwise([-1e9, *scores]))
-    library = sentencepiece.SentencePieceProcessor(model_proto=files["tokenizer.model"])
-    old = sentencepiece.SentencePieceProcessor(model_proto=file.read_bytes())
-    agreed = [line for line in LINES if old.encode(line) == base.encode([line])[0]]
-    assert len(agreed) > 0.9 * len(LINES)
-    assert [library.encode(line) for line in agreed] == new.encode(agreed)
+    check_sentencepiece(base, new, files)
 
 
 @pytest.mark.parametrize("fallback", [True, False])

@@ -38,11 +38,6 @@ def tokenizer(folder: Path) -> Tokenizer:
     return Tokenizer.load(folder)
 
 
-@pytest.fixture(scope="module")
-def library(folder: Path) -> Library:
-    return Library.from_file(str(folder / "tokenizer.json"))
-
-
 @pytest.mark.parametrize("style", ["plain", "bert", "llama"])
 def test_texts_with_special_and_added_tokens_in_their_midst_stay_exact(
     trained: Callable[..., Path], style: str

@@ -20,7 +20,7 @@ from strategies import korean_text
 from koktok import Recipe, Tokenizer
 from koktok.errors import UsageError
 from koktok.tokenizer import TrainedTokenizer
-from koktok.tokenizer.models import BpeModel, UnigramModel, best_choices
+from koktok.tokenizer.models import BpeModel, UnigramModel
 from koktok.vocab import Vocab
 
 DRAWS = 6000
@@ -204,16 +204,6 @@ def test_n_best_of_a_text_is_the_top_of_all(text: str, n: int) -> None:
     for encoding, _ in found:
         assert SMALL.decode(encoding.ids) == SMALL.normalize(text)
         assert "".join(text[a:b] for a, b in dict.fromkeys(encoding.offsets)) == text
-
-
-@given(st.lists(st.lists(st.integers(-9, 0), min_size=1, max_size=5), max_size=4), st.integers(1, 20))
-def test_best_choices_are_the_best(numbers: list[list[int]], n: int) -> None:
-    lists = [sorted(map(float, row), reverse=True) for row in numbers]
-    every = sorted(map(sum, itertools.product(*lists)), reverse=True)
-    found = best_choices(lists, n)
-    assert [total for _, total in found] == every[:n]
-    assert all(sum(row[i] for row, i in zip(lists, choice, strict=True)) == total for choice, total in found)
-    assert len({choice for choice, _ in found}) == len(found)
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,8 @@ from koktok.formats.styles import restyle
 
 KINDS: dict[str, dict[str, Any]] = {
     "unigram": {},
-    "unigram, no prefix": {"pretokenize": {"prefix_space": False}},
-    "bpe": {"train": {"model": "bpe"}},
+    "no prefix": {"pretokenize": {"prefix_space": False}},
     "bpe-bytes": {"train": {"model": "bpe-bytes"}},
-    "wordpiece-bytes": {"train": {"model": "wordpiece-bytes"}},
 }
 
 
@@ -63,7 +61,7 @@ def test_the_collator_of_transformers_masks_whole_eojeols(tokenizer: Tokenizer, 
         seed=1,
     )
     masked = whole = 0
-    for line in mini[::4]:
+    for line in mini[::8]:
         text = " ".join(line.split())
         row = auto(text, return_offsets_mapping=True, return_special_tokens_mask=True)
         labels = collator([row])["labels"][0][1:-1]
@@ -80,7 +78,7 @@ def test_the_collator_of_transformers_masks_whole_eojeols(tokenizer: Tokenizer, 
         assert all(len(found) == 1 for found in alike), text
         masked += sum(found == {True} for found in alike)
         whole += len(alike)
-    assert whole > 500
+    assert whole > 250
     assert 0.2 < masked / whole < 0.4
 
 
@@ -93,7 +91,7 @@ def _is_part_of_a_character(raw: bytes) -> bool:
 
 
 def test_without_it_a_sentence_is_one_word(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """Why the option is there."""
+    """The reason for the option."""
     text = "나는 나는 나는 나는"
     for trim, gaps in ((True, 3), (False, 0)):
         auto = AutoTokenizer.from_pretrained(str(restyle(tokenizer, trim_offsets=trim).save(tmp_path / str(trim))))
