@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,21 +35,27 @@ _BATCH = 1 << 15
 _TRUST = np.array([TRUST.get(kind.label, TRUST["rest"]) for kind in Kind])
 
 
+class Totals(NamedTuple):
+    """Sums over the training words, or over the held-out ones."""
+
+    rest: int
+    """Tokens outside of `TokenRows`."""
+    words: int
+    cuts: int
+    """Morpheme boundaries."""
+    borders: int
+    """Token boundaries between two syllables."""
+    kept: int
+    """Token boundaries that are morpheme boundaries."""
+
+
 @dataclass(frozen=True)
 class BaseText:
     """Counted words in tokens of the base."""
 
     rows: TokenRows
-    rest: int
-    held_rest: int
-    words: int
-    held_words: int
-    cuts: int
-    held_cuts: int
-    borders: int
-    held_borders: int
-    kept: int
-    held_kept: int
+    train: Totals
+    held: Totals
     floor: int
     size: int
     left_out: int
@@ -149,7 +155,6 @@ class _BaseTokens:
         rows_of = np.bincount(self.row, (hangul[ids] & whole[self.word] & marked[self.word]).astype(float)) > 0
         inside = rows_of[self.row]
         border, trust, cuts = self._borders(data, at, number, cut, begin)
-        w, h = self.weight[self.word], self.held[self.word]
         measured = self.held if self.held.sum() else self.weight
         pretokens = np.bincount(
             self.word[np.flatnonzero(np.r_[True, self.row[1:] != self.row[:-1]])], minlength=len(of_word)
@@ -165,24 +170,27 @@ class _BaseTokens:
             symbol=symbol,
             char=char,
             start=np.r_[np.flatnonzero(start[inside][kept_tokens]), len(symbol)].astype(np.int64),
-            weight=w[inside & start],
-            held=h[inside & start],
+            weight=self.weight[self.word][inside & start],
+            held=self.held[self.word][inside & start],
             size=n_tokens,
             border=border[inside][kept_tokens],
             trust=trust[inside][kept_tokens],
         )
+
+        def totals(weight: NDArray[np.int64]) -> Totals:
+            running = weight[self.word]
+            return Totals(
+                rest=int(running[~inside].sum()),
+                words=int(weight[all_words].sum()),
+                cuts=int((cuts * weight).sum()),
+                borders=int(running[open_].sum()),
+                kept=int(running[open_ & (border == 2)].sum()),
+            )
+
         return BaseText(
             rows=rows,
-            rest=int(w[~inside].sum()),
-            held_rest=int(h[~inside].sum()),
-            words=int(self.weight[all_words].sum()),
-            held_words=int(self.held[all_words].sum()),
-            cuts=int((cuts * self.weight).sum()),
-            held_cuts=int((cuts * self.held).sum()),
-            borders=int(w[open_].sum()),
-            held_borders=int(h[open_].sum()),
-            kept=int(w[open_ & (border == 2)].sum()),
-            held_kept=int(h[open_ & (border == 2)].sum()),
+            train=totals(self.weight),
+            held=totals(self.held),
             floor=int((pretokens * measured).sum()),
             size=size,
             left_out=int(self.weight[~whole & marked].sum()),

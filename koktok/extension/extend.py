@@ -114,7 +114,7 @@ def extend(
     files[PROBE] = probe_json(new.encode).encode()
     files["init.npz"] = npz(extension.record, settings.init)
     model = model_of(base.name)
-    held = counted.held_words > 0
+    held = counted.held.words > 0
     files["README.md"] = card(
         extension, learnt.points, held=held, model=CostModel(*model) if model else None, notes=notes
     ).encode()

@@ -253,20 +253,18 @@ def splits(piece: bytes, have: Mapping[bytes, int]) -> list[tuple[bytes, bytes]]
 
 def _point(text: BaseText, state: MergeState, n_pieces: int) -> SizePoint:
     """The figures of the extension with the pieces so far."""
-    held = text.held_words > 0
-    weight = state.held if held else state.weight
-    cuts, borders = (text.held_cuts, text.held_borders) if held else (text.cuts, text.borders)
-    kept = (text.held_kept if held else text.kept) - state.swallowed(weight, 2)
+    totals, weight = (text.held, state.held) if text.held.words else (text.train, state.weight)
+    kept = totals.kept - state.swallowed(weight, 2)
     uses = state.uses()
     return SizePoint(
         size=n_pieces,
-        tokens=(text.rest + state.tokens(state.weight)) / max(1, text.words),
-        held_tokens=(text.held_rest + state.tokens(state.held)) / max(1, text.held_words),
-        precision=kept / max(1, borders - state.swallowed(weight, 1)),
-        recall=kept / max(1, cuts),
+        tokens=(text.train.rest + state.tokens(state.weight)) / max(1, text.train.words),
+        held_tokens=(text.held.rest + state.tokens(state.held)) / max(1, text.held.words),
+        precision=kept / max(1, totals.borders - state.swallowed(weight, 1)),
+        recall=kept / max(1, totals.cuts),
         used=float((uses > 0).mean()) if n_pieces else 0.0,
         exposure=float(np.median(uses)) / max(1, text.size) * 1e9 if n_pieces else 0.0,
-        floor=text.floor / max(1, text.held_words if held else text.words),
+        floor=text.floor / max(1, totals.words),
     )
 
 

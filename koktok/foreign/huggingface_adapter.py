@@ -141,18 +141,10 @@ class HuggingFace(LibraryTokenizer):
         with asking(self.library):
             return [row.ids for row in self.strict.encode_batch_fast(list(lines), add_special_tokens=False)]
 
-    def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:
-        return self.ids_by_default(lines)
-
     def ids_by_default(self, lines: Sequence[str]) -> list[list[int]]:
         """Special tokens that a line spells are read."""
         with asking(self.library):
             return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=False)]
-
-    def ids_with_template(self, lines: Sequence[str]) -> list[list[int]]:
-        """Special tokens that a line spells are read, and the file's post-processor adds its own around the line."""
-        with asking(self.library):
-            return [row.ids for row in self._open.encode_batch_fast(list(lines), add_special_tokens=True)]
 
     def offsets(self, lines: Sequence[str]) -> list[Spans]:
         with asking(self.library):

@@ -76,11 +76,6 @@ class Tiktoken(LibraryTokenizer):
         with asking(self.library):
             return list(self._runner.encode_ordinary_batch(list(lines), num_threads=2))
 
-    def ids_with_specials(self, lines: Sequence[str]) -> list[list[int]] | None:
-        """Ids, all special tokens allowed."""
-        with asking(self.library):
-            return list(self._runner.encode_batch(list(lines), num_threads=2, allowed_special="all"))
-
     def read(self, text: str) -> IdsAndSpans:
         """One text; the bytes of one character share its offsets, as in `koktok.tokenizer.models`."""
         with asking(self.library):

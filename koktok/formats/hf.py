@@ -26,18 +26,10 @@ from koktok.formats.pre_tokenizer import cutting
 from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.prefix import GUARD, SPACE_MARK, Prefix
-from koktok.vocab import BYTE_PIECES, MARK, WITH_UNKNOWN, Vocab, check_sparse, splits
-from koktok.vocab import KINDS as ROWS
+from koktok.vocab import BYTE_PIECES, KINDS, MARK, WITH_UNKNOWN, Vocab, check_sparse, splits
 
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
-
-
-KINDS = {
-    name: tuple(kind for kind, row in ROWS.items() if row.hugging_face == name)
-    for name in ("Unigram", "BPE", "WordPiece", "WordLevel")
-}
-"""Hugging Face's models, and the kinds of vocabulary that each runs."""
 
 
 def tokenizer_json(
@@ -195,8 +187,8 @@ def vocab_from_json(text: str, kind: str | None = None, *, verified: bool = Fals
         model = content["model"]
         added = sorted(content["added_tokens"], key=lambda token: token["id"])
         specials = [token["content"] for token in added]
-        kinds = KINDS.get(model["type"])
-        if kinds is None:
+        kinds = [kind for kind, row in KINDS.items() if row.hugging_face and row.hugging_face == model["type"]]
+        if not kinds:
             raise ArtifactError(f"tokenizer.json has a model of type {model['type']!r}, which koktok does not write")
         kind = kind or kinds[0]
         if kind not in kinds:

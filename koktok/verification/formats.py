@@ -61,7 +61,9 @@ class Reader:
 
     def encode_specials(self, texts: list[str]) -> list[list[int]] | None:
         """Ids of each text with the special tokens that it spells; None if the format cannot read these."""
-        return self.adapter.ids_with_specials(texts)
+        if isinstance(self.adapter, SentencePiece):
+            return None
+        return [self.adapter.encode(text, allowed_special="all").ids for text in texts]
 
     def with_space(self, texts: list[str], *, prefix: Prefix) -> list[str]:
         """The texts with the prefix space, if the tokenizer adds one and the format does not."""

@@ -82,8 +82,8 @@ def test_a_run_is_what_run_time_does() -> None:
     for point in found.points[1:]:
         new = base_of("new", write.files_of(write.extended(base, found, point.size)))
         for counts, tokens, words in (
-            (reading.train, point.tokens, text.words),
-            (reading.held, point.held_tokens, text.held_words),
+            (reading.train, point.tokens, text.train.words),
+            (reading.held, point.held_tokens, text.held.words),
         ):
             rows = new.encode(counts.words)
             real = sum(len(row) * n for row, n in zip(rows, counts.n.tolist(), strict=True))

@@ -69,9 +69,9 @@ def of(report: Verification, check: str) -> CheckResult:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", RECIPES)
 def test_what_was_trained_passes(name: str, trained: Trained, mini: list[str]) -> None:
-    report = verify(trained(**RECIPES[name]), mini[::12])
+    report = verify(trained(**RECIPES[name]), mini[::40])
     assert report.passed, [finding for finding in report.findings if finding.outcome == "fail"]
-    assert report.lines == len(set(mini[::12]))
+    assert report.lines == len(set(mini[::40]))
     checks = {finding.check for finding in report.findings if finding.outcome == "pass"}
     assert checks >= {"loads", "round trip", "offsets", "batch", "stream", "special tokens", "saving"}
     if name in WITHOUT_HF:
@@ -80,7 +80,7 @@ def test_what_was_trained_passes(name: str, trained: Trained, mini: list[str]) -
         return
     assert checks >= {f"{what}: tokenizer.json" for what in ("ids", "decode", "pieces", "special tokens")}
     assert ("ids: tokenizer.model" in checks) == (trained(**RECIPES[name]) / "tokenizer.model").exists()
-    assert all(finding.looked > 100 for finding in report.findings if finding.check.startswith(("ids", "pieces")))
+    assert all(finding.looked > 50 for finding in report.findings if finding.check.startswith(("ids", "pieces")))
 
 
 def edit_json(change: Callable[[dict[str, Any]], object], name: str = "tokenizer.json") -> Callable[[Path], None]:
@@ -171,7 +171,7 @@ def test_a_broken_folder_is_seen_by_the_right_check(
 ) -> None:
     place = folder(model)
     break_it(place)
-    report = verify(place, mini[::12])
+    report = verify(place, mini[::40])
     assert not report.passed
     assert failed(report) >= seen
     ours = {"round trip", "offsets", "batch", "stream", "special tokens"}
@@ -304,14 +304,14 @@ def test_a_lossy_kind_says_what_it_lost(trained: Trained) -> None:
 
 
 def test_a_line_is_looked_at_once_and_the_slow_checks_take_a_sample(trained: Trained) -> None:
-    told: list[tuple[str, int, int]] = []
+    steps: list[tuple[str, int, int]] = []
     lines = [f"{i}번째 줄" for i in range(1000)] * 2
-    report = verify(trained(), lines, sample=100, on_progress=lambda *step: told.append(step))
+    report = verify(trained(), lines, sample=100, on_progress=lambda *step: steps.append(step))
     tricky = of(report, "round trip").looked - 1000
     assert report.lines == 1000
     assert of(report, "ids: tokenizer.json").looked == 1000 + tricky
     assert of(report, "batch").looked == 100 + tricky
-    assert told[-1] == ("verify", 1000 + tricky, 1000 + tricky)
+    assert steps[-1] == ("verify", 1000 + tricky, 1000 + tricky)
 
 
 def test_a_batch_of_which_nothing_is_in_the_sample(trained: Trained) -> None:
@@ -320,7 +320,7 @@ def test_a_batch_of_which_nothing_is_in_the_sample(trained: Trained) -> None:
 
 
 def test_every_character_has_a_class() -> None:
-    assert {class_of(chr(c)) for c in range(0x110000)} == {
+    assert {class_of(chr(c)) for c in range(0x30000)} == {
         "Hangul syllable", "compatibility jamo", "conjoining jamo", "old jamo", "half-width jamo", "Latin",
         "full-width form", "digit", "Han", "kana", "space", "other white space", "control or invisible", "other letter",
         "mark", "other number", "punctuation", "symbol",
