@@ -11,8 +11,8 @@ import os
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypedDict, get_args
 
@@ -28,7 +28,7 @@ from pydantic import (
 
 from koktok import special as styles
 from koktok.errors import ArtifactError, KoktokError, RecipeError, UsageError, did_you_mean
-from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, WORDPIECE_SPECIALS, Side, StyleName, TemplateName
+from koktok.special import DEFAULT_SPECIALS, NO_LIMIT, STYLES, Side, StyleName, TemplateName
 from koktok.text.normalize import Folds, JamoNormalizer, Normalizer
 from koktok.text.patterns import Published, PublishedPattern
 from koktok.text.prefix import Prefix
@@ -53,25 +53,22 @@ FALLBACK_MODELS = ("unigram", "unigram-em", "bpe", "wordpiece", "syllable")
 """Models over characters, which may lack one; bytes lack none, and whole words are not spelled."""
 
 SPM_MODELS = ("unigram", "bpe")
-"""What the sentencepiece library can train for us."""
+"""Models that the sentencepiece library can train with koktok's cuts."""
 
 WIDE_MODELS = ("unigram", "bpe", "bpe-bytes")
 """Models whose pieces may cross spaces."""
 
 TARGETS = ("keep", "tokens_per_eojeol", "nu", "share")
-"""What a preset stands for one of: a target, or the `nu` (of Unigram) or the `share` (of BPE) that is found for a target."""
+"""Options of which a recipe has at most one: a target, or the `nu` (Unigram) or `share` (BPE) that a target would set."""
 
 DIALS = {"unigram": "nu", "bpe": "share", "bpe-bytes": "share"}
-"""Models whose own trainer meets a target, and the option that it finds for it."""
+"""Models whose own trainer meets a target, and the option that it adjusts for it."""
 
 PREFIXED_MODELS = ("unigram", "unigram-em", "bpe", "syllable", "jamo")
-"""Models with a space before the first word by default: 1 % fewer tokens, and a word is cut alike wherever it stands."""
-
-WIDE_PRESETS = ("lm", "encoder", "short")
-"""Presets whose pieces may cross spaces by default."""
+"""Models with a space before the first word by default: 1 % fewer tokens, and a word has the same pieces at any place in a text."""
 
 PREFIXED_STYLES = ("bert", "roberta", "t5")
-"""Families that tag and extract: transformers gets a text of them in words, `tokenizer(words, is_split_into_words=True)`."""
+"""Families for tagging and extraction: transformers gets a text of them in words, `tokenizer(words, is_split_into_words=True)`."""
 
 MOST_IDS = 10_000_000
 """Largest vocabulary: ten times the largest that models have, and what a gigabyte of memory holds."""
@@ -85,16 +82,15 @@ LONGEST_SPECIAL = 256
 Script = Literal["hangul", "latin", "other"]
 
 SCRIPTS: tuple[Script, ...] = get_args(Script)
-"""What pieces are told by, see `koktok.training.unigram`."""
+"""Scripts of pieces, see `koktok.training.scripts`."""
 
+Values = dict[str, Any]
 Price = Literal["tokens", "bits"]
 Group = Literal["josa", "eomi", "all"]
 
 Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 SomeShare = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-"""A share that cannot be nothing."""
-
 
 LearntFolder = Annotated[str, Field(pattern=r"^dpe:[^\x00-\x1f]+$")]
 
@@ -155,6 +151,14 @@ class SegmentRecipe(_Section):
     """Kiwi's user dictionary: form TAB tag TAB score. The recipe stores the name of the file without its folder."""
     user_dictionary_sha256: Annotated[str, Field(pattern="^([0-9a-f]{16,64})?$")] = ""
     """SHA-256 of that file, or its first digits; set by the training, which refuses another file."""
+
+    @field_validator("policy")
+    @classmethod
+    def _is_a_policy(cls, value: str) -> str:
+        from koktok.segment.policy import Policy
+
+        Policy.parse(value)
+        return value
 
 
 class TrainRecipe(_Section):
@@ -219,68 +223,6 @@ class TrainRecipe(_Section):
     reserved: Annotated[int, Field(ge=0, le=MOST_IDS)] = 0
     """Number of reserved tokens, `<|reserved_0|>` and so on."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _specials_of_wordpiece(cls, values: Any) -> Any:
-        # Before validation, because a frozen recipe shows what it holds: the resolved default stands in koktok.toml.
-        if not isinstance(values, Mapping) or values.get("model") not in ("wordpiece", "wordpiece-bytes"):
-            return values
-        usual = values.get("specials", DEFAULT_SPECIALS) in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])
-        return {**values, "specials": WORDPIECE_SPECIALS} if usual else values
-
-    @model_validator(mode="before")
-    @classmethod
-    def _older_names(cls, values: Any) -> Any:
-        if not isinstance(values, Mapping):
-            return values
-        values = {("price" if name == "superword_price" else name): value for name, value in values.items()}
-        return {**values, "preset": "lm"} if values.get("preset") == "balanced" else values
-
-    @model_validator(mode="before")
-    @classmethod
-    def _share_of_bpe(cls, values: Any) -> Any:
-        # Older recipes name one with every model.
-        if isinstance(values, Mapping) and "share" in values and DIALS.get(values.get("model", "unigram")) != "share":
-            return {name: value for name, value in values.items() if name != "share"}
-        return values
-
-    @model_validator(mode="after")
-    def _leaves_ids_to_pieces(self) -> TrainRecipe:
-        taken = len(self.specials) + self.reserved
-        if self.reserved and taken >= self.vocab_size:  # without them the trainer says what the text wants
-            raise RecipeError(
-                f"{taken:,} special tokens and reserved slots leave no id for a piece: `vocab_size` is {self.vocab_size:,}",
-                hint=f"--vocab-size {taken + 8000}, or fewer --reserved",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _preset_is_heard(self, info: ValidationInfo) -> TrainRecipe:
-        # A folder of an older koktok may hold a preset that its model never heard; it loads for ever.
-        usual = type(self).model_fields["preset"].default
-        heard = self.model in DIALS and self.backend == "koktok"
-        if self.preset != usual and not heard and not (info.context or {}).get("stored"):
-            raise RecipeError(
-                f"`preset` is for koktok's own trainers of {', '.join(DIALS)}, not for {self.model} of the backend {self.backend}",
-                hint="--model unigram --backend koktok",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _fits_the_model(self) -> TrainRecipe:
-        if self.backend == "spm" and self.model not in SPM_MODELS:
-            raise RecipeError(
-                f"the sentencepiece library trains {' and '.join(SPM_MODELS)} here, not {self.model}",
-                hint="--backend koktok",
-            )
-        self._has_one_target()
-        if self.model in WITH_UNKNOWN and not set(UNKNOWN) & set(self.specials):
-            raise RecipeError(
-                f"a {self.model} vocabulary wants one of the special tokens {', '.join(UNKNOWN)}",
-                hint=f"--specials {','.join((UNKNOWN[0], *self.specials))}",
-            )
-        return self
-
     @field_validator("required")
     @classmethod
     def _are_characters(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -289,19 +231,23 @@ class TrainRecipe(_Section):
             raise RecipeError(f"{wrong[0]!r} can be no piece, and `required` asks for it", hint="--require ks-x-1001")
         return value
 
-    def _has_one_target(self) -> None:
-        """Refuse targets that exclude each other, and those of a trainer that has none."""
-        names = ("keep", "tokens_per_eojeol", DIALS.get(self.model, "keep"))
-        given = [name for name in dict.fromkeys(names) if getattr(self, name) is not None]
-        if len(given) > 1:
-            first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
-            raise RecipeError(f"{first} and {second} set the same option", hint="one of them, not both")
-        aimed = self.model in DIALS and self.backend == "koktok"
-        if given and given[0] in names[:2] and not aimed:
-            raise RecipeError(
-                f"`{given[0]}` is for koktok's own trainers of {', '.join(DIALS)}, not for {self.model}",
-                hint="--model unigram --backend koktok",
-            )
+    @field_validator("specials")
+    @classmethod
+    def _can_be_tokens(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if len(set(value)) != len(value) or not all(value):
+            raise ValueError("special tokens must be distinct and not empty")
+        if not is_stored(info):
+            for token in value:
+                _check_special(token)
+        return value
+
+    @field_validator("blocklist")
+    @classmethod
+    def _can_be_read(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        from koktok.text.blocklist import Blocklist
+
+        Blocklist(value)
+        return value
 
 
 class SpecialRecipe(_Section):
@@ -388,129 +334,54 @@ class Recipe(_Section):
             raise RecipeError(f'the recipe value `jamo` is {value!r}: wanted true, false or "fallback"')
         return value
 
-    @field_validator("train")
-    @classmethod
-    def _specials_can_be_tokens(cls, value: TrainRecipe, info: ValidationInfo) -> TrainRecipe:
-        if len(set(value.specials)) != len(value.specials) or not all(value.specials):
-            raise ValueError("special tokens must be distinct and not empty")
-        if not (info.context or {}).get(
-            "stored"
-        ):  # what an older koktok took is in its folders, and these load for ever
-            for token in value.specials:
-                _check_special(token)
-        return value
-
     @model_validator(mode="before")
     @classmethod
-    def _jamo_model_reads_jamo(cls, values: Any) -> Any:
-        train = values.get("train") if isinstance(values, Mapping) else None
-        if isinstance(train, Mapping) and train.get("model") == "jamo":
-            return {**values, "jamo": True}
-        return values
-
-    @model_validator(mode="before")
-    @classmethod
-    def _usual_values(cls, values: Any) -> Any:
-        # Before validation, so that koktok.toml shows them. Format 1 had none but what it says.
-        if not isinstance(values, Mapping) or values.get("format") == 1:
-            return values
-        for (section, name), value in usual(values).items():
-            fields = values.get(section, {})  # what is no table stays as it came, and its field says what is wrong
-            if (section, name) != TRIMMED and isinstance(fields, Mapping) and name not in fields:
-                values = {**values, section: {**fields, name: value}}
-        return values
-
-    @model_validator(mode="before")
-    @classmethod
-    def _pattern_of_the_model(cls, values: Any) -> Any:
-        # Runs before `_usual_values`, which names the split: pydantic begins with the last one.
-        if not isinstance(values, Mapping):
-            return values
-        space, train = _plain(values.get("pretokenize", {})), _plain(values.get("train", {}))
-        if {"pattern", "split", "digits"} & space.keys() or values.get("format") == 1 or _pattern(train) == "koktok":
-            return values
-        return {"normalize": {"zero_width": False}, **values, "pretokenize": {**space, "pattern": _pattern(train)}}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _specials_of_the_style(cls, values: Any) -> Any:
-        # Before validation, so that koktok.toml shows the special tokens that there are.
-        if not isinstance(values, Mapping):
-            return values
-        special, train = _plain(values.get("special", {})), _plain(values.get("train", {}))
-        name, chat = special.get("style", "plain"), special.get("chat_template", "")
-        known = isinstance(name, str) and isinstance(chat, str) and name in STYLES  # else the fields say what is wrong
-        if not known or (name, chat) == ("plain", ""):
-            return values
-        given = train.get("specials", DEFAULT_SPECIALS)
-        specials = styles.joined(given, name, train.get("model", "unigram"), chat)
-        return {**values, "special": special, "train": {**train, "specials": specials}}
+    def _with_defaults(cls, values: Any) -> Any:
+        # Before validation, because a frozen recipe shows what it holds: the defaults are in koktok.toml.
+        return with_defaults(values) if isinstance(values, Mapping) else values
 
     @model_validator(mode="after")
-    def _template_has_its_tokens(self) -> Recipe:
+    def _is_possible(self, info: ValidationInfo) -> Recipe:
+        for rule in APPLICABILITY:
+            rule.check(self, stored=is_stored(info))
+        train, pretokenize = self.train, self.pretokenize
+        given = [
+            name
+            for name in ("keep", "tokens_per_eojeol", DIALS.get(train.model))
+            if name and getattr(train, name) is not None
+        ]
+        if len(given) > 1:
+            first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
+            raise RecipeError(f"{first} and {second} set the same option", hint="one of them, not both")
+        if train.model in WITH_UNKNOWN and not set(UNKNOWN) & set(train.specials):
+            raise RecipeError(
+                f"a {train.model} vocabulary needs one of the special tokens {', '.join(UNKNOWN)}",
+                hint=f"--specials {','.join((UNKNOWN[0], *train.specials))}",
+            )
+        taken = len(train.specials) + train.reserved
+        if train.reserved and taken >= train.vocab_size:  # without reserved tokens the trainer says what the text needs
+            raise RecipeError(
+                f"{taken:,} special tokens and reserved slots leave no id for a piece: `vocab_size` is {train.vocab_size:,}",
+                hint=f"--vocab-size {taken + 8000}, or fewer --reserved",
+            )
+        if self.spelled and train.superwords:
+            raise RecipeError("`superwords` are for pieces of syllables, not of jamo", hint="--superwords 0")
+        if train.inner_superwords and not train.superwords:
+            raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
+        if pretokenize.pattern != "koktok" and train.superwords:
+            raise RecipeError(
+                f"the pattern {pretokenize.pattern} cuts at every space, so there are no superwords",
+                hint="--superwords 0",
+            )
+        if pretokenize.pattern != "koktok" and (pretokenize.split, pretokenize.digits) != ("eojeol", "single"):
+            raise RecipeError(
+                f"the pattern {pretokenize.pattern} itself decides where words and digits are cut",
+                hint="--split and --digits left out",
+            )
         try:
             self.style_for(self.special_tokens).around(pair=True)
         except ArtifactError as error:
             raise RecipeError(error.message, error.hint) from None
-        return self
-
-    @model_validator(mode="after")
-    def _published_pattern_is_possible(self) -> Recipe:
-        chosen = self.pretokenize
-        if chosen.pattern == "koktok":
-            return self
-        name = f"the pattern {chosen.pattern}"
-        if self.train.model != "bpe-bytes":
-            raise RecipeError(f"{name} is for byte-level BPE, not for {self.train.model}", hint="--model bpe-bytes")
-        if self.train.superwords:
-            raise RecipeError(f"{name} cuts at every space, so there are no superwords", hint="--superwords 0")
-        if (chosen.split, chosen.digits) != ("eojeol", "single"):
-            raise RecipeError(
-                f"{name} says by itself where words and digits are cut", hint="--split and --digits left out"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _a_space_can_be_in_pieces(self) -> Recipe:
-        if self.pretokenize.prefix_space and self.train.model in WITH_UNKNOWN:
-            raise RecipeError(
-                f"a {self.train.model} vocabulary reads whole words and has no space before the first",
-                hint="--no-prefix-space, or --model unigram",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _superwords_are_possible(self) -> Recipe:
-        fits = self.train.model in WIDE_MODELS and self.train.backend == "koktok" and not self.spelled
-        if self.train.superwords and not fits:
-            raise RecipeError(
-                "superwords are for koktok's own unigram and BPE on syllables",
-                hint=f"--superwords 0, or --model {' | '.join(WIDE_MODELS)}",
-            )
-        if self.train.inner_superwords and not self.train.superwords:
-            raise RecipeError("inner superwords are superwords, and there are none", hint="--superwords 0.4")
-        if self.train.price == "bits" and (self.train.model, self.train.backend) != ("unigram", "koktok"):
-            raise RecipeError("a price in bits is for koktok's own unigram trainer", hint="--price tokens")
-        return self
-
-    @field_validator("train")
-    @classmethod
-    def _blocklist_can_be_read(cls, value: TrainRecipe) -> TrainRecipe:
-        from koktok.text.blocklist import Blocklist
-
-        try:
-            Blocklist(value.blocklist)
-        except KoktokError as error:
-            raise RecipeError(error.message, error.hint) from None
-        return value
-
-    @model_validator(mode="after")
-    def _fallback_has_a_use(self) -> Recipe:
-        if self.jamo == "fallback" and self.train.model not in FALLBACK_MODELS:
-            raise RecipeError(
-                f"jamo for rare syllables alone is for {', '.join(FALLBACK_MODELS)}, not for {self.train.model}",
-                hint="--model unigram",
-            )
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -525,13 +396,6 @@ class Recipe(_Section):
     def spelled(self) -> bool:
         """Whether all pieces are spelled in conjoining jamo."""
         return self.jamo is True
-
-    @model_validator(mode="after")
-    def _policy_is_known(self) -> Recipe:
-        from koktok.segment.policy import Policy
-
-        Policy.parse(self.segment.policy)
-        return self
 
     @property
     def special_tokens(self) -> tuple[str, ...]:
@@ -668,47 +532,38 @@ class Recipe(_Section):
         >>> Recipe().changed(vocab_size=8000, digits="free").pretokenize.digits
         'free'
         """
-        for name in changes.keys() & SECTION_OF.keys():
-            section = SECTION_OF[name]
-            changes = {**changes, section: {**_plain(changes.get(section)), name: changes[name]}}
-            del changes[name]
-        values = self.model_dump(mode="json")
-        train = _plain(changes.get("train"))
-        if any(train.get(name) is not None for name in ("preset", *TARGETS)):
+        new: dict[str, Any] = {}
+        for name, value in changes.items():
+            if section := SECTION_OF.get(name):
+                new.setdefault(section, {})[name] = value
+            elif name in SECTIONS and not isinstance(value, Mapping):
+                return self.build({**self.model_dump(mode="json"), name: value})  # which says what is wrong
+            elif name in SECTIONS:
+                new.setdefault(name, {}).update(value)
+            elif value is not None:
+                new[name] = value
+        old, values = self.model_dump(mode="json"), self.model_dump(mode="json")
+        named = {
+            (section, name) for section in SECTIONS for name, value in new.get(section, {}).items() if value is not None
+        }
+        if any(("train", name) in named for name in ("preset", *TARGETS)):
             values["train"] |= dict.fromkeys(TARGETS)
-        for key, change in changes.items():
-            if isinstance(change, Mapping) and isinstance(values.get(key), dict):
-                values[key] |= {name: value for name, value in change.items() if value is not None}
-            elif change is not None:
-                values[key] = change
-        segment, asked = values["segment"], _plain(changes.get("segment"))
-        if isinstance(segment, dict) and segment.get("segmenter") != "kiwi" and "user_dictionary" not in asked:
-            segment |= {"user_dictionary": "", "user_dictionary_sha256": ""}  # it was Kiwi's
-        sound = isinstance(values["train"], dict) and isinstance(
-            values["special"], dict
-        )  # or `build` says what is wrong
-        before, after = usual(self.model_dump(mode="json")), usual(values)
-        for (section, name), value in after.items() if sound else ():
-            named = _plain(changes.get(section)).get(name) is not None
-            as_usual = getattr(getattr(self, section), name) == before[section, name]
-            if isinstance(values[section], dict) and not named and as_usual:
-                values[section][name] = value
-        space, pattern = _plain(changes.get("pretokenize")), str(self.pretokenize.pattern)
-        if space.get("pattern") is not None:
-            pattern = space["pattern"]
-        elif pattern == _pattern(self.train.model_dump()):
-            cutting = _plain(values["pretokenize"])
-            plain = (cutting.get("split"), cutting.get("digits")) == ("eojeol", "single")
-            named = space.get("split") is not None or space.get("digits") is not None
-            pattern = _pattern(_plain(values["train"])) if plain and not named else "koktok"
-            values["pretokenize"] = {**cutting, "pattern": pattern}
-        if pattern != self.pretokenize.pattern and "normalize" not in changes and isinstance(values["normalize"], dict):
-            # Whoever knows a published pattern knows NFC, and no fold before it.
-            values["normalize"]["zero_width"] = pattern == "koktok"
-        if sound and train.get("specials") is None:
-            old = (self.special.style, self.train.model, self.special.chat_template)
-            new = (values["special"]["style"], values["train"]["model"], values["special"]["chat_template"])
-            values["train"]["specials"] = styles.changed(self.train.specials, old, new)
+        for section, name in named:
+            values[section][name] = new[section][name]
+        values |= {name: value for name, value in new.items() if name not in SECTIONS}
+        if values["segment"]["segmenter"] != "kiwi" and ("segment", "user_dictionary") not in named:
+            values["segment"] |= {"user_dictionary": "", "user_dictionary_sha256": ""}
+        for key, default in DEPENDENT.items():
+            section, name = key
+            if key == PATTERN and not named.isdisjoint(CUTTING):
+                default = _koktok
+            if key not in named and old[section][name] == DEPENDENT[key](old):
+                values[section][name] = default(values)
+        if ("train", "specials") not in named:
+            before, after = (
+                (of["special"]["style"], of["train"]["model"], of["special"]["chat_template"]) for of in (old, values)
+            )
+            values["train"]["specials"] = styles.changed(self.train.specials, before, after)
         return self.build(values)
 
 
@@ -768,30 +623,152 @@ class Fields(TypedDict, total=False):
     holdout: float
 
 
-TRIMMED: Final = ("special", "trim_offsets")
-"""What only `Recipe.changed` sets."""
+def is_stored(info: ValidationInfo) -> bool:
+    """Whether a recipe is of a folder, which loads for ever: an older koktok accepted values that are refused today."""
+    return bool((info.context or {}).get("stored"))
 
 
-def _pattern(train: Mapping[str, Any]) -> str:
-    """The pattern by default: a published one where the model takes one, see `PretokenizeRecipe.pattern`."""
-    return "llama3" if train.get("model") == "bpe-bytes" and not train.get("superwords") else "koktok"
+@dataclass(frozen=True, slots=True)
+class Applicability:
+    """The models that an option is for; `idle` are values with which it does nothing, `own` excludes the sentencepiece library."""
+
+    key: str
+    idle: tuple[Any, ...]
+    models: Collection[str]
+    own: bool
+    hint: str
+    stored: bool = False
+    """Whether folders of an older koktok may hold the option with another model."""
+
+    def check(self, recipe: Recipe, *, stored: bool) -> None:
+        """Raise RecipeError if the recipe sets the option for another model or trainer."""
+        section, _, name = self.key.rpartition(".")
+        value, train = getattr(getattr(recipe, section) if section else recipe, name), recipe.train
+        if value in self.idle or (stored and self.stored):
+            return
+        if train.model not in self.models or (self.own and train.backend != "koktok"):
+            shown = f"`{name} = {value}`" if isinstance(value, str) else f"`{name}`"
+            trainers = "koktok's own trainers of " * self.own
+            backend = f" of the backend {train.backend}" * (self.own and train.backend != "koktok")
+            raise RecipeError(
+                f"{shown} is for {trainers}{', '.join(self.models)}, not for {train.model}{backend}", hint=self.hint
+            )
 
 
-def usual(values: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
-    """The defaults that depend on the model, the preset and the style, by section and field."""
-    train, special = _plain(values.get("train", {})), _plain(values.get("special", {}))
-    model, style, preset = train.get("model", "unigram"), special.get("style", "plain"), train.get("preset", "lm")
-    own = model == "unigram" and train.get("backend", "koktok") == "koktok"
-    wide = own and preset in WIDE_PRESETS and values.get("jamo") is not True
-    space = model in PREFIXED_MODELS or (style in PREFIXED_STYLES and model not in WITH_UNKNOWN)
-    trims = any(name == style and row.trim_offsets for name, row in STYLES.items())  # if pieces hold spaces
-    return {
-        ("pretokenize", "prefix_space"): space,
-        ("pretokenize", "split"): "scripts" if own and preset == "aligned" else "eojeol",
-        ("train", "superwords"): 0.3 if wide else 0.0,
-        ("train", "price"): "bits" if own else "tokens",
-        TRIMMED: trims and model != "wordpiece",
-    }
+OWN_TRAINERS = "--model unigram --backend koktok"
+SPACED_MODELS = (*(model for model in get_args(ModelKind) if model not in WITH_UNKNOWN), "unigram-em")
+
+APPLICABILITY = (
+    Applicability("train.backend", ("koktok",), SPM_MODELS, own=False, hint="--backend koktok"),
+    Applicability("train.preset", ("lm",), DIALS, own=True, hint=OWN_TRAINERS, stored=True),
+    Applicability("train.keep", (None,), DIALS, own=True, hint=OWN_TRAINERS),
+    Applicability("train.tokens_per_eojeol", (None,), DIALS, own=True, hint=OWN_TRAINERS),
+    Applicability(
+        "train.superwords", (0,), WIDE_MODELS, own=True, hint=f"--superwords 0, or --model {' | '.join(WIDE_MODELS)}"
+    ),
+    Applicability("train.price", ("tokens",), ("unigram",), own=True, hint="--price tokens"),
+    Applicability("pretokenize.pattern", ("koktok",), ("bpe-bytes",), own=False, hint="--model bpe-bytes"),
+    Applicability(
+        "pretokenize.prefix_space",
+        (False,),
+        SPACED_MODELS,
+        own=False,
+        hint="--no-prefix-space, or --model unigram",
+    ),
+    Applicability("jamo", (True, False), FALLBACK_MODELS, own=False, hint="--model unigram"),
+)
+"""Options that only some models have."""
+
+
+def _is_own_unigram(values: Values) -> bool:
+    return (values["train"]["model"], values["train"]["backend"]) == ("unigram", "koktok")
+
+
+def _prefix_space(values: Values) -> bool:
+    model = values["train"]["model"]
+    return model in PREFIXED_MODELS or (values["special"]["style"] in PREFIXED_STYLES and model not in WITH_UNKNOWN)
+
+
+def _superwords(values: Values) -> float:
+    return (
+        0.3
+        if _is_own_unigram(values) and values["train"]["preset"] != "aligned" and values["jamo"] is not True
+        else 0.0
+    )
+
+
+def _pattern(values: Values) -> str:
+    cutting = values["pretokenize"]["split"], values["pretokenize"]["digits"]
+    published = values["train"]["model"] == "bpe-bytes" and not values["train"]["superwords"]
+    return "llama3" if published and cutting == ("eojeol", "single") else "koktok"
+
+
+def _koktok(_: Values) -> str:
+    return "koktok"
+
+
+def _trim_offsets(values: Values) -> bool:
+    style = STYLES.get(values["special"]["style"])
+    return style is not None and style.trim_offsets and values["train"]["model"] != "wordpiece"
+
+
+PATTERN = ("pretokenize", "pattern")
+CUTTING = {("pretokenize", "split"), ("pretokenize", "digits")}
+"""Options that a published pattern replaces; with one of them the pattern is koktok's own."""
+
+TRIM_OFFSETS = ("special", "trim_offsets")
+"""A default of `Recipe.changed` alone: stored recipes of a style without the option do not trim."""
+
+DEPENDENT: dict[tuple[str, str], Callable[[Values], Any]] = {
+    ("pretokenize", "prefix_space"): _prefix_space,
+    ("pretokenize", "split"): lambda v: (
+        "scripts" if _is_own_unigram(v) and v["train"]["preset"] == "aligned" else "eojeol"
+    ),
+    ("train", "superwords"): _superwords,
+    ("train", "price"): lambda v: "bits" if _is_own_unigram(v) else "tokens",
+    PATTERN: _pattern,
+    ("normalize", "zero_width"): lambda v: v["pretokenize"]["pattern"] == "koktok",  # published patterns know NFC alone
+    TRIM_OFFSETS: _trim_offsets,
+}
+"""Defaults that depend on the model, the preset and the style, by section and field; each may depend on those above it."""
+
+
+def with_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Values of a recipe with all defaults, and with older names replaced; unchanged if a table is none."""
+    given = {name: table for name in SECTIONS if (table := _plain(values.get(name, {}))) is not None}
+    if given.keys() != SECTIONS.keys():
+        return values
+    given["train"] = train = {("price" if name == "superword_price" else name): v for name, v in given["train"].items()}
+    if train.get("preset") == "balanced":
+        given["train"] = train = {"superwords": 0.0, **train, "preset": "lm"}
+    model, style = train.get("model", "unigram"), given["special"].get("style", "plain")
+    specials, chat = train.get("specials", DEFAULT_SPECIALS), given["special"].get("chat_template", "")
+    if DIALS.get(model) != "share":
+        train.pop("share", None)  # older recipes name one with every model
+    known = isinstance(style, str) and isinstance(chat, str) and style in STYLES  # else their fields refuse them
+    if known and ((style, chat) != ("plain", "") or specials in (DEFAULT_SPECIALS, [*DEFAULT_SPECIALS])):
+        train["specials"] = styles.joined(specials, style, model, chat)
+    whole: Values = {"jamo": False, **values, **{name: DEFAULTS[name] | table for name, table in given.items()}}
+    if model == "jamo":
+        whole["jamo"] = True
+    if values.get("format") == 1:  # which had no defaults that depend on other values
+        return whole
+    named = {(section, name) for section, table in given.items() for name in table} | {TRIM_OFFSETS}
+    if named & CUTTING:
+        named.add(PATTERN)
+    for (section, name), default in DEPENDENT.items():
+        if (section, name) not in named:
+            whole[section][name] = default(whole)
+    return whole
+
+
+def _plain(section: Any) -> Values | None:
+    """A section as a mapping, whether it came as one or as a model; None for anything else."""
+    if isinstance(section, BaseModel):
+        return section.model_dump()
+    if isinstance(section, Folds):
+        return asdict(section)
+    return dict(section) if isinstance(section, Mapping) else None
 
 
 SECTIONS: dict[str, type] = {
@@ -805,6 +782,9 @@ SECTION_OF: dict[str, str] = {
     name: section for section, of in SECTIONS.items() for name in inspect.signature(of).parameters
 }
 """Fields by their own name, which no two sections share, to the section that holds them."""
+
+DEFAULTS: dict[str, Values] = {name: _plain(of()) or {} for name, of in SECTIONS.items()}
+"""The defaults of each table that depend on nothing else."""
 
 
 def _check_special(token: str) -> None:
@@ -825,15 +805,6 @@ def _check_special(token: str) -> None:
             f"the special token {token} is spelled like the byte piece of SentencePiece and Hugging Face",
             hint=f"--specials '{token.replace('0x', 'byte_')}'",
         )
-
-
-def _plain(section: Any) -> dict[str, Any]:
-    """A section as a mapping, whether it came as one or as a model."""
-    if isinstance(section, BaseModel):
-        return section.model_dump()
-    if isinstance(section, Folds):
-        return asdict(section)
-    return dict(section) if isinstance(section, Mapping) else {}  # pydantic says what is wrong with anything else
 
 
 def _explained(error: ValidationError) -> RecipeError:

@@ -237,7 +237,7 @@ def test_any_syllable_has_pieces(ours: Tokenizer, data: st.DataObject) -> None:
 
 def test_what_has_bytes_anyway_is_refused() -> None:
     for model in ("bpe-bytes", "wordpiece-bytes", "word", "ngram", "morpheme"):
-        with pytest.raises(RecipeError, match="jamo for rare syllables alone is for unigram"):
+        with pytest.raises(RecipeError, match="`jamo = fallback` is for unigram"):
             Recipe().changed(jamo="fallback", train={"model": model})
     with pytest.raises(RecipeError, match="`jamo` is 'sometimes': wanted true, false"):
         Recipe().changed(jamo="sometimes")

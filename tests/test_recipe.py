@@ -119,7 +119,10 @@ def test_the_model_decides_what_is_left_open() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"model": "word", "backend": "spm"}, r"trains unigram and bpe here, not word\nhint: --backend koktok"),
+        (
+            {"model": "word", "backend": "spm"},
+            r"`backend = spm` is for unigram, bpe, not for word\nhint: --backend koktok",
+        ),
         ({"model": "wordpiece", "specials": ("<s>",)}, r"one of .*\[UNK\], <unk>\nhint: --specials \[UNK\],<s>"),
         ({"model": "ngram", "ngram": 1}, r"`train.ngram` is 1"),
     ],
@@ -136,7 +139,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ignoring", [{"model": "wordpiece"}, {"model": "bpe", "backend": "spm"}])
 def test_a_preset_that_the_trainer_would_ignore_is_refused_but_loads_from_a_folder(ignoring: dict[str, str]) -> None:
-    with pytest.raises(RecipeError, match="`preset` is for koktok's own trainers of unigram"):
+    with pytest.raises(RecipeError, match="`preset = aligned` is for koktok's own trainers of unigram"):
         Recipe().changed(preset="aligned", **ignoring)
     stored = Recipe.build({"train": {"preset": "aligned", **ignoring}}, stored=True)
     assert stored.train.preset == "aligned"

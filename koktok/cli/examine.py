@@ -230,27 +230,28 @@ SUMMARY = {
 """Measures that fit side by side on 80 columns; the files have them all, with intervals."""
 
 
-def _show_report(found: Report) -> None:
+def _show_report(report: Report) -> None:
     from koktok.progress import print_line, table
-    from koktok.report.rows import pareto_front, shown
+    from koktok.report.tables import measured, sections_of
 
-    ran = [row for row in found.rows if row.ran]
-    measures = [m for key in SUMMARY if (m := found.measure(key)) and any(key in row.scores for row in ran)]
-    front = {row.number for row in pareto_front(found.rows)}
-    spans = [one.name for one in found.spans]
+    names = [name for name in SUMMARY if any(name in row.scores for row in report.rows)]
+    summary = measured(report, [measure for name in names if (measure := report.measure(name))])
+    spans = sections_of(report)["spans"].tables[0].rows if report.spans else []
+    expressed = {row.number: [cell.text for cell in cells] for row, cells in spans}
     rows = [
         [
-            row.name + " ★" * (row.number in front),
+            row.name + " ★" * (row.number in summary.front),
             f"{row.vocab_size:,}" if row.vocab_size else "–",
-            *(shown(row.scores.get(measure.name), measure) or "–" for measure in measures),
-            *(f"{value.value:.3f}" if (value := row.scores.get(f"span_borders@{name}")) else "–" for name in spans),
+            *(cell.text for cell in cells),
+            *expressed.get(row.number, []),
         ]
-        for row in ran
+        for row, cells in summary.rows
+        if row.ran
     ]
     if rows:
-        columns = [*(SUMMARY[measure.name] for measure in measures), *(f"spans of {name}" for name in spans)]
-        table(found.title, ["tokenizer", "ids", *columns], rows)
-        if front:
+        heads = [*(SUMMARY[name] for name in names), *(f"spans of {one.name}" for one in report.spans)]
+        table(report.title, ["tokenizer", "ids", *heads], rows)
+        if summary.front:
             print_line("★ no other vocabulary has both fewer tokens and a higher F1")
 
 

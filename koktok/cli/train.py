@@ -118,6 +118,7 @@ def train(
             out,
             _sizes(sizes) if sizes else [chosen.train.vocab_size],
             options,
+            compare=compare,
             force=force,
             quiet=quiet,
         )
@@ -176,34 +177,34 @@ def _draw(
     sizes: list[int],
     options: Options,
     *,
+    compare: bool,
     force: bool,
     quiet: bool,
 ) -> None:
-    """The curve: a table on stdout; the same, a drawing and the recipe in the folder."""
-    import json
-
+    """Print the curve as a table, and write it with a drawing and the recipe."""
     from koktok.files import write_folder
     from koktok.formats.folder import MARK, TOKENIZER
     from koktok.pipeline import curve
     from koktok.progress import ConsoleProgress, table
-    from koktok.report.frontier import COLUMNS, TITLE, cells, draw, to_dict, to_markdown
+    from koktok.report.frontier import NARROW, TITLE, cells, draw, to_json, to_markdown
 
     with ConsoleProgress(quiet=quiet) as progress:
         try:
             rows, against = curve.train_frontier(
-                sources, recipe, vocab_sizes=sizes, options=replace(options, on_progress=progress)
+                sources, recipe, vocab_sizes=sizes, options=replace(options, on_progress=progress), peer=compare
             )
         except VocabSizeError as error:
             raise VocabSizeError(error.message, error.hint.replace("--vocab-size", "--sizes")) from error
     files: dict[str, str | bytes] = {
         "frontier.md": to_markdown(rows, against),
-        "frontier.json": json.dumps(to_dict(rows, against), ensure_ascii=False, indent=2) + "\n",
+        "frontier.json": to_json(rows, against),
         "frontier.svg": draw(rows, against),
         MARK: recipe.to_toml(),
     }
     write_folder(out, files, TOKENIZER, force=force)
     if sys.stdout.isatty():
-        table(TITLE, COLUMNS, cells(rows, against))
+        lines = [row | {"point": f"{row['point']} {row['front']}".strip()} for row in cells(rows, against)]
+        table(TITLE, NARROW, [[row[column] for column in NARROW] for row in lines])
         print("★ no other point has both fewer tokens and a higher F1\n")
     else:
         print(to_markdown(rows, against))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from koktok.cluster.spark import plain_errors
 from koktok.count.counting import read
 from koktok.errors import AnalyserError, InputError
-from koktok.pipeline.road import trained_on
+from koktok.pipeline.words import training_words
 from koktok.recipe import Recipe
 from koktok.segment import Segmenter, segmenter_for, text_to_analyse
 from koktok.segment.lexicon_file import Lexicon, write_lexicon
@@ -37,8 +37,8 @@ _KEPT: dict[tuple[str, str], Segmenter] = {}
 def words_to_analyse(text: Sequence[Source] | Iterable[Any], recipe: Recipe | None = None) -> list[str]:
     """Return the distinct words that a training analyses, without leading spaces, in code-point order."""
     recipe = recipe or Recipe()
-    counts, _, _ = trained_on(read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0), recipe, [])
-    return sorted({text_to_analyse(word) for word in counts.words} - {""})
+    words = training_words(read(text, holdout=recipe.holdout, runs=recipe.train.superwords > 0), recipe)
+    return sorted({text_to_analyse(word) for word in words.counts.words} - {""})
 
 
 def segment_to_file(

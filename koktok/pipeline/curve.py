@@ -1,24 +1,25 @@
-"""The curve tokens per eojeol against boundary F1: many settings and many sizes, trained from one count.
+"""The curve of tokens per eojeol against boundary F1: many settings and sizes, trained from one count.
 
-The choice by looking. One row a vocabulary, measured on held-out words; and which rows no other beats.
-Nothing here recommends anything.
-
-Two references keep the reader honest. Recall is free where many cuts are made, so the row of the *trivial* tokenizer
-(every character a token) stands beside the others. And with c cuts between syllables where the analyser has g, no
-tokenizer at all has more than F1 = 2 min(c, g) / (c + g): the *ceiling*. The gold is silver: an analyser's cuts, not
-people's, so an F1 near 1 says that the vocabulary repeats the analyser, not that it is right.
+Each vocabulary is measured on held-out words, with two references. Recall is high where many cuts are made, so the row of the
+*trivial* tokenizer (every character a token) is among the rows. And with c cuts between syllables where the analyser has g, no
+tokenizer can have more than F1 = 2 min(c, g) / (c + g), the *ceiling*. The cuts are those of an analyser (silver), so an F1 near 1
+means that the vocabulary repeats the analyser, not that it is right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from koktok.count import Counts
 from koktok.count.prepared import after_a_space, prepare
-from koktok.errors import UsageError
-from koktok.metrics.silver import Silver
-from koktok.pipeline.road import Options, cut_words, segment_text
+from koktok.errors import UsageError, VocabSizeError
+from koktok.metrics.silver import Silver, SilverFigures
+from koktok.pipeline.baseline import PlainSentencePiece
+from koktok.pipeline.road import Options, segment_text
+from koktok.pipeline.words import cut_words
 from koktok.progress import OnProgress
 from koktok.recipe import Recipe
 from koktok.segment.segmented import SegmentedCounts
@@ -44,13 +45,12 @@ FRONTIER: Final[tuple[Point, ...]] = (
     PRESETS["encoder"],
     PRESETS["aligned"],
 )
-"""From fewest tokens to truest cuts: the presets by name, and shares of the boundaries that are kept between them.
-Every point can be had by a preset and `--keep` (`flags`)."""
+"""The presets, and shares of the boundaries between them, from fewest tokens to most accurate cuts; each has options (`flags`)."""
 
 
 @dataclass(frozen=True)
 class FrontierRow:
-    """One vocabulary: what it costs, and how it cuts.
+    """One vocabulary on the curve: its tokens and its cuts.
 
     Examples
     --------
@@ -70,16 +70,16 @@ class FrontierRow:
 
     @property
     def ceiling(self) -> float:
-        """What F1 is at most with so many cuts between syllables; 1 where not one was right and nothing is known."""
+        """The highest F1 with as many cuts between syllables; 1 if no cut was right, because their number is not known then."""
         if not self.precision:
             return 1.0
-        times = self.recall / self.precision  # cuts made for one of the analyser's
+        times = self.recall / self.precision  # cuts for each of the analyser's
         return 2 * min(times, 1.0) / (times + 1.0)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What every row stands against: figures of the held-out words alone."""
+    """Figures of the held-out words alone, to compare rows with."""
 
     eojeols: int
     pretokens: int
@@ -87,17 +87,17 @@ class Reference:
     gaps: int
     others: int
     trivial: FrontierRow
+    peers: tuple[FrontierRow, ...] = ()
 
     def ceiling(self, tokens_per_eojeol: float) -> float:
-        """The highest F1 that any cutting of these words into that many tokens can have (no character as bytes).
+        """The highest F1 of any cutting of these words into that many tokens (no character as bytes).
 
-        Up to `gold` cuts every token more can be one right cut more; then the cuts between other characters are as good
-        a place; and when these are used up, every token more is a cut that is wrong.
+        Each further token can be a right cut up to `gold` cuts, then a cut between other characters, and then it is a wrong one.
 
         Examples
         --------
-        >>> found = reference(SegmentedCounts.from_marked({"집|에서": 1}), eojeols=1)
-        >>> [round(found.ceiling(tokens), 3) for tokens in (1, 2, 3)]
+        >>> words = reference(SegmentedCounts.from_marked({"집|에서": 1}), eojeols=1)
+        >>> [round(words.ceiling(tokens), 3) for tokens in (1, 2, 3)]
         [0.0, 1.0, 0.667]
         """
         inside = tokens_per_eojeol * self.eojeols - self.pretokens
@@ -105,7 +105,8 @@ class Reference:
         return 2 * min(cuts, self.gold) / (cuts + self.gold) if cuts > 0 else 0.0
 
 
-def _silver(held: SegmentedCounts, eojeols: float) -> Silver:
+def silver_of(held: SegmentedCounts, eojeols: float) -> Silver:
+    """The held-out words to measure on; UsageError if they have no boundary."""
     silver = Silver(held, eojeols)
     if not silver.borders:
         raise UsageError(
@@ -117,30 +118,35 @@ def _silver(held: SegmentedCounts, eojeols: float) -> Silver:
 
 
 def _row(silver: Silver, name: str, size: int, spans: Callable[[str], Spans], dials: dict[str, Any]) -> FrontierRow:
-    """What a way to cut the held-out words gives; the ids do not matter here."""
+    """Measure a way to cut words."""
     cut = [spans(word) for word in silver.texts]
-    found = silver.score(Tokens.of([[0] * len(row) for row in cut], cut, silver.texts))
-    figures = (found.tokens_per_eojeol, found.precision, found.recall, found.f1, found.f1_all)
-    return FrontierRow(name, size, *figures, dials)
+    figures = silver.score(Tokens.of([[0] * len(row) for row in cut], cut, silver.texts))  # ids do not matter here
+    return _row_of(name, size, figures, dials)
 
 
-def measure(name: str, vocab: Vocab, held: SegmentedCounts, *, eojeols: int, **dials: Any) -> FrontierRow:
-    """The row of one vocabulary of any kind, by its run-time model on every distinct held-out word.
+def _row_of(name: str, size: int, figures: SilverFigures, dials: dict[str, Any]) -> FrontierRow:
+    return FrontierRow(
+        name, size, figures.tokens_per_eojeol, figures.precision, figures.recall, figures.f1, figures.f1_all, dials
+    )
+
+
+def measure(name: str, vocab: Vocab, silver: Silver, **dials: Any) -> FrontierRow:
+    """Measure a vocabulary of any kind, by its run-time model on every distinct held-out word.
 
     Examples
     --------
     >>> from koktok.vocab import Vocab
-    >>> held = SegmentedCounts.from_marked({"집|에서": 3, "에서": 1})
-    >>> row = measure("mine", Vocab.unigram({"집": -1.0, "에": -1.0, "서": -1.0, "에서": -1.5}), held, eojeols=4)
+    >>> silver = silver_of(SegmentedCounts.from_marked({"집|에서": 3, "에서": 1}), eojeols=4)
+    >>> row = measure("mine", Vocab.unigram({"집": -1.0, "에": -1.0, "서": -1.0, "에서": -1.5}), silver)
     >>> row.tokens_per_eojeol, row.precision, row.recall, row.f1
     (1.75, 1.0, 1.0, 1.0)
     """
     model = model_for(vocab)
-    return _row(_silver(held, eojeols), name, vocab.size, lambda word: model.encode(word)[1], dials)
+    return _row(silver, name, vocab.size, lambda word: model.encode(word)[1], dials)
 
 
 def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
-    """The trivial row and the ceiling of these held-out words.
+    """Return the trivial row and what the ceiling depends on.
 
     Examples
     --------
@@ -148,7 +154,7 @@ def reference(held: SegmentedCounts, *, eojeols: int) -> Reference:
     FrontierRow(name='one token a character', vocab_size=4, tokens_per_eojeol=3.0, precision=0.5, recall=1.0,
                 f1=0.666..., f1_all=0.666..., dials={})
     """
-    silver = _silver(held, eojeols)
+    silver = silver_of(held, eojeols)
 
     def characters(word: str) -> list[tuple[int, int]]:
         first = 2 if word.startswith(" ") and len(word) > 1 else 1
@@ -176,8 +182,7 @@ def frontier(
 ) -> list[FrontierRow]:
     """Train every point at every size from one table of candidates, and measure all on held-out words.
 
-    The cuts that F1 is taken against are the analyser's in `held`: silver, not gold. Only cuts between two Hangul
-    syllables count, on both sides; all kinds and confidences alike.
+    Only cuts between two Hangul syllables count, of any kind and confidence.
 
     Examples
     --------
@@ -187,29 +192,26 @@ def frontier(
     >>> [(row.name, round(row.tokens_per_eojeol, 2), round(row.f1, 2)) for row in rows]
     [('short', 1.0, 0.0), ('aligned', 2.0, 1.0)]
     """
-    silver = _silver(held, held_eojeols)  # what cannot be measured is better told now than behind the training
+    silver = silver_of(held, held_eojeols)  # an error comes before the training
     trained = train_unigrams(job, points, sorted(set(vocab_sizes)))
+    settings = {point.name: {key: value for key, value in asdict(point).items() if key != "name"} for point in points}
     rows = []
-    for done, ((name, size), made) in enumerate(trained.items(), start=1):
-        model = model_for(made.vocab)
-        dials = asdict(next(point for point in points if point.name == name))
-        del dials["name"]
-        rows.append(_row(silver, name, size, lambda word, model=model: model.encode(word)[1], dials))  # type: ignore[misc]
+    for done, ((name, _), result) in enumerate(trained.items(), start=1):
+        rows.append(measure(name, result.vocab, silver, **settings[name]))
         if on_progress:
             on_progress("measure", done, len(trained))
     return ordered(rows)
 
 
 def ordered(rows: Sequence[FrontierRow]) -> list[FrontierRow]:
-    """By size, then tokens."""
+    """Sort rows by size, then tokens."""
     return sorted(rows, key=lambda row: (row.vocab_size, row.tokens_per_eojeol, row.name))
 
 
 def on_front(rows: Sequence[FrontierRow]) -> list[bool]:
-    """True for the rows that no other beats.
+    """Return for each row whether no other beats it, by having at most its size and tokens and at least its F1.
 
-    One beats another by having at most its size and tokens and at least its F1, and not being its equal in all three.
-    Size is a cost like tokens, for it is paid in embeddings; within one size this is the usual front of two.
+    Size is a cost like tokens, as it is paid in embeddings.
 
     Examples
     --------
@@ -218,7 +220,7 @@ def on_front(rows: Sequence[FrontierRow]) -> list[bool]:
     >>> on_front([row(1.7, 0.6), row(1.8, 0.5), row(1.9, 0.9), row(1.6, 0.9, size=32000)])
     [True, False, True, True]
     """
-    front: list[tuple[int, float, float]] = []  # in the order of this loop whoever beats a row comes before it
+    front: list[tuple[int, float, float]] = []  # rows that beat another come before it in this order
     marks = {}
     for key in sorted({(row.vocab_size, row.tokens_per_eojeol, -row.f1) for row in rows}):
         marks[key] = not any(tokens <= key[1] and minus <= key[2] for _, tokens, minus in front)
@@ -226,29 +228,43 @@ def on_front(rows: Sequence[FrontierRow]) -> list[bool]:
     return [marks[row.vocab_size, row.tokens_per_eojeol, -row.f1] for row in rows]
 
 
+def peers(words: Counts, recipe: Recipe, silver: Silver, sizes: Sequence[int]) -> tuple[FrontierRow, ...]:
+    """Train SentencePiece Unigram with its default settings at every size that the words allow."""
+    rows = []
+    for size in sorted(sizes):
+        coverage = recipe.train.character_coverage
+        with suppress(VocabSizeError):
+            plain = PlainSentencePiece(words, model="unigram", vocab_size=size, character_coverage=coverage)
+            rows.append(_row_of(plain.name, size, silver.figures(plain.tokenizer), {}))
+    return tuple(rows)
+
+
 def train_frontier(
-    text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: Options | None = None
+    text: Any, recipe: Recipe, *, vocab_sizes: Sequence[int], options: Options | None = None, peer: bool = True
 ) -> tuple[list[FrontierRow], Reference]:
-    """Many settings and sizes of the default trainer from one count, measured on the held-out words; without superwords."""
+    """Train many settings and sizes from one count, without superwords, and measure them on held-out words beside SentencePiece."""
     options = options or Options()
     if recipe.train.model != "unigram":
         raise UsageError(f"expected --model unigram for a curve, got {recipe.train.model}", hint="--model unigram")
     recipe = recipe.changed(superwords=0.0)
     points = [recipe.changed(vocab_size=size) for size in sorted(vocab_sizes)]  # refuses impossible sizes
     # The smallest size decides the alphabet, so that all sizes have the same.
-    recipe, made = segment_text(text, points[0], options, check=False)
-    raw = made.reading.held
+    recipe, prepared = segment_text(text, points[0], options, check=False)
+    raw = prepared.reading.held
     if not raw.total:
         raise UsageError("the curve is drawn on held-out words, and nothing was held out", hint="--holdout 0.05")
     raw = after_a_space(raw) if recipe.pretokenize.prefix_space else raw
-    held = cut_words(prepare(raw, made.normalizer, made.pattern), recipe, made.segmenter, options.on_progress)
+    held = cut_words(prepare(raw, recipe.normalizer, recipe.pattern), recipe, prepared.segmenter, options.on_progress)
     eojeols = sum(n for word, n in raw.items() if word.strip(" "))
     job = Job.of(
-        made.segmented,
+        prepared.segmented,
         recipe,
-        made.pattern,
+        recipe.pattern,
         threads=options.threads,
         on_progress=lambda done, total: options.on_progress("train", done, total),
     )
     rows = frontier(job, held, held_eojeols=eojeols, vocab_sizes=vocab_sizes, on_progress=options.on_progress)
-    return rows, reference(held, eojeols=eojeols)
+    against = reference(held, eojeols=eojeols)
+    if peer and not prepared.reading.pruned:
+        against = replace(against, peers=peers(prepared.reading.train, recipe, silver_of(held, eojeols), vocab_sizes))
+    return rows, against

@@ -1,29 +1,27 @@
-"""The curve of `koktok train --frontier` shown: a table, plain values for JSON, a scatter for the terminal, a drawing."""
+"""The curve of `koktok train --frontier` as a table, JSON and a drawing."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import Any, Final
 
-from koktok.errors import InputError
 from koktok.pipeline.baseline import shown
 from koktok.pipeline.curve import FrontierRow, Reference, on_front, ordered
 from koktok.report.charts import Line, Mark, points, standalone, style_of
+from koktok.report.markdown import table
 from koktok.training.unigram_point import PRESETS
 
-if TYPE_CHECKING:
-    pass
-
-
 TITLE: Final = "Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)"
-FORMAT: Final = "koktok-frontier"
-VERSION: Final = 2
 OPTIONS: Final = {"keep": "--keep", "tokens": "--tokens-per-eojeol", "lam": "--lam", "mu": "--mu", "nu": "--nu"}
+COLUMNS: Final = ("ids", "point", "tokens/eojeol", "P", "R", "F1", "all gaps", "ceiling", "front", "options")
+NARROW: Final = ("point", "ids", "tokens/eojeol", "F1", "all gaps", "options")
+"""Columns that fit on a terminal."""
 
 
 def flags(dials: Mapping[str, Any]) -> str:
-    """The options of `koktok train` that give these dials; empty where no options do.
+    """Return the options of `koktok train` for the settings of a point; empty if no options give them.
 
     Examples
     --------
@@ -46,14 +44,38 @@ def flags(dials: Mapping[str, Any]) -> str:
 
 
 def _typed(name: str, value: Any) -> str:
-    """A value as one types it; nothing where no option gives it."""
+    """A value as it is typed; empty if no option has it."""
     if name not in OPTIONS or value is None or not (name == "keep" or isinstance(value, float | int)):
         return ""
     return shown(value) if name == "keep" else f"{value:g}"
 
 
-def to_markdown(rows: Sequence[FrontierRow], against: Reference | None = None) -> str:
-    """The rows as a Markdown table, by size, then tokens; a star for those on the front.
+def cells(rows: Sequence[FrontierRow], reference: Reference | None = None) -> list[dict[str, str]]:
+    """The cells of the rows by column, by size, then tokens; a star for those on the front."""
+    starred = dict(zip(map(id, rows), on_front(rows), strict=True))
+    beside = [*reference.peers] if reference else []
+    shown = [*ordered([*rows, *beside]), *([reference.trivial] if reference else [])]
+    return [
+        {
+            "ids": f"{row.vocab_size:,}",
+            "point": row.name,
+            **{
+                column: f"{figure:.3f}"
+                for column, figure in zip(
+                    COLUMNS[2:8],
+                    (row.tokens_per_eojeol, row.precision, row.recall, row.f1, row.f1_all, row.ceiling),
+                    strict=True,
+                )
+            },
+            "front": "★" * starred.get(id(row), False),
+            "options": flags(row.dials),
+        }
+        for row in shown
+    ]
+
+
+def to_markdown(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str:
+    """Print the rows as a Markdown table.
 
     Examples
     --------
@@ -61,133 +83,51 @@ def to_markdown(rows: Sequence[FrontierRow], against: Reference | None = None) -
     Tokens per eojeol against boundary F1 (silver: the analyser's cuts, held out)
     <BLANKLINE>
     | ids | point | tokens/eojeol | P | R | F1 | all gaps | ceiling | front | options |
-    |---:|---|---:|---:|---:|---:|---:|---:|:---:|---|
-    | 8,000 | short | 1.900 | 0.700 | 0.500 | 0.583 | 0.600 | 0.833 | * | `--preset short` |
+    |---:|---|---:|---:|---:|---:|---:|---:|---|---|
+    | 8,000 | short | 1.900 | 0.700 | 0.500 | 0.583 | 0.600 | 0.833 | ★ | `--preset short` |
     """
     lines = [
-        TITLE,
-        "",
-        "| ids | point | tokens/eojeol | P | R | F1 | all gaps | ceiling | front | options |",
-        "|---:|---|---:|---:|---:|---:|---:|---:|:---:|---|",
+        [*(row | {"options": f"`{row['options']}`" * bool(row["options"])}).values()] for row in cells(rows, reference)
     ]
+    return f"{TITLE}\n\n{table(COLUMNS, 'rlrrrrrrll', lines)}"
+
+
+def to_json(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str:
+    """Print the rows as JSON, by size, then tokens."""
     rows = ordered(rows)
-    marked = [*zip(rows, on_front(rows), strict=True), *([(against.trivial, False)] if against else [])]
-    for row, best in marked:
-        figures = (row.tokens_per_eojeol, row.precision, row.recall, row.f1, row.f1_all, row.ceiling)
-        options = flags(row.dials)
-        cells = [f"{row.vocab_size:,}", row.name.replace("|", "\\|"), *(f"{figure:.3f}" for figure in figures)]
-        lines.append(f"| {' | '.join([*cells, '*' * best, f'`{options}`' if options else ''])} |")
-    return "\n".join(lines)
-
-
-COLUMNS: Final = ("point", "ids", "tokens/eojeol", "F1", "all gaps", "options")
-
-
-def cells(rows: Sequence[FrontierRow], against: Reference | None = None) -> list[list[str]]:
-    """The rows for a terminal, below `COLUMNS`, in the order of `to_markdown`."""
-    rows = ordered(rows)
-    marked = [*zip(rows, on_front(rows), strict=True), *([(against.trivial, False)] if against else [])]
-    return [
-        [
-            row.name + " ★" * best,
-            f"{row.vocab_size:,}",
-            *(f"{figure:.3f}" for figure in (row.tokens_per_eojeol, row.f1, row.f1_all)),
-            flags(row.dials),
-        ]
-        for row, best in marked
-    ]
-
-
-class RowDict(TypedDict):
-    """A row in plain values."""
-
-    name: str
-    vocab_size: int
-    tokens_per_eojeol: float
-    precision: float
-    recall: float
-    f1: float
-    f1_all: float
-    dials: dict[str, Any]
-    on_front: bool
-
-
-class FrontierDict(TypedDict):
-    """What `to_dict` gives and JSON keeps."""
-
-    format: str
-    version: int
-    gold: str
-    reference: dict[str, Any] | None
-    rows: list[RowDict]
-
-
-def to_dict(rows: Sequence[FrontierRow], against: Reference | None = None) -> FrontierDict:
-    """The rows in plain values that JSON can write, by size, then tokens.
-
-    Examples
-    --------
-    >>> found = to_dict([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, {})])
-    >>> found["version"], found["rows"][0]["on_front"]
-    (2, True)
-    """
-    rows = ordered(rows)
-    return {
-        "format": FORMAT,
-        "version": VERSION,
+    data = {
+        "format": "koktok-frontier",
+        "version": 2,
         "gold": "silver: cuts of a morphological analyser",
-        "reference": asdict(against) if against else None,
-        "rows": [_row_dict(row, on_front=best) for row, best in zip(rows, on_front(rows), strict=True)],
+        "reference": asdict(reference) if reference else None,
+        "rows": [asdict(row) | {"on_front": best} for row, best in zip(rows, on_front(rows), strict=True)],
     }
-
-
-def _row_dict(row: FrontierRow, *, on_front: bool) -> RowDict:
-    return {
-        "name": row.name,
-        "vocab_size": row.vocab_size,
-        "tokens_per_eojeol": row.tokens_per_eojeol,
-        "precision": row.precision,
-        "recall": row.recall,
-        "f1": row.f1,
-        "f1_all": row.f1_all,
-        "dials": dict(row.dials),
-        "on_front": on_front,
-    }
-
-
-Limits = tuple[float, float, float, float]
-
-
-def _limits(rows: Sequence[FrontierRow], against: Reference | None) -> Limits:
-    """Left, right, bottom and top of a picture, with some air; the trivial row counts with its F1 alone, it is far off."""
-    if not rows:
-        raise InputError("there are no rows to draw")
-    xs = [row.tokens_per_eojeol for row in rows]
-    ys = [row.f1 for row in rows] + ([against.trivial.f1] if against else [])
-    wide, high = max(0.05 * (max(xs) - min(xs)), 0.02), max(0.05 * (max(ys) - min(ys)), 0.02)
-    return min(xs) - wide, max(xs) + wide, max(0.0, min(ys) - high), min(1.0, max(ys) + high)
+    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
 
 STYLE: Final = """
 svg { background: #fff; font: 12px system-ui, sans-serif } text { fill: #222 } .ko { display: none }
 .grid, .leader { stroke: #ddd } .tick { fill: #666; font-size: 11px } .tick.x, .axis { text-anchor: middle } .tick.y { text-anchor: end }
 .mark { font-size: 11px } .dot { fill: #fff; stroke-width: 2 } .line { fill: none; stroke-width: 1.5 }
-.bound { stroke: #666; stroke-dasharray: 3 3 }
+.bound { stroke: #666; stroke-dasharray: 7 4 } .level { stroke: #666; stroke-dasharray: 1 4 }
 """
 INKS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-"""Okabe and Ito's, which colour-blind readers can tell apart."""
+"""The colours of Okabe and Ito, which colour-blind readers can tell apart."""
 
 
-def draw(rows: Sequence[FrontierRow], against: Reference | None = None) -> str:
-    """The curve as SVG: a line a size, the points by name and filled on the front.
+def draw(rows: Sequence[FrontierRow], reference: Reference | None = None) -> str:
+    """Draw the curve as SVG: a line for each size, the points with their names, and filled on the front.
 
     Examples
     --------
     >>> draw([FrontierRow("short", 8000, 1.9, 0.7, 0.5, 0.583, 0.6, {})])[:39]
     '<svg xmlns="http://www.w3.org/2000/svg"'
     """
-    left, right, bottom, top = _limits(rows, against)
-    rows = ordered(rows)
+    rows, peers = ordered(rows), reference.peers if reference else ()
+    xs, ys = [row.tokens_per_eojeol for row in (*rows, *peers)], [row.f1 for row in (*rows, *peers)]
+    ys += [reference.trivial.f1] if reference else []  # its tokens are far to the right
+    wide, high = max(0.05 * (max(xs) - min(xs)), 0.02), max(0.05 * (max(ys) - min(ys)), 0.02)
+    left, right, bottom, top = min(xs) - wide, max(xs) + wide, max(0.0, min(ys) - high), min(1.0, max(ys) + high)
     sizes = sorted({row.vocab_size for row in rows})
     curves, legend, style = [], [], STYLE
     for number, size in enumerate(sizes, start=1):
@@ -197,17 +137,30 @@ def draw(rows: Sequence[FrontierRow], against: Reference | None = None) -> str:
         here = [(row.tokens_per_eojeol, row.f1) for row in rows if row.vocab_size == size]
         curves.append(Line(number, f"{size:,} ids", here))
         legend.append((name, f"{size:,} ids; filled: on the front"))
-    if against:
-        xs = [left + (right - left) * k / 200 for k in range(201)]
-        bound = [(x, y) for x in xs if bottom <= (y := against.ceiling(x)) <= top]
-        trivial = against.trivial
+    if peers:
+        number = len(sizes) + 1
+        name = style_of(number)
+        mine = f".{name.split()[0]}"
+        style += f"{mine} {{ stroke: #444 }} .mark{mine} {{ stroke: none }}\n"
+        curves.append(Line(number, peers[0].name, [(row.tokens_per_eojeol, row.f1) for row in peers]))
+        legend.append((name, f"{peers[0].name}, default settings"))
+    if reference:
+        steps = [left + (right - left) * k / 200 for k in range(201)]
+        bound = [(x, y) for x in steps if bottom <= (y := reference.ceiling(x)) <= top]
+        trivial = reference.trivial
         words = f"one token a character (F1 {trivial.f1:.3f} at {trivial.tokens_per_eojeol:.2f})"
-        curves += [Line(0, "ceiling of any tokenizer", bound)] if bound else []
-        curves.append(Line(0, words, [(left, trivial.f1), (right, trivial.f1)]))
-        legend += [("bound", "the ceiling of any tokenizer"), ("bound", words)]
+        if bound:
+            curves.append(Line(0, "upper bound of any tokenizer", bound, "bound"))
+            legend.append(("bound", "upper bound of any tokenizer"))
+        curves.append(Line(0, words, [(left, trivial.f1), (right, trivial.f1)], "level"))
+        legend.append(("level", words))
     marks = [
         Mark(sizes.index(row.vocab_size) + 1, row.name, row.tokens_per_eojeol, row.f1, best)
         for row, best in zip(rows, on_front(rows), strict=True)
+    ]
+    marks += [
+        Mark(len(sizes) + 1, f"SentencePiece {row.vocab_size:,}", row.tokens_per_eojeol, row.f1, front=False)
+        for row in peers
     ]
     axes = ("tokens per eojeol", "어절당 토큰 수"), ("boundary F1 (silver)", "형태소 경계 F1")
     return standalone(points(marks, *axes, curves=curves), style, legend)

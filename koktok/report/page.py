@@ -13,20 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from koktok.metrics import Value, metrics
 from koktok.report.charts import Bar, Mark, bars, points, style_of
-from koktok.report.korean import KOREAN, korean_note, korean_units
-from koktok.report.rows import (
-    by_kind,
-    columns_of,
-    compared,
-    equal_tokens,
-    outliers,
-    pareto_front,
-    shown,
-    shown_interval,
-    shown_p,
-    units_of,
-)
+from koktok.report.korean import KOREAN, korean_note
+from koktok.report.rows import columns_of, outliers, pareto_front
 from koktok.report.schema import Report, ReportRow, Sentence
+from koktok.report.tables import data_tables, measured, sections_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -104,36 +94,31 @@ def environment() -> Environment:
 def to_html(report: Report, playground: str = "") -> str:
     """The whole page."""
     ran = [row for row in report.rows if row.ran]
-    template = environment().get_template("page.html.j2")
-    page = template.render(
-        report=report,
-        playground=playground,
-        columns=columns_of(report)[:LEADING],
-        compared=compared(report),
-        equal=equal_tokens(report),
-        kinds=by_kind(report),
-        units=units_of(report),
-        shown_p=shown_p,
-        outside=[row for row in ran if row.number in outliers(report)],
-        front={row.number for row in pareto_front(report.rows)},
-        ran=ran,
-        shown=shown,
-        shown_interval=shown_interval,
-        scatter=_scatter(report),
-        scatter_narrow=_scatter(report, **TELEPHONE),
-        style_of=style_of,
-        notes=_notes(ran),
-        korean=KOREAN,
-        korean_units=korean_units,
-        units_ko=korean_units(units_of(report)),
-        definitions={name: metric.definition_ko for name, metric in metrics().items()},
-        domains=_domains(report),
-        open_domains=OPEN_DOMAINS,
-        open_sentences=max(1, OPEN_LINES // max(1, len(ran))),
-        sentences=[(s, _rows_of(s, report.rows)) for s in report.sentences],
-        spans_of=spans_of,
-        style=(HERE / "page.css").read_text(encoding="utf-8"),
-        script=(HERE / "page.js").read_text(encoding="utf-8"),
+    far = outliers(report)
+    page = (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            report=report,
+            playground=playground,
+            sections=sections_of(report),
+            leading=measured(report, columns_of(report)[:LEADING]),
+            data=data_tables(report),
+            outside=[row for row in ran if row.number in far],
+            scatter=_scatter(report),
+            scatter_narrow=_scatter(report, **TELEPHONE),
+            style_of=style_of,
+            notes=_notes(ran),
+            korean=KOREAN,
+            definitions={name: metric.definition_ko for name, metric in metrics().items()},
+            domains=_domains(report),
+            open_domains=OPEN_DOMAINS,
+            open_sentences=max(1, OPEN_LINES // max(1, len(ran))),
+            sentences=[(s, _rows_of(s, report.rows)) for s in report.sentences],
+            spans_of=spans_of,
+            style=(HERE / "page.css").read_text(encoding="utf-8"),
+            script=(HERE / "page.js").read_text(encoding="utf-8"),
+        )
     )
     return page if page.endswith("\n") else page + "\n"
 

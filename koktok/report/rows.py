@@ -1,4 +1,4 @@
-"""What every rendering shares: which columns stand in the first table, how a figure is spelled, which rows are on the front."""
+"""Choices that every rendering of a report shares: the columns of the first table, the rows on the front, at equal tokens, outside."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from koktok.metrics import Definition, Difference, Value
+from koktok.metrics import Definition, Value
 from koktok.report.schema import GoldInfo, Report, ReportRow
 
 COLUMNS: Final = (
@@ -37,8 +37,6 @@ UNREADABLE: Final = 0.05
 
 HEADLINE: Final = "boundary_f1_macro"
 
-HUNDREDTHS: Final = ("bytes_per_token", "chars_per_token")
-
 
 def columns_of(report: Report) -> list[Definition]:
     """The measures of the first table that some row has."""
@@ -46,44 +44,11 @@ def columns_of(report: Report) -> list[Definition]:
     return [known[key] for key in COLUMNS if key in known and any(key in row.scores for row in report.rows)]
 
 
-def shown(value: Value | None, measure: Definition) -> str:
-    """A figure as tables spell it.
-
-    Examples
-    --------
-    >>> f1 = Definition(name="f1", title="F1", title_ko="F1", unit="", better="higher", definition="")
-    >>> [shown(x and Value(x), f1) for x in (0.70249, None, 12345.0, 0.0000123)]
-    ['0.702', '', '12,345', '1.2e-05']
-    """
-    if value is None:
-        return ""
-    size = abs(value.value)
-    if size >= 1000 or (size >= 100 and float(size).is_integer()):
-        return f"{value.value:,.0f}"
-    if 0 < size < 0.0005:
-        return f"{value.value:.1e}"
-    return f"{value.value:.2f}" if measure.name in HUNDREDTHS or size >= 100 else f"{value.value:.3f}"
-
-
-def shown_interval(value: Value | None, measure: Definition) -> str:
-    """The interval in brackets, or nothing.
-
-    Examples
-    --------
-    >>> f1 = Definition(name="f1", title="F1", title_ko="F1", unit="", better="higher", definition="")
-    >>> shown_interval(Value(0.7, 0.6, 0.81), f1)
-    '[0.600, 0.810]'
-    """
-    if value is None or value.low is None or value.high is None:
-        return ""
-    return f"[{shown(Value(value.low), measure)}, {shown(Value(value.high), measure)}]"
-
-
 def pareto_front(rows: Iterable[ReportRow], f1: str = "boundary_f1") -> list[ReportRow]:
-    """Rows that no other beats in both fertility and an F1, by fertility.
+    """Return the rows that no other beats in both fertility and an F1, by fertility.
 
-    Analysers and trivial rows are no vocabularies that a model could use; they are drawn, and never on the front. Neither
-    are rows to which more than `UNREADABLE` of the eojeols hold something unknown: what is not spelled costs no tokens.
+    Analysers and trivial rows are no vocabularies that a model could use, so they are never on the front. Nor are rows for which
+    more than `UNREADABLE` of the eojeols hold an unknown token, because unknown text costs few tokens.
     """
     figures = [
         (row.scores["fertility"].value, row.scores[f1].value, row)
@@ -99,11 +64,10 @@ def pareto_front(rows: Iterable[ReportRow], f1: str = "boundary_f1") -> list[Rep
 
 
 def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[ReportRow, Value, float]]:
-    """F1 at as many tokens: every other row beside the front of one family.
+    """Compare the F1 of every other row with that of one family's front at as many tokens.
 
-    Like is compared with like: a row whose pieces cross spaces with rows whose pieces do, the others with the others. A row of
-    another family comes with its headline F1 and that of the front at the same tokens per eojeol, on the straight line between
-    two of its rows; rows outside the front's range are left out.
+    Rows whose pieces cross spaces are compared with such rows only. The F1 of the front is read off the straight line between two
+    of its rows; rows outside the front's range are left out.
     """
     fronts = {
         crosses: [
@@ -125,7 +89,7 @@ def equal_tokens(report: Report, family: str = "koktok") -> list[tuple[ReportRow
 
 
 def across(row: ReportRow) -> bool:
-    """Whether pieces of this row cross spaces; runs of spaces in a piece are rarer than one token in a thousand."""
+    """Whether pieces of a row cross spaces; runs of spaces inside a piece are rarer than one token in a thousand."""
     share = row.scores.get("inner_space_share")
     return share is not None and share.value > 0.001
 
@@ -146,26 +110,13 @@ def units_of(report: Report) -> str:
 
 
 def outliers(report: Report) -> set[int]:
-    """Rows with less than half or more than twice the median fertility: with bytes drawn, nothing else could be seen."""
+    """Numbers of the rows with less than half or more than twice the median fertility, which would squeeze all others in a drawing."""
     figures = {row.number: row.scores["fertility"].value for row in report.rows if "fertility" in row.scores}
     if not figures:
         return set()
     middle = median(figures.values())
     front = {row.number for row in pareto_front(report.rows)}
     return {number for number, value in figures.items() if not middle / 2 <= value <= middle * 2} - front
-
-
-def shown_p(found: Difference) -> str:
-    """The adjusted p-value, or nothing.
-
-    Examples
-    --------
-    >>> [shown_p(Difference(1, adjusted=p)) for p in (0.0302, 1e-8, None)]
-    ['p = .030', 'p < .001', '']
-    """
-    if found.adjusted is None:
-        return ""
-    return "p < .001" if found.adjusted < 0.001 else f"p = {found.adjusted:.3f}".replace(" 0.", " .")
 
 
 def compared(report: Report) -> list[str]:

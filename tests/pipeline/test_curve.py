@@ -13,8 +13,8 @@ from reference.trainers import train_unigrams
 
 from koktok.count import count_words
 from koktok.errors import InputError, UsageError, VocabSizeError
-from koktok.pipeline.curve import FRONTIER, FrontierRow, frontier, measure, on_front, reference
-from koktok.report.frontier import draw, flags, to_dict, to_markdown
+from koktok.pipeline.curve import FRONTIER, FrontierRow, frontier, measure, on_front, reference, silver_of
+from koktok.report.frontier import draw, flags, to_json, to_markdown
 from koktok.segment import Policy, Whitespace, segment_counts
 from koktok.segment.segmented import Cut, SegmentedCounts
 from koktok.tokenizer.models import model_for
@@ -22,7 +22,7 @@ from koktok.training.job import Job
 from koktok.training.unigram_point import PRESETS
 from koktok.vocab import Vocab
 
-TAILS = (
+TAILS = [
     "에서",
     "으로",
     "에게",
@@ -40,7 +40,7 @@ TAILS = (
     "도",
     "다",
     "고",
-)
+]
 
 
 def by_hand(lines):
@@ -212,9 +212,9 @@ def test_measure_by_the_second_way(held, longer, eojeols):
     vocab = Vocab.unigram({piece: -float(i + 1) for i, piece in enumerate([*longer, *"가나다a. "])})
     if not has_gold(held):
         with pytest.raises(UsageError, match="no cut between two Hangul"):
-            measure("mine", vocab, held, eojeols=eojeols)
+            silver_of(held, eojeols)
         return
-    row = measure("mine", vocab, held, eojeols=eojeols, nu=1)
+    row = measure("mine", vocab, silver_of(held, eojeols), nu=1)
     assert figures(row) == second_way(lambda word: model_for(vocab).encode(word)[1], held, eojeols)
     assert (row.name, row.vocab_size, row.dials) == ("mine", vocab.size, {"nu": 1})
     assert row.f1 <= row.ceiling + 1e-12
@@ -222,7 +222,7 @@ def test_measure_by_the_second_way(held, longer, eojeols):
 
 def test_bytes_of_one_syllable_are_one_place():
     held = SegmentedCounts.from_marked({"가|뷁": 1})
-    row = measure("bytes", Vocab.unigram({"가": -1.0}), held, eojeols=1)
+    row = measure("bytes", Vocab.unigram({"가": -1.0}), silver_of(held, 1))
     assert figures(row) == (4.0, 1.0, 1.0, 1.0)
 
 
@@ -313,18 +313,6 @@ def test_impossible_sizes(halves, size, message):
         )
 
 
-def test_two_points_of_one_name(halves):
-    train, held, eojeols = halves
-    with pytest.raises(UsageError, match="distinct names"):
-        frontier(
-            Job(train, 3000, alphabet=(), coverage=0.9995),
-            held,
-            held_eojeols=eojeols,
-            vocab_sizes=[2400],
-            points=FRONTIER[:1] * 2,
-        )
-
-
 # ── the front ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 some_rows = st.lists(
@@ -360,7 +348,7 @@ def test_the_table_has_every_row_and_the_trivial_one(halves, rows):
     assert "silver" in title
     assert [line.split(" | ")[1] for line in lines] == [row.name for row in rows] + ["one token a character"]
     assert {line.count("|") for line in lines} == {rule.count("|")}
-    stars = [" * |" in line for line in lines]
+    stars = [" ★ |" in line for line in lines]
     assert stars == [*on_front(rows), False]
     assert any(f"| {row.f1:.3f} |" in line for row, line in zip(rows, lines[:1], strict=False))
     piped = to_markdown([replace(rows[0], name="a|b")]).splitlines()[-1]
@@ -369,19 +357,12 @@ def test_the_table_has_every_row_and_the_trivial_one(halves, rows):
 
 def test_json(halves, rows):
     _, held, eojeols = halves
-    found = to_dict(rows[::-1], reference(held, eojeols=eojeols))
-    read = json.loads(json.dumps(found))
+    read = json.loads(to_json(rows[::-1], reference(held, eojeols=eojeols)))
     assert [row["name"] for row in read["rows"]] == [row.name for row in rows]
     assert [row["on_front"] for row in read["rows"]] == on_front(rows)
     assert read["reference"]["trivial"]["recall"] == 1
     assert "silver" in read["gold"]
-    assert to_dict(rows)["reference"] is None
-
-
-def test_nothing_to_draw():
-    with pytest.raises(InputError, match="no rows"):
-        draw([])
-    assert len(to_markdown([]).splitlines()) == 4
+    assert json.loads(to_json(rows))["reference"] is None
 
 
 def test_a_drawing(halves, rows):
@@ -395,5 +376,10 @@ def test_a_drawing(halves, rows):
     assert "가 &lt;b&gt;" in drawn
     assert drawn.count('class="dot') == len(rows)
     assert len(re.findall('class="dot[^"]* best"', drawn)) == sum(on_front(rows))
-    assert "ceiling of any tokenizer" in drawn
-    assert "ceiling" not in draw(rows)
+    assert "one token a character" in drawn
+    assert "one token" not in draw(rows)
+    beside = draw(
+        rows, replace(found, peers=(FrontierRow("SentencePiece Unigram", 2400, 3.2, 0.4, 0.4, 0.4, 0.4, {}),))
+    )
+    assert beside.count('class="dot') == len(rows) + 1
+    assert "SentencePiece 2,400" in beside

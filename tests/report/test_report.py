@@ -176,8 +176,8 @@ def test_markdown_says_figures_intervals_and_why() -> None:
     text = to_markdown(example())
     assert "| 1 | ours ★ | 12,345 | 2.250 [2.000, 2.500] | 0.500 |" in text
     assert "| 3 | third | – | not run: `c` is not installed |  |" in text
-    assert "| 1 | ours | +0.7500 [+0.5000, +1.0000] p = .040 |" in text
-    assert "Student's t over 9 documents (kaist). p: the same t" in text
+    assert "| 1 | ours | **+0.7500** [+0.5000, +1.0000] p = .040 |" in text
+    assert "Student's t over 9 documents (kaist), with" in text
     assert "adjusted for the 1 tests of this table (Holm)" in text
     assert "| # | tokenizer | N\\|J (4) | V\\|E (2) |" in text
     assert "| 1 | ours | 0.250 | – |" in text

@@ -132,9 +132,9 @@ def test_spaces_behind_words_are_safe_cuts() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"train": {"model": "unigram"}}, "for byte-level BPE, not for unigram"),
+        ({"train": {"model": "unigram"}}, "`pattern = .*` is for bpe-bytes, not for unigram"),
         ({"train": {"model": "bpe-bytes", "superwords": 0.2}}, "no superwords"),
-        ({"train": {"model": "bpe-bytes"}, "pretokenize": {"digits": "free"}}, "says by itself where"),
+        ({"train": {"model": "bpe-bytes"}, "pretokenize": {"digits": "free"}}, "itself decides where words"),
     ],
 )
 def test_what_it_cannot_do_is_refused(changes: dict[str, dict[str, object]], said: str) -> None:

@@ -123,7 +123,7 @@ def test_the_model_and_the_style_decide_by_default() -> None:
     assert bert.changed(train={"vocab_size": 8000}).pretokenize.prefix_space
     assert not bert.changed(special={"style": "gpt"}).pretokenize.prefix_space
     assert Recipe.from_toml(bert.to_toml()) == bert
-    with pytest.raises(RecipeError, match="reads whole words"):
+    with pytest.raises(RecipeError, match="`prefix_space` is for"):
         Recipe().changed(train={"model": "wordpiece"}, pretokenize={"prefix_space": True})
 
 
