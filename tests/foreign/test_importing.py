@@ -368,40 +368,23 @@ def test_exported_folders_load_in_transformers(foreign: Foreign, tmp_path: Path,
     assert same >= 0.99 * len(mini[::5])
 
 
-@pytest.mark.parametrize(
-    "recipe", [{}, {"train": {"model": "wordpiece", "vocab_size": 4000}}, {"jamo": "fallback"}], ids=str
-)
-def test_a_loose_file_of_ours_is_run_by_its_library(
-    recipe: dict[str, Any], trained: Callable[..., Path], mini: list[str], tmp_path: Path
-) -> None:
-    """A folder is recognized by its koktok.toml, a loose file by nothing; its ids are the same (law 6)."""
-    folder = trained(**recipe)
-    ours = load(folder)
-    assert isinstance(ours, TrainedTokenizer)
-    for name in ("tokenizer.json", "tokenizer.model"):
-        if (folder / name).is_file():
-            (tmp_path / name).write_bytes((folder / name).read_bytes())
-            loose = load(tmp_path / name)
-            assert isinstance(loose, LibraryTokenizer)
-            # SentencePiece's space before the first word is no mark where the text begins with a space.
-            for line in (line for line in map(ours.normalize, mini[::9]) if not line.startswith(" ")):
-                assert loose.encode(line).ids == ours.encode(line).ids
-
-
-GOOD = {
-    "version": "1.0",
-    "added_tokens": [],
-    "normalizer": None,
-    "pre_tokenizer": None,
-    "post_processor": None,
-    "decoder": None,
-    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]},
-}
+NODES = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+BPE = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
+GOOD = {"version": "1.0", "added_tokens": [], **dict.fromkeys(NODES), "model": BPE}
 SPECIAL = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
 
 
+def with_b(entry: str) -> str:
+    """The good file with another entry in place of b's."""
+    return json.dumps(GOOD).replace('"b": 1', entry)
+
+
+def unigram(unknown: int, *rows: list[Any]) -> dict[str, Any]:
+    return GOOD | {"model": {"type": "Unigram", "unk_id": unknown, "vocab": rows}}
+
+
 class TestBadFiles:
-    """Each says what came; none leaves anything behind."""
+    """Each error names the fault; no file is left behind."""
 
     def write(self, folder: Path, name: str, content: Any) -> Path:
         file = folder / name
@@ -410,43 +393,32 @@ class TestBadFiles:
         return file
 
     @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("", "is empty"),
+            (json.dumps(GOOD)[:-9], "is no JSON: .*"),
+            ({"a": 1}, "has no model with a vocab"),
+            ({"model": {"vocab": {}}, "decoder": {"type": "Kiwi"}}, "has Kiwi's own format"),
+            (GOOD | {"model": {"type": "New", "vocab": {}}}, "cannot read this tokenizer.json"),
+            (GOOD | {"normalizer": {"type": "Mine"}}, "cannot read this tokenizer.json"),
+            (with_b('"a": 1'), "has the key 'a' twice"),
+            (with_b('"b": 0'), "gives the id 0 to 'a' and to 'b'"),
+            (with_b('"b": -1'), "expected a whole number from 0 as id of 'b', got -1"),
+            (with_b('"b": 1.5'), "expected a whole number from 0 as id of 'b', got 1.5"),
+            (with_b('"b": 4000000000'), "gives the id 4000000000 in a"),
+            (unigram(7, ["a", 0.0]), "has the unknown id 7, and 1 pieces"),
+            (unigram(0, ["a", 0.0], ["a", -1.0]), "has the piece 'a' twice"),
+            (GOOD | {"added_tokens": [{"id": 9, "content": "<s>", **SPECIAL}]}, "gives '<s>' the id 9, and the .* 3"),
+            (b'{"model": \xff}', "is no UTF-8"),
+        ],
+    )
+    def test_broken_json(self, content: Any, message: str, tmp_path: Path) -> None:
+        with pytest.raises(ArtifactError, match=message):
+            load(self.write(tmp_path, "tokenizer.json", content))
+
+    @pytest.mark.parametrize(
         ("name", "content", "message"),
         [
-            ("tokenizer.json", "", "is empty"),
-            ("tokenizer.json", json.dumps(GOOD)[:-9], "is no JSON: .*"),
-            ("tokenizer.json", {"a": 1}, "has no model with a vocab"),
-            ("tokenizer.json", {"model": {"vocab": {}}, "decoder": {"type": "Kiwi"}}, "has Kiwi's own format"),
-            ("tokenizer.json", GOOD | {"model": {"type": "New", "vocab": {}}}, "cannot read this tokenizer.json"),
-            ("tokenizer.json", GOOD | {"normalizer": {"type": "Mine"}}, "cannot read this tokenizer.json"),
-            ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"a": 1'), "has the key 'a' twice"),
-            ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"b": 0'), "gives the id 0 to 'a' and to 'b'"),
-            (
-                "tokenizer.json",
-                json.dumps(GOOD).replace('"b": 1', '"b": -1'),
-                "expected a whole number from 0 as id of 'b', got -1",
-            ),
-            (
-                "tokenizer.json",
-                json.dumps(GOOD).replace('"b": 1', '"b": 1.5'),
-                "expected a whole number from 0 as id of 'b', got 1.5",
-            ),
-            ("tokenizer.json", json.dumps(GOOD).replace('"b": 1', '"b": 4000000000'), "gives the id 4000000000 in a"),
-            (
-                "tokenizer.json",
-                GOOD | {"model": {"type": "Unigram", "unk_id": 7, "vocab": [["a", 0.0]]}},
-                "has the unknown id 7, and 1 pieces",
-            ),
-            (
-                "tokenizer.json",
-                GOOD | {"model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", 0.0], ["a", -1.0]]}},
-                "has the piece 'a' twice",
-            ),
-            (
-                "tokenizer.json",
-                GOOD | {"added_tokens": [{"id": 9, "content": "<s>", **SPECIAL}]},
-                "gives '<s>' the id 9, and the tokenizers library 3",
-            ),
-            ("tokenizer.json", b'{"model": \xff}', "is no UTF-8"),
             ("tokenizer.model", b"\x00\xff garbage", "no SentencePiece model"),
             ("tokenizer.model", b"\n\x07\n\x01a\x15\x00\x00", "no SentencePiece model"),
             ("m.gguf", b"GGUF\x03\x00", "is a GGUF"),
