@@ -195,21 +195,21 @@ def best_fit_layout(shard: PackedShard, length: int) -> Layout:
 @njit(nogil=True, cache=True)
 def _fit(costs, length, bins):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """Choose the bin of every piece; open bins are in one linked list for each size of the room left, the last one first."""
-    head, behind, n = np.full(length + 1, -1), np.full(len(costs), -1), 0
+    head, following, n = np.full(length + 1, -1), np.full(len(costs), -1), 0
     for k in range(len(costs)):
         left = costs[k]
         while left <= length and head[left] < 0:
             left += 1
         if left <= length:
-            found = head[left]
-            head[left] = behind[found]
+            chosen = head[left]
+            head[left] = following[chosen]
         else:
-            found, left = n, length
+            chosen, left = n, length
             n += 1
-        bins[k] = found
+        bins[k] = chosen
         left -= costs[k]
-        behind[found] = head[left]
-        head[left] = found
+        following[chosen] = head[left]
+        head[left] = chosen
     return n
 
 
@@ -222,11 +222,11 @@ def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: 
     if layout.closed is None:
         sizes += len(frame.head) + len(frame.tail) + len(frame.between) * (segments - 1)
     else:
-        behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(closed)])
-        sizes += behind[layout.starts[which + 1]] - behind[layout.starts[which]]
+        closed_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(closed)])
+        sizes += closed_before[layout.starts[which + 1]] - closed_before[layout.starts[which]]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     total = int(offsets[-1])
-    found = Gathered(
+    gathered = Gathered(
         np.empty(total, np.int32),
         np.empty(total, np.uint8),
         np.empty(total, np.uint8),
@@ -236,9 +236,9 @@ def gather(shard: PackedShard, layout: Layout, which: NDArray[np.int64], frame: 
     edges = [np.array(edge, np.int32) for edge in (frame.head, frame.between, frame.tail)]
     _gather(
         shard.ids, shard.marks, layout.starts, layout.begins, layout.ends, which, *edges, closed, frame.kinds[0], frame.kinds[1],
-        found.ids, found.marks, found.kinds, found.segments, offsets,
+        gathered.ids, gathered.marks, gathered.kinds, gathered.segments, offsets,
     )  # fmt: skip
-    return found
+    return gathered
 
 
 @njit(nogil=True, cache=True)
