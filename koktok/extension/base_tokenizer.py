@@ -39,7 +39,7 @@ HANGUL_BYTES = re.compile(
     rb"[\xEB\xEC]|\xEA[\xB0-\xBF]|\xED[\x80-\x9E]|\xE3(?:\x85[\x80-\xBF]|\x84[\xB1-\xBF]|\x86[\x80-\x8E])"
 )
 """Byte sequences that only Hangul has in UTF-8: syllables (U+AC00 to U+D7A3) are EA B0 80 to ED 9E A3, and EB and EC begin
-nothing else, nor do EA with B0 to BF and ED with 80 to 9E behind it; compatibility letters (U+3131 to U+318E) are E3 84 B1 to
+nothing else, nor do EA with B0 to BF and ED with 80 to 9E after it; compatibility letters (U+3131 to U+318E) are E3 84 B1 to
 E3 86 8E. A byte that begins a character never continues one, so no text without Hangul holds any of these."""
 
 HANGUL = re.compile(f"[{SYLLABLE}\u3131-\u318e]+")

@@ -126,7 +126,7 @@ def _weights(ids: Sequence[Sequence[int]], weights: Sequence[Sequence[float]]) -
 def npz(record: ExtensionRecord, method: Method) -> bytes:
     """init.npz: `ids`, and for input and output `start`, `rows` and `weight`, to initialize rows with other software."""
     rows = dict(zip(("input", "output"), weights_of(record, method), strict=True))
-    arrays = {f"{side}_{name}": array for side, found in rows.items() for name, array in found._asdict().items()}
+    arrays = {f"{side}_{name}": array for side, weights in rows.items() for name, array in weights._asdict().items()}
     out = BytesIO()
     np.savez(out, ids=np.array([piece.id for piece in record.pieces], np.int64), method=np.array(method), **arrays)
     return out.getvalue()
@@ -191,8 +191,8 @@ def _shards(model: Path) -> tuple[list[_Shard], dict[str, Any] | None]:
         if odd := [name for name in names if not is_plain(name)]:
             raise ArtifactError(f"`{index_file}`: expected names of files beside it, got {odd[0]!r}", hint=hint)
         shards = [_open(model / name) for name in names]
-        there = {t.name for shard in shards for t in shard.tensors}
-        if lost := sorted(set(index.weight_map) - there):
+        present = {t.name for shard in shards for t in shard.tensors}
+        if lost := sorted(set(index.weight_map) - present):
             raise ArtifactError(f"no shard of `{model}` has `{lost[0]}`, which its index names", hint=hint)
         return shards, index.model_dump()
     if single.exists():
@@ -432,10 +432,10 @@ def _rows(shard: _Shard, t: _Tensor, plan: _Plan) -> Iterator[NDArray[Any]]:
     for first in range(0, plan.rows, _ROWS):
         last = min(first + _ROWS, plan.rows)
         block = np.empty((last - first, *t.shape[1:]), _STORED[t.dtype])
-        kept = max(0, min(last, old) - first)
-        block[:kept] = raw[first : first + kept] if plan.kept is None else raw[plan.kept[first : first + kept]]
-        if kept < last - first:
-            block[kept:] = _stored(np.broadcast_to(mean, block[kept:].shape), t.dtype)  # type: ignore[arg-type]
+        n_old = max(0, min(last, old) - first)
+        block[:n_old] = raw[first : first + n_old] if plan.kept is None else raw[plan.kept[first : first + n_old]]
+        if n_old < last - first:
+            block[n_old:] = _stored(np.broadcast_to(mean, block[n_old:].shape), t.dtype)  # type: ignore[arg-type]
         low, high = np.searchsorted(ids, [first, last]).tolist()
         if low < high:
             new = weights.of(matrix, low, high)

@@ -202,15 +202,15 @@ def slots_of(base: Base, fill: str) -> list[int]:
             f"the list of slots `{fill}` cannot be read: {error}", hint="--fill reserved | unused | FILE"
         ) from error
     by_name = {token: i for i, token in enumerate(base.tokens) if token}
-    found = set()
+    slots = set()
     for line in filter(None, map(str.strip, lines)):
         i = by_name.get(line, int(line) if line.isascii() and line.isdecimal() else -1)
         if not 0 <= i < base.size:
             raise UsageError(
                 f"`{line}` of `{fill}` is no token of `{base.name}`, nor an id of one", hint="a token or an id a line"
             )
-        found.add(i)
-    return sorted(found)
+        slots.add(i)
+    return sorted(slots)
 
 
 def extended(
@@ -336,8 +336,8 @@ def files_of(extension: Extension) -> dict[str, bytes]:
     """The files of the folder without the card and the rows for embeddings."""
     base = extension.base
     definition = definition_of(extension)
-    kept = ("special_tokens_map.json", "chat_template.jinja", "generation_config.json")
-    files = {name: data for name, data in base.files.items() if name in kept}
+    unchanged = ("special_tokens_map.json", "chat_template.jinja", "generation_config.json")
+    files = {name: data for name, data in base.files.items() if name in unchanged}
     files["tokenizer.json"] = (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode()
     files["tokenizer_config.json"] = config_of(extension)
     if "tokenizer.model" in base.files:
@@ -410,9 +410,9 @@ def read_extension(folder: str | Path) -> ExtensionRecord:
     file = Path(folder) / EXTENSION
     hint = "koktok extend BASE TEXT --add 8192 --out FOLDER"
     data = read_bounded(file, _MOST, "the record of an extension", hint)
-    found = checked(_Format, data, f"`{file}`", hint).format
-    if found != FORMAT:
-        raise ArtifactError(f"`{file}`: expected format {FORMAT}, got {found}", hint="pip install -U koktok")
+    actual = checked(_Format, data, f"`{file}`", hint).format
+    if actual != FORMAT:
+        raise ArtifactError(f"`{file}`: expected format {FORMAT}, got {actual}", hint="pip install -U koktok")
     return checked(ExtensionRecord, data, f"`{file}`", hint)
 
 

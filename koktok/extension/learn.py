@@ -143,12 +143,12 @@ def learn(
         except VocabSizeError:  # too few pieces with so high a penalty
             high = at
             continue
-        kept = result.points[-1].recall
-        if best is None or abs(kept - options.keep) < abs(best[0] - options.keep):
-            best = (kept, result)
-        if abs(kept - options.keep) <= 0.01:
+        recall = result.points[-1].recall
+        if best is None or abs(recall - options.keep) < abs(best[0] - options.keep):
+            best = (recall, result)
+        if abs(recall - options.keep) <= 0.01:
             break
-        low, high = (at, high) if kept < options.keep else (low, at)
+        low, high = (at, high) if recall < options.keep else (low, at)
     return best[1] if best else learner.run(0.0)
 
 
@@ -207,7 +207,7 @@ class _Learner:
         state.risen()
         pieces: list[Piece] = []
         points = [_point(self.text, state, 0)]
-        wanted = {options.size, *options.sizes}
+        sizes = {options.size, *options.sizes}
         while len(pieces) < options.size and (c := queue.pop()) is not None:
             piece = spelled[c]
             if self.refuses(piece, have):
@@ -224,7 +224,7 @@ class _Learner:
             pair = (strings[left], strings[right]) if left >= 0 else None
             pieces.append(Piece(piece, flat or base_ids_of(base, piece), pair, saved))
             queue.push(state.risen())
-            if len(pieces) in wanted:
+            if len(pieces) in sizes:
                 points.append(_point(self.text, state, len(pieces)))
             if len(pieces) % 256 == 0:
                 self.on_progress("learn", len(pieces), options.size)

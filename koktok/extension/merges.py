@@ -106,10 +106,10 @@ def _put(pairs, places, used, c, place):  # type: ignore[no-untyped-def] # pragm
 @njit(cache=True)
 def _key(text, names, place):  # type: ignore[no-untyped-def] # pragma: no cover
     """The hash of the pair that starts at `place`, and whether there is one."""
-    symbol, behind = text[0], text[1]
-    if place < 0 or behind[place] < 0 or symbol[place] < 0 or symbol[behind[place]] < 0:
+    symbol, right_of = text[0], text[1]
+    if place < 0 or right_of[place] < 0 or symbol[place] < 0 or symbol[right_of[place]] < 0:
         return np.uint64(0), False
-    left, right = symbol[place], symbol[behind[place]]
+    left, right = symbol[place], symbol[right_of[place]]
     return names[0][left] * names[1][right] + names[0][right], True
 
 
@@ -162,14 +162,14 @@ def _mergeable(text, names, pairs, listed, n_old, place):  # type: ignore[no-unt
 
 @njit(cache=True)
 def _merge(text, names, pairs, places, used, place, joined):  # type: ignore[no-untyped-def] # pragma: no cover
-    symbol, behind, before = text[0], text[1], text[2]
-    second = behind[place]
-    first, third = before[place], behind[second]
+    symbol, right_of, before = text[0], text[1], text[2]
+    second = right_of[place]
+    first, third = before[place], right_of[second]
     _forget(text, names, pairs, first)
     _forget(text, names, pairs, second)
     _forget(text, names, pairs, place)
     symbol[place], symbol[second] = joined, -2
-    behind[place] = third
+    right_of[place] = third
     if third >= 0:
         before[third] = place
     _note(text, names, pairs, places, used, first)
@@ -192,22 +192,22 @@ def _follow(text, names, pairs, places, used, listed, n_old, place):  # type: ig
 
 @njit(cache=True)
 def _standing(pairs, places, c):  # type: ignore[no-untyped-def] # pragma: no cover
-    found = np.empty(pairs[6][c], np.int32)
+    places_of_c = np.empty(pairs[6][c], np.int32)
     k = pairs[5][c]
-    for n in range(len(found)):
-        found[n], k = places[0][k], places[1][k]
-    found.sort()
-    return found
+    for n in range(len(places_of_c)):
+        places_of_c[n], k = places[0][k], places[1][k]
+    places_of_c.sort()
+    return places_of_c
 
 
 @njit(cache=True)
-def _join(text, names, pairs, places, used, listed, n_old, c, joined, found, first):  # type: ignore[no-untyped-def] # pragma: no cover
+def _join(text, names, pairs, places, used, listed, n_old, c, joined, where, first):  # type: ignore[no-untyped-def] # pragma: no cover
     """Make `joined` of a candidate at its places from the `first` on; return the place where the table was full, or -1."""
     key = pairs[0][c]
     pairs[2][c] = joined
     last = -1
-    for k in range(first, len(found)):
-        place = found[k]
+    for k in range(first, len(where)):
+        place = where[k]
         if used[0] + 4096 > len(pairs[0]):
             return k
         if place == last:
@@ -221,7 +221,7 @@ def _join(text, names, pairs, places, used, listed, n_old, c, joined, found, fir
             _note(text, names, pairs, places, used, text[2][place])
             _note(text, names, pairs, places, used, place)
         else:
-            continue  # it stood there once
+            continue  # it is merged there already
         _follow(text, names, pairs, places, used, listed, n_old, place)
     return -1
 
@@ -250,16 +250,16 @@ class MergeState:
         penalty: float,
     ) -> None:
         size, lengths = len(rows.symbol), np.diff(rows.start)
-        behind = np.arange(1, size + 1, dtype=np.int32)
+        right_of = np.arange(1, size + 1, dtype=np.int32)
         before = np.arange(-1, size - 1, dtype=np.int32)
-        behind[rows.start[1:] - 1] = -1
+        right_of[rows.start[1:] - 1] = -1
         before[rows.start[:-1]] = -1
         self._rows = rows
         self.weight, self.held = np.repeat(rows.weight, lengths), np.repeat(rows.held, lengths)
         value = self.weight * (self.SCALE - np.rint(self.SCALE * penalty * rows.trust).astype(np.int64))
         whole = self.weight * self.SCALE * (rows.size - 1)
         self.symbol = rows.symbol.copy()
-        self._text = (self.symbol, behind, before, value, rows.char, whole)
+        self._text = (self.symbol, right_of, before, value, rows.char, whole)
         self.n_old = self.n = len(hashes)
         self._names = tuple(
             np.append(column, np.zeros(more, column.dtype)) for column in (hashes, powers, ranks.astype(np.int64))
@@ -311,10 +311,10 @@ class MergeState:
         for column, value in zip(self._names, (self.code(c), power, self._next_rank), strict=True):
             column[symbol] = value
         self._next_rank += 1
-        found, first = _standing(self._pairs, self._places, c), 0
+        where, first = _standing(self._pairs, self._places, c), 0
         while first >= 0:
             first = _join(
-                self._text, self._names, self._pairs, self._places, self._used, self._listed, self.n_old, c, symbol, found, first
+                self._text, self._names, self._pairs, self._places, self._used, self._listed, self.n_old, c, symbol, where, first
             )  # fmt: skip
             if first >= 0:
                 self._grow(2 * len(self._pairs[0]))

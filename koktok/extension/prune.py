@@ -245,8 +245,8 @@ def _files(base: Base, table: NDArray[np.int64], removed: Sequence[int]) -> dict
 
 
 def _definition(base: Base, table: NDArray[np.int64], gone: set[str]) -> dict[str, Any]:
-    found = copy.deepcopy(base.definition)
-    model = found["model"]
+    definition = copy.deepcopy(base.definition)
+    model = definition["model"]
     if isinstance(model["vocab"], list):
         model["vocab"] = [row for i, row in enumerate(model["vocab"]) if table[i] >= 0]
         if model.get("unk_id") is not None:
@@ -254,12 +254,12 @@ def _definition(base: Base, table: NDArray[np.int64], gone: set[str]) -> dict[st
     else:
         model["vocab"] = {token: int(table[i]) for token, i in model["vocab"].items() if table[i] >= 0}
         model["merges"] = [[a, b] for a, b in base.merges if not {a, b, a + b} & gone]
-    for row in found.get("added_tokens") or ():
+    for row in definition.get("added_tokens") or ():
         row["id"] = int(table[row["id"]])
-    if isinstance(found.get("padding"), dict):
-        found["padding"]["pad_id"] = int(table[found["padding"]["pad_id"]])
-    _move(found.get("post_processor"), table)
-    return found
+    if isinstance(definition.get("padding"), dict):
+        definition["padding"]["pad_id"] = int(table[definition["padding"]["pad_id"]])
+    _move(definition.get("post_processor"), table)
+    return definition
 
 
 def _move(node: Any, table: NDArray[np.int64]) -> None:

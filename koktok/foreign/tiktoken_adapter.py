@@ -122,10 +122,10 @@ class Tiktoken(LibraryTokenizer):
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """The string of every id."""
-        found = ["".join(BYTE_CHARS[byte] for byte in written) for written in self._bytes.written]
+        tokens = ["".join(BYTE_CHARS[byte] for byte in written) for written in self._bytes.written]
         for token, i in self.ranks.specials.items():
-            found[i] = token
-        return tuple(found)
+            tokens[i] = token
+        return tuple(tokens)
 
     @property
     def specials(self) -> Mapping[str, int]:

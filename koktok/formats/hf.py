@@ -310,7 +310,7 @@ def in_version_2(text: str, roles: Mapping[str, str]) -> str:
 
 
 def in_version_1(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A tokenizer.json in version 1.0, which tokenizers 0.x reads; roles stand in tokenizer_config.json there."""
+    """A tokenizer.json in version 1.0, which tokenizers 0.x reads; its roles are in tokenizer_config.json."""
     return {key: value for key, value in content.items() if key != "role_to_token"} | {"version": "1.0"}
 
 

@@ -169,7 +169,7 @@ def load(folder: str | Path) -> Ranks:
 
 def ranks_from_text(text: str, where: str = "the ranks file") -> dict[bytes, int]:
     r"""Read a ranks file: lines of base64, a space, a rank."""
-    found: dict[bytes, int] = {}
+    ranks: dict[bytes, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line:
             continue
@@ -181,12 +181,12 @@ def ranks_from_text(text: str, where: str = "the ranks file") -> dict[bytes, int
                 f"line {number} of `{where}`: expected a piece in base64, a space and a rank, got {line[:60]!r}",
                 hint="a .tiktoken file has lines like `IQ== 0`",
             ) from error
-        if key in found:
+        if key in ranks:
             raise ArtifactError(f"line {number} of `{where}` has the piece {key!r} a second time")
-        found[key] = value
-    if not found:
+        ranks[key] = value
+    if not ranks:
         raise ArtifactError(f"`{where}` holds no ranks", hint="a .tiktoken file has lines like `IQ== 0`")
-    return found
+    return ranks
 
 
 _TEKKEN_NAMES = (
