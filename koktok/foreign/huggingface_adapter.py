@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 from koktok.errors import ArtifactError
 from koktok.foreign.library import IdsAndSpans, LibraryTokenizer, asking
 from koktok.foreign.sandbox import check
-from koktok.formats.hf import checked_json, in_version_1, parsed, utf8
+from koktok.formats.hf import check_sparse, checked_json, in_version_1, parsed, utf8
 from koktok.formats.vocab_files import gpt2_json, reads_jamo, tokenizers_library, wordpiece_json
 from koktok.tokenizer.tokens import ByteTable, Spans
-from koktok.vocab import BYTE_OF, check_sparse
+from koktok.vocab import BYTE_OF
 
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 

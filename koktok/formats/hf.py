@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from koktok.formats.pre_tokenizer import cutting
 from koktok.special import ROLES, Style, style_for
 from koktok.text.normalize import JamoNormalizer, Normalizer
 from koktok.text.prefix import GUARD, SPACE_MARK, Prefix
-from koktok.vocab import BYTE_PIECES, KINDS, MARK, WITH_UNKNOWN, Vocab, check_sparse, splits
+from koktok.vocab import BYTE_PIECES, KINDS, MARK, WITH_UNKNOWN, Vocab, splits
 
 if TYPE_CHECKING:
     from koktok.text.pretokenize import Pattern
@@ -323,6 +323,18 @@ def parsed(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] 
     except (ValueError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else error
         raise ArtifactError(f"`{where}` is no JSON: {why}", hint="fetch it again; it may be incomplete") from None
+
+
+SPARE_IDS = 100_000
+"""Ids without a token that a vocabulary may have beside three for each token: reserved ones, and holes."""
+
+
+def check_sparse(ids: Collection[int], where: str) -> None:
+    """Refuse ids far beyond the number of pieces: a table by id would fill the memory."""
+    if max(ids, default=0) > 4 * len(ids) + SPARE_IDS:
+        raise ArtifactError(
+            f"`{where}` gives the id {max(ids)} in a vocabulary of {len(ids)} pieces", hint="ids count from 0"
+        )
 
 
 def checked_json(text: str, where: str) -> dict[str, Any]:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from koktok.errors import ArtifactError, MissingExtraError
 from koktok.files import Product
-from koktok.formats.hf import parsed
+from koktok.formats.hf import check_sparse, parsed
 from koktok.formats.limits import unsupported_reason
 from koktok.text.patterns import PUBLISHED, TIKTOKEN
-from koktok.vocab import BYTE_OF, Vocab, check_sparse
+from koktok.vocab import BYTE_OF, Vocab
 
 if TYPE_CHECKING:
     import tiktoken
